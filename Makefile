@@ -1,0 +1,69 @@
+# Everything that a user or a contributor runs. `make` alone lists the targets.
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup prerequisites jars test lint unit integration simulate demo bench clean
+
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$python; break; }; done)
+JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+N ?= 20000
+ARGS ?=
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo
+	@echo '  Options of a command go into ARGS, as in: make unit ARGS="-k merge"'
+
+setup: prerequisites $(INSTALLED) jars ## .venv with everything installed, and the jars of Kafka in the cache
+
+prerequisites:
+	@test -x $(BIN)/python || test -n "$(PYTHON)" || { \
+		echo "Python 3.11 or newer is missing: install it, or name one as in: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@command -v "$(JAVA)" >/dev/null 2>&1 || { \
+		echo "Java 17 or newer is missing ($(JAVA)): install it, or set JAVA_HOME to one" >&2; exit 1; }
+	@version=$$("$(JAVA)" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1); \
+	test "$${version:-0}" -ge 17 || { \
+		echo "Java 17 or newer is needed, $(JAVA) is $${version:-of unknown version}: set JAVA_HOME to another" >&2; exit 1; }
+
+$(BIN)/python:
+	@$(PYTHON) -m venv .venv || { rm -rf .venv; \
+		echo "$(PYTHON) cannot make a virtual environment: install its venv module (Debian: python3-venv)" >&2; exit 1; }
+
+$(INSTALLED): pyproject.toml | $(BIN)/python
+	@echo "Installing into .venv (once; PySpark is about 500 MB)"
+	$(BIN)/python -m pip install --disable-pip-version-check --editable '.[demo,dev]'
+	@touch $@
+
+jars: $(INSTALLED)
+	@$(BIN)/python -m tandem.embedded >/dev/null
+
+test: setup lint ## all checks and all tests
+	$(BIN)/pytest tests/unit tests/simulation tests/integration $(ARGS)
+
+lint: $(INSTALLED) ## style, formatting, types, import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: $(INSTALLED) ## unit tests only: seconds
+	$(BIN)/pytest tests/unit $(ARGS)
+
+integration: setup ## integration tests only: a real Kafka, ZooKeeper and Spark
+	$(BIN)/pytest tests/integration $(ARGS)
+
+simulate: $(INSTALLED) ## N schedules of the protocol under simulated failures: make simulate N=200000
+	TANDEM_SCHEDULES=$(N) $(BIN)/pytest tests/simulation $(ARGS)
+
+demo: setup ## two replicas over real data, one is killed, no reader notices
+	$(BIN)/tandem demo $(ARGS)
+
+bench: setup ## measure beside plain Spark; tables and plots go to bench/results
+	$(BIN)/python -m bench $(ARGS)
+
+clean: ## remove what builds, checks and runs leave behind (not .venv, not the cache of jars)
+	rm -rf build dist demo-output spark-warehouse metastore_db derby.log .tandem
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Tandem: PySpark streaming jobs in active replicas."""

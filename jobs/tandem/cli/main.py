@@ -1,0 +1,36 @@
+"""The command `tandem`: wires the commands, each of which is a function in a file of its own."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from tandem.cli.validate import validate
+
+app = typer.Typer(
+    name="tandem",
+    help="PySpark streaming jobs in active replicas: a failure costs the reader nothing.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(version("tandem-stream"))
+        raise typer.Exit
+
+
+@app.callback()
+def tandem(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Run, watch, check and verify replicated streaming jobs."""
+
+
+app.command()(validate)

@@ -1,0 +1,19 @@
+"""A real Kafka broker and a real ZooKeeper as local child processes."""
+
+from tandem.embedded.errors import EmbeddedError, JarsError, JavaMissingError, ServerError
+from tandem.embedded.jars import Jars, spark_classpath
+from tandem.embedded.kafka import BrokerSettings, KafkaBroker
+from tandem.embedded.zookeeper import ZooKeeperServer, ZooKeeperSettings
+
+__all__ = [
+    "BrokerSettings",
+    "EmbeddedError",
+    "Jars",
+    "JarsError",
+    "JavaMissingError",
+    "KafkaBroker",
+    "ServerError",
+    "ZooKeeperServer",
+    "ZooKeeperSettings",
+    "spark_classpath",
+]

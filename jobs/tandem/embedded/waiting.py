@@ -1,0 +1,32 @@
+"""Waiting for a condition, never longer than a deadline."""
+
+import time
+from collections.abc import Callable
+
+POLL_INTERVAL_S = 0.02
+
+
+class Deadline:
+    """One monotonic budget, in seconds, shared by several waits."""
+
+    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._end = clock() + seconds
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds left, never negative."""
+        return max(0.0, self._end - self._clock())
+
+    @property
+    def passed(self) -> bool:
+        return self.remaining_s == 0.0
+
+
+def wait_until(condition: Callable[[], bool], deadline: Deadline, interval_s: float = POLL_INTERVAL_S) -> bool:
+    """Ask `condition` until it holds or the deadline has passed; return its last answer."""
+    while not condition():
+        if deadline.passed:
+            return False
+        time.sleep(min(interval_s, deadline.remaining_s))
+    return True

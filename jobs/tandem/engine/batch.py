@@ -1,0 +1,56 @@
+"""An epoch's records as one Arrow batch, in the order of the merge."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from tandem.engine.fetch import Fetched
+from tandem.protocol.merge import merge_order
+
+SCHEMA = pa.schema(
+    [
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("offset", pa.int64()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("timestampType", pa.int32()),
+        ("epoch", pa.int64()),
+        ("seq", pa.int64()),
+    ]
+)
+"""Spark's own Kafka source has the first seven; `epoch` and `seq` number the epoch and the row's place in it."""
+
+DDL = (
+    "key BINARY, value BINARY, topic STRING, `partition` INT, `offset` BIGINT, `timestamp` TIMESTAMP, "
+    "timestampType INT, epoch BIGINT, seq BIGINT"
+)
+
+_KAFKA_TIMESTAMP_TYPE = {0: -1, 1: 0, 2: 1}  # librdkafka's numbers to those of Kafka and Spark
+
+
+def to_batch(fetched: Fetched) -> pa.RecordBatch:
+    """All records of an epoch, shape (records, 9), sorted by `seq`."""
+    counts = [len(messages) for _, messages in fetched.records]
+    place = np.argsort(merge_order(counts))
+    messages = [message for _, group in fetched.records for message in group]
+    if len(counts) > 1:
+        messages = [messages[index] for index in place.tolist()]
+    rows = len(messages)
+    times = [message.timestamp() for message in messages]
+    return pa.record_batch(
+        [
+            pa.array([message.key() for message in messages], pa.binary()),
+            pa.array([message.value() for message in messages], pa.binary()),
+            pa.array([message.topic() for message in messages], pa.string()),
+            pa.array([message.partition() for message in messages], pa.int32()),
+            pa.array([message.offset() for message in messages], pa.int64()),
+            pa.array([time * 1_000 for _, time in times], pa.int64()).cast(pa.timestamp("us", tz="UTC")),
+            pa.array([_KAFKA_TIMESTAMP_TYPE[kind] for kind, _ in times], pa.int32()),
+            pa.array(np.full(rows, fetched.range.epoch, dtype=np.int64)),
+            pa.array(np.arange(rows, dtype=np.int64)),
+        ],
+        schema=SCHEMA,
+    )

@@ -1,0 +1,116 @@
+"""Checkpoints of the query as folders: what epoch one stands at, and copying one for a new incarnation.
+
+Each incarnation has a folder of its own, so that a zombie never writes into its successor's. Spark's files are written
+once and renamed into place, so a copy is made of hard links, however large the state.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tandem.engine.interface import EnginePosition
+from tandem.logs import get_logger
+
+_log = get_logger(__name__)
+
+_LOGS = ("offsets", "commits")
+_STATE_FILE = re.compile(r"^(\d+)(?:_[\w-]+)?\.(?:changelog|zip|delta|snapshot)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint folder that stands at `position`."""
+
+    folder: Path
+    position: EnginePosition
+
+
+def find_newest(folders: Iterable[Path], last_published: int) -> Checkpoint | None:
+    """The newest state among `folders` that is not after the last published epoch."""
+    found = [c for folder in folders if (c := _newest(folder, last_published)) is not None]
+    return max(found, key=lambda checkpoint: checkpoint.position.epoch, default=None)
+
+
+def copy_up_to(checkpoint: Checkpoint, target: Path) -> None:
+    """Link into `target` all that belongs to epochs up to the checkpoint's.
+
+    Raises `FileNotFoundError` if its owner is cleaning it up at this moment.
+    """
+    epoch = checkpoint.position.epoch
+    for source in _files(checkpoint.folder):
+        relative = source.relative_to(checkpoint.folder)
+        if _belongs(relative, epoch):
+            destination = target / relative
+            destination.parent.mkdir(parents=True, exist_ok=True)
+            _link(source, destination)
+
+
+def restore(folders: Iterable[Path], last_published: int, target: Path, tries: int = 5) -> EnginePosition:
+    """Start `target` from the newest state among `folders`; returns where it stands (before epoch 0 if there is none)."""
+    candidates = [folder for folder in folders if folder != target]
+    for _ in range(tries):
+        newest = find_newest(candidates, last_published)
+        if newest is None:
+            break
+        try:
+            copy_up_to(newest, target)
+        except FileNotFoundError as error:
+            _log.info("checkpoint_moved_on", folder=str(newest.folder), reason=str(error))
+            shutil.rmtree(target, ignore_errors=True)
+            continue
+        _log.info("checkpoint_restored", folder=str(newest.folder), epoch=newest.position.epoch)
+        return newest.position
+    target.mkdir(parents=True, exist_ok=True)
+    return EnginePosition()
+
+
+def _newest(folder: Path, last_published: int) -> Checkpoint | None:
+    committed = _numbers(folder / "commits") & _numbers(folder / "offsets")
+    usable = [epoch for epoch in committed if epoch <= last_published]
+    if not usable:
+        return None
+    epoch = max(usable)
+    try:
+        lines = (folder / "offsets" / str(epoch)).read_text().splitlines()
+        offset = json.loads(lines[-1])
+        return Checkpoint(folder, EnginePosition(int(offset["epoch"]), int(offset["log"])))
+    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
+        _log.warning("checkpoint_unusable", folder=str(folder), reason=repr(error))
+        return None
+
+
+def _numbers(folder: Path) -> set[int]:
+    try:
+        return {int(path.name) for path in folder.iterdir() if path.name.isdigit()}
+    except FileNotFoundError:
+        return set()
+
+
+def _belongs(relative: Path, epoch: int) -> bool:
+    """Whether a file is of an epoch up to `epoch`. State version v is the state after epoch v - 1."""
+    if relative.parts[0] in _LOGS:
+        return relative.name.isdigit() and int(relative.name) <= epoch
+    if relative.parts[0] == "state" and (match := _STATE_FILE.match(relative.name)):
+        return int(match.group(1)) <= epoch + 1
+    return not relative.name.startswith(".")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for root, _, names in os.walk(folder):
+        for name in sorted(names):
+            yield Path(root) / name
+
+
+def _link(source: Path, destination: Path) -> None:
+    try:
+        os.link(source, destination)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copy2(source, destination)  # another file system

@@ -1,0 +1,182 @@
+"""Fetching an epoch: the next accepted cut, and exactly the records between its positions."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+
+from tandem.engine.interface import EnginePosition
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import LostInputError, ReadTimeoutError
+from tandem.kafka.history import cut_at, first_config
+from tandem.kafka.tail import LogTail, is_transient
+from tandem.protocol.codec import decode_proposal
+from tandem.protocol.decisions import Decisions
+from tandem.protocol.values import EpochRange, Positions, TopicPartition
+
+_BATCH = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An epoch and its records: of each input partition, in the order of topic then partition, those in offset order."""
+
+    range: EpochRange
+    records: tuple[tuple[TopicPartition, list[Message]], ...]
+
+
+class CutReader:
+    """The accepted cuts after a position, in order."""
+
+    def __init__(self, connection: KafkaConnection, topic: str, after: EnginePosition) -> None:
+        self.position = after
+        self._decisions = Decisions()
+        start = 0
+        if after.epoch >= 0:
+            config = first_config(connection, topic)
+            if config is None:
+                raise LostInputError(f"{topic} is empty, but the checkpoint stands at epoch {after.epoch}")
+            cut = cut_at(connection, topic, after.log_offset)
+            self._decisions = Decisions.resumed(config, cut, after.log_offset)
+            start = after.log_offset + 1
+        self._tail = LogTail(connection, {topic: start})
+
+    def next(self, timeout_s: float) -> EpochRange | None:
+        """The cut after `position`; None if it is not accepted within `timeout_s`. Does not move `position`."""
+        wanted = self.position.epoch + 1
+        deadline = time.monotonic() + timeout_s
+        while (found := self._decisions.epoch_range(wanted)) is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            for record in self._tail.poll(left):
+                self._decisions.apply(decode_proposal(record.value), record.offset)
+        return found
+
+    def taken(self, epoch: EpochRange) -> EnginePosition:
+        """`epoch` was fetched: move behind it."""
+        self.position = EnginePosition(epoch.epoch, epoch.log_offset)
+        self._decisions.forget_before(epoch.epoch)
+        return self.position
+
+    def close(self) -> None:
+        """Close the consumer."""
+        self._tail.close()
+
+
+@dataclass(slots=True)
+class _Input:
+    """One input partition: records fetched ahead, and how far the fetching has come (control records included)."""
+
+    fetched_to: int
+    ahead: deque[Message] = field(default_factory=deque)
+
+
+class InputReader:
+    """Records of all input topics of one isolation level, fetched ahead by librdkafka's own threads."""
+
+    def __init__(self, connection: KafkaConnection, isolation_level: str) -> None:
+        self._consumer = Consumer(
+            connection.consumer(isolation_level) | {"queued.max.messages.kbytes": 16_384, "queued.min.messages": 20_000}
+        )
+        self._inputs: dict[TopicPartition, _Input] = {}
+
+    def fetch(self, starts: Positions, ends: Positions, timeout_s: float) -> list[tuple[TopicPartition, list[Message]]]:
+        """The records from `starts` to `ends`. Raises `LostInputError`, `ReadTimeoutError`."""
+        self._add(starts, ends)
+        deadline = time.monotonic() + timeout_s
+        waiting = {tp for tp, end in ends.items() if self._inputs[tp].fetched_to < end}
+        while waiting:
+            messages = self._consumer.consume(_BATCH, 0) or self._one(0.02)
+            self._take(messages)
+            waiting = {tp for tp in waiting if self._inputs[tp].fetched_to < ends[tp]}
+            if waiting and time.monotonic() > deadline:
+                raise ReadTimeoutError(f"input {sorted(waiting)} was not read to {ends} within {timeout_s:.0f} s")
+        return [(tp, self._split(tp, end)) for tp, end in ends.items()]
+
+    def close(self) -> None:
+        """Close the consumer."""
+        self._consumer.close()
+
+    def _add(self, starts: Positions, ends: Positions) -> None:
+        new = {tp: starts.get(tp, 0) for tp in ends if tp not in self._inputs}
+        if new:
+            self._inputs |= {tp: _Input(position) for tp, position in new.items()}
+            self._consumer.incremental_assign([KafkaTopicPartition(*tp, position) for tp, position in new.items()])
+
+    def _one(self, timeout_s: float) -> list[Message]:
+        message = self._consumer.poll(timeout_s)
+        return [] if message is None else [message]
+
+    def _take(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            error, offset = message.error(), message.offset() or 0
+            tp = TopicPartition(message.topic() or "", message.partition() or 0)
+            if error is None:
+                state = self._inputs[tp]
+                state.ahead.append(message)
+                state.fetched_to = offset + 1
+            elif error.code() == KafkaError._PARTITION_EOF:
+                self._inputs[tp].fetched_to = max(self._inputs[tp].fetched_to, offset)
+            elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+                raise LostInputError(
+                    f"{tp.topic}/{tp.partition}: offset {self._inputs[tp].fetched_to} was deleted before it was read. "
+                    "Nothing was skipped: restore the records, or start the job under a new name; then raise retention.ms"
+                )
+            elif error.fatal() or not is_transient(error):
+                raise KafkaException(error)
+
+    def _split(self, tp: TopicPartition, end: int) -> list[Message]:
+        ahead, taken = self._inputs[tp].ahead, []
+        while ahead and (ahead[0].offset() or 0) < end:
+            taken.append(ahead.popleft())
+        return taken
+
+
+class EpochFetcher:
+    """Fetches epoch after epoch.
+
+    Parameters
+    ----------
+    isolation : input topic → isolation level.
+    after : the position to go on from.
+    """
+
+    def __init__(
+        self, connection: KafkaConnection, ordering_topic: str, isolation: Mapping[str, str], after: EnginePosition
+    ) -> None:
+        self._cuts = CutReader(connection, ordering_topic, after)
+        self._isolation = dict(isolation)
+        self._readers = {level: InputReader(connection, level) for level in sorted(set(isolation.values()))}
+
+    @property
+    def position(self) -> EnginePosition:
+        """Behind the epoch fetched last."""
+        return self._cuts.position
+
+    def fetch_next(self, cut_timeout_s: float, input_timeout_s: float = 120.0) -> Fetched | None:
+        """The next epoch; None if it is not cut within `cut_timeout_s`."""
+        epoch = self._cuts.next(cut_timeout_s)
+        if epoch is None:
+            return None
+        records = [
+            pair
+            for level, reader in self._readers.items()
+            for pair in reader.fetch(self._of(level, epoch.starts), self._of(level, epoch.ends), input_timeout_s)
+        ]
+        self._cuts.taken(epoch)
+        return Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))
+
+    def close(self) -> None:
+        """Close all consumers."""
+        self._cuts.close()
+        for reader in self._readers.values():
+            reader.close()
+
+    def _of(self, level: str, positions: Positions) -> Positions:
+        return Positions((tp, offset) for tp, offset in positions.items() if self._isolation[tp.topic] == level)

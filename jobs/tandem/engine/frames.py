@@ -1,0 +1,63 @@
+"""The DataFrames that a job is given: each source's records, parsed if it has a schema; poison goes aside."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+
+from tandem.engine.source import FORMAT, TandemSource
+from tandem.manifest import SourceSpec
+
+_CORRUPT = "_corrupt_record"
+METADATA = ("topic", "partition", "offset", "timestamp", "epoch", "seq")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFrames:
+    """`good` is the job's; `poison` has `key` and `value` of dead letters, None where nothing can be poison."""
+
+    good: DataFrame
+    poison: DataFrame | None
+
+
+def read_sources(spark: SparkSession, sources: Sequence[SourceSpec]) -> dict[str, SourceFrames]:
+    """One physical source, filtered into a stream per source of the manifest."""
+    spark.dataSource.register(TandemSource)
+    stream = spark.readStream.format(FORMAT).load()
+    frames = {}
+    for source in sources:
+        mine = stream if len(sources) == 1 else stream.filter(F.col("topic").isin(*source.topics))
+        frames[source.name] = _parsed(mine, source) if source.format == "json" else SourceFrames(mine, None)
+    return frames
+
+
+def _parsed(raw: DataFrame, source: SourceSpec) -> SourceFrames:
+    """Columns of the schema, then `key` and `metadata`; records that are no JSON of that schema are poison."""
+    schema = f"{source.schema_ddl}, {_CORRUPT} STRING"
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
+    record = F.from_json(F.col("value").cast("string"), schema, options)
+    parsed = raw.withColumn("record", record)
+    is_good = F.col("record").isNotNull() & F.col(f"record.{_CORRUPT}").isNull()
+    good = parsed.filter(is_good).select(
+        "record.*", "key", F.struct(*(F.col(f"`{name}`") for name in METADATA)).alias("metadata")
+    )
+    return SourceFrames(good.drop(_CORRUPT), _dead_letters(parsed.filter(~is_good), source))
+
+
+def _dead_letters(poison: DataFrame, source: SourceSpec) -> DataFrame:
+    reason = F.when(F.col("value").isNull(), F.lit("the record has no value")).otherwise(
+        F.lit(f"the value is no JSON of the schema {source.schema_ddl}")
+    )
+    letter = F.struct(
+        F.lit(source.name).alias("source"),
+        "topic",
+        "partition",
+        "offset",
+        "timestamp",
+        reason.alias("reason"),
+        F.col("value").cast("string").alias("value"),
+    )
+    return poison.select("key", F.to_json(letter).cast("binary").alias("value"))

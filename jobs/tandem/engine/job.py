@@ -1,0 +1,81 @@
+"""The user's job: finding its function and calling it with streaming DataFrames."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tandem.engine.interface import JobError
+from tandem.manifest import JobSpec
+
+
+@dataclass(frozen=True, slots=True)
+class JobContext:
+    """What a job may ask for as its parameter `ctx`: the session, and `spec.job.options`."""
+
+    spark: SparkSession
+    options: Mapping[str, str]
+
+
+def load_function(job: JobSpec, base: Path) -> Callable[..., object]:
+    """The job's function. Raises `JobError` with the user's own line if its module cannot be imported."""
+    where = job.file or job.module
+    try:
+        module = _module(job, base)
+    except Exception as error:
+        raise JobError(f"{where} could not be imported: {_last_frame(error, where)}") from error
+    function = getattr(module, job.function, None)
+    if not callable(function):
+        raise JobError(f"{where} has no function `{job.function}`. Define it, or name another one in spec.job.function")
+    return function  # type: ignore[no-any-return]
+
+
+def call(function: Callable[..., object], context: JobContext, sources: Mapping[str, DataFrame]) -> object:
+    """Call a job with the DataFrames that its parameters name. Raises `JobError`."""
+    offered: dict[str, object] = {**sources, "ctx": context}
+    parameters = inspect.signature(function).parameters.values()
+    unknown = [
+        p.name for p in parameters if p.name not in offered and p.default is p.empty and p.kind is not p.VAR_KEYWORD
+    ]
+    if unknown:
+        raise JobError(
+            f"the job's parameters {unknown} are no sources. A parameter is the name of a source, {sorted(sources)}, or ctx"
+        )
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    wanted = offered if takes_all else {p.name: offered[p.name] for p in parameters if p.name in offered}
+    try:
+        return function(**wanted)
+    except JobError:
+        raise
+    except Exception as error:
+        raise JobError(f"the job raised {_last_frame(error, function.__code__.co_filename)}") from error  # type: ignore[attr-defined]
+
+
+def _module(job: JobSpec, base: Path) -> ModuleType:
+    sys.path.insert(0, str(base))
+    if job.module is not None:
+        return importlib.import_module(job.module)
+    path = base / (job.file or "")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _last_frame(error: BaseException, where: object) -> str:
+    """`ValueError: text (job.py:12)`: the last line of the user's own file in the traceback."""
+    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name == Path(str(where)).name]
+    place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -1,0 +1,66 @@
+"""Refusing plans whose result is not determined by their input: replicas would diverge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from tandem.engine.interface import JobError
+
+_TIME = "use the event's own time, or the record's `timestamp`, which are the same in every replica"
+_RANDOM = "derive it from the record, for example with F.xxhash64(...), or give a seed"
+
+_UNDETERMINED = {
+    "CurrentTimestamp": ("current_timestamp()", _TIME),
+    "CurrentBatchTimestamp": ("current_timestamp()", _TIME),
+    "Now": ("now()", _TIME),
+    "LocalTimestamp": ("localtimestamp()", _TIME),
+    "CurrentDate": ("current_date()", _TIME),
+    "CurDateExpressionBuilder": ("curdate()", _TIME),
+    "CurrentTime": ("current_time()", _TIME),
+    "UnixTimestampNow": ("unix_timestamp()", _TIME),
+    "Uuid": ("uuid()", _RANDOM),
+    "Shuffle": ("shuffle()", "sort the array instead"),
+    "InputFileName": ("input_file_name()", "there are no input files"),
+}
+_RANDOM_FUNCTIONS = {"Rand": "rand()", "Randn": "randn()", "RandStr": "randstr()", "Uniform": "uniform()"}
+
+
+def check_determined(frame: DataFrame) -> None:
+    """Raise `JobError` naming every undetermined expression of a streaming plan, and what to use instead."""
+    found = dict(_findings(json.loads(frame._jdf.queryExecution().analyzed().toJSON())))
+    if found:
+        what = "; ".join(f"{name}: {remedy}" for name, remedy in found.items())
+        raise JobError(f"the job's plan is not determined by its input, so its replicas would differ. Replace {what}")
+
+
+def _findings(nodes: Any) -> Iterator[tuple[str, str]]:
+    """Walk the plan's JSON: lists of nodes, whose fields hold expressions as lists of nodes again."""
+    if isinstance(nodes, list):
+        for node in nodes:
+            yield from _findings(node)
+    elif isinstance(nodes, dict):
+        yield from _finding(nodes)
+        for value in nodes.values():
+            yield from _findings(value)
+
+
+def _finding(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    name = str(node.get("class", "")).rpartition(".")[2]
+    if name in _UNDETERMINED:
+        yield _UNDETERMINED[name]
+    elif name in _RANDOM_FUNCTIONS and node.get("hideSeed") in (True, "true"):
+        yield f"{_RANDOM_FUNCTIONS[name]} without a seed", _RANDOM
+    elif name == "PythonUDF" and node.get("udfDeterministic") in (False, "false"):
+        yield f"the non-deterministic UDF {node.get('name')}", "compute it from its arguments alone"
+    elif name in ("TransformWithState", "TransformWithStateInPySpark") and "ProcessingTime" in str(
+        node.get("timeMode")
+    ):
+        yield "processing time in transformWithState", "use timeMode EventTime or None"
+    elif name in ("FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState") and "ProcessingTime" in str(
+        node.get("timeout")
+    ):
+        yield "a processing-time timeout", "use an event-time timeout"

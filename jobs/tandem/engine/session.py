@@ -1,0 +1,65 @@
+"""A Spark session for epochs: settings that make them cheap, and those without which replicas would differ."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tandem.manifest import SparkSpec
+
+_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+_STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+_CHEAP = {
+    "spark.ui.enabled": "false",
+    "spark.locality.wait": "0",
+    "spark.sql.streaming.pollingDelay": "1ms",
+    "spark.sql.streaming.numRecentProgressUpdates": "5",
+    "spark.sql.streaming.minBatchesToRetain": "200",
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.worker.reuse": "true",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    # The default file manager starts a shell process per file; the checkpoint is a cache in memory.
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+    "spark.sql.streaming.checkpointFileManagerClass": _MANAGER,
+    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
+    "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
+    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+}
+
+_DETERMINED = {
+    # A plan that follows run-time statistics differs between replicas.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.speculation": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.sort.initialBufferSize": "4096",
+}
+
+
+def build_session(job: str, replica: str, spark: SparkSpec, file_system_jar: Path, scratch: Path) -> SparkSession:
+    """Start the JVM and a session. The user's `spark.conf` wins over what is only cheap, never over what is determined."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    settings = {
+        **_CHEAP,
+        **spark.conf,
+        **_DETERMINED,
+        "spark.driver.memory": spark.driver_memory,
+        "spark.driver.extraClassPath": str(file_system_jar),
+        "spark.driver.extraJavaOptions": " ".join(
+            filter(None, [spark.conf.get("spark.driver.extraJavaOptions"), "-XX:+UseSerialGC -Xss4m"])
+        ),
+        "spark.default.parallelism": str(spark.parallelism),
+        "spark.sql.shuffle.partitions": str(spark.parallelism),
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+    builder = SparkSession.Builder().appName(f"{job}/{replica}").master(f"local[{spark.parallelism}]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("ERROR")
+    return session

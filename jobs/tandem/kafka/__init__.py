@@ -1,0 +1,1 @@
+"""Thin adapters over confluent-kafka. They talk; `tandem.protocol` decides."""

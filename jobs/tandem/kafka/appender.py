@@ -1,0 +1,45 @@
+"""Appending proposals to the ordering topic."""
+
+from __future__ import annotations
+
+import threading
+
+from confluent_kafka import KafkaError, Message, Producer
+
+from tandem.kafka.client import KafkaConnection
+from tandem.logs import get_logger
+from tandem.protocol.codec import encode_proposal
+from tandem.protocol.values import Proposal
+
+_log = get_logger(__name__)
+
+
+class ProposalAppender:
+    """An idempotent producer on the ordering topic. Appends are asynchronous: the log itself is the acknowledgement.
+
+    A proposal that cannot be delivered within 3 s is dropped and logged; whoever still wants it proposes it again.
+    """
+
+    def __init__(self, connection: KafkaConnection, topic: str) -> None:
+        self._connection = connection
+        self._topic = topic
+        self._producer = Producer(connection.appender())
+        self._lock = threading.Lock()
+
+    def append(self, proposal: Proposal) -> None:
+        """Send one proposal, without waiting."""
+        with self._lock:
+            self._producer.produce(self._topic, encode_proposal(proposal), partition=0, on_delivery=self._delivered)
+            self._producer.poll(0)
+
+    def close(self, timeout_s: float = 1.0) -> None:
+        """Wait up to `timeout_s` for what is under way."""
+        with self._lock:
+            self._producer.flush(timeout_s)
+
+    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+        if error is None:
+            return
+        _log.warning("proposal_not_delivered", topic=message.topic(), reason=error.str())
+        if error.fatal():
+            self._producer = Producer(self._connection.appender())

@@ -1,0 +1,71 @@
+"""Configurations of the Kafka clients: what Tandem sets, on top of what the user passes through."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+# A broker that was restarted is found again within a fifth of a second, not within librdkafka's default ten.
+_COMMON: dict[str, str | int | bool] = {
+    "reconnect.backoff.ms": 20,
+    "reconnect.backoff.max.ms": 200,
+    "socket.nagle.disable": True,
+    "log.connection.close": False,
+}
+
+
+@dataclass(frozen=True)
+class KafkaConnection:
+    """How to reach the brokers: `bootstrap.servers` and the user's security properties, for every client alike."""
+
+    properties: Mapping[str, str]
+
+    def admin(self) -> dict[str, str | int | bool]:
+        """Configuration of an AdminClient."""
+        return {**_COMMON, **self.properties}
+
+    def consumer(self, isolation_level: str = "read_committed") -> dict[str, str | int | bool]:
+        """Configuration of a consumer that assigns itself and commits nothing.
+
+        A position that retention deleted is an error, never a silent jump; the end of a partition is reported.
+        """
+        return {
+            **_COMMON,
+            "group.id": "tandem",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "auto.offset.reset": "error",
+            "enable.partition.eof": True,
+            "isolation.level": isolation_level,
+            "fetch.wait.max.ms": 100,
+            "fetch.error.backoff.ms": 20,
+            "fetch.queue.backoff.ms": 20,
+            **self.properties,
+        }
+
+    def appender(self) -> dict[str, str | int | bool]:
+        """Configuration of the idempotent producer of proposals. Late proposals are worthless: they expire after 3 s."""
+        return {
+            **_COMMON,
+            "enable.idempotence": True,
+            "acks": "all",
+            "linger.ms": 0,
+            "message.timeout.ms": 3_000,
+            **self.properties,
+        }
+
+    def transactional(self, transactional_id: str, timeout_ms: int) -> dict[str, str | int | bool]:
+        """Configuration of a transactional producer whose transactions the broker aborts after `timeout_ms`."""
+        return {
+            **_COMMON,
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": timeout_ms,
+            "message.timeout.ms": timeout_ms,
+            "linger.ms": 0,
+            "queue.buffering.max.messages": 1_000_000,
+            **self.properties,
+        }
+
+    def plain_producer(self) -> dict[str, str | int | bool]:
+        """Configuration of the producer of rows when delivery is not exactly once."""
+        return {**_COMMON, "enable.idempotence": True, "acks": "all", "linger.ms": 0, **self.properties}

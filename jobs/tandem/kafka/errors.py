@@ -1,0 +1,35 @@
+"""What can go wrong between Tandem and Kafka, in words for whoever runs the job."""
+
+from __future__ import annotations
+
+
+class TandemKafkaError(Exception):
+    """Base of the errors of this package."""
+
+
+class LostInputError(TandemKafkaError):
+    """Records that were not read yet are gone: retention deleted them, or the topic was made anew. Never skipped."""
+
+
+class ReadTimeoutError(TandemKafkaError):
+    """A read did not come to its end in time."""
+
+
+class MissingTopicError(TandemKafkaError):
+    """A topic that the job reads or writes does not exist."""
+
+
+class TopicMismatchError(TandemKafkaError):
+    """A topic exists, but not as the job needs it."""
+
+
+class ConnectionFailedError(TandemKafkaError):
+    """No broker could be reached, or it refused the credentials."""
+
+
+class FencingTimeoutError(TandemKafkaError):
+    """A transactional id could not be fenced in time."""
+
+
+class ProducerLostError(TandemKafkaError):
+    """The transactional producer could not be initialised in time."""

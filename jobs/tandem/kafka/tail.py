@@ -1,0 +1,110 @@
+"""Reading one-partition topics from an offset on, and to an end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import LostInputError, ReadTimeoutError
+from tandem.kafka.topics import Topics
+
+_BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record of a log: where it stands, its value, and its timestamp (Unix, ms)."""
+
+    topic: str
+    offset: int
+    value: bytes | None
+    timestamp_ms: int
+
+
+class LogTail:
+    """Follows the only partition of one or more topics, each from an offset of its own.
+
+    Parameters
+    ----------
+    starts : topic → the first offset to read.
+    """
+
+    def __init__(self, connection: KafkaConnection, starts: Mapping[str, int]) -> None:
+        self._connection = connection
+        self._consumer = Consumer(connection.consumer())
+        self._next = dict(starts)
+        self._consumer.assign([TopicPartition(topic, 0, offset) for topic, offset in starts.items()])
+
+    def __enter__(self) -> LogTail:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the consumer."""
+        self._consumer.close()
+
+    @property
+    def next_offsets(self) -> Mapping[str, int]:
+        """Of each topic, the offset that is read next."""
+        return self._next
+
+    def poll(self, timeout_s: float) -> list[Record]:
+        """What has arrived; waits up to `timeout_s` for the first record. Raises `LostInputError`."""
+        first = self._consumer.poll(timeout_s)
+        if first is None:
+            return []
+        return [record for message in (first, *self._consumer.consume(_BATCH, 0)) for record in self._take(message)]
+
+    def read_to_end(self, timeout_s: float, keep_on: Callable[[], bool] = lambda: True) -> Iterator[Record]:
+        """Everything up to the ends that the topics have now, open transactions included.
+
+        Raises `ReadTimeoutError` if they are not reached within `timeout_s`.
+        """
+        deadline = time.monotonic() + timeout_s
+        ends = self._ends(timeout_s)
+        while any(self._next[topic] < end for topic, end in ends.items()) and keep_on():
+            if time.monotonic() > deadline:
+                raise ReadTimeoutError(f"read to {self._next} of {ends} in {timeout_s:.1f} s")
+            yield from self.poll(0.02)
+
+    def _ends(self, timeout_s: float) -> dict[str, int]:
+        # The high watermark, not the end that a read_committed reader is shown: an open transaction is waited for.
+        topics = Topics(self._connection, timeout_s)
+        return {tp.topic: end for tp, end in topics.ends(dict.fromkeys(self._next, 1), "read_uncommitted").items()}
+
+    def _take(self, message: Message) -> Iterator[Record]:
+        topic, offset, error = message.topic() or "", message.offset(), message.error()
+        if error is None:
+            if offset is not None and offset >= self._next[topic]:
+                self._next[topic] = offset + 1
+                yield Record(topic, offset, message.value(), message.timestamp()[1])
+        elif error.code() == KafkaError._PARTITION_EOF:
+            # Control records at the end of a partition are never delivered; the end of the partition counts them.
+            self._next[topic] = max(self._next[topic], offset or 0)
+        elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            raise LostInputError(f"{topic}/0: offset {self._next.get(topic)} is no longer there ({error.str()})")
+        elif error.fatal() or not is_transient(error):
+            raise KafkaException(error)
+
+
+def is_transient(error: KafkaError) -> bool:
+    """Errors that the consumer gets over by itself."""
+    return error.retriable() or error.code() in (
+        KafkaError._TRANSPORT,
+        KafkaError._ALL_BROKERS_DOWN,
+        KafkaError._TIMED_OUT,
+        KafkaError._RESOLVE,
+        KafkaError.LEADER_NOT_AVAILABLE,
+        KafkaError.NOT_LEADER_FOR_PARTITION,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.UNKNOWN_TOPIC_OR_PART,
+    )

@@ -1,0 +1,45 @@
+"""Structured logs: one JSON object a line on standard error, or coloured text on a terminal."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import Any
+
+import structlog
+
+
+def configure(level: str = "INFO", **context: Any) -> None:
+    """Set up logging for this process; `context` (job, replica, …) is on every line."""
+    renderer: Any = structlog.dev.ConsoleRenderer() if sys.stderr.isatty() else structlog.processors.JSONRenderer()
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level]),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )
+    structlog.contextvars.clear_contextvars()
+    _context.clear()
+    _context.update(context)
+
+
+_context: dict[str, Any] = {}
+
+
+def get_logger(name: str) -> Any:
+    """A logger whose lines carry the process's context, in every thread."""
+    return _ContextLogger(name)
+
+
+class _ContextLogger:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, method: str) -> Any:
+        return getattr(structlog.get_logger(self._name).bind(**_context), method)

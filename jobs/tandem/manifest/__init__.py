@@ -1,0 +1,71 @@
+"""The ReplicatedStreamJob manifest: models, loading, and every error with its line and remedy."""
+
+from tandem.manifest.code import Code, CodeNotFoundError, check_code, find_code
+from tandem.manifest.identity import config_hash, installed_versions
+from tandem.manifest.kafka import KafkaSpec, TopicNames
+from tandem.manifest.loading import Manifest, load, parse
+from tandem.manifest.models import (
+    API_VERSION,
+    KIND,
+    CheckpointSpec,
+    Delivery,
+    JobSpec,
+    JobTopics,
+    Metadata,
+    MetricsSpec,
+    OrderingMode,
+    OrderingSpec,
+    ReplicatedStreamJob,
+    Spec,
+    TakeOverSpec,
+)
+from tandem.manifest.problems import Issue, ManifestError, Problem
+from tandem.manifest.secrets import SecretError, SecretReference
+from tandem.manifest.spark import SparkSpec
+from tandem.manifest.streams import FileSink, Format, IsolationLevel, SinkKind, SinkSpec, SourceSpec, StartingOffsets
+from tandem.manifest.values import Duration
+from tandem.manifest.zookeeper import KazooOptions, ZooKeeperAuth, ZooKeeperSpec
+
+__all__ = [
+    "API_VERSION",
+    "KIND",
+    "CheckpointSpec",
+    "Code",
+    "CodeNotFoundError",
+    "Delivery",
+    "Duration",
+    "FileSink",
+    "Format",
+    "IsolationLevel",
+    "Issue",
+    "JobSpec",
+    "JobTopics",
+    "KafkaSpec",
+    "KazooOptions",
+    "Manifest",
+    "ManifestError",
+    "Metadata",
+    "MetricsSpec",
+    "OrderingMode",
+    "OrderingSpec",
+    "Problem",
+    "ReplicatedStreamJob",
+    "SecretError",
+    "SecretReference",
+    "SinkKind",
+    "SinkSpec",
+    "SourceSpec",
+    "SparkSpec",
+    "Spec",
+    "StartingOffsets",
+    "TakeOverSpec",
+    "TopicNames",
+    "ZooKeeperAuth",
+    "ZooKeeperSpec",
+    "check_code",
+    "config_hash",
+    "find_code",
+    "installed_versions",
+    "load",
+    "parse",
+]

@@ -1,0 +1,162 @@
+"""The job's code as text: found and looked at, never imported."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Final
+
+from tandem.manifest.loading import Manifest
+from tandem.manifest.problems import Issue, Location, Problem
+from tandem.manifest.vocabulary import nearest
+
+CONTEXT: Final = "ctx"
+"""The parameter by which a job may ask for its context."""
+
+_JOB: Final[Location] = ("spec", "job")
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class CodeNotFoundError(ValueError):
+    """There is no file of the job's code."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """The file of the job's code."""
+
+    path: Path
+    content: bytes
+
+
+def find_code(manifest: Manifest, search_path: Sequence[str] | None = None) -> Code:
+    """Find the file, or the module's file, first beside the manifest and then on `search_path` (default: `sys.path`).
+
+    Raises
+    ------
+    CodeNotFoundError
+        There is none, or it cannot be read.
+    """
+    job = manifest.spec.job
+    path = manifest.resolve(job.file) if job.file is not None else _module_file(manifest, job.module or "", search_path)
+    if path is None:
+        raise CodeNotFoundError(f"there is no module {job.module}")
+    try:
+        return Code(path, path.read_bytes())
+    except OSError as error:
+        raise CodeNotFoundError(f"cannot read {path}: {error.strerror}") from error
+
+
+def check_code(manifest: Manifest) -> tuple[Problem, ...]:
+    """What can be said against the job's code without running it: it must be there, be Python, and define the function with
+    one parameter for each source; all problems at once, each with its line in the manifest."""
+    return tuple(manifest.problem(issue) for issue in _issues(manifest))
+
+
+def _issues(manifest: Manifest) -> Iterator[Issue]:
+    job = manifest.spec.job
+    at = (*_JOB, "file" if job.file is not None else "module")
+    try:
+        code = find_code(manifest)
+    except CodeNotFoundError as error:
+        remedy = "Paths start from the manifest's folder" if job.file else "Install it, or put it beside the manifest"
+        yield Issue(at, str(error), remedy)
+        return
+    try:
+        tree = ast.parse(code.content, code.path.name)
+    except SyntaxError as error:
+        yield Issue(at, f"{code.path.name}:{error.lineno}: {error.msg}", "Mend the Python code")
+        return
+    except ValueError as error:
+        yield Issue(at, f"{code.path.name}: {error}", "Save the file as Python source")
+        return
+    functions = {node.name: node for node in _top_level(tree.body) if isinstance(node, Function)}
+    if job.function in functions:
+        yield from _against(functions[job.function], code.path.name, manifest)
+    elif job.function not in _other_names(tree):
+        yield Issue(
+            (*_JOB, "function"), f"{code.path.name} defines no function {job.function}", _which(job.function, functions)
+        )
+
+
+def _which(name: str, functions: dict[str, Function]) -> str:
+    public = [known for known in functions if not known.startswith("_")]
+    near = nearest(name, public)
+    if near is not None:
+        return f"Did you mean {near}?"
+    return f"It defines {', '.join(public)}" if public else f"Define it at the top level: def {name}(…):"
+
+
+def _against(function: Function, file: str, manifest: Manifest) -> Iterator[Issue]:
+    at, where = (*_JOB, "function"), f"{file}:{function.lineno}: {function.name}"
+    names = [source.name for source in manifest.spec.sources]
+    call = f"def {function.name}({', '.join(names)}):"
+    if isinstance(function, ast.AsyncFunctionDef):
+        yield Issue(at, f"{where} is async", f"Write {call}")
+    if function.decorator_list:
+        return
+    arguments = function.args
+    if arguments.posonlyargs:
+        yield Issue(at, f"{where} has parameters that are positional only, but is called by names", "Remove the '/'")
+    parameters = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    missing = [name for name in names if name not in parameters and arguments.kwarg is None]
+    unknown = [name for name in _required(arguments) if name not in (*names, CONTEXT)]
+    if missing:
+        yield Issue(at, f"{where} has no parameter for {_sources(missing)}", f"Write {call}")
+    if unknown:
+        remedy = f"Parameters are named after sources ({', '.join(names)}) or {CONTEXT}"
+        yield Issue(at, f"{where} has a parameter {', '.join(unknown)}, but there is no such source", remedy)
+
+
+def _sources(names: list[str]) -> str:
+    return f"the source{'s' if len(names) > 1 else ''} {', '.join(names)}"
+
+
+def _required(arguments: ast.arguments) -> list[str]:
+    positional = [*arguments.posonlyargs, *arguments.args]
+    required = positional[: len(positional) - len(arguments.defaults)]
+    keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return [argument.arg for argument in (*required, *(name for name, default in keyword_only if default is None))]
+
+
+def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements that run on import, those inside `if` and `try` too."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If | ast.Try | ast.With):
+            handlers = statement.handlers if isinstance(statement, ast.Try) else []
+            blocks = [statement.body, getattr(statement, "orelse", []), getattr(statement, "finalbody", [])]
+            for block in (*blocks, *(handler.body for handler in handlers)):
+                yield from _top_level(block)
+
+
+def _other_names(tree: ast.Module) -> set[str]:
+    """What the module binds by an import or an assignment: nothing can be said about those without running it."""
+    names: set[str] = set()
+    for statement in _top_level(tree.body):
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            names.update((alias.asname or alias.name).split(".")[0] for alias in statement.names)
+        elif isinstance(statement, ast.Assign | ast.AnnAssign):
+            names.update(
+                node.id
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            )
+    return names
+
+
+def _module_file(manifest: Manifest, module: str, search_path: Sequence[str] | None) -> Path | None:
+    """Where a module is, found part by part: `find_spec` of a dotted name would import its packages."""
+    places: list[str] = [str(manifest.base), *(sys.path if search_path is None else search_path)]
+    *packages, last = module.split(".")
+    for package in packages:
+        spec = PathFinder.find_spec(package, places)
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        places = list(spec.submodule_search_locations)
+    spec = PathFinder.find_spec(last, places)
+    return Path(spec.origin) if spec is not None and spec.origin is not None and spec.has_location else None

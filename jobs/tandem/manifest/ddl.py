@@ -1,0 +1,143 @@
+"""Checks a schema in Spark's DDL without a JVM, so that a misspelt type is found before a session has started.
+
+It knows the grammar of column lists (`a STRING, b STRUCT<c: ARRAY<INT>>`); the last word on a schema is Spark's.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import Final
+
+_PLAIN = (
+    *("boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long", "float", "real", "double"),
+    *("decimal", "dec", "numeric", "string", "char", "character", "varchar", "binary", "void", "variant"),
+    *("date", "time", "timestamp", "timestamp_ntz", "timestamp_ltz"),
+)
+_ARGUMENTS: Final = {"decimal": (0, 2), "dec": (0, 2), "numeric": (0, 2), "time": (0, 1)} | dict.fromkeys(
+    ("char", "character", "varchar"), (1, 1)
+)
+"""Type → the least and the greatest count of numbers in parentheses; for all others none."""
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_UNQUOTED = re.compile(r"[0-9]*[A-Za-z_][A-Za-z0-9_]*")
+_NESTED = {"array": 1, "map": 2}
+_KNOWN: Final = [*_PLAIN, *_NESTED, "struct", "interval"]
+_ALIASES: Final = {"str": "string", "text": "string", "bool": "boolean", "number": "double", "datetime": "timestamp"}
+_TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\w+|[<>(),:]|\S)")
+
+
+class DdlError(ValueError):
+    """A schema that is no list of columns; the text says what and where."""
+
+
+def column_names(ddl: str) -> tuple[str, ...]:
+    """The names of the top-level columns of `ddl`, in their order.
+
+    Raises
+    ------
+    DdlError
+        Not a list of columns, an unknown type, or two columns of one name.
+    """
+    parser = _Parser(ddl)
+    names = parser.columns(end=None)
+    return tuple(names)
+
+
+class _Parser:
+    def __init__(self, ddl: str) -> None:
+        self._tokens = _TOKEN.findall(_COMMENT.sub(" ", ddl))
+        self._next = 0
+
+    def columns(self, end: str | None) -> list[str]:
+        names: list[str] = []
+        while True:
+            name = self._name()
+            if name.lower() in (known.lower() for known in names):
+                raise DdlError(f"two columns are named {name}")
+            names.append(name)
+            if self._skip(":") and end is None:
+                raise DdlError(f"there is a ':' after {name}, where a space belongs")
+            self._type(name)
+            self._modifiers()
+            if not self._skip(","):
+                self._expect(end)
+                return names
+
+    def _name(self) -> str:
+        token = self._take()
+        if token is None:
+            raise DdlError("a column is missing at the end" if self._tokens else "it is empty")
+        if not (len(token) > 2 and token.startswith("`")) and not _UNQUOTED.fullmatch(token):
+            hint = "; put it in backquotes" if token.isidentifier() else ""
+            raise DdlError(f"a column's name was expected, not {token!r}{hint}")
+        return token.strip("`").replace("``", "`")
+
+    def _type(self, column: str) -> None:
+        token = self._take()
+        if token is None or not re.fullmatch(r"\w+", token):
+            raise DdlError(f"the type of {column} is missing")
+        kind = token.lower()
+        if kind not in _KNOWN:
+            near = _ALIASES.get(kind) or next(iter(get_close_matches(kind, _KNOWN, 1)), None)
+            raise DdlError(f"{column} has the unknown type {token}" + (f", perhaps {near.upper()}" if near else ""))
+        if kind in _NESTED:
+            self._expect("<")
+            for position in range(_NESTED[kind]):
+                if position:
+                    self._expect(",")
+                self._type(column)
+            self._expect(">")
+        elif kind == "struct":
+            self._expect("<")
+            if not self._skip(">"):
+                self.columns(end=">")
+        elif kind == "interval":
+            while self._peek() in {"year", "month", "day", "hour", "minute", "second", "to"}:
+                self._take()
+        else:
+            self._arguments(column, kind)
+        if kind == "timestamp":
+            while self._peek() in {"with", "without", "local", "time", "zone"}:
+                self._take()
+
+    def _arguments(self, column: str, kind: str) -> None:
+        least, most = _ARGUMENTS.get(kind, (0, 0))
+        count = 0
+        if most and self._skip("("):
+            while (token := self._take() or "").isdigit():
+                count += 1
+                if not self._skip(","):
+                    self._expect(")")
+                    break
+            else:
+                raise DdlError(f"{token!r} in {column}'s type is no whole number")
+        if not least <= count <= most:
+            example = "DECIMAL(10, 2)" if most > 1 else f"{kind.upper()}({'6' if kind == 'time' else '20'})"
+            raise DdlError(f"{column}'s type {kind.upper()} has {count} numbers; write e.g. {example}")
+
+    def _modifiers(self) -> None:
+        if self._skip("collate"):
+            self._take()
+        if self._skip("not"):
+            self._expect("null")
+        if self._skip("comment"):
+            self._take()
+
+    def _peek(self) -> str | None:
+        return self._tokens[self._next].lower() if self._next < len(self._tokens) else None
+
+    def _take(self) -> str | None:
+        token = self._tokens[self._next] if self._next < len(self._tokens) else None
+        self._next += 1
+        return token
+
+    def _skip(self, token: str) -> bool:
+        found = self._peek() == token
+        self._next += found
+        return found
+
+    def _expect(self, token: str | None) -> None:
+        if self._peek() != token:
+            found = "the end" if self._peek() is None else repr(self._tokens[self._next])
+            raise DdlError(f"{'a comma or the end' if token is None else repr(token)} was expected, not {found}")
+        self._next += 1

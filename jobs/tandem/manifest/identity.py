@@ -1,0 +1,84 @@
+"""The hash by which replicas of one job recognise each other."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any, Final
+
+from tandem.manifest.code import find_code
+from tandem.manifest.loading import Manifest
+
+STATE_FORMAT: Final = "1"
+"""Raised whenever a new Tandem cannot go on from an older one's checkpoints, or would compute other rows from them."""
+
+_PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "pandas")
+
+
+def installed_versions() -> dict[str, str]:
+    """The versions of everything that computes rows or writes state in this process."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return {"python": python, "stateFormat": STATE_FORMAT, **{name: version(name) for name in _PACKAGES}}
+
+
+def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping[str, str] | None = None) -> str:
+    """SHA-256, in hex, of everything that influences what the job computes and publishes.
+
+    Two replicas of one generation must agree on it; one that differs refuses to run. The order of keys in the YAML and
+    values that equal a default do not change it; the order of lists does.
+
+    Counted, because another value would make other rows, other state, or put them elsewhere:
+
+    - the bytes of the job's file (or of the module's), its function and its options. Modules that it imports are not
+      counted: a difference there shows as diverging digests;
+    - sources with topics, formats, schemas, isolation level, and where they begin;
+    - sinks, the delivery guarantee, `maxRecordBytes` (what goes to the dead-letter topic), and the job's own three topics;
+    - `spark.parallelism` (partitions of state) and the settings `spark.sql.*` (time zone, ANSI mode, state store, …);
+    - versions: Python (major.minor), PySpark, PyArrow, NumPy, pandas, Tandem's format of state.
+
+    Not counted, because the log hides it from the rows, or because it may differ between machines:
+
+    - addresses, credentials and properties of Kafka and ZooKeeper; the replication factor;
+    - counts of replicas, standbys and generators; who orders and at which pace (cuts are read from the log, whoever made
+      them); the bounds for take-over;
+    - labels and annotations, metrics, the checkpoint's folder, the driver's memory, other settings of Spark.
+
+    Parameters
+    ----------
+    manifest
+        The job.
+    code
+        The bytes of its code; read from disk by default.
+    versions
+        Default: those installed here.
+
+    Raises
+    ------
+    CodeNotFoundError
+        `code` is not given and cannot be read.
+    """
+    content = find_code(manifest).content if code is None else code
+    identity = {
+        "code": hashlib.sha256(content).hexdigest(),
+        "versions": dict(installed_versions() if versions is None else versions),
+        **_settings(manifest),
+    }
+    return hashlib.sha256(json.dumps(identity, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _settings(manifest: Manifest) -> dict[str, Any]:
+    spec, topics = manifest.spec, manifest.model.topics
+    return {
+        "function": spec.job.function,
+        "options": dict(spec.job.options),
+        "sources": [source.model_dump(mode="json") for source in spec.sources],
+        "sinks": [sink.model_dump(mode="json") for sink in spec.sinks],
+        "delivery": spec.delivery,
+        "maxRecordBytes": spec.max_record_bytes,
+        "topics": {"ordering": topics.ordering, "commits": topics.commits, "deadLetter": topics.dead_letter},
+        "parallelism": spec.spark.parallelism,
+        "conf": {key: value for key, value in spec.spark.conf.items() if key.startswith("spark.sql.")},
+    }

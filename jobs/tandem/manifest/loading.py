@@ -1,0 +1,187 @@
+"""From a file, or from what the Kubernetes API returns, to a checked manifest; or to every problem at once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from tandem.manifest.explain import explain
+from tandem.manifest.kafka import KafkaSpec
+from tandem.manifest.mend import mended
+from tandem.manifest.models import API_VERSION, KIND, ReplicatedStreamJob, Spec, default_checkpoint_directory
+from tandem.manifest.problems import Issue, Location, ManifestError, Problem, dotted
+from tandem.manifest.rules import check
+from tandem.manifest.tree import LineMap, YamlError, read
+from tandem.manifest.vocabulary import nearest
+from tandem.manifest.zookeeper import KazooOptions
+
+_OF_THE_SERVER: Final = (
+    *("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
+    *("managedFields", "ownerReferences", "finalizers", "selfLink"),
+)
+_FREE_TEXT: Final[tuple[Location, ...]] = (
+    ("metadata", "annotations"),
+    ("spec", "job", "options"),
+    ("spec", "spark", "conf"),
+)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A checked job and where it came from; relative paths in it start from `base`."""
+
+    model: ReplicatedStreamJob
+    path: Path
+    base: Path
+    lines: LineMap = field(default_factory=LineMap, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.model.name
+
+    @property
+    def spec(self) -> Spec:
+        """What the job is and how it shall run."""
+        return self.model.spec
+
+    @property
+    def checkpoint_directory(self) -> Path:
+        """The folder of the query's checkpoint; it need not exist yet."""
+        given = self.spec.checkpoint.directory
+        return default_checkpoint_directory(self.name) if given is None else self.resolve(given)
+
+    def resolve(self, path: str) -> Path:
+        """An absolute path for one that is written in the manifest."""
+        return self.base / Path(path).expanduser()
+
+    def kafka_properties(self, environ: Mapping[str, str]) -> dict[str, str]:
+        """`KafkaSpec.client_properties`, with secret files found from the manifest's folder."""
+        kafka: KafkaSpec = self.spec.kafka
+        return kafka.client_properties(environ, self.base)
+
+    def zookeeper_options(self, environ: Mapping[str, str]) -> KazooOptions | None:
+        """`ZooKeeperSpec.client_options`, with files found from the manifest's folder; None without ZooKeeper."""
+        zookeeper = self.spec.zookeeper
+        return None if zookeeper is None else zookeeper.client_options(environ, self.base)
+
+    def problem(self, issue: Issue) -> Problem:
+        """The issue with its line in the file."""
+        return _located(issue, self.lines)
+
+
+def load(path: str | Path) -> Manifest:
+    """Read and check the manifest in a file.
+
+    Raises
+    ------
+    ManifestError
+        With every problem of the file, each with its line.
+    OSError
+        The file cannot be read.
+    """
+    path = Path(path)
+    try:
+        document = read(path.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError as error:
+        problem = Problem(
+            "", 1, f"no UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}", "Save it as UTF-8"
+        )
+        raise ManifestError(path, [problem]) from error
+    except YamlError as error:
+        raise ManifestError(path, [Problem("", error.line or 1, error.message, error.remedy)]) from error
+    model, issues = _checked(document.value)
+    unreadable = {issue.at for issue in document.issues}
+    issues = [*document.issues, *(issue for issue in issues if issue.at not in unreadable)]
+    if issues or model is None:
+        raise ManifestError(path, (_located(issue, document.lines) for issue in issues))
+    return Manifest(model, path, path.absolute().parent, document.lines)
+
+
+def parse(tree: Mapping[str, Any]) -> ReplicatedStreamJob:
+    """Check a manifest that is already a mapping, as the Kubernetes API returns it; its status is left out.
+
+    Raises
+    ------
+    ManifestError
+        With every problem, without lines.
+    """
+    model, issues = _checked(dict(tree))
+    if issues or model is None:
+        raise ManifestError(None, (_located(issue, LineMap()) for issue in issues))
+    return model
+
+
+def _checked(tree: Any) -> tuple[ReplicatedStreamJob | None, list[Issue]]:
+    if not isinstance(tree, dict):
+        message = "the file is empty" if tree is None else "the file is no mapping of keys to values"
+        return None, [Issue((), message, f"Begin with apiVersion: {API_VERSION}")]
+    identity = list(_identity(tree))
+    kind = tree.get("kind")
+    if identity and not (isinstance(kind, str) and nearest(kind, [KIND])):
+        return None, identity
+    tree = _without_server_fields(tree)
+    interpolated = list(_interpolations(tree, ()))
+    model, issues = _validated(tree)
+    taken = {issue.at for issue in (*identity, *interpolated)}
+    return model, [*identity, *interpolated, *(issue for issue in issues if issue.at not in taken)]
+
+
+def _validated(tree: dict[str, Any]) -> tuple[ReplicatedStreamJob | None, list[Issue]]:
+    try:
+        model = ReplicatedStreamJob.model_validate(tree, by_alias=True, by_name=False)
+    except ValidationError as error:
+        issues = explain(error)
+        rest = mended(tree, error)
+        if rest is None:
+            return None, issues
+        model, changed = rest
+        contradictions = list(_not_about(changed, check(model)))
+        weightier = {issue.at for issue in contradictions}
+        return None, [*(issue for issue in issues if issue.at not in weightier), *contradictions]
+    return model, list(check(model))
+
+
+def _not_about(changed: frozenset[Location], issues: Iterable[Issue]) -> Iterator[Issue]:
+    for issue in issues:
+        concerns = issue.concerns or (issue.at,)
+        if not any(concern[: len(location)] == location for concern in concerns for location in changed):
+            yield issue
+
+
+def _identity(tree: Mapping[str, Any]) -> Iterator[Issue]:
+    for key, expected in (("apiVersion", API_VERSION), ("kind", KIND)):
+        given = tree.get(key)
+        if given is None:
+            yield Issue((key,), f"{key} is missing", f"Add {key}: {expected}")
+        elif given != expected:
+            yield Issue((key,), f"{given!r} is no {key} that Tandem knows", f"Write {key}: {expected}")
+
+
+def _without_server_fields(tree: dict[str, Any]) -> dict[str, Any]:
+    """What the API server adds is no mistake of the user."""
+    tree = {key: value for key, value in tree.items() if key != "status"}
+    if isinstance(tree.get("metadata"), dict):
+        tree["metadata"] = {key: value for key, value in tree["metadata"].items() if key not in _OF_THE_SERVER}
+    return tree
+
+
+def _interpolations(value: Any, at: Location) -> Iterator[Issue]:
+    if at in _FREE_TEXT:
+        return
+    if isinstance(value, str) and (found := re.search(r"\$\{[^}]*\}|\{\{.*?\}\}", value)):
+        yield Issue(
+            at, f"{found[0]} would not be replaced", "Write the value; secrets go to spec.kafka.secretProperties"
+        )
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, child in items:
+        yield from _interpolations(child, (*at, key))
+
+
+def _located(issue: Issue, lines: LineMap) -> Problem:
+    return Problem(dotted(issue.at), lines.line_of(issue.at), issue.message, issue.remedy)

@@ -1,0 +1,160 @@
+"""The kind ReplicatedStreamJob: the one description of a job, for this machine and for Kubernetes.
+
+A model checks each value by itself; what several values must agree on is in `rules`. Read a manifest with `load` or `parse`,
+which check both.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field
+
+from tandem.manifest.kafka import KafkaSpec
+from tandem.manifest.problems import refusal
+from tandem.manifest.spark import SparkSpec
+from tandem.manifest.streams import SinkSpec, SourceSpec
+from tandem.manifest.values import (
+    Count,
+    DnsLabel,
+    Duration,
+    Flag,
+    Identifier,
+    JobName,
+    LabelValue,
+    ModuleName,
+    PathText,
+    Section,
+    Within,
+)
+from tandem.manifest.zookeeper import ZooKeeperSpec
+
+API_VERSION: Final = "tandem.dev/v1alpha1"
+KIND: Final = "ReplicatedStreamJob"
+
+Delivery = Literal["exactlyOnce", "atLeastOnce", "atMostOnce"]
+OrderingMode = Literal["leader", "heartbeat", "none"]
+
+
+def _python_file(path: str) -> str:
+    if "://" in path:
+        raise refusal(f"{path!r} is a URI", "Give a path, relative to the manifest")
+    if not path.endswith(".py"):
+        raise refusal(f"{path!r} is no Python file", "Name a file that ends in .py, or use spec.job.module")
+    return path
+
+
+class Metadata(Section):
+    """Kubernetes' metadata, as far as a user writes it."""
+
+    name: JobName
+    namespace: DnsLabel = "default"
+    labels: Mapping[str, LabelValue] = Field(default_factory=dict)
+    annotations: Mapping[str, str] = Field(default_factory=dict)
+
+
+class JobSpec(Section):
+    """The job's code: exactly one of `file` and `module`, and a function in it."""
+
+    file: Annotated[PathText, AfterValidator(_python_file)] | None = Field(
+        default=None, description="Relative to the manifest"
+    )
+    module: ModuleName | None = None
+    function: Identifier = "job"
+    options: Mapping[str, str] = Field(default_factory=dict, description="The job finds them in ctx.options")
+
+
+class OrderingSpec(Section):
+    """Who cuts the input into epochs, and at which pace."""
+
+    mode: OrderingMode = "leader"
+    heartbeat_period: Annotated[Duration, Within(1, 10_000)] = Field(default="10ms", validate_default=True)
+    generators: Count = Field(default=2, ge=1, le=99, description="Heartbeat generators, in mode heartbeat")
+    max_records_per_epoch: Count = Field(default=10_000, ge=1)
+    min_epoch_interval: Annotated[Duration, Within(0, 3_600_000)] = Field(default="0ms", validate_default=True)
+
+
+class TakeOverSpec(Section):
+    """How long an owner or a leader may be silent before another one takes over; adaptive between the bounds."""
+
+    min_bound: Annotated[Duration, Within(1, 600_000)] = Field(default="100ms", validate_default=True)
+    max_bound: Annotated[Duration, Within(1, 600_000)] = Field(default="1s", validate_default=True)
+
+
+class CheckpointSpec(Section):
+    """Where the query's checkpoint is: a cache, shared by the replicas on one machine."""
+
+    directory: PathText | None = Field(
+        default=None, description="Default: a folder in memory; a relative one starts from the manifest"
+    )
+
+
+class MetricsSpec(Section):
+    """Prometheus metrics of each process over HTTP."""
+
+    enabled: Flag = True
+    port: Count = Field(default=0, ge=0, le=65_535, description="0: any free port")
+
+
+class Spec(Section):
+    """What the job is and how it shall run."""
+
+    job: JobSpec
+    replicas: Count = Field(default=2, ge=1)
+    standbys: Count = Field(default=0, ge=0)
+    delivery: Delivery = "exactlyOnce"
+    kafka: KafkaSpec
+    zookeeper: ZooKeeperSpec | None = Field(default=None, description="Needed when ordering.mode is leader")
+    sources: tuple[SourceSpec, ...] = Field(min_length=1)
+    sinks: tuple[SinkSpec, ...] = Field(min_length=1)
+    ordering: OrderingSpec = OrderingSpec()
+    take_over: TakeOverSpec = TakeOverSpec()
+    max_record_bytes: Count = Field(
+        default=1_000_000, ge=1, le=1_000_000_000, description="Larger rows go to the dead-letter topic"
+    )
+    checkpoint: CheckpointSpec = CheckpointSpec()
+    spark: SparkSpec = SparkSpec()
+    metrics: MetricsSpec = MetricsSpec()
+
+
+@dataclass(frozen=True)
+class JobTopics:
+    """The topics of Tandem's own, with the defaults filled in."""
+
+    ordering: str
+    commits: str
+    dead_letter: str
+
+
+class ReplicatedStreamJob(Section):
+    """A PySpark streaming job in active replicas."""
+
+    api_version: Literal["tandem.dev/v1alpha1"] = API_VERSION
+    kind: Literal["ReplicatedStreamJob"] = KIND
+    metadata: Metadata
+    spec: Spec
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.metadata.name
+
+    @property
+    def topics(self) -> JobTopics:
+        """The names of Tandem's own topics."""
+        given = self.spec.kafka.topics
+        return JobTopics(
+            given.ordering or f"{self.name}.ordering",
+            given.commits or f"{self.name}.commits",
+            given.dead_letter or f"{self.name}.dead-letter",
+        )
+
+
+def default_checkpoint_directory(job: str, memory: Path = Path("/dev/shm")) -> Path:  # noqa: S108
+    """The checkpoint's folder when the manifest names none: in memory where there is such a file system, else temporary."""
+    root = memory if memory.is_dir() else Path(tempfile.gettempdir())
+    return root / "tandem" / job

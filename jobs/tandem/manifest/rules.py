@@ -1,0 +1,171 @@
+"""What several values of a manifest must agree on. Each rule is a function from the whole job to the issues it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import PurePosixPath
+from typing import Final
+
+from tandem.manifest.models import ReplicatedStreamJob
+from tandem.manifest.problems import Issue, Location, dotted
+from tandem.manifest.rules_kafka import authentication_is_complete, properties_are_given_once, topics_do_not_meet
+from tandem.manifest.secrets import SecretReference
+from tandem.manifest.spark import FIXED, OWNED
+
+Rule = Callable[[ReplicatedStreamJob], Iterator[Issue]]
+
+_MODE: Final[Location] = ("spec", "ordering", "mode")
+
+
+def check(job: ReplicatedStreamJob) -> tuple[Issue, ...]:
+    """Everything in which the values of `job` contradict each other."""
+    return tuple(issue for rule in RULES for issue in rule(job))
+
+
+def code_is_file_or_module(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    code, at = job.spec.job, ("spec", "job")
+    both = ((*at, "file"), (*at, "module"))
+    if code.file is None and code.module is None:
+        yield Issue(at, "file is missing", "Name the job's code, e.g. file: job.py, or module: package.module", both)
+    if code.file is not None and code.module is not None:
+        yield Issue(both[1], "file and module exclude each other", "Keep one of them", both)
+
+
+def leader_needs_zookeeper(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    if job.spec.ordering.mode == "leader" and job.spec.zookeeper is None:
+        yield Issue(
+            ("spec", "zookeeper"),
+            "ordering.mode leader (the default) needs ZooKeeper for its election",
+            "Add zookeeper: {connect: localhost:2181}, or choose ordering: {mode: heartbeat}",
+            (_MODE, ("spec", "zookeeper")),
+        )
+
+
+def no_ordering_only_at_least_once(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    delivery = job.spec.delivery
+    if job.spec.ordering.mode == "none" and delivery != "atLeastOnce":
+        yield Issue(
+            _MODE,
+            f"without ordering, replicas cannot deliver {delivery}",
+            "Set spec.delivery: atLeastOnce, or choose the mode leader or heartbeat",
+            (_MODE, ("spec", "delivery")),
+        )
+
+
+def names_are_unique(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    sources, sinks = [source.name for source in job.spec.sources], [sink.name for sink in job.spec.sinks]
+    for kind, names in (("sources", sources), ("sinks", sinks)):
+        for index, name in enumerate(names):
+            at: Location = ("spec", kind, index, "name")
+            first: Location = ("spec", kind, names.index(name), "name")
+            if at != first:
+                message = f"{name} is also the name of {dotted(first[:-1])}"
+                yield Issue(at, message, f"Give each of the {kind} a name of its own", (at, first))
+
+
+def schema_goes_with_json(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    for index, source in enumerate(job.spec.sources):
+        at: Location = ("spec", "sources", index)
+        concerns = ((*at, "schema"), (*at, "format"))
+        if source.format == "json" and source.schema_ddl is None:
+            remedy = "Add columns with types, e.g. schema: carrier STRING, delay DOUBLE"
+            yield Issue((*at, "schema"), "format json needs a schema", remedy, concerns)
+        if source.format == "raw" and source.schema_ddl is not None:
+            remedy = "Set format: json, or remove the schema"
+            yield Issue((*at, "schema"), "format raw (the default) has no schema", remedy, concerns)
+
+
+def sinks_are_of_one_kind(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    for index, sink in enumerate(job.spec.sinks):
+        at: Location = ("spec", "sinks", index)
+        given = [kind for kind in ("topic", "parquet", "delta") if getattr(sink, kind) is not None]
+        if len(given) != 1:
+            message = f"{' and '.join(given)} exclude each other" if given else "says nothing of where to write"
+            remedy = "Give exactly one of topic: name, parquet: {path: …} and delta: {path: …}"
+            kinds = tuple((*at, kind) for kind in ("topic", "parquet", "delta"))
+            yield Issue((*at, given[1]) if given else at, message, remedy, kinds)
+
+
+def tables_do_not_meet(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    seen: list[tuple[Location, PurePosixPath]] = []
+    for index, sink in enumerate(job.spec.sinks):
+        if sink.files is None:
+            continue
+        at: Location = ("spec", "sinks", index, "parquet" if sink.parquet else "delta", "path")
+        path = PurePosixPath(sink.files.path)
+        for other_at, other in seen:
+            if path.is_relative_to(other) or other.is_relative_to(path):
+                message = f"{path} and {other} of {dotted(other_at[:3])} lie within each other"
+                yield Issue(at, message, "Give each table a folder of its own", (at, other_at))
+        seen.append((at, path))
+
+
+def bounds_are_in_order(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    bounds, at = job.spec.take_over, ("spec", "takeOver")
+    if bounds.min_bound > bounds.max_bound:
+        message = f"minBound {bounds.min_bound} is more than maxBound {bounds.max_bound}"
+        concerns = ((*at, "minBound"), (*at, "maxBound"))
+        yield Issue((*at, "minBound"), message, "Let minBound be at most maxBound", concerns)
+
+
+def secrets_come_from_one_place(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    for at, reference in _secrets(job):
+        if (reference.env is None) == (reference.file is None):
+            message = "env and file exclude each other" if reference.env else "says nothing of where the secret is"
+            concerns = (at, (*at, "env"), (*at, "file"))
+            yield Issue(at, message, "Give exactly one of {env: NAME} and {file: path}", concerns)
+
+
+def zookeeper_tls_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    zookeeper, at = job.spec.zookeeper, ("spec", "zookeeper")
+    if zookeeper is None:
+        return
+    files = {"caFile": zookeeper.ca_file, "certFile": zookeeper.cert_file, "keyFile": zookeeper.key_file}
+    for key, value in files.items():
+        if value is not None and not zookeeper.use_tls:
+            concerns = ((*at, key), (*at, "useTls"))
+            yield Issue((*at, key), "is without effect, as useTls is false", "Set useTls: true", concerns)
+    for key, other in (("certFile", "keyFile"), ("keyFile", "certFile")):
+        if files[key] is not None and files[other] is None:
+            yield Issue((*at, key), f"needs {other} too", f"Add {other}", ((*at, key), (*at, other)))
+
+
+def spark_settings_keep_replicas_equal(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    for key, value in job.spec.spark.conf.items():
+        at: Location = ("spec", "spark", "conf", key)
+        if not key.startswith("spark."):
+            yield Issue(at, f"{key} is no setting of Spark", f"Settings begin with spark., perhaps spark.{key}")
+        elif key in OWNED:
+            reason, remedy = OWNED[key]
+            yield Issue(at, f"Tandem sets {key} itself: {reason}", remedy)
+        elif key in FIXED and value.strip().lower() != FIXED[key][0]:
+            needed, reason = FIXED[key]
+            yield Issue(at, f"{key} must be {needed}: {reason}", "Remove it")
+
+
+def _secrets(job: ReplicatedStreamJob) -> Iterable[tuple[Location, SecretReference]]:
+    for name, reference in job.spec.kafka.secret_properties.items():
+        yield ("spec", "kafka", "secretProperties", name), reference
+    zookeeper = job.spec.zookeeper
+    if zookeeper is not None and zookeeper.key_password is not None:
+        yield ("spec", "zookeeper", "keyPassword"), zookeeper.key_password
+    if zookeeper is not None and zookeeper.auth is not None:
+        yield ("spec", "zookeeper", "auth", "credentials"), zookeeper.auth.credentials
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    code_is_file_or_module,
+    leader_needs_zookeeper,
+    no_ordering_only_at_least_once,
+    names_are_unique,
+    schema_goes_with_json,
+    sinks_are_of_one_kind,
+    tables_do_not_meet,
+    topics_do_not_meet,
+    properties_are_given_once,
+    authentication_is_complete,
+    bounds_are_in_order,
+    secrets_come_from_one_place,
+    zookeeper_tls_is_complete,
+    spark_settings_keep_replicas_equal,
+)

@@ -1,0 +1,115 @@
+"""What the topics of a job, and the properties of its Kafka clients, must agree on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from tandem.manifest.models import ReplicatedStreamJob
+from tandem.manifest.problems import Issue, Location
+from tandem.manifest.vocabulary import nearest
+
+_KAFKA: Final[Location] = ("spec", "kafka")
+_PROPERTIES: Final[Location] = (*_KAFKA, "properties")
+_SECRETS: Final[Location] = (*_KAFKA, "secretProperties")
+_PROTOCOL: Final[Location] = (*_PROPERTIES, "security.protocol")
+_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
+_WITH_PASSWORD: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+def topics_do_not_meet(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    """Each topic has one use: read by one source, written by one sink, or Tandem's own."""
+    seen: dict[str, tuple[str, Location]] = {}
+    for topic, use, at in _uses_of_topics(job):
+        if topic not in seen:
+            seen[topic] = (use, at)
+            continue
+        first_use, first_at = seen[topic]
+        yield Issue(
+            at, f"the topic {topic} is {use}, but already {first_use}", _other_topic(first_use, use), (at, first_at)
+        )
+
+
+def _uses_of_topics(job: ReplicatedStreamJob) -> Iterator[tuple[str, str, Location]]:
+    for number, source in enumerate(job.spec.sources):
+        for index, topic in enumerate(source.topics):
+            yield topic, f"an input of source {source.name}", ("spec", "sources", number, "topics", index)
+    for number, sink in enumerate(job.spec.sinks):
+        if sink.topic is not None:
+            yield sink.topic, f"the output of sink {sink.name}", ("spec", "sinks", number, "topic")
+    own, at = job.topics, (*_KAFKA, "topics")
+    yield own.ordering, "the ordering topic", (*at, "ordering")
+    yield own.commits, "the commits topic", (*at, "commits")
+    yield own.dead_letter, "the dead-letter topic", (*at, "deadLetter")
+
+
+def _other_topic(first_use: str, use: str) -> str:
+    if first_use == use:
+        return "Name it once"
+    if first_use.startswith("an input") and use.startswith("an input"):
+        return "Keep one source for it, and use that one twice in the job's function"
+    if first_use.startswith("an input"):
+        return "Write to another topic, or the job would read its own output"
+    return "Give each its own topic"
+
+
+def properties_are_given_once(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    for name in job.spec.kafka.secret_properties:
+        if name in job.spec.kafka.properties:
+            yield Issue((*_SECRETS, name), f"{name} is also in spec.kafka.properties", "Keep one of them")
+
+
+def authentication_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    """Finds what librdkafka would silently ignore, or only notice as a refused connection."""
+    kafka = job.spec.kafka
+    protocol = kafka.properties.get("security.protocol", "PLAINTEXT").upper()
+    if protocol not in _PROTOCOLS:
+        yield _no_choice(_PROTOCOL, kafka.properties["security.protocol"], _PROTOCOLS)
+        return
+    given = [(*_PROPERTIES, name) for name in kafka.properties] + [
+        (*_SECRETS, name) for name in kafka.secret_properties
+    ]
+    uses_sasl, uses_tls = protocol.startswith("SASL"), protocol.endswith("SSL")
+    for prefix, used, remedy in (
+        ("sasl.", uses_sasl, "SASL_SSL"),
+        ("ssl.", uses_tls, "SASL_SSL" if uses_sasl else "SSL"),
+    ):
+        without_effect = [at for at in given if str(at[-1]).startswith(prefix) and not used]
+        if without_effect:
+            message = f"is without effect, as security.protocol is {protocol}"
+            yield Issue(without_effect[0], message, f"Set security.protocol: {remedy}", (without_effect[0], _PROTOCOL))
+    if uses_sasl:
+        yield from _mechanism_is_complete(job)
+
+
+def _mechanism_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    kafka = job.spec.kafka
+    names = {*kafka.properties, *kafka.secret_properties}
+    keys = [key for key in ("sasl.mechanism", "sasl.mechanisms") if key in names]
+    mechanism = kafka.properties.get(keys[0]) if keys else "GSSAPI"
+    if mechanism is None:
+        return
+    if mechanism not in _MECHANISMS:
+        yield _no_choice((*_PROPERTIES, keys[0]), mechanism, _MECHANISMS)
+        return
+    places = tuple((*where, name) for where in (_PROPERTIES, _SECRETS) for name in ("sasl.username", "sasl.password"))
+    if mechanism in _WITH_PASSWORD:
+        for name, where, example in (
+            ("sasl.username", _PROPERTIES, "tandem"),
+            ("sasl.password", _SECRETS, "{env: KAFKA_PASSWORD}"),
+        ):
+            if name not in names:
+                message = f"sasl.mechanism {mechanism} needs {name}"
+                yield Issue((*where, name), message, f"Add it to {where[-1]}, e.g. {name}: {example}", places)
+    elif not keys and "sasl.password" in names:
+        message = "a password is given, but sasl.mechanism is GSSAPI (Kerberos) by default"
+        at = (*_SECRETS, "sasl.password")
+        concerns = (at, (*_PROPERTIES, "sasl.mechanism"), (*_PROPERTIES, "sasl.mechanisms"))
+        yield Issue(at, message, "Set sasl.mechanism in properties to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", concerns)
+
+
+def _no_choice(at: Location, value: str, choices: tuple[str, ...]) -> Issue:
+    near = nearest(value, choices)
+    remedy = f"Did you mean {near}?" if near else f"Write one of {', '.join(choices)}"
+    return Issue(at, f"{value!r} is none of {', '.join(choices)}", remedy)

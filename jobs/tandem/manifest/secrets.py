@@ -1,0 +1,55 @@
+"""Secrets are named in a manifest, never written into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tandem.manifest.values import EnvironmentName, PathText, Section
+
+
+class SecretError(ValueError):
+    """A secret that the manifest refers to is not there."""
+
+
+class SecretReference(Section):
+    """Where a secret is: in an environment variable or in a file, one of both."""
+
+    env: EnvironmentName | None = None
+    file: PathText | None = None
+
+    def resolve(self, environ: Mapping[str, str], base: Path, purpose: str) -> str:
+        """Read the secret; a file's last line break is not part of it.
+
+        Parameters
+        ----------
+        environ
+            The environment's variables.
+        base
+            The folder that a relative `file` starts from: the manifest's.
+        purpose
+            What the secret is for, as error messages name it.
+
+        Raises
+        ------
+        SecretError
+            The variable is not set, the file cannot be read, or one of them is empty.
+        """
+        if self.env is not None:
+            value = environ.get(self.env)
+            if value is None:
+                raise SecretError(
+                    f"{purpose}: the environment variable {self.env} is not set. Export it before the start"
+                )
+            where = f"the environment variable {self.env}"
+        else:
+            path = base / Path(self.file or "").expanduser()
+            try:
+                value = path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+            except (OSError, UnicodeDecodeError) as error:
+                reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+                raise SecretError(f"{purpose}: cannot read the secret file {path}: {reason}") from error
+            where = f"the secret file {path}"
+        if not value:
+            raise SecretError(f"{purpose}: {where} is empty")
+        return value

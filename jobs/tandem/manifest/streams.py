@@ -1,0 +1,80 @@
+"""What a job reads and what it writes."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field
+
+from tandem.manifest.ddl import DdlError, column_names
+from tandem.manifest.problems import refusal
+from tandem.manifest.values import Identifier, PathText, Section, Topic
+
+Format = Literal["raw", "json"]
+StartingOffsets = Literal["earliest", "latest"]
+IsolationLevel = Literal["read_committed", "read_uncommitted"]
+
+
+def _schema(ddl: str) -> str:
+    try:
+        column_names(ddl)
+    except DdlError as error:
+        raise refusal(
+            f"no schema in Spark's DDL: {error}", "Write columns with types, e.g. carrier STRING, delay DOUBLE"
+        ) from error
+    return ddl
+
+
+def _source_name(name: str) -> str:
+    if name == "ctx":
+        raise refusal("'ctx' is the job's context", "Choose another name for the source")
+    return name
+
+
+class SourceSpec(Section):
+    """One input of the job: the parameter of the job function with this name."""
+
+    name: Annotated[Identifier, AfterValidator(_source_name)]
+    topics: tuple[Topic, ...] = Field(min_length=1)
+    format: Format = Field(default="raw", description="raw: key and value as bytes. json: columns by `schema`")
+    schema_ddl: Annotated[str, AfterValidator(_schema)] | None = Field(
+        default=None, alias="schema", description="Columns in Spark's DDL; needed with, and only with, format json"
+    )
+    starting_offsets: StartingOffsets = Field(
+        default="earliest", description="Where the job begins when it has never run"
+    )
+    isolation_level: IsolationLevel = "read_committed"
+
+
+class FileSink(Section):
+    """A table of files, written once per epoch."""
+
+    path: PathText = Field(
+        description="A folder, or a URI that Spark can write to; a relative one starts from the manifest"
+    )
+
+
+SinkKind = Literal["topic", "parquet", "delta"]
+
+
+class SinkSpec(Section):
+    """One output of the job: exactly one of `topic`, `parquet` and `delta`."""
+
+    name: Identifier
+    topic: Topic | None = Field(
+        default=None, description="A Kafka topic; all topics of an epoch are written in one transaction"
+    )
+    parquet: FileSink | None = None
+    delta: FileSink | None = None
+
+    @property
+    def kind(self) -> SinkKind:
+        """Which of the three it is."""
+        if self.topic is not None:
+            return "topic"
+        return "parquet" if self.parquet is not None else "delta"
+
+    @property
+    def files(self) -> FileSink | None:
+        """The table's folder; None for a Kafka topic."""
+        return self.parquet or self.delta

@@ -1,0 +1,125 @@
+"""YAML text → plain values, and the line of each of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
+from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+from tandem.manifest.problems import Issue, Location
+
+_QUOTES = "Check the indentation, and put texts that contain ': ', '#', '@' or braces in quotes"
+
+
+class YamlError(ValueError):
+    """The text is not one YAML document; `line` counts from 1."""
+
+    def __init__(self, line: int | None, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.line, self.message, self.remedy = line, message, remedy
+
+
+@dataclass(frozen=True)
+class LineMap:
+    """Where in a file the values of a manifest stand."""
+
+    lines: Mapping[Location, int] = field(default_factory=dict)
+
+    def line_of(self, location: Location) -> int | None:
+        """The line (from 1) of the key at `location`; of what would contain it, if it is not there."""
+        for length in range(len(location), -1, -1):
+            if location[:length] in self.lines:
+                return self.lines[location[:length]]
+        return None
+
+
+@dataclass(frozen=True)
+class Document:
+    """One YAML document: plain dicts, lists, strings and numbers, their lines, and what no manifest may contain."""
+
+    value: Any
+    lines: LineMap
+    issues: tuple[Issue, ...]
+
+
+def read(text: str) -> Document:
+    """Read one YAML 1.2 document.
+
+    Raises
+    ------
+    YamlError
+        Not YAML, no document, or several.
+    """
+    try:
+        root = YAML(typ="rt", pure=True).load(text)
+    except YAMLError as error:
+        raise _explained(error) from error
+    reader = _Reader()
+    value = reader.plain(root, (), first_line(text))
+    return Document(value, LineMap(reader.lines), tuple(reader.issues))
+
+
+def first_line(text: str) -> int:
+    """The line (from 1) of the first content that is no comment."""
+    rows = (number for number, row in enumerate(text.splitlines(), 1) if re.match(r"\s*[^\s#%-]", row))
+    return next(rows, 1)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.lines: dict[Location, int] = {}
+        self.issues: list[Issue] = []
+
+    def plain(self, node: object, at: Location, line: int) -> Any:
+        self.lines[at] = line
+        if isinstance(node, CommentedMap):
+            return {
+                _key(key): self.plain(value, (*at, _key(key)), _line(node, key, line)) for key, value in node.items()
+            }
+        if isinstance(node, CommentedSeq):
+            return [self.plain(value, (*at, index), _line(node, index, line)) for index, value in enumerate(node)]
+        if isinstance(node, TaggedScalar):
+            self.issues.append(Issue(at, f"has the YAML tag {node.tag.value}", "Tags are not supported: remove it"))
+            return str(node.value)
+        return _scalar(node)
+
+
+def _key(key: object) -> str | int:
+    return _scalar(key) if isinstance(key, str | int) and not isinstance(key, bool) else str(key)
+
+
+def _scalar(value: Any) -> Any:
+    """Without the classes by which ruamel remembers quotes and notations."""
+    for kind in (bool, int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    return value
+
+
+def _line(node: CommentedMap | CommentedSeq, key: Any, otherwise: int) -> int:
+    position = (node.lc.data or {}).get(key)
+    return position[0] + 1 if position else otherwise
+
+
+def _explained(error: YAMLError) -> YamlError:
+    if not isinstance(error, MarkedYAMLError):
+        what = str(error).splitlines()[0]
+        return YamlError(None, f"no YAML: {what}", "Save the file as UTF-8 text, without control characters")
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else None
+    problem = error.problem or "cannot be read"
+    if isinstance(error, DuplicateKeyError):
+        key = re.search(r'duplicate key "(.*?)" with', problem)
+        return YamlError(line, f"the key {key[1] if key else ''} is written twice", "Keep one of them")
+    if "another document" in problem:
+        return YamlError(line, "there are several documents in the file", "Keep one manifest per file")
+    if r"'\t'" in problem:
+        return YamlError(line, "there is a tab where YAML wants spaces", "Indent with spaces")
+    context = f"{error.context}, " if error.context else ""
+    return YamlError(line, f"no YAML: {context}{problem}", _QUOTES)

@@ -1,0 +1,121 @@
+"""Prometheus metrics of each process. Names follow Prometheus' conventions: base units, `_total` for counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Thread
+from time import perf_counter
+from wsgiref.simple_server import WSGIServer
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from tandem.protocol.values import Cut
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1, 2.5, 5, 10, 30)
+
+
+class MetricsServer:
+    """Serves a registry over HTTP on `port` (0: any free one; `port` tells which)."""
+
+    def __init__(self, registry: CollectorRegistry, port: int, address: str = "127.0.0.1") -> None:
+        self._server: WSGIServer
+        self._thread: Thread
+        self._server, self._thread = start_http_server(port, address, registry)
+        self.port = int(self._server.server_port)
+
+    def close(self) -> None:
+        """Stop serving."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join(2)
+
+
+class OrdererMetrics:
+    """What an orderer (or heartbeat generator) tells about itself."""
+
+    def __init__(self, registry: CollectorRegistry, job: str, name: str) -> None:
+        names = ("job_name", "orderer")
+
+        def counter(metric: str, text: str) -> Counter:
+            return Counter(metric, text, names, registry=registry).labels(job, name)
+
+        def gauge(metric: str, text: str) -> Gauge:
+            return Gauge(metric, text, names, registry=registry).labels(job, name)
+
+        self.leading = gauge("tandem_orderer_leading", "1 while this orderer believes that it leads")
+        self.leader_changes = counter("tandem_leader_changes_total", "Times this orderer began or ceased to lead")
+        self.proposed = counter("tandem_cuts_proposed_total", "Cuts that this orderer proposed")
+        self.won = counter("tandem_cuts_won_total", "Cuts of this orderer that the log accepted")
+        self.epoch = gauge("tandem_ordering_epoch", "Last accepted epoch")
+        self.lag = gauge("tandem_input_lag_records", "Input records that are not in any epoch yet")
+
+    def cut(self, cut: Cut, me: str) -> None:
+        """An accepted cut was read."""
+        self.epoch.set(cut.epoch)
+        if cut.proposer == me:
+            self.won.inc()
+
+
+class ReplicaMetrics:
+    """What a replica tells about itself."""
+
+    def __init__(self, registry: CollectorRegistry, job: str, replica: str) -> None:
+        names = ("job_name", "replica")
+
+        def counter(name: str, text: str) -> Counter:
+            return Counter(name, text, names, registry=registry).labels(job, replica)
+
+        def gauge(name: str, text: str) -> Gauge:
+            return Gauge(name, text, names, registry=registry).labels(job, replica)
+
+        self.epoch = gauge("tandem_epoch", "Last epoch that this replica computed")
+        self.published_epoch = gauge("tandem_published_epoch", "Last epoch whose marker this replica read")
+        self.head_epoch = gauge("tandem_head_epoch", "Last epoch that the ordering log has cut")
+        self.lag_epochs = gauge("tandem_replica_lag_epochs", "Epochs between the log's head and this replica")
+        self.lag_records = gauge("tandem_replica_lag_records", "Input records between the log's head and this replica")
+        self.lag_seconds = gauge("tandem_replica_lag_seconds", "Age of the newest epoch that this replica computed")
+        self.ready = gauge("tandem_replica_ready", "1 once this replica has reached the log's head")
+        self.claims_won = counter("tandem_claims_won_total", "Epochs that this replica was the first to claim")
+        self.claims_lost = counter("tandem_claims_lost_total", "Epochs that another replica claimed before")
+        self.take_overs = counter("tandem_take_overs_total", "Epochs that this replica took over from a silent owner")
+        self.fences = counter("tandem_fences_total", "Transactional ids that this replica fenced")
+        self.fenced = counter("tandem_fenced_total", "Transactions of this replica that failed because it was fenced")
+        self.unknown_commits = counter(
+            "tandem_unknown_commits_total", "Transactions of this replica of unknown outcome"
+        )
+        self.published = counter("tandem_epochs_published_total", "Epochs that this replica published")
+        self.rows = counter("tandem_rows_published_total", "Rows that this replica published")
+        self.rows_in = counter("tandem_input_records_total", "Input records of the epochs that this replica computed")
+        self.dead_letters = counter("tandem_dead_letters_total", "Rows that went to the dead-letter topic")
+        self.diverged = gauge(
+            "tandem_replica_diverged", "1 if this replica computed other rows than the published ones"
+        )
+        self.publish_latency = Histogram(
+            "tandem_publish_latency_seconds",
+            "From an epoch's cut to its commit",
+            names,
+            registry=registry,
+            buckets=_SECONDS,
+        ).labels(job, replica)
+        self._phase = Histogram(
+            "tandem_phase_seconds",
+            "Duration of the phases of an epoch",
+            (*names, "phase"),
+            registry=registry,
+            buckets=_SECONDS,
+        )
+        self._labels = (job, replica)
+
+    def observe_phase(self, phase: str, seconds: float) -> None:
+        """Phase `phase` of an epoch took `seconds`."""
+        self._phase.labels(*self._labels, phase).observe(seconds)
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Time a block as phase `name`."""
+        started = perf_counter()
+        try:
+            yield
+        finally:
+            self.observe_phase(name, perf_counter() - started)

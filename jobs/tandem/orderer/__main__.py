@@ -1,0 +1,7 @@
+"""`python -m tandem.orderer`."""
+
+import typer
+
+from tandem.orderer.main import main
+
+typer.run(main)

@@ -1,0 +1,123 @@
+"""The orderer's loop: read the log, keep the pace, propose the next cut."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tandem.kafka.appender import ProposalAppender
+from tandem.kafka.tail import LogTail, Record
+from tandem.logs import get_logger
+from tandem.metrics import OrdererMetrics
+from tandem.orderer.inputs import InputWatch
+from tandem.protocol.codec import CodecError, decode_proposal
+from tandem.protocol.cutting import next_ends
+from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.pace import Pace
+from tandem.protocol.values import Claim, Cut, Progress
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """Where time comes from: monotonic for durations, wall for the time of epochs; both ms."""
+
+    monotonic_ms: Callable[[], float]
+    wall_ms: Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class OrdererSettings:
+    """`tick_s`: how long to wait for news at most while a cut is due; `repropose_ms`: when an unseen cut is repeated."""
+
+    name: str
+    max_records_per_epoch: int
+    tick_s: float = 0.005
+    idle_tick_s: float = 0.05
+    repropose_ms: float = 500.0
+
+
+class OrdererLoop:
+    """One orderer: `step` is called until the process is asked to stop."""
+
+    def __init__(
+        self,
+        settings: OrdererSettings,
+        decisions: Decisions,
+        pace: Pace,
+        tail: LogTail,
+        appender: ProposalAppender,
+        inputs: InputWatch,
+        leading: Callable[[], bool],
+        clocks: Clocks,
+        metrics: OrdererMetrics,
+    ) -> None:
+        self._settings = settings
+        self._decisions = decisions
+        self._pace = pace
+        self._tail = tail
+        self._appender = appender
+        self._inputs = inputs
+        self._leading = leading
+        self._clocks = clocks
+        self._metrics = metrics
+        self._random = random.SystemRandom()
+        self._time_ms = 0
+        self._proposed: tuple[int, float] = (-1, -float("inf"))
+
+    def step(self) -> None:
+        """Wait shortly for news of the log, take it in, and propose a cut if one is due. Raises `LostInputError`."""
+        leading = self._leading()
+        due = self._pace.is_due
+        self._metrics.leading.set(leading)
+        for record in self._tail.poll(self._settings.tick_s if due and leading else self._settings.idle_tick_s):
+            self._take(record)
+        if self._decisions.config is None:
+            return
+        now = self._clocks.monotonic_ms()
+        self._inputs.refresh(self._decisions.last_ends, now)
+        if self._pace.is_due and not self._is_proposed(now):
+            self._propose_if_wanted(now, leading)
+
+    def _take(self, record: Record) -> None:
+        try:
+            proposal = decode_proposal(record.value)
+        except CodecError as error:
+            _log.error("foreign_record", topic=record.topic, offset=record.offset, reason=str(error))
+            return
+        verdict = self._decisions.apply(proposal, record.offset)
+        now = self._clocks.monotonic_ms()
+        match proposal:
+            case Cut() if verdict is Verdict.ACCEPTED:
+                self._pace.cut(proposal.epoch, now)
+                self._time_ms = max(self._time_ms, proposal.time_ms)
+                self._decisions.forget_before(proposal.epoch)
+                self._metrics.cut(proposal, self._settings.name)
+            case Claim() if verdict is Verdict.ACCEPTED:
+                self._pace.claimed(proposal.epoch, now)
+            case Progress():
+                self._pace.progress(proposal.replica, proposal.epoch, proposal.epoch_ms, now)
+
+    def _propose_if_wanted(self, now: float, leading: bool) -> None:
+        last = self._decisions.last_ends
+        if not self._pace.wants_look(now, leading):
+            return
+        available = self._inputs.ends()
+        if available is None:
+            return
+        self._metrics.lag.set(available.records_since(last))
+        ends = next_ends(last, available, self._settings.max_records_per_epoch)
+        if ends.records_since(last) > 0:
+            self._pace.input_seen(now)
+        if self._pace.wants_cut(now, leading):
+            self._time_ms = max(self._time_ms, self._clocks.wall_ms())
+            epoch = self._decisions.last_epoch + 1
+            self._appender.append(Cut(epoch, ends, self._time_ms, self._random.getrandbits(63), self._settings.name))
+            self._proposed = (epoch, now)
+            self._metrics.proposed.inc()
+
+    def _is_proposed(self, now: float) -> bool:
+        epoch, at = self._proposed
+        return epoch == self._decisions.last_epoch + 1 and now - at < self._settings.repropose_ms

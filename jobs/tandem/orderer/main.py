@@ -1,0 +1,136 @@
+"""Entry point of an orderer or heartbeat generator: `python -m tandem.orderer MANIFEST --name orderer-0`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from prometheus_client import CollectorRegistry
+
+from tandem import logs
+from tandem.kafka.appender import ProposalAppender
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import ConnectionFailedError, LostInputError, MissingTopicError, TopicMismatchError
+from tandem.kafka.history import cut_at, first_config, last_marker, watermarks
+from tandem.kafka.tail import LogTail
+from tandem.kafka.topics import Topics
+from tandem.manifest import Manifest, ManifestError, SecretError, load
+from tandem.metrics import MetricsServer, OrdererMetrics
+from tandem.orderer.election import Election
+from tandem.orderer.inputs import InputWatch
+from tandem.orderer.loop import Clocks, OrdererLoop, OrdererSettings
+from tandem.process import ExitCode, ProcessInfo, stop_on_signals
+from tandem.protocol.decisions import Decisions
+from tandem.protocol.pace import Pace, PaceSettings
+from tandem.protocol.silence import SilenceBound
+from tandem.topics import ensure_topics, isolation_levels, names_for
+
+_log = logs.get_logger(__name__)
+
+_REFUSALS = (LostInputError, MissingTopicError, TopicMismatchError, ConnectionFailedError, SecretError)
+CLOCKS = Clocks(lambda: time.monotonic() * 1000, lambda: time.time_ns() // 1_000_000)
+
+
+def main(
+    manifest: Annotated[Path, typer.Argument(help="ReplicatedStreamJob, YAML")],
+    name: Annotated[str, typer.Option(help="This orderer's name")] = "orderer-0",
+    replica: Annotated[str, typer.Option(help="The replica it stands beside")] = "replica-0",
+    run_directory: Annotated[Path | None, typer.Option(help="Where to announce this process")] = None,
+    log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
+) -> None:
+    """Run one orderer of a job until it is stopped."""
+    try:
+        loaded = load(manifest)
+    except (ManifestError, OSError) as error:
+        typer.echo(error, err=True)
+        raise typer.Exit(ExitCode.USAGE) from error
+    logs.configure(log_level, job=loaded.name, orderer=name)
+    raise typer.Exit(run(loaded, name, replica, run_directory, stop_on_signals()))
+
+
+def run(manifest: Manifest, name: str, replica: str, run_directory: Path | None, stopping: threading.Event) -> ExitCode:
+    """Order until `stopping` is set or it fails; says why in the log."""
+    registry = CollectorRegistry()
+    metrics = OrdererMetrics(registry, manifest.name, name)
+    with ExitStack() as stack:
+        port = 0
+        if manifest.spec.metrics.enabled:
+            server = MetricsServer(registry, 0)
+            stack.callback(server.close)
+            port = server.port
+        stack.enter_context(ProcessInfo(name, "orderer", os.getpid(), port).announced(run_directory))
+        try:
+            loop = _build(manifest, name, replica, metrics, stack)
+            _log.info("started", metrics_port=port)
+            while not stopping.is_set():
+                loop.step()
+        except _REFUSALS as error:
+            _log.error("refused", reason=str(error), kind=type(error).__name__)
+            return ExitCode.REFUSED
+        except Exception as error:
+            _log.error("failed", reason=str(error), kind=type(error).__name__, exc_info=True)
+            return ExitCode.FAILED
+    return ExitCode.OK
+
+
+def _build(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics, stack: ExitStack) -> OrdererLoop:
+    spec = manifest.spec
+    ordering = spec.ordering
+    connection = KafkaConnection(manifest.kafka_properties(os.environ))
+    ensure_topics(Topics(connection), manifest, replica)
+    topics = names_for(manifest, replica)
+    decisions, start = _resume(connection, topics.ordering, topics.commits)
+    tail = LogTail(connection, {topics.ordering: start})
+    stack.callback(tail.close)
+    appender = ProposalAppender(connection, topics.ordering)
+    stack.callback(appender.close)
+    bounds = spec.take_over
+    tick_s = (ordering.heartbeat_period.ms if ordering.mode == "heartbeat" else 5) / 1000
+    election = _election(manifest, name, metrics) if ordering.mode == "leader" else None
+    if election is not None:
+        election.start()
+        stack.callback(election.stop)
+    pace = Pace(
+        PaceSettings(min_epoch_interval_ms=ordering.min_epoch_interval.ms),
+        SilenceBound(bounds.min_bound.ms, bounds.max_bound.ms),
+    )
+    if decisions.last_epoch >= 0:
+        pace.cut(decisions.last_epoch, CLOCKS.monotonic_ms())
+        pace.claimed(decisions.last_epoch, CLOCKS.monotonic_ms())
+    return OrdererLoop(
+        OrdererSettings(name, ordering.max_records_per_epoch, tick_s),
+        decisions,
+        pace,
+        tail,
+        appender,
+        InputWatch(connection, isolation_levels(manifest)),
+        (lambda: election.leading) if election is not None else (lambda: True),
+        CLOCKS,
+        metrics,
+    )
+
+
+def _resume(connection: KafkaConnection, ordering: str, commits: str) -> tuple[Decisions, int]:
+    """The decisions after the last published epoch, and where to read on in the ordering topic."""
+    marker = last_marker(connection, commits)
+    config = None if marker is None else first_config(connection, ordering)
+    if marker is None or config is None:
+        return Decisions(), watermarks(connection, ordering, 30.0)[0]
+    cut = cut_at(connection, ordering, marker.log_offset)
+    return Decisions.resumed(config, cut, marker.log_offset), marker.log_offset + 1
+
+
+def _election(manifest: Manifest, name: str, metrics: OrdererMetrics) -> Election:
+    options = manifest.zookeeper_options(os.environ)
+    if options is None:
+        raise ValueError("ordering.mode leader needs spec.zookeeper")  # the manifest's rules see to that
+    return Election(options, f"/tandem/{manifest.name}/orderers", name, lambda _: metrics.leader_changes.inc())
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,82 @@
+"""What every process of a job has in common: exit codes, stop signals, and the file that says where it can be found."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from pathlib import Path
+from types import FrameType
+
+
+class ExitCode(IntEnum):
+    """How a process of a job ended. A supervisor restarts after `FAILED` and after signals, never after the others."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    REFUSED = 78  # EX_CONFIG of sysexits.h: the manifest, the job or the cluster must be mended first
+
+
+class RefusedError(Exception):
+    """The process must not run, and a restart would not help."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessInfo:
+    """A running process of a job. `metrics_port` 0: it serves no metrics. `incarnation` is a replica's transactional id."""
+
+    name: str
+    kind: str
+    pid: int
+    metrics_port: int
+    incarnation: str = ""
+
+    @staticmethod
+    def read_all(run_directory: Path) -> list[ProcessInfo]:
+        """The processes that wrote a file there, by name, whether or not they still run."""
+        return [ProcessInfo(**json.loads(path.read_text())) for path in sorted(run_directory.glob("*.process.json"))]
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return True
+        return True
+
+    @contextmanager
+    def announced(self, run_directory: Path | None) -> Iterator[None]:
+        """Keep a file in `run_directory` while the block runs."""
+        if run_directory is None:
+            yield
+            return
+        run_directory.mkdir(parents=True, exist_ok=True)
+        path = run_directory / f"{self.name}.process.json"
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(asdict(self)))
+        temporary.replace(path)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def stop_on_signals() -> threading.Event:
+    """An event that SIGTERM and SIGINT set."""
+    stopping = threading.Event()
+
+    def handle(_signal: int, _frame: FrameType | None) -> None:
+        stopping.set()
+
+    signal.signal(signal.SIGTERM, handle)
+    signal.signal(signal.SIGINT, handle)
+    return stopping

@@ -1,0 +1,104 @@
+"""Proposals and markers as bytes of a Kafka record. JSON: readable with any Kafka tool, and nothing is unpickled."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tandem.protocol.values import Claim, Config, Cut, Marker, Positions, Progress, Proposal, TopicPartition
+
+
+class CodecError(ValueError):
+    """A record of an ordering or commits topic that is not one of ours."""
+
+
+def encode_proposal(proposal: Proposal) -> bytes:
+    """One proposal as the value of a record of the ordering topic."""
+    body: dict[str, Any]
+    match proposal:
+        case Config(generation, digest, start, proposer):
+            body = {"type": "config", "generation": generation, "digest": digest, "start": positions_json(start)}
+            body["proposer"] = proposer
+        case Cut(epoch, ends, time_ms, seed, proposer):
+            body = {"type": "cut", "epoch": epoch, "ends": positions_json(ends), "time": time_ms, "seed": seed}
+            body["proposer"] = proposer
+        case Claim(epoch, attempt, owner):
+            body = {"type": "claim", "epoch": epoch, "attempt": attempt, "owner": owner}
+        case Progress(replica, epoch, epoch_ms):
+            body = {"type": "progress", "replica": replica, "epoch": epoch, "epoch_ms": round(epoch_ms, 3)}
+    return _dump(body)
+
+
+def decode_proposal(value: bytes | None) -> Proposal:
+    """The proposal in a record of the ordering topic. Raises `CodecError` if it is none."""
+    body = _load(value)
+    try:
+        match body["type"]:
+            case "config":
+                start = positions_from_json(body["start"])
+                return Config(int(body["generation"]), str(body["digest"]), start, str(body["proposer"]))
+            case "cut":
+                ends = positions_from_json(body["ends"])
+                return Cut(int(body["epoch"]), ends, int(body["time"]), int(body["seed"]), str(body["proposer"]))
+            case "claim":
+                return Claim(int(body["epoch"]), int(body["attempt"]), str(body["owner"]))
+            case "progress":
+                return Progress(str(body["replica"]), int(body["epoch"]), float(body["epoch_ms"]))
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CodecError(f"not a proposal: {value!r} ({error})") from error
+    raise CodecError(f"not a proposal: {value!r} (unknown type)")
+
+
+def encode_marker(marker: Marker) -> bytes:
+    """One epoch marker as the value of a record of the commits topic."""
+    body: dict[str, Any] = {"epoch": marker.epoch, "attempt": marker.attempt, "owner": marker.owner}
+    body |= {"digest": marker.digest, "rows": marker.rows, "log": marker.log_offset}
+    return _dump(body | ({"skipped": True} if marker.skipped else {}))
+
+
+def decode_marker(value: bytes | None) -> Marker:
+    """The marker in a record of the commits topic. Raises `CodecError` if it is none."""
+    body = _load(value)
+    try:
+        return Marker(
+            int(body["epoch"]),
+            int(body["attempt"]),
+            str(body["owner"]),
+            str(body["digest"]),
+            int(body["rows"]),
+            int(body["log"]),
+            bool(body.get("skipped", False)),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise CodecError(f"not an epoch marker: {value!r} ({error})") from error
+
+
+def positions_json(positions: Positions) -> dict[str, dict[str, int]]:
+    """`{topic: {partition: offset}}`, as Spark's Kafka source writes its offsets."""
+    result: dict[str, dict[str, int]] = {}
+    for (topic, partition), offset in positions.items():
+        result.setdefault(topic, {})[str(partition)] = offset
+    return result
+
+
+def positions_from_json(body: dict[str, dict[str, int]]) -> Positions:
+    """The inverse of `positions_json`."""
+    return Positions(
+        (TopicPartition(topic, int(partition)), int(offset))
+        for topic, partitions in body.items()
+        for partition, offset in partitions.items()
+    )
+
+
+def _dump(body: dict[str, Any]) -> bytes:
+    return json.dumps(body, separators=(",", ":")).encode()
+
+
+def _load(value: bytes | None) -> dict[str, Any]:
+    try:
+        body = json.loads(value or b"")
+    except ValueError as error:
+        raise CodecError(f"not JSON: {value!r}") from error
+    if not isinstance(body, dict):
+        raise CodecError(f"not a JSON object: {value!r}")
+    return body

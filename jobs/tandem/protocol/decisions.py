@@ -1,0 +1,146 @@
+"""The fold of the ordering log: which proposal is accepted. The one place that decides.
+
+All processes of a job apply the same records of the ordering topic, in the order of their offsets, to a `Decisions`, and
+so agree. A proposal that a rule refuses has no effect: it was late, repeated, or by a leader that no longer is one.
+
+=========  =====================================================================================
+proposal   accepted when
+=========  =====================================================================================
+config     it is the first of the next generation
+cut        its epoch is the last accepted one + 1, and no input's position goes back
+claim      its epoch is cut, and its attempt is the last accepted attempt of that epoch + 1
+progress   never: it is advice
+=========  =====================================================================================
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tandem.protocol.values import Claim, Config, Cut, EpochRange, Positions, Progress, Proposal
+
+
+class Verdict(Enum):
+    """What the rule said of a proposal."""
+
+    ACCEPTED = "accepted"
+    REPEATED = "repeated"  # somebody else was first, or it is a copy
+    TOO_EARLY = "too early"  # a gap: its predecessor is not in the log
+    GOES_BACK = "goes back"  # a cut that would take records back
+    ADVICE = "advice"
+
+
+def is_next_epoch(epoch: int, last_epoch: int) -> bool:
+    """Epochs are contiguous: each is cut exactly once, after its predecessor."""
+    return epoch == last_epoch + 1
+
+
+def never_goes_back(ends: Positions, last_ends: Positions) -> bool:
+    """No input's position decreases, and no input is forgotten: else records would be read twice or never."""
+    return all(ends.get(tp, -1) >= offset for tp, offset in last_ends.items())
+
+
+def is_next_attempt(attempt: int, last_attempt: int) -> bool:
+    """Attempts to publish an epoch are numbered without gaps, so each has exactly one owner."""
+    return attempt == last_attempt + 1
+
+
+class Decisions:
+    """What the log has decided so far, as far as anyone may still need it.
+
+    >>> log = Decisions()
+    >>> log.apply(Cut(0, Positions(), 0, 0, "orderer-0"))
+    <Verdict.TOO_EARLY: 'too early'>
+    >>> log.apply(Config(0, "c0ffee", Positions(), "replica-0"))
+    <Verdict.ACCEPTED: 'accepted'>
+    """
+
+    def __init__(self) -> None:
+        self.config: Config | None = None
+        self.last_epoch = -1
+        self._ranges: dict[int, EpochRange] = {}
+        self._claims: dict[int, list[Claim]] = {}
+        self._last_ends = Positions()
+
+    @classmethod
+    def resumed(cls, config: Config, published: Cut, offset: int) -> Decisions:
+        """The decisions of a log that is read from `offset` on, where the accepted cut `published` stands.
+
+        Sound where that cut's epoch is published: nothing before its cut can matter any more.
+        """
+        log = cls()
+        log.config = config
+        log.last_epoch, log._last_ends = published.epoch, published.ends
+        log._ranges[published.epoch] = EpochRange(
+            published.epoch, Positions(), published.ends, published.time_ms, published.seed, offset
+        )
+        return log
+
+    def apply(self, proposal: Proposal, offset: int = 0) -> Verdict:
+        """Apply the next record of the log, the one at `offset`. All that can change the state is called from here."""
+        match proposal:
+            case Config():
+                return self._config(proposal)
+            case Cut():
+                return self._cut(proposal, offset)
+            case Claim():
+                return self._claim(proposal)
+            case Progress():
+                return Verdict.ADVICE
+
+    def _config(self, config: Config) -> Verdict:
+        generation = -1 if self.config is None else self.config.generation
+        if config.generation != generation + 1:
+            return Verdict.REPEATED if config.generation <= generation else Verdict.TOO_EARLY
+        if self.config is None:
+            self._last_ends = config.start
+        self.config = config
+        return Verdict.ACCEPTED
+
+    def _cut(self, cut: Cut, offset: int) -> Verdict:
+        if self.config is None:
+            return Verdict.TOO_EARLY
+        if not is_next_epoch(cut.epoch, self.last_epoch):
+            return Verdict.REPEATED if cut.epoch <= self.last_epoch else Verdict.TOO_EARLY
+        if not never_goes_back(cut.ends, self._last_ends):
+            return Verdict.GOES_BACK
+        self._ranges[cut.epoch] = EpochRange(cut.epoch, self._last_ends, cut.ends, cut.time_ms, cut.seed, offset)
+        self.last_epoch, self._last_ends = cut.epoch, cut.ends
+        return Verdict.ACCEPTED
+
+    def _claim(self, claim: Claim) -> Verdict:
+        if claim.epoch > self.last_epoch:
+            return Verdict.TOO_EARLY
+        last_attempt = len(self._claims.get(claim.epoch, ())) - 1
+        if not is_next_attempt(claim.attempt, last_attempt):
+            return Verdict.REPEATED if claim.attempt <= last_attempt else Verdict.TOO_EARLY
+        self._claims.setdefault(claim.epoch, []).append(claim)
+        return Verdict.ACCEPTED
+
+    @property
+    def last_ends(self) -> Positions:
+        """Where the last accepted cut ended: the start of the next epoch."""
+        return self._last_ends
+
+    def epoch_range(self, epoch: int) -> EpochRange | None:
+        """What `epoch` reads; None if it is not cut yet, or forgotten."""
+        return self._ranges.get(epoch)
+
+    def claims(self, epoch: int) -> tuple[Claim, ...]:
+        """The accepted claims of `epoch`, first attempt first."""
+        return tuple(self._claims.get(epoch, ()))
+
+    def owner(self, epoch: int) -> Claim | None:
+        """The claim that owns `epoch` now: the last accepted one."""
+        claims = self._claims.get(epoch)
+        return claims[-1] if claims else None
+
+    def is_claimed(self, epoch: int) -> bool:
+        """Whether somebody has computed `epoch` and claimed it."""
+        return bool(self._claims.get(epoch))
+
+    def forget_before(self, epoch: int) -> None:
+        """Drop what was decided about epochs before `epoch`, to bound memory. The counters of the rules stay."""
+        for old in [known for known in self._ranges if known < epoch]:
+            del self._ranges[old]
+            self._claims.pop(old, None)

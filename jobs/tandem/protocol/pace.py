@@ -1,0 +1,104 @@
+"""When the next cut is proposed, and by whom. Liveness and latency only: the log decides which cut counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tandem.protocol.silence import SilenceBound
+
+
+@dataclass(frozen=True, slots=True)
+class PaceSettings:
+    """How the pace is set; all times in ms, `*_epochs` in epochs.
+
+    `room` is how much slower than the slowest live replica that lags the epochs are cut, while it lags by
+    `lagging_epochs` or more. A replica that said nothing for `live_ms` gets no room.
+    """
+
+    min_epoch_interval_ms: float = 0.0
+    room: float = 1.5
+    lagging_epochs: int = 3
+    live_ms: float = 2_000.0
+
+
+@dataclass(slots=True)
+class _Replica:
+    epoch: int
+    epoch_ms: float
+    at_ms: float
+
+
+class Pace:
+    """Demand-driven pace: the next cut is due when the last epoch is claimed and there is new input.
+
+    Times are ms of any monotonic clock, the same in every call.
+    """
+
+    def __init__(self, settings: PaceSettings, silence: SilenceBound) -> None:
+        self._settings = settings
+        self._silence = silence
+        self._last_epoch = -1
+        self._cut_at = -float("inf")
+        self._claimed_at: float | None = -float("inf")  # None: the last epoch is not claimed yet
+        self._input_at: float | None = None
+        self._replicas: dict[str, _Replica] = {}
+
+    def cut(self, epoch: int, now_ms: float) -> None:
+        """The cut of `epoch` was accepted."""
+        due = self._due()
+        if due is not None and self._input_at is not None:
+            self._silence.observe(max(0.0, now_ms - max(due, self._input_at)))
+        self._last_epoch, self._cut_at, self._claimed_at, self._input_at = epoch, now_ms, None, None
+
+    def claimed(self, epoch: int, now_ms: float) -> None:
+        """Somebody has computed `epoch` and claimed it."""
+        if epoch == self._last_epoch and self._claimed_at is None:
+            self._claimed_at = now_ms
+
+    def progress(self, replica: str, epoch: int, epoch_ms: float, now_ms: float) -> None:
+        """A replica that lags says how far it is."""
+        self._replicas[replica] = _Replica(epoch, epoch_ms, now_ms)
+
+    def input_seen(self, now_ms: float) -> None:
+        """There is input beyond the last cut."""
+        if self._input_at is None:
+            self._input_at = now_ms
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the last epoch is claimed, so that somebody can take the next."""
+        return self._claimed_at is not None
+
+    def wants_look(self, now_ms: float, leading: bool) -> bool:
+        """Whether to look for input now: nobody else has to before the leader's silence is remarkable."""
+        due = self._due()
+        return due is not None and now_ms >= (due if leading else due + self._silence.least_ms)
+
+    def wants_cut(self, now_ms: float, leading: bool) -> bool:
+        """Whether to propose the next cut now.
+
+        A leader (and every heartbeat generator) proposes as soon as it is due; the others when it is overdue by more than
+        the adaptive bound on the leader's silence.
+        """
+        due = self._due()
+        if due is None or self._input_at is None:
+            return False
+        ready = max(due, self._input_at)
+        return now_ms >= (ready if leading else ready + self._silence.ms)
+
+    def interval_ms(self, now_ms: float) -> float:
+        """The least time between two cuts now: the user's, or the room that a lagging replica needs."""
+        lagging = [
+            replica.epoch_ms
+            for replica in self._replicas.values()
+            if now_ms - replica.at_ms <= self._settings.live_ms
+            and self._last_epoch - replica.epoch >= self._settings.lagging_epochs
+        ]
+        return max([self._settings.min_epoch_interval_ms, *(self._settings.room * ms for ms in lagging)])
+
+    def _due(self) -> float | None:
+        """When the next cut is (or was) due; None while nobody could take it."""
+        if self._claimed_at is None:
+            return None
+        reference = self._claimed_at if self._claimed_at > self._cut_at else self._cut_at
+        return max(self._claimed_at, self._cut_at + self.interval_ms(reference))

@@ -1,0 +1,37 @@
+"""How long is too long: a bound on somebody's silence that follows what was seen of it."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class SilenceBound:
+    """An adaptive time-out: `factor` times the slowest of the last `window` answers, within [`least_ms`, `most_ms`].
+
+    The slowest of a window, rather than mean and deviation (RFC 6298): answers here come in bursts with rare slow ones
+    (a flush, a collection), and a take-over that was not needed costs more than one that comes some milliseconds later.
+    """
+
+    least_ms: float
+    most_ms: float
+    factor: float = 3.0
+    window: int = 64
+    _seen: deque[float] = field(default_factory=deque, init=False)
+
+    def observe(self, elapsed_ms: float) -> None:
+        """An answer came after `elapsed_ms`."""
+        if not math.isfinite(elapsed_ms) or elapsed_ms < 0:
+            raise ValueError(f"an elapsed time must be finite and not negative, got {elapsed_ms} ms")
+        self._seen.append(elapsed_ms)
+        if len(self._seen) > self.window:
+            self._seen.popleft()
+
+    @property
+    def ms(self) -> float:
+        """The bound now. Before anything was seen it is the most."""
+        if not self._seen:
+            return self.most_ms
+        return min(self.most_ms, max(self.least_ms, self.factor * max(self._seen)))

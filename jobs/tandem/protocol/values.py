@@ -1,0 +1,126 @@
+"""Values that the protocol decides about: positions, proposals and epoch markers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+class TopicPartition(NamedTuple):
+    """One partition of one input topic."""
+
+    topic: str
+    partition: int
+
+
+class Positions(Mapping[TopicPartition, int]):
+    """Immutable map from input partition to offset: of each input, the first record that is *not* included.
+
+    Iterates in the order of topic, then partition, so that everything derived from it is the same in every replica.
+    """
+
+    __slots__ = ("_offsets",)
+
+    def __init__(self, offsets: Mapping[TopicPartition, int] | Iterable[tuple[TopicPartition, int]] = ()) -> None:
+        pairs = offsets.items() if isinstance(offsets, Mapping) else offsets
+        self._offsets: dict[TopicPartition, int] = dict(sorted(pairs))
+
+    def __getitem__(self, tp: TopicPartition) -> int:
+        return self._offsets[tp]
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._offsets)
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._offsets.items()))
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{topic}/{partition}:{offset}" for (topic, partition), offset in self._offsets.items())
+        return f"Positions({inside})"
+
+    def records_since(self, earlier: Positions) -> int:
+        """How many offsets lie between `earlier` and here (an input unknown to `earlier` counts from 0)."""
+        return sum(offset - earlier.get(tp, 0) for tp, offset in self._offsets.items())
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The job's identity, the first record of a generation.
+
+    `digest` covers code, options, schemas and versions; a replica with another one refuses to run. `start` is where the
+    job begins to read; the epochs of generation g + 1 go on where those of g ended.
+    """
+
+    generation: int
+    digest: str
+    start: Positions
+    proposer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Epoch `epoch` ends before the positions `ends`. `time_ms` (Unix, ms) is its time and `seed` its random seed."""
+
+    epoch: int
+    ends: Positions
+    time_ms: int
+    seed: int
+    proposer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Incarnation `owner` publishes `epoch`, attempt `attempt` (0 is the first). `owner` is its transactional id."""
+
+    epoch: int
+    attempt: int
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Advice, never a decision: `replica` has computed `epoch` and needs `epoch_ms` for one. The pace leaves it room."""
+
+    replica: str
+    epoch: int
+    epoch_ms: float
+
+
+Proposal = Config | Cut | Claim | Progress
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRange:
+    """What an epoch reads: of every input the records from `starts` (included) to `ends` (excluded).
+
+    `log_offset` is where its cut stands in the ordering topic: whoever goes on after this epoch reads on from there.
+    """
+
+    epoch: int
+    starts: Positions
+    ends: Positions
+    time_ms: int
+    seed: int
+    log_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """The last record of an epoch's transaction: the epoch is published, by whom, and what it contained.
+
+    `rows` counts the rows of all Kafka sinks; `digest` is that of `content.digest`. `skipped` says that the rows of an
+    at-most-once epoch were given up with their owner. `log_offset` is that of the epoch's cut in the ordering topic, so
+    that a newcomer finds its place in the log from the last marker alone.
+    """
+
+    epoch: int
+    attempt: int
+    owner: str
+    digest: str
+    rows: int
+    log_offset: int
+    skipped: bool = False

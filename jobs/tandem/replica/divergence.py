@@ -1,0 +1,65 @@
+"""What differs when a replica has diverged: the first row that is not the published one, on both sides."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from confluent_kafka import Consumer, KafkaError
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.topics import Topics
+from tandem.replica.rows import EPOCH_HEADER, INDEX_HEADER, EpochRows
+from tandem.topics import SinkTopics
+
+_BACK = 20_000
+Row = tuple[str, bytes | None, bytes | None]
+
+
+def first_difference(connection: KafkaConnection, sinks: SinkTopics, mine: EpochRows, timeout_s: float = 10.0) -> str:
+    """One line for the log: index, topic, key and value of the first differing row here and as published."""
+    published = _published(connection, sinks, mine.epoch, timeout_s)
+    computed: dict[int, Row] = {
+        int(dict(record.headers)[INDEX_HEADER] or b"-1"): (record.topic, record.key, record.value)
+        for record in mine.records(sinks)
+    }
+    for index in sorted(computed.keys() | published.keys()):
+        if computed.get(index) != published.get(index):
+            return f"row {index}: computed {_show(computed.get(index))}, published {_show(published.get(index))}"
+    return f"no differing row among {len(published)} published ones found: they may be older than {_BACK} records"
+
+
+def _published(connection: KafkaConnection, sinks: SinkTopics, epoch: int, timeout_s: float) -> Mapping[int, Row]:
+    names = {*sinks.topics.values(), sinks.dead_letter}
+    topics = Topics(connection)
+    ends = topics.ends(topics.partitions(names))
+    beginnings = topics.beginnings(topics.partitions(names))
+    found: dict[int, Row] = {}
+    consumer = Consumer(connection.consumer())
+    try:
+        consumer.assign([KafkaTopicPartition(*tp, max(beginnings[tp], end - _BACK)) for tp, end in ends.items()])
+        unfinished = {tuple(tp) for tp, end in ends.items() if end > beginnings[tp]}
+        deadline = time.monotonic() + timeout_s
+        while unfinished and time.monotonic() < deadline:
+            message = consumer.poll(0.1)
+            if message is None:
+                continue
+            error = message.error()
+            if error is not None:
+                if error.code() == KafkaError._PARTITION_EOF:
+                    unfinished.discard((message.topic(), message.partition()))
+                continue
+            headers = dict(message.headers() or [])
+            if headers.get(EPOCH_HEADER) == str(epoch).encode():
+                found[int(headers.get(INDEX_HEADER) or b"-1")] = (message.topic() or "", message.key(), message.value())
+    finally:
+        consumer.close()
+    return found
+
+
+def _show(row: Row | None) -> str:
+    if row is None:
+        return "no row"
+    topic, key, value = row
+    return f"{topic} key={(key or b'')[:100]!r} value={(value or b'')[:500]!r}"

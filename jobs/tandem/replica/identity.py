@@ -1,0 +1,51 @@
+"""The job's identity in the ordering log: propose it, wait for it, and refuse to run under another one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+from tandem.kafka.appender import ProposalAppender
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.history import first_config
+from tandem.kafka.topics import Topics
+from tandem.manifest import SourceSpec
+from tandem.process import RefusedError
+from tandem.protocol.values import Config, Positions
+
+
+def agree_on_config(
+    connection: KafkaConnection,
+    appender: ProposalAppender,
+    topic: str,
+    mine: Config,
+    timeout_s: float = 30.0,
+) -> Config:
+    """The config that the log accepted, proposing `mine` if there is none. Raises `RefusedError` if it is another one."""
+    deadline = time.monotonic() + timeout_s
+    accepted = first_config(connection, topic)
+    if accepted is None:
+        appender.append(mine)
+    while accepted is None:
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"no config appeared in {topic} within {timeout_s:.0f} s")
+        accepted = first_config(connection, topic)
+    if accepted.digest != mine.digest:
+        raise RefusedError(
+            f"this replica's job ({mine.digest[:12]}) is not the one that {topic} was begun with ({accepted.digest[:12]}, "
+            f"by {accepted.proposer}): its code, options, schemas, sources, sinks or library versions differ. Run the same "
+            "files and versions in every replica; to run a changed job, give it another metadata.name"
+        )
+    return accepted
+
+
+def starting_positions(topics: Topics, sources: Iterable[SourceSpec]) -> Positions:
+    """Where each source begins when the job has never run. Raises `MissingTopicError`."""
+    found: dict[str, Positions] = {}
+    for source in sources:
+        partitions = topics.partitions(source.topics)
+        if source.starting_offsets == "earliest":
+            found[source.name] = topics.beginnings(partitions)
+        else:
+            found[source.name] = topics.ends(partitions, source.isolation_level)
+    return Positions({tp: offset for positions in found.values() for tp, offset in positions.items()})

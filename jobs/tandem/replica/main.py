@@ -1,0 +1,91 @@
+"""Entry point of a replica: `python -m tandem.replica MANIFEST --name replica-0`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from prometheus_client import CollectorRegistry
+
+from tandem import logs
+from tandem.engine.interface import JobError
+from tandem.kafka.errors import ConnectionFailedError, LostInputError, MissingTopicError, TopicMismatchError
+from tandem.manifest import Manifest, ManifestError, SecretError, load
+from tandem.metrics import MetricsServer, ReplicaMetrics
+from tandem.process import ExitCode, ProcessInfo, RefusedError, stop_on_signals
+from tandem.protocol.publication import DivergedError, MissingMarkerError
+from tandem.replica.replica import Replica, new_incarnation
+
+_log = logs.get_logger(__name__)
+
+_REFUSALS = (
+    JobError,
+    RefusedError,
+    LostInputError,
+    MissingTopicError,
+    TopicMismatchError,
+    ConnectionFailedError,
+    SecretError,
+    MissingMarkerError,
+    DivergedError,
+)
+
+
+def main(
+    manifest: Annotated[Path, typer.Argument(help="ReplicatedStreamJob, YAML")],
+    name: Annotated[str, typer.Option(help="This replica's name")] = "replica-0",
+    run_directory: Annotated[Path | None, typer.Option(help="Where to announce this process")] = None,
+    log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
+) -> None:
+    """Run one replica of a job until it is stopped."""
+    try:
+        loaded = load(manifest)
+    except (ManifestError, OSError) as error:
+        typer.echo(error, err=True)
+        raise typer.Exit(ExitCode.USAGE) from error
+    logs.configure(log_level, job=loaded.name, replica=name)
+    code = run(loaded, name, run_directory, stop_on_signals())
+    _leave(code)
+
+
+def run(manifest: Manifest, name: str, run_directory: Path | None, stopping: threading.Event) -> ExitCode:
+    """Run the replica `name` until `stopping` is set or it fails; says why in the log."""
+    registry = CollectorRegistry()
+    metrics = ReplicaMetrics(registry, manifest.name, name)
+    incarnation = new_incarnation(manifest.name, name)
+    with ExitStack() as stack:
+        port = 0
+        if manifest.spec.metrics.enabled:
+            server = MetricsServer(registry, manifest.spec.metrics.port)
+            stack.callback(server.close)
+            port = server.port
+        stack.enter_context(ProcessInfo(name, "replica", os.getpid(), port, incarnation).announced(run_directory))
+        replica = Replica(manifest, name, incarnation, metrics)
+        stack.callback(replica.close)
+        try:
+            replica.start()
+            _log.info("started", incarnation=incarnation, metrics_port=port)
+            replica.run_until(stopping)
+        except _REFUSALS as error:
+            _log.error("refused", reason=str(error), kind=type(error).__name__)
+            return ExitCode.REFUSED
+        except Exception as error:
+            _log.error("failed", reason=str(error), kind=type(error).__name__, exc_info=True)
+            return ExitCode.FAILED
+    return ExitCode.OK
+
+
+def _leave(code: ExitCode) -> None:
+    """End now: librdkafka's and py4j's threads must not hold a replica back that has to be restarted."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    typer.run(main)

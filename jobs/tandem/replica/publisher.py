@@ -1,0 +1,285 @@
+"""The publisher: carries out what `protocol.publication` decides, on a thread of its own.
+
+The engine's thread hands over each epoch's rows with `computed` and sends the claim itself, at once; everything that
+waits (transactions, fencing, reading to the end) happens here, so the engine computes the next epoch meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException
+
+from tandem.kafka.appender import ProposalAppender
+from tandem.kafka.errors import FencingTimeoutError, ProducerLostError, ReadTimeoutError
+from tandem.kafka.fencing import Fencer
+from tandem.kafka.tail import LogTail, Record
+from tandem.kafka.transactions import EpochProducer, OutputRecord
+from tandem.logs import get_logger
+from tandem.metrics import ReplicaMetrics
+from tandem.protocol.codec import decode_marker, decode_proposal, encode_marker
+from tandem.protocol.decisions import Verdict
+from tandem.protocol.publication import (
+    Action,
+    DivergedError,
+    Fence,
+    Outcome,
+    ProposeClaim,
+    Publication,
+    Publish,
+    ReadToEnd,
+    RenewProducer,
+)
+from tandem.protocol.values import Claim, Cut, Marker
+from tandem.replica.progress import CatchUp
+from tandem.replica.rows import EpochRows
+from tandem.topics import SinkTopics
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class PublisherSettings:
+    """Topics and time-outs. `patience_s`: how long Kafka may be away before the replica gives up and exits."""
+
+    ordering_topic: str
+    commits_topic: str
+    sinks: SinkTopics
+    transaction_timeout_s: float = 10.0
+    patience_s: float = 300.0
+    most_pending_epochs: int = 16
+
+
+class PublisherStoppedError(Exception):
+    """The publisher has stopped, so no more epochs can be taken."""
+
+
+class Publisher:
+    """One replica's publisher. `publication` must have been fed what is already in both topics.
+
+    Parameters
+    ----------
+    write_tables : writes the rows of an epoch that go to tables; called by the owner before the epoch's transaction.
+    """
+
+    def __init__(
+        self,
+        settings: PublisherSettings,
+        publication: Publication,
+        tail: LogTail,
+        appender: ProposalAppender,
+        producer: EpochProducer,
+        fencer: Fencer,
+        catch_up: CatchUp,
+        metrics: ReplicaMetrics,
+        write_tables: Callable[[EpochRows], None] = lambda _: None,
+    ) -> None:
+        self._settings = settings
+        self._publication = publication
+        self._tail = tail
+        self._appender = appender
+        self._producer = producer
+        self._fencer = fencer
+        self._catch_up = catch_up
+        self._metrics = metrics
+        self._write_tables = write_tables
+        self._rows: dict[int, EpochRows] = {}
+        self._current: Action | None = None
+        self._failing_since: float | None = None
+        self._failure: BaseException | None = None
+        self._stopped = False
+        self._state = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 15.0) -> None:
+        """Finish what is under way and stop."""
+        with self._state:
+            self._stopped = True
+            self._state.notify_all()
+        self._thread.join(timeout_s)
+        self._appender.close()
+        self._producer.close()
+        self._tail.close()
+
+    def failure(self) -> BaseException | None:
+        """Why it stopped by itself; None while it runs."""
+        return self._failure
+
+    def rows_of(self, epoch: int) -> EpochRows | None:
+        """The rows that this replica computed, while they may still be needed."""
+        return self._rows.get(epoch)
+
+    def computed(self, rows: EpochRows) -> None:
+        """Take over an epoch's rows from the engine; blocks while many wait.
+
+        Raises `PublisherStoppedError`, `DivergedError`.
+        """
+        with self._state:
+            self._state.wait_for(self._has_room, self._settings.patience_s)
+            if self._stopped or self._failure is not None:
+                raise PublisherStoppedError from self._failure
+            self._rows[rows.epoch] = rows
+            self._catch_up.computed(rows.epoch, _now_ms())
+            self._metrics.epoch.set(rows.epoch)
+            if not self._publication.on_computed(rows.epoch, rows.digest):
+                del self._rows[rows.epoch]
+            claim = self._publication.next_claim(_now_ms())
+            if claim is not None:
+                self._appender.append(claim.claim)
+
+    def _has_room(self) -> bool:
+        return len(self._rows) < self._settings.most_pending_epochs or self._stopped or self._failure is not None
+
+    def _run(self) -> None:
+        try:
+            while not self._stopped:
+                self._step()
+        except BaseException as error:
+            with self._state:
+                self._failure = error
+                self._state.notify_all()
+
+    def _step(self) -> None:
+        with self._state:
+            pending = bool(self._rows)
+        for record in self._tail.poll(0.005 if pending else 0.05):
+            self._feed(record)
+        with self._state:
+            action = self._current or self._publication.next_action(_now_ms())
+            progress = self._catch_up.report(self._publication.decisions.last_epoch, _now_ms())
+        if progress is not None:
+            self._appender.append(progress)
+        if action is not None:
+            self._patiently(action)
+
+    def _feed(self, record: Record) -> None:
+        now = _now_ms()
+        with self._state:
+            if record.topic == self._settings.commits_topic:
+                self._marker(decode_marker(record.value), now)
+                return
+            proposal = decode_proposal(record.value)
+            verdict = self._publication.on_proposal(proposal, record.offset, now)
+            if verdict is not Verdict.ACCEPTED:
+                return
+            if isinstance(proposal, Claim):
+                self._claimed(proposal)
+            elif isinstance(proposal, Cut):
+                self._metrics.head_epoch.set(proposal.epoch)
+            self._lag()
+
+    def _marker(self, marker: Marker, now: float) -> None:
+        epoch = self._publication.decisions.epoch_range(marker.epoch)
+        if not self._publication.on_marker(marker, now):
+            return
+        self._rows.pop(marker.epoch, None)
+        self._metrics.published_epoch.set(marker.epoch)
+        if epoch is not None and marker.owner == self._publication.me:
+            self._metrics.publish_latency.observe(max(0.0, time.time() - epoch.time_ms / 1000))
+        self._publication.decisions.forget_before(min(self._publication.head, self._catch_up.last_computed))
+        self._state.notify_all()
+
+    def _claimed(self, claim: Claim) -> None:
+        if claim.owner == self._publication.me:
+            (self._metrics.take_overs if claim.attempt else self._metrics.claims_won).inc()
+            return
+        if claim.attempt == 0:
+            self._metrics.claims_lost.inc()
+        self._fencer.expect(claim.owner)
+
+    def _lag(self) -> None:
+        decisions = self._publication.decisions
+        epochs = decisions.last_epoch - self._catch_up.last_computed
+        self._metrics.lag_epochs.set(epochs)
+        mine = decisions.epoch_range(self._catch_up.last_computed)
+        if mine is not None:
+            self._metrics.lag_records.set(decisions.last_ends.records_since(mine.ends))
+            self._metrics.lag_seconds.set(max(0.0, time.time() - mine.time_ms / 1000))
+        if epochs <= 1:
+            self._metrics.ready.set(1)
+
+    def _patiently(self, action: Action) -> None:
+        """Carry out an action; if Kafka is away, again at the next step, until patience ends."""
+        try:
+            self._act(action)
+        except (FencingTimeoutError, ReadTimeoutError, ProducerLostError, KafkaException, TimeoutError) as error:
+            now = time.monotonic()
+            self._failing_since = self._failing_since or now
+            if now - self._failing_since > self._settings.patience_s:
+                raise
+            _log.warning("action_retried", action=type(action).__name__, reason=str(error))
+            self._current = action
+        else:
+            self._current, self._failing_since = None, None
+
+    def _act(self, action: Action) -> None:
+        timeout = self._settings.transaction_timeout_s
+        match action:
+            case ProposeClaim(claim):
+                self._appender.append(claim)
+            case Fence(owners):
+                for owner in owners:
+                    with self._metrics.phase("fence"):
+                        self._fencer.fence(owner, timeout)
+                    self._metrics.fences.inc()
+                self._publication.fenced()
+            case ReadToEnd():
+                for record in self._tail.read_to_end(timeout, lambda: not self._stopped):
+                    self._feed(record)
+                self._publication.at_end()
+            case RenewProducer():
+                self._producer.start(timeout)
+                self._publication.renewed()
+            case Publish():
+                self._publish(action)
+
+    def _publish(self, action: Publish) -> None:
+        rows = self._rows[action.epoch]
+        epoch = self._publication.decisions.epoch_range(action.epoch)
+        assert epoch is not None, f"epoch {action.epoch} was computed, but its cut was not read"  # noqa: S101
+        records: list[OutputRecord] = []
+        if not action.skipped:
+            with self._metrics.phase("encode"):
+                records = rows.records(self._settings.sinks)
+                self._write_tables(rows)
+        marker = Marker(
+            action.epoch,
+            action.attempt,
+            self._publication.me,
+            rows.digest,
+            len(records),
+            epoch.log_offset,
+            action.skipped,
+        )
+        with self._metrics.phase("publish"):
+            outcome = self._producer.publish(
+                records,
+                OutputRecord(self._settings.commits_topic, None, encode_marker(marker), (), 0),
+                self._settings.transaction_timeout_s,
+            )
+        self._count(outcome, len(records))
+        with self._state:
+            self._publication.published(action.epoch, outcome)
+
+    def _count(self, outcome: Outcome, rows: int) -> None:
+        if outcome is Outcome.COMMITTED:
+            self._metrics.published.inc()
+            self._metrics.rows.inc(rows)
+        elif outcome is Outcome.FENCED:
+            self._metrics.fenced.inc()
+        else:
+            self._metrics.unknown_commits.inc()
+
+
+def _now_ms() -> float:
+    return time.monotonic() * 1000
+
+
+__all__ = ["DivergedError", "Publisher", "PublisherSettings", "PublisherStoppedError"]

@@ -1,0 +1,182 @@
+"""One incarnation of a replica, from its start to its end: what is built in which order, and what stops it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+import uuid
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.errors import StreamingQueryException
+
+from tandem import logs
+from tandem.embedded import Jars
+from tandem.engine.checkpoint import restore
+from tandem.engine.interface import JobError
+from tandem.engine.session import build_session
+from tandem.engine.settings import SourceSettings
+from tandem.engine.spark import MicroBatchEngine, MicroBatchSettings
+from tandem.kafka.appender import ProposalAppender
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import LostInputError
+from tandem.kafka.fencing import Fencer
+from tandem.kafka.history import last_marker
+from tandem.kafka.tail import LogTail
+from tandem.kafka.topics import Topics
+from tandem.kafka.transactions import EpochProducer, PlainProducer, TransactionalProducer
+from tandem.manifest import Manifest, config_hash
+from tandem.metrics import ReplicaMetrics
+from tandem.protocol.publication import Delivery, DivergedError, Publication
+from tandem.protocol.silence import SilenceBound
+from tandem.protocol.values import Config
+from tandem.replica.divergence import first_difference
+from tandem.replica.identity import agree_on_config, starting_positions
+from tandem.replica.place import find_place
+from tandem.replica.progress import CatchUp
+from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
+from tandem.replica.rows import EpochRows
+from tandem.topics import ensure_topics, isolation_levels, names_for, sink_topics
+
+_log = logs.get_logger(__name__)
+
+START_TIMEOUT_S = 30.0
+
+
+def new_incarnation(job: str, name: str) -> str:
+    """A transactional id that no process ever had: whoever takes over knows whom to fence."""
+    return f"{job}.{name}.{uuid.uuid4().hex[:8]}"
+
+
+class Replica:
+    """Builds the parts of a replica in `start`, runs them, and takes them apart in `close`."""
+
+    def __init__(self, manifest: Manifest, name: str, incarnation: str, metrics: ReplicaMetrics) -> None:
+        self._manifest = manifest
+        self._name = name
+        self._incarnation = incarnation
+        self._metrics = metrics
+        self._delivery = Delivery(manifest.spec.delivery)
+        self._connection = KafkaConnection(manifest.kafka_properties(os.environ))
+        self._topics = names_for(manifest, name)
+        self._folder = manifest.checkpoint_directory / incarnation
+        self._engine: MicroBatchEngine | None = None
+        self._publisher: Publisher | None = None
+        self._failure: BaseException | None = None
+
+    def start(self) -> None:
+        """Start in the order that makes a restart short and safe. Raises what `main` calls refusals.
+
+        1. Topics and the job's identity, so that a wrong set-up is refused within a second.
+        2. The producer is initialised before anything is claimed under its id.
+        3. The JVM, the longest; then the plan, which shows errors of the job.
+        4. The newest state, as late as possible, so that little is to be caught up.
+        5. The place in both logs; the publisher; the query.
+        """
+        manifest, spec = self._manifest, self._manifest.spec
+        topics = Topics(self._connection)
+        ensure_topics(topics, manifest, self._name)
+        self._sinks = sink_topics(topics, manifest)
+        appender = ProposalAppender(self._connection, self._topics.ordering)
+        mine = Config(0, config_hash(manifest), starting_positions(topics, spec.sources), self._incarnation)
+        config = agree_on_config(self._connection, appender, self._topics.ordering, mine)
+        producer = self._make_producer()
+        producer.start(START_TIMEOUT_S)
+
+        isolation = isolation_levels(manifest)
+        SourceSettings(manifest.kafka_properties(os.environ), self._topics.ordering, isolation).publish()
+        scratch = self._folder / "scratch"
+        scratch.mkdir(parents=True, exist_ok=True)
+        spark = build_session(manifest.name, self._name, spec.spark, Jars.resolve().spark_classpath(), scratch)
+        checkpoint = self._folder / "checkpoint"
+        self._engine = MicroBatchEngine.prepare(spark, manifest, MicroBatchSettings(checkpoint))
+
+        published = last_marker(self._connection, self._topics.commits)
+        others = sorted(folder / "checkpoint" for folder in self._relatives())
+        position = restore(others, -1 if published is None else published.epoch, checkpoint)
+        place = find_place(self._connection, config, self._topics.ordering, self._topics.commits, position)
+        bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
+        self._publisher = Publisher(
+            PublisherSettings(self._topics.ordering, self._topics.commits, self._sinks),
+            Publication(self._incarnation, place.decisions, place.head, self._delivery, bound),
+            LogTail(self._connection, place.starts),
+            appender,
+            producer,
+            Fencer(self._connection),
+            CatchUp(self._name, position.epoch),
+            self._metrics,
+        )
+        self._publisher.start()
+        self._engine.start(self._on_epoch)
+        self._remove_predecessors()
+
+    def run_until(self, stopping: threading.Event) -> None:
+        """Run until `stopping` is set. Raises whatever stopped the engine or the publisher."""
+        assert self._engine is not None  # noqa: S101
+        assert self._publisher is not None  # noqa: S101
+        while not stopping.wait(0.1):
+            failure = self._failure or self._publisher.failure()
+            if isinstance(failure, DivergedError):
+                raise self._explained(failure)
+            if failure is not None and not isinstance(failure, PublisherStoppedError):
+                raise failure
+            failure = self._engine.failure()
+            if failure is not None:
+                raise _classified(failure)
+
+    def close(self) -> None:
+        """Stop computing, then publishing."""
+        if self._publisher is not None:
+            self._publisher.stop()
+        if self._engine is not None:
+            self._engine.stop()
+        shutil.rmtree(self._folder / "scratch", ignore_errors=True)
+
+    def _on_epoch(self, epoch: int, table: pa.Table) -> None:
+        assert self._publisher is not None  # noqa: S101
+        with self._metrics.phase("digest"):
+            rows = EpochRows.of(epoch, table, ordered=self._manifest.spec.spark.parallelism == 1)
+        try:
+            self._publisher.computed(rows)
+        except (DivergedError, PublisherStoppedError) as error:
+            self._failure = self._failure or error
+            self._diverged_rows = rows
+            raise
+
+    def _make_producer(self) -> EpochProducer:
+        if self._delivery is Delivery.EXACTLY_ONCE:
+            return TransactionalProducer(self._connection, self._incarnation)
+        return PlainProducer(self._connection)
+
+    def _explained(self, error: DivergedError) -> DivergedError:
+        """The divergence with the first row that differs."""
+        self._metrics.diverged.set(1)
+        rows = self._publisher.rows_of(error.epoch) if self._publisher else None
+        rows = rows or self._diverged_rows
+        difference = first_difference(self._connection, self._sinks, rows)
+        error.args = (f"{error.args[0]}; {difference}",)
+        return error
+
+    _diverged_rows: EpochRows
+
+    def _relatives(self) -> list[Path]:
+        """Folders of all other incarnations of the job's replicas on this machine."""
+        root = self._manifest.checkpoint_directory
+        return [folder for folder in root.iterdir() if folder.is_dir() and folder != self._folder]
+
+    def _remove_predecessors(self) -> None:
+        mine = self._incarnation.rpartition(".")[0]
+        for folder in self._relatives():
+            if folder.name.rpartition(".")[0] == mine:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _classified(error: BaseException) -> BaseException:
+    """Failures inside Spark that come from the user's code or from lost input are refusals, not worth a restart."""
+    text = str(error)
+    if "LostInputError" in text:
+        return LostInputError(next(line for line in text.splitlines() if "LostInputError" in line))
+    if isinstance(error, StreamingQueryException) and "PythonException" in text:
+        return JobError(f"the job raised while it ran: {text}")
+    return error

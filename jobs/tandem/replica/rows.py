@@ -1,0 +1,100 @@
+"""An epoch's output rows: their digest, and the records that they become."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tandem.kafka.transactions import OutputRecord
+from tandem.topics import SinkTopics
+
+EPOCH_HEADER = "tandem.epoch"
+INDEX_HEADER = "tandem.index"
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRows:
+    """The rows of one epoch in their canonical order. Two replicas that computed the same have the same digest."""
+
+    epoch: int
+    table: pa.Table
+    digest: str = field(default="")
+
+    @classmethod
+    def of(cls, epoch: int, table: pa.Table, ordered: bool) -> EpochRows:
+        """Rows as the engine gave them; sorted first unless the engine's order is the same in every replica."""
+        if not ordered and table.num_rows > 1:
+            keys = [(name, "ascending") for name in ("sink", "key", "value") if name in table.column_names]
+            table = table.take(pc.sort_indices(table, sort_keys=keys))
+        return cls(epoch, table, digest(table))
+
+    def records(self, sinks: SinkTopics) -> list[OutputRecord]:
+        """The records of all Kafka sinks, in order. Each carries the epoch and its index in it as headers."""
+        return list(self._records(sinks))
+
+    def _records(self, sinks: SinkTopics) -> Iterator[OutputRecord]:
+        epoch = str(self.epoch).encode()
+        names = self.table.column_names
+        nothing = [None] * self.table.num_rows
+        partitions = self.table["partition"].to_pylist() if "partition" in names else nothing
+        headers = self.table["headers"].to_pylist() if "headers" in names else nothing
+        columns = (self.table[name].to_pylist() for name in ("sink", "key", "value"))
+        for index, (sink, key, value, partition, extra) in enumerate(zip(*columns, partitions, headers, strict=True)):
+            topic = sinks.topics.get(sink)
+            if topic is None:
+                continue  # a row of a table
+            own = [(EPOCH_HEADER, epoch), (INDEX_HEADER, str(index).encode())]
+            all_headers = own + [(h["key"], h["value"]) for h in extra] if extra else own
+            size = len(key or b"") + len(value or b"")
+            if size > sinks.max_record_bytes:
+                yield OutputRecord(sinks.dead_letter, None, _too_large(sink, self.epoch, index, size, key), own, 0)
+                continue
+            if partition is None:
+                # Records without a key go round the partitions by index: the same for every replica.
+                partition = -1 if key is not None else index % sinks.partitions[topic]
+            yield OutputRecord(topic, key, value, all_headers, partition)
+
+
+def _too_large(sink: str, epoch: int, index: int, size: int, key: bytes | None) -> bytes:
+    letter = {
+        "sink": sink,
+        "epoch": epoch,
+        "index": index,
+        "reason": f"the record has {size} bytes, over spec.maxRecordBytes",
+    }
+    return json.dumps(letter | {"key": None if key is None else key[:200].decode(errors="replace")}).encode()
+
+
+def digest(table: pa.Table) -> str:
+    """BLAKE2b-128 over the names, lengths and bytes of all columns, hex; independent of how Arrow has chunked them."""
+    state = hashlib.blake2b(digest_size=16)
+    state.update(f"{table.num_rows}".encode())
+    for name in table.column_names:
+        state.update(name.encode())
+        column = table[name].combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # no chunk at all
+            continue
+        for part in _canonical(column):
+            state.update(part)
+    return state.hexdigest()
+
+
+def _canonical(column: pa.Array) -> Iterator[bytes]:
+    """Bytes that depend on the values of a column alone: what lies under nulls and padding is left out."""
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        lengths = pc.fill_null(pc.binary_length(column), -1)
+        yield np.asarray(lengths, dtype=np.int32).tobytes()
+        values = pc.fill_null(column, b"" if pa.types.is_binary(kind) else "").cast(pa.binary())
+        _, offsets, data = values.buffers()
+        if data is not None and len(values):
+            bounds = np.frombuffer(offsets, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
+            yield memoryview(data)[int(bounds[0]) : int(bounds[-1])].tobytes()
+    else:
+        yield json.dumps(column.to_pylist(), default=repr).encode()

@@ -1,0 +1,63 @@
+"""Which topics a job has, as its manifest names them, and making sure that they are there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tandem.kafka.topics import KEPT_FOR_EVER, NewTopic, Topics
+from tandem.manifest import Manifest
+
+DEAD_LETTER_SINK = "dead-letter"
+"""The sink of rows that cannot be used; no sink of a manifest can have this name, it is no identifier."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTopics:
+    """Where rows go: sink → topic, topic → number of partitions, and what becomes of rows over `max_record_bytes`."""
+
+    topics: Mapping[str, str]
+    partitions: Mapping[str, int]
+    dead_letter: str
+    max_record_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class LogTopics:
+    """The two logs of a job."""
+
+    ordering: str
+    commits: str
+
+
+def names_for(manifest: Manifest, replica: str) -> LogTopics:
+    """The logs that `replica` reads. In mode `none` each replica has logs of its own: nothing is agreed on."""
+    topics = manifest.model.topics
+    if manifest.spec.ordering.mode == "none":
+        return LogTopics(f"{topics.ordering}.{replica}", f"{topics.commits}.{replica}")
+    return LogTopics(topics.ordering, topics.commits)
+
+
+def ensure_topics(topics: Topics, manifest: Manifest, replica: str) -> None:
+    """Check the topics of sources and sinks, and create Tandem's own. Raises `MissingTopicError`, `TopicMismatchError`."""
+    spec = manifest.spec
+    sinks = [sink.topic for sink in spec.sinks if sink.topic is not None]
+    topics.partitions([*(topic for source in spec.sources for topic in source.topics), *sinks])
+    logs = names_for(manifest, replica)
+    factor = spec.kafka.replication_factor
+    own = [NewTopic(name, 1, factor, KEPT_FOR_EVER) for name in (logs.ordering, logs.commits)]
+    topics.ensure([*own, NewTopic(manifest.model.topics.dead_letter, 1, factor, {"retention.ms": "-1"})])
+
+
+def sink_topics(topics: Topics, manifest: Manifest) -> SinkTopics:
+    """Where the rows of each Kafka sink go."""
+    dead_letter = manifest.model.topics.dead_letter
+    names = {sink.name: sink.topic for sink in manifest.spec.sinks if sink.topic is not None} | {
+        DEAD_LETTER_SINK: dead_letter
+    }
+    return SinkTopics(names, topics.partitions(set(names.values())), dead_letter, manifest.spec.max_record_bytes)
+
+
+def isolation_levels(manifest: Manifest) -> dict[str, str]:
+    """Input topic → isolation level."""
+    return {topic: source.isolation_level for source in manifest.spec.sources for topic in source.topics}

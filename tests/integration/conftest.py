@@ -1,0 +1,48 @@
+"""One real Kafka and one real ZooKeeper for the whole session, and names that no other test uses.
+
+A test that stops or kills a server takes `own_kafka` or `own_zookeeper`.
+"""
+
+import re
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tandem.embedded import KafkaBroker, ZooKeeperServer
+
+
+@pytest.fixture(scope="session")
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
+    """A broker that lives as long as the session: do not stop it."""
+    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
+    """A ZooKeeper that lives as long as the session: do not stop it."""
+    with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server
+
+
+@pytest.fixture
+def own_kafka(tmp_path: Path) -> Iterator[KafkaBroker]:
+    """A broker of the test's own, running, to stop, kill, pause and restart."""
+    with KafkaBroker(tmp_path / "kafka") as broker:
+        yield broker
+
+
+@pytest.fixture
+def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeperServer]:
+    """A ZooKeeper of the test's own, running, to stop, kill, pause and restart."""
+    with ZooKeeperServer(tmp_path / "zookeeper") as server:
+        yield server
+
+
+@pytest.fixture
+def topic_prefix(request: pytest.FixtureRequest) -> str:
+    """A name that no other test or run uses: fit for topics, transactional ids, job names and ZooKeeper paths."""
+    readable = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:30].strip("-")
+    return f"{readable}-{uuid.uuid4().hex[:8]}"

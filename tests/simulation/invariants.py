@@ -1,0 +1,201 @@
+"""What must hold after every step; and the failure-free output, computed beside the run from the cuts decided."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.publication import Delivery
+from tandem.protocol.values import Claim, Cut, EpochRange, Marker, Proposal
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+OUTPUTS = 2
+_MASK = (1 << 64) - 1
+
+
+class Violation(AssertionError):
+    """An invariant does not hold. `unsafe`: the output is wrong; else it merely does not come."""
+
+    def __init__(self, what: str, unsafe: bool = True) -> None:
+        super().__init__(what)
+        self.unsafe = unsafe
+
+
+class Row(NamedTuple):
+    """One row of output."""
+
+    epoch: int
+    index: int
+    value: int
+
+
+def compute(state: int, what: EpochRange) -> tuple[int, list[list[Row]]]:
+    """State and rows (of each output partition) of an epoch: any record too many, missing or misplaced changes both."""
+    state = _mix(state, what.epoch, what.time_ms ^ what.seed)
+    rows: list[list[Row]] = [[] for _ in range(OUTPUTS)]
+    index = 0
+    for tp, end in what.ends.items():
+        for position in range(what.starts.get(tp, 0), end):
+            state = _mix(state, tp.partition, position)
+            rows[state % OUTPUTS].append(Row(what.epoch, index, state))
+            index += 1
+    return state, rows
+
+
+def _mix(state: int, a: int, b: int) -> int:
+    state = ((state ^ (a * 1_000_003 + b + 1)) * 0x9E3779B97F4A7C15) & _MASK
+    return state ^ (state >> 29)
+
+
+class Checker:
+    """Knows everything, and is told of every step that could break an invariant."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._exactly_once = world.schedule.delivery is Delivery.EXACTLY_ONCE
+        self.decisions = Decisions()
+        self.ranges: list[EpochRange] = []
+        self.published = 0  # epochs whose marker is visible
+        self._verdicts: list[Verdict] = []
+        self._state = 0
+        self._digests: list[str] = []
+        self._expected: list[list[Row]] = [[] for _ in range(OUTPUTS)]
+        self._shown = [0] * OUTPUTS
+        self._seen: set[tuple[int, int]] = set()
+        self._committed: dict[int, Marker] = {}
+        self._fenced: dict[int, int] = {}  # epoch -> attempts before this one are fenced
+        self._pending_since: float | None = None
+        self.longest_silence = 0.0
+
+    # The log ---------------------------------------------------------------------------------------------------------
+
+    def on_appended(self, offset: int, proposal: Proposal) -> None:
+        """A record of the ordering log. Ranges tile the inputs: nothing is read twice, nothing is left out."""
+        verdict = self.decisions.apply(proposal, offset)
+        self._verdicts.append(verdict)
+        if verdict is Verdict.ACCEPTED:
+            if isinstance(proposal, Cut):
+                self._cut(proposal, offset)
+            elif isinstance(proposal, Claim):
+                self._claim(proposal)
+        elif verdict is not Verdict.ADVICE:
+            self._world.reached(f"refused: {verdict.value}")
+
+    def _cut(self, cut: Cut, offset: int) -> None:
+        what = self.decisions.epoch_range(cut.epoch)
+        before = self.ranges[-1].ends if self.ranges else self._world.start
+        if cut.epoch != len(self.ranges):
+            raise Violation(f"epoch {cut.epoch} was cut after epoch {len(self.ranges) - 1}")
+        if what is None or what.log_offset != offset:
+            raise Violation(f"epoch {cut.epoch} is not where it was decided")
+        assert what is not None
+        if dict(what.starts) != dict(before):
+            raise Violation(f"epoch {cut.epoch} starts at {what.starts}, not at {before}")
+        for tp, start in before.items():
+            if what.ends.get(tp, -1) < start:
+                raise Violation(f"epoch {cut.epoch} takes records of {tp} back")
+        self.ranges.append(what)
+        self._state, rows = compute(self._state, what)
+        self._digests.append(f"{self._state:x}")
+        for expected, some in zip(self._expected, rows, strict=True):
+            expected.extend(some)
+
+    def _claim(self, claim: Claim) -> None:
+        claims = self.decisions.claims(claim.epoch)
+        if claim.attempt >= 2:
+            self._world.reached("take-over of a take-over")
+        if claim.attempt > 0 and any(c.owner == claim.owner for c in claims[:-1]):
+            self._world.reached("an owner reclaimed its epoch")
+
+    def on_verdict(self, who: str, offset: int, verdict: Verdict, decisions: Decisions) -> None:
+        """A process applied a record: it must have decided what everybody decides there."""
+        proposal, expected = self._world.log.records[offset], self._verdicts[offset]
+        if isinstance(proposal, Claim) and proposal.epoch < self.published:
+            return  # of no use to anyone, and who started later need not know
+        if verdict is not expected:
+            raise Violation(f"{who} says {verdict.value} to {proposal} at {offset}: not {expected.value}")
+        if isinstance(proposal, Cut) and verdict is Verdict.ACCEPTED:
+            mine = decisions.epoch_range(proposal.epoch)
+            if mine != self.ranges[proposal.epoch]:
+                raise Violation(f"{who} reads {mine}: not {self.ranges[proposal.epoch]}")
+
+    # The output ------------------------------------------------------------------------------------------------------
+
+    def on_fenced(self, epoch: int, attempt: int) -> None:
+        """Whoever owned an earlier attempt to publish `epoch` has been fenced."""
+        self._fenced[epoch] = max(attempt, self._fenced.get(epoch, 0))
+
+    def on_committed(self, marker: Marker) -> None:
+        """A transaction's commit is decided: no other publishes that epoch, and its owner was not fenced for it."""
+        first = self._committed.setdefault(marker.epoch, marker)
+        if first is not marker:
+            raise Violation(f"epoch {marker.epoch} is published twice: {first}, and then {marker}")
+        fenced = self._fenced.get(marker.epoch, 0)
+        if marker.attempt < fenced:
+            raise Violation(f"{marker} became visible although attempts before {fenced} are fenced")
+
+    def on_visible_marker(self, marker: Marker) -> None:
+        """A committed reader of the commits topic is shown a marker."""
+        news = marker.epoch == self.published
+        if self._exactly_once:
+            if not news:
+                raise Violation(f"expected the marker of epoch {self.published}, found {marker}")
+        if news and marker.epoch < len(self.ranges):
+            if marker.log_offset != self.ranges[marker.epoch].log_offset:
+                raise Violation(f"{marker} names another cut")
+            if not (marker.skipped or marker.digest == self._digests[marker.epoch]):
+                raise Violation(f"{marker} has another digest")
+            self.published += 1
+            self._published()
+        elif marker.epoch > self.published:
+            raise Violation(f"expected the marker of epoch {self.published}, found {marker}")
+
+    def on_visible_row(self, output: int, row: Row) -> None:
+        """A committed reader of an output partition is shown a row: it is the next one of the failure-free output."""
+        if not self._exactly_once:
+            repeated = (row.epoch, row.index) in self._seen
+            self._seen.add((row.epoch, row.index))
+            if self._world.schedule.delivery is Delivery.AT_MOST_ONCE:
+                if repeated:
+                    raise Violation(f"{row} was published twice, at most once was promised")
+                return
+            if repeated:
+                self._world.reached("a duplicate that at-least-once allows")
+                return
+        at, expected = self._shown[output], self._expected[output]
+        self._shown[output] = at + 1
+        if not (at < len(expected) and row == expected[at]):
+            raise Violation(f"output {output}: found {row} at {at}: not {expected[at:at+1]}")
+
+    def at_the_end(self) -> None:
+        """Everything has been published: nothing of the failure-free output is missing."""
+        if self._world.schedule.delivery is not Delivery.AT_MOST_ONCE:
+            for output, expected in enumerate(self._expected):
+                if self._shown[output] != len(expected):
+                    raise Violation(f"output {output}: {expected[self._shown[output]:]} is lost")
+
+    # Liveness --------------------------------------------------------------------------------------------------------
+
+    @property
+    def all_published(self) -> bool:
+        """Whether every input that there is has been published."""
+        return self.published == len(self.ranges) and bool(self.ranges) and self.ranges[-1].ends == self._world.available
+
+    def on_input(self) -> None:
+        """An input has grown."""
+        if self._pending_since is None:
+            self._pending_since = self._world.timeline.now
+
+    def excuse(self) -> None:
+        """What was silent until now was not the protocol's fault (the broker was down)."""
+        if self._pending_since is not None:
+            self._pending_since = self._world.timeline.now
+
+    def _published(self) -> None:
+        now = self._world.timeline.now
+        if self._pending_since is not None:
+            self.longest_silence = max(self.longest_silence, now - self._pending_since)
+        self._pending_since = None if self.all_published else now
+

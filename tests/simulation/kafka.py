@@ -1,0 +1,189 @@
+"""Kafka as far as the protocol leans on it: logs, transactions, and the fencing of transactional ids.
+
+Faithful where it hurts: a fenced producer learns of it at the commit and not before; a commit is decided first and becomes
+visible in each partition at a time of its own; an open transaction hides everything after it from committed readers;
+initialising an id whose transaction is still being ended has to be tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from tandem.protocol.values import Marker, Proposal
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+
+class State(Enum):
+    """Of a transaction."""
+
+    OPEN = "open"
+    COMMITTING = "committing"
+    ABORTING = "aborting"
+
+
+class Transaction:
+    """Records of several partitions that become visible together, or never."""
+
+    __slots__ = ("commit_sent", "markers", "number", "partitions", "state", "tid")
+
+    def __init__(self, tid: str, number: int) -> None:
+        self.tid, self.number = tid, number
+        self.state = State.OPEN
+        self.commit_sent = False
+        self.partitions: list[Partition] = []
+        self.markers: list[Marker] = []
+
+
+class OrderingLog:
+    """The ordering topic: no transactions, every record visible to everyone at once."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.records: list[Proposal] = []
+
+    def append(self, proposal: Proposal) -> int:
+        """The offset that the proposal got."""
+        self.records.append(proposal)
+        self._world.checker.on_appended(len(self.records) - 1, proposal)
+        self._world.wake_all()
+        return len(self.records) - 1
+
+
+class Partition:
+    """One partition that transactions write to. `visible` is what a committed reader has been shown, in order."""
+
+    def __init__(self, name: str, on_visible: Callable[[Any], None]) -> None:
+        self.name = name
+        self.visible: list[Any] = []
+        self._on_visible = on_visible
+        self._hidden: list[tuple[Transaction | None, Any]] = []  # from the last stable offset on
+        self._ended: dict[Transaction, bool] = {}
+
+    @property
+    def open_transactions(self) -> bool:
+        """Whether records are held back from committed readers."""
+        return bool(self._hidden)
+
+    def append(self, rows: Sequence[Any], transaction: Transaction | None) -> None:
+        """Append rows, of a transaction or plain."""
+        self._hidden.extend((transaction, row) for row in rows)
+        if transaction is not None and self not in transaction.partitions:
+            transaction.partitions.append(self)
+        self._advance()
+
+    def end(self, transaction: Transaction, committed: bool) -> None:
+        """The control record: the transaction's rows here are committed, or aborted."""
+        self._ended[transaction] = committed
+        self._advance()
+
+    def _advance(self) -> None:
+        taken = 0
+        for transaction, row in self._hidden:
+            committed = True if transaction is None else self._ended.get(transaction)
+            if committed is None:
+                break
+            taken += 1
+            if committed:
+                self.visible.append(row)
+                self._on_visible(row)
+        del self._hidden[:taken]
+
+
+class _Producer:
+    """What the coordinator knows of a transactional id."""
+
+    __slots__ = ("number", "transaction")
+
+    def __init__(self) -> None:
+        self.number = -1
+        self.transaction: Transaction | None = None
+
+
+class Coordinator:
+    """The transaction coordinator. `number` is what Kafka calls the producer epoch."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._producers: dict[str, _Producer] = {}
+
+    def initialise(self, tid: str, by: str) -> int | None:
+        """Fence the id and give it a new number; None: its transaction is being ended, try again."""
+        producer = self._producers.setdefault(tid, _Producer())
+        transaction = producer.transaction
+        if transaction is not None and by != tid and (transaction.commit_sent or transaction.state is State.COMMITTING):
+            self._world.reached("taken over during a commit")
+        if transaction is not None and transaction.state is not State.OPEN:
+            return None
+        producer.number += 1
+        if transaction is None:
+            return producer.number
+        self._end(producer, transaction, State.ABORTING)
+        return None
+
+    def produce(self, tid: str, number: int, rows: Sequence[tuple[Partition, Sequence[Any]]]) -> bool:
+        """Append to the id's transaction, opening it; False: the last one is being ended, try again.
+
+        Of a fenced producer nothing is appended, and it is not told.
+        """
+        producer = self._producers[tid]
+        if producer.number != number:
+            return True
+        if producer.transaction is None:
+            producer.transaction = transaction = Transaction(tid, number)
+            world = self._world
+            world.timeline.after(world.schedule.transaction_timeout_ms, None, self._expire, producer, transaction)
+        transaction = producer.transaction
+        if transaction.state is not State.OPEN:
+            return False
+        for partition, some in rows:
+            if partition is self._world.commits:
+                transaction.markers.extend(some)
+            partition.append(some, transaction)
+        return True
+
+    def commit_sent(self, tid: str, number: int) -> None:
+        """Bookkeeping of the tests: a commit is on its way."""
+        producer = self._producers[tid]
+        if producer.number == number and producer.transaction is not None:
+            producer.transaction.commit_sent = True
+
+    def is_fenced(self, tid: str, number: int) -> bool:
+        """Whether somebody initialised the id after that producer."""
+        return self._producers[tid].number != number
+
+    def commit(self, tid: str, number: int) -> bool:
+        """Decide the commit; False: the producer is fenced."""
+        producer = self._producers[tid]
+        transaction = producer.transaction
+        if producer.number != number or transaction is None or transaction.state is not State.OPEN:
+            return False
+        for marker in transaction.markers:
+            self._world.checker.on_committed(marker)
+        self._end(producer, transaction, State.COMMITTING)
+        return True
+
+    def _expire(self, producer: _Producer, transaction: Transaction) -> None:
+        if producer.transaction is transaction and transaction.state is State.OPEN:
+            producer.number += 1
+            self._world.reached("transaction timed out")
+            self._end(producer, transaction, State.ABORTING)
+
+    def _end(self, producer: _Producer, transaction: Transaction, state: State) -> None:
+        transaction.state = state
+        world, last = self._world, 0.0
+        for partition in transaction.partitions:
+            delay = world.delay()
+            last = max(last, delay)
+            world.timeline.after(delay, None, self._control, partition, transaction, state is State.COMMITTING)
+        world.timeline.after(last, None, self._ended, producer)
+
+    def _control(self, partition: Partition, transaction: Transaction, committed: bool) -> None:
+        partition.end(transaction, committed)
+        self._world.wake_all()
+
+    def _ended(self, producer: _Producer) -> None:
+        producer.transaction = None

@@ -1,0 +1,152 @@
+"""A process that talks to Kafka: it asks and is answered, follows the logs, and has a clock of its own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from simulation.clock import Call, Life
+from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.values import Claim, Cut, Proposal
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+
+class Process(Life):
+    """Base of replicas and orderers. Between any two of its events it may pause, be cut off from Kafka, or die."""
+
+    def __init__(self, world: World, name: str) -> None:
+        super().__init__(name)
+        self.world = world
+        self.cut_off_until = 0.0
+        self.log_at = 0
+        self._polling = False
+        self._ticking = False
+        self._last_arrival = 0.0
+        self._clock_offset = world.rng.uniform(-1e6, 1e6)
+        self._clock_rate = world.rng.uniform(0.98, 1.02)
+
+    @property
+    def now_ms(self) -> float:
+        """This process's own clock: it neither agrees with the others' nor runs at their rate."""
+        return self._clock_offset + self._clock_rate * self.world.timeline.now
+
+    def start(self) -> None:
+        """A new incarnation begins."""
+        self.life += 1
+        self.alive = True
+        self.paused_until = self.cut_off_until = 0.0
+        self._polling = self._ticking = False
+        self.world.reached("started", self)
+
+    def crash(self) -> None:
+        """What was sent is still on its way; nothing else is left."""
+        self.alive = False
+
+    # Asking Kafka ----------------------------------------------------------------------------------------------------
+
+    def ask(self, what: Call, args: tuple[Any, ...], answer: Call | None, lost: bool = False) -> None:
+        """Have the broker do `what(*args)`, later; its result goes to `answer`, later still, unless it gets lost."""
+        world = self.world
+        arrival = max(world.timeline.now, self.cut_off_until) + world.delay()
+        world.timeline.at(arrival, None, self._arrive, self.life, what, args, None if lost else answer)
+
+    def _arrive(self, life: int, what: Call, args: tuple[Any, ...], answer: Call | None) -> None:
+        world = self.world
+        if world.timeline.now < world.broker_down_until:
+            world.timeline.at(world.broker_down_until + world.delay(), None, self._arrive, life, what, args, answer)
+            return
+        result = what(*args)
+        if answer is not None and life == self.life and self.alive:
+            world.timeline.at(max(world.timeline.now, self.cut_off_until) + world.delay(), self, answer, result)
+
+    def append(self, proposal: Proposal) -> None:
+        """Append to the ordering log, in the order of the calls; sometimes it is sent again and stands there twice."""
+        world = self.world
+        for _ in range(2 if world.rng.random() < world.schedule.repeated else 1):
+            arrival = max(world.timeline.now, self.cut_off_until) + world.delay()
+            self._last_arrival = max(self._last_arrival + 1e-6, arrival)
+            world.timeline.at(self._last_arrival, None, self._arrive, self.life, self._appended, (proposal, self.life), None)
+
+    def _appended(self, proposal: Proposal, life: int) -> None:
+        world = self.world
+        world.tell(self, "->log", proposal)
+        world.log.append(proposal)
+        if isinstance(proposal, Cut):
+            world.reached("cut appended", self)
+            world.timeline.after(world.delay(), None, self._acknowledged, life)
+
+    def _acknowledged(self, life: int) -> None:
+        if self.life != life or not self.alive:
+            self.world.reached("proposer died between append and acknowledgement", self)
+
+    # Following the logs ----------------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """There is news: look at it soon."""
+        if not self._polling and self.alive:
+            self._polling = True
+            world = self.world
+            reachable = max(world.timeline.now, self.cut_off_until, world.broker_down_until)
+            world.timeline.at(reachable + world.delay(), self, self._poll)
+
+    def _poll(self) -> None:
+        self._polling = False
+        world = self.world
+        if world.timeline.now < max(self.cut_off_until, world.broker_down_until) or not self.follow():
+            self.wake()
+        self.think()
+
+    def follow(self) -> bool:
+        """Read on, not always everything; whether all there was has been read."""
+        raise NotImplementedError
+
+    def think(self) -> None:
+        """Do what is to be done now."""
+        raise NotImplementedError
+
+    def tick_after(self, delay_ms: float) -> None:
+        """Think again after a while, news or not."""
+        if not self._ticking:
+            self._ticking = True
+            self.world.timeline.after(delay_ms, self, self._tick)
+
+    def _tick(self) -> None:
+        self._ticking = False
+        self.think()
+
+    def read_log(self, end: int) -> None:
+        """Apply the ordering log up to `end`."""
+        records = self.world.log.records
+        while self.log_at < end:
+            offset = self.log_at
+            self.log_at += 1
+            verdict = self.on_record(records[offset], offset)
+            self.world.checker.on_verdict(self.name, offset, verdict, self.decisions)
+
+    def on_record(self, proposal: Proposal, offset: int) -> Verdict:
+        """The next record of the ordering log."""
+        raise NotImplementedError
+
+    @property
+    def decisions(self) -> Decisions:
+        """What this process knows to be decided."""
+        raise NotImplementedError
+
+    def decisions_since(self, epoch: int) -> Decisions:
+        """As after the published `epoch` (-1: from the start of the log), from its marker's `log_offset`."""
+        world = self.world
+        if epoch < 0:
+            self.log_at = 0
+            return Decisions()
+        offset = world.marker_of(epoch).log_offset
+        config, cut = world.first_config(), world.log.records[offset]
+        assert config is not None
+        assert isinstance(cut, Cut)
+        self.log_at = offset + 1
+        return Decisions.resumed(config, cut, offset)
+
+
+def is_take_over(claim: Claim) -> bool:
+    """Whether a claim is not the first of its epoch."""
+    return claim.attempt > 0

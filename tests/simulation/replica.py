@@ -1,0 +1,244 @@
+"""A replica: computes every epoch in order, and carries out what the real `Publication` decides, step by step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from simulation.invariants import Row, Violation, compute
+from simulation.process import Process
+from simulation.producer import Initialisation, PlainProducer, TransactionalProducer
+from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.publication import (
+    Action,
+    Delivery,
+    DivergedError,
+    Fence,
+    MissingMarkerError,
+    Outcome,
+    ProposeClaim,
+    Publication,
+    Publish,
+    ReadToEnd,
+    RenewProducer,
+)
+from tandem.protocol.silence import SilenceBound
+from tandem.protocol.values import Claim, Config, EpochRange, Marker, Progress, Proposal
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+_TICK_MS = 12.0
+
+
+class Replica(Process):
+    """`world.deviation` may make it skip what the protocol asks of the runtime; see `guards`."""
+
+    publication: Publication
+    producer: TransactionalProducer | PlainProducer
+
+    def __init__(self, world: World, name: str, compute_ms: float) -> None:
+        super().__init__(world, name)
+        self._compute_ms = compute_ms
+        self._running = False
+
+    def start(self) -> None:
+        """A new incarnation: its own transactional id, its producer initialised, its state from somewhere."""
+        super().start()
+        self.me = self.name if self.world.deviation.reuses_ids else f"{self.name}.{self.life}"
+        self._running = self._computing = False
+        self._config_proposed = -1e9
+        exactly_once = self.world.schedule.delivery is Delivery.EXACTLY_ONCE
+        self.producer = TransactionalProducer(self, self.me) if exactly_once else PlainProducer(self)
+        if self.world.deviation.initialises_late:
+            self._late = True
+            self.world.timeline.after(self.world.delay(), self, self._restore)
+        else:
+            self._late = False
+            self.producer.initialise(self._restore)
+
+    def _restore(self) -> None:
+        world = self.world
+        epoch = world.pick_state()
+        self._state = world.states.get(epoch, 0)
+        self._epoch = epoch
+        self._rows: dict[int, tuple[str, list[list[Row]]]] = {}
+        self._commits_at = world.place_after(epoch)
+        decisions = self.decisions_since(epoch)
+        bound = SilenceBound(world.schedule.least_bound_ms, world.schedule.most_bound_ms)
+        delivery = world.schedule.delivery
+        self.publication = world.deviation.publication(self.me, decisions, epoch + 1, delivery, bound)
+        self._running = True
+        world.tell(self, "runs on from epoch", epoch)
+        if epoch >= 0:
+            world.reached("a replica went on from a state")
+        self.wake()
+
+    @property
+    def decisions(self) -> Decisions:
+        """What the log has decided, as far as read."""
+        return self.publication.decisions
+
+    # Reading ---------------------------------------------------------------------------------------------------------
+
+    def wake(self) -> None:
+        """There is news."""
+        if self._running:
+            super().wake()
+
+    def follow(self) -> bool:
+        """Read the one log, or the other, or both."""
+        world, dice = self.world, self.world.rng.random()
+        if dice < 0.85:
+            self.read_log(len(world.log.records))
+        if dice > 0.15:
+            self._read_commits(len(world.commits.visible))
+        return self.log_at == len(world.log.records) and self._commits_at == len(world.commits.visible)
+
+    def on_record(self, proposal: Proposal, offset: int) -> Verdict:
+        """The next record of the ordering log."""
+        verdict = self.publication.on_proposal(proposal, offset, self.now_ms)
+        if isinstance(proposal, Claim) and proposal.owner == self.me and verdict is Verdict.ACCEPTED:
+            self.world.reached("claim won", self)
+        return verdict
+
+    def _read_commits(self, end: int) -> None:
+        markers = self.world.commits.visible
+        while self._commits_at < end:
+            marker = markers[self._commits_at]
+            self._commits_at += 1
+            try:
+                self.publication.on_marker(marker, self.now_ms)
+            except (DivergedError, MissingMarkerError) as error:
+                raise Violation(f"{self.name} stops: {error}") from error
+            self._rows.pop(marker.epoch, None)
+        if self.world.schedule.forgets:
+            self.decisions.forget_before(min(self.publication.head, self._epoch + 1))
+
+    # Thinking --------------------------------------------------------------------------------------------------------
+
+    def think(self) -> None:
+        """Compute what can be computed; do what the publication wants done."""
+        if self.decisions.config is None:
+            self._propose_config()
+            return
+        self._compute()
+        while (action := self.publication.next_action(self.now_ms)) is not None:
+            self._carry_out(action)
+        if self.publication.head <= self.decisions.last_epoch:
+            self.tick_after(_TICK_MS)
+
+    def _propose_config(self) -> None:
+        if self.now_ms - self._config_proposed > 100:
+            self._config_proposed = self.now_ms
+            self.append(Config(0, "c0ffee", self.world.start, self.name))
+        self.tick_after(50.0)
+
+    def _compute(self) -> None:
+        what = None if self._computing else self.decisions.epoch_range(self._epoch + 1)
+        if what is not None:
+            self._computing = True
+            duration = self._compute_ms * self.world.rng.uniform(0.6, 1.6)
+            self.world.timeline.after(duration, self, self._computed, what)
+
+    def _computed(self, what: EpochRange) -> None:
+        self._computing = False
+        self._state, rows = compute(self._state, what)
+        self._epoch = what.epoch
+        self.world.states.setdefault(self._epoch, self._state)
+        digest = f"{self._state:x}"
+        try:
+            needed = self.publication.on_computed(self._epoch, digest)
+        except DivergedError as error:
+            raise Violation(f"{self.name} stops: {error}") from error
+        if needed:
+            self._rows[self._epoch] = digest, rows
+        if self.decisions.last_epoch - self._epoch >= 3:
+            self.append(Progress(self.name, self._epoch, self._compute_ms))
+        self.world.reached("computed", self)
+        self.think()
+
+    # Doing -----------------------------------------------------------------------------------------------------------
+
+    def _carry_out(self, action: Action) -> None:
+        world = self.world
+        if world.telling:
+            world.tell(self, action)
+        match action:
+            case ProposeClaim(claim):
+                self.append(claim)
+                world.reached("claim sent", self)
+                if self._late and isinstance(self.producer, TransactionalProducer):
+                    self._late = False
+                    world.timeline.after(world.rng.uniform(0, 150), self, self.producer.initialise, lambda: None)
+            case Fence(owners):
+                world.reached("fence sent", self)
+                self._fence(owners, self._own_attempt())
+            case ReadToEnd():
+                self._look_at_ends()
+            case RenewProducer():
+                self.producer.initialise(self._renewed)
+            case Publish():
+                self._publish(action)
+
+    def _own_attempt(self) -> Claim | None:
+        own = [claim for claim in self.decisions.claims(self.publication.head) if claim.owner == self.me]
+        return own[-1] if own else None
+
+    def _fence(self, owners: tuple[str, ...], claim: Claim | None) -> None:
+        if owners:
+            Initialisation(self, owners[0], self.me, lambda _: self._fence(owners[1:], claim))
+            return
+        if claim is not None:
+            self.world.checker.on_fenced(claim.epoch, claim.attempt)
+        self.publication.fenced()
+        self.world.reached("fenced", self)
+        self.think()
+
+    def _look_at_ends(self) -> None:
+        """Ask for the two ends, one after the other, in either order; then read up to them."""
+        world = self.world
+        ends: dict[str, int] = {}
+
+        def log_end() -> int:
+            return len(world.log.records)
+
+        def commits_end() -> int:
+            return len(world.commits.visible)
+
+        def answer(name: str, end: int) -> None:
+            ends[name] = end
+            if len(ends) == 2:
+                self._read_to(ends["log"], ends["commits"])
+            else:
+                ask("commits" if name == "log" else "log")
+
+        def ask(name: str) -> None:
+            self.ask(log_end if name == "log" else commits_end, (), lambda end: answer(name, end))
+
+        ask(world.rng.choice(("log", "commits")))
+
+    def _read_to(self, log_end: int, commits_end: int) -> None:
+        self.read_log(log_end)
+        self._read_commits(commits_end)
+        self.publication.at_end()
+        self.world.reached("read to end", self)
+        self.think()
+
+    def _renewed(self) -> None:
+        self.publication.renewed()
+        self.world.reached("renewed", self)
+        self.think()
+
+    def _publish(self, action: Publish) -> None:
+        what = self.decisions.epoch_range(action.epoch)
+        assert what is not None
+        digest, rows = self._rows[action.epoch]
+        count = sum(map(len, rows))
+        marker = Marker(action.epoch, action.attempt, self.me, digest, count, what.log_offset, action.skipped)
+        outputs = [] if action.skipped else list(zip(self.world.outputs, rows, strict=True))
+        self.producer.publish(outputs, marker, lambda outcome: self._published(action.epoch, outcome))
+
+    def _published(self, epoch: int, outcome: Outcome) -> None:
+        self.publication.published(epoch, outcome)
+        self.world.reached(outcome.value, self)
+        self.think()

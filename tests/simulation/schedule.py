@@ -1,0 +1,123 @@
+"""What a seed stands for: sizes, delays and failures of one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+
+from tandem.protocol.publication import Delivery
+
+REPLICA_STEPS = (
+    "computed",
+    "claim sent",
+    "claim won",
+    "rows sent",
+    "commit sent",
+    "committed",
+    "fence sent",
+    "fenced",
+    "read to end",
+    "renewed",
+)
+ORDERER_STEPS = ("cut sent", "cut appended", "elected")
+_DELIVERIES = (Delivery.EXACTLY_ONCE,) * 10 + (Delivery.AT_LEAST_ONCE, Delivery.AT_MOST_ONCE)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """`kind` hits `target` at `at_ms`, or hits whoever takes the step `step` for the `nth` time, for `duration_ms`."""
+
+    kind: str
+    duration_ms: float
+    target: str = ""
+    at_ms: float = 0.0
+    step: str = ""
+    nth: int = 0
+
+    def __str__(self) -> str:
+        when = f"when somebody's '{self.step}' happens for the {self.nth}. time" if self.step else f"at {self.at_ms:.0f}"
+        return f"{self.kind} {self.target} {when} for {self.duration_ms:.0f} ms"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """Everything that is drawn before a run; what is drawn during it comes from the same seed. Times in ms."""
+
+    seed: int
+    delivery: Delivery
+    heartbeat: bool
+    eager: bool  # a generator beats on without waiting to read its own beat
+    replicas: int
+    inputs: int
+    arrivals: tuple[tuple[float, int, int], ...]  # when, which input, how many records
+    max_records: int
+    alone: bool  # one failure at a time: a bound holds for the output's silence
+    failures: tuple[Failure, ...]
+    slow_messages: float  # share of the messages that take long
+    repeated: float  # share of the appends that are sent twice
+    unknown: float  # share of the commits whose answer gets lost
+    stale_inputs: float  # share of the looks at the inputs that are answered from the past
+    compute_ms: tuple[float, ...]  # mean time that an epoch takes, of each replica
+    fence_ms: float  # how long an open transaction delays who initialises its id
+    least_bound_ms: float
+    most_bound_ms: float
+    forgets: bool
+    transaction_timeout_ms: float = 2_000.0
+    commit_timeout_ms: float = 80.0
+    session_timeout_ms: float = 200.0
+
+    @classmethod
+    def of(cls, seed: int) -> Schedule:
+        """The schedule of a seed."""
+        rng = Random(seed)
+        alone = rng.random() < 0.25
+        heartbeat = rng.random() < 0.5
+        replicas = rng.choice((2, 2, 3))
+        inputs = rng.choice((1, 2, 3))
+        span = rng.uniform(150, 450)
+        arrivals = tuple(
+            sorted((rng.uniform(0, span), rng.randrange(inputs), rng.randint(1, 3)) for _ in range(rng.randint(6, 14)))
+        )
+        calm = alone or rng.random() < 0.2
+        failures = rng.choice((1, 2)) if alone else rng.choice((0, 1, 2, 3, 3, 4, 5))
+        quick = rng.uniform(4, 20)
+        return cls(
+            seed=seed,
+            delivery=rng.choice(_DELIVERIES),
+            heartbeat=heartbeat,
+            eager=heartbeat and rng.random() < 0.5,
+            replicas=replicas,
+            inputs=inputs,
+            arrivals=arrivals,
+            max_records=rng.choice((2, 4, 1_000)),
+            alone=alone,
+            failures=tuple(_failure(rng, replicas, span) for _ in range(failures)),
+            slow_messages=0.0 if calm else rng.choice((0.0, 0.02, 0.08)),
+            repeated=rng.choice((0.0, 0.2)),
+            unknown=0.0 if calm else rng.choice((0.0, 0.05, 0.2)),
+            stale_inputs=rng.choice((0.0, 0.3)),
+            compute_ms=tuple(quick * rng.choice((1.0, 1.0, 1.2, 3.0)) for _ in range(replicas)),
+            fence_ms=rng.choice((5.0, 15.0, 60.0)),
+            least_bound_ms=rng.choice((10.0, 30.0, 60.0)),
+            most_bound_ms=rng.choice((80.0, 150.0)),
+            forgets=rng.random() < 0.5,
+        )
+
+    def __str__(self) -> str:
+        mode = "heartbeat" if self.heartbeat else "leader"
+        text = f"seed {self.seed}: {self.delivery.value}, {mode} mode, {self.replicas} replicas"
+        return text + (", one failure at a time" if self.alone else "") + "".join(f"\n  {f}" for f in self.failures)
+
+
+def _failure(rng: Random, replicas: int, span: float) -> Failure:
+    on_replica = rng.random() < 0.7
+    duration = rng.choice((rng.uniform(5, 60), rng.uniform(60, 500)))
+    if rng.random() < 0.6:
+        kind = rng.choice(("crash", "pause", "pause", "isolate"))
+        step = rng.choice(REPLICA_STEPS if on_replica else ORDERER_STEPS)
+        return Failure(kind, duration, step=step, nth=rng.choice((1, 1, 2, 3, 5, 8)))
+    if on_replica:
+        kind = rng.choice(("crash", "pause", "pause", "isolate"))
+        return Failure(kind, duration, target=f"replica-{rng.randrange(replicas)}", at_ms=rng.uniform(5, span))
+    kind = rng.choice(("crash", "pause", "isolate", "suspend", "zookeeper outage", "broker outage"))
+    return Failure(kind, duration, target=f"orderer-{rng.randrange(2)}", at_ms=rng.uniform(5, span))

@@ -1,0 +1,172 @@
+"""One schedule's world: everything it is made of, and its run to the end."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass
+from functools import partial
+from random import Random
+
+from simulation.clock import Life, Timeline
+from simulation.failures import Injector
+from simulation.invariants import OUTPUTS, Checker, Violation
+from simulation.kafka import Coordinator, OrderingLog, Partition
+from simulation.orderer import Orderer
+from simulation.process import Process
+from simulation.replica import Replica
+from simulation.schedule import Schedule
+from simulation.zookeeper import Ensemble
+from tandem.protocol.publication import Publication
+from tandem.protocol.values import Config, Marker, Positions, TopicPartition
+
+_PATIENCE_MS = 15_000.0
+_AFTERMATH_MS = 150.0
+SILENCE_BOUND_MS = 1_500.0
+
+
+@dataclass(frozen=True, slots=True)
+class Deviation:
+    """How a run deviates from the protocol: not at all, unless a test removes a guard."""
+
+    publication: type[Publication] = Publication
+    initialises_late: bool = False  # the producer, some time after the first claim
+    reuses_ids: bool = False  # a restarted replica goes on under its old transactional id
+
+
+class World:
+    """Runs one schedule. `seen` counts the situations that it got into; `story` is what happened, if asked for."""
+
+    def __init__(self, schedule: Schedule, deviation: Deviation | None = None, telling: bool = False) -> None:
+        self.schedule, self.deviation, self.telling = schedule, deviation or Deviation(), telling
+        self.rng = Random(schedule.seed ^ 0x7A9DE3)
+        self.seen: Counter[str] = Counter()
+        self.story: list[str] = []
+        self.timeline = Timeline()
+        self.broker_down_until = 0.0
+        self.states: dict[int, int] = {}
+        self._tps = [TopicPartition("in", i) for i in range(schedule.inputs)]
+        self.start = Positions(dict.fromkeys(self._tps, 0))
+        self.available = self.start
+        self._looks = [self.start]
+        self.checker = Checker(self)
+        self.log = OrderingLog(self)
+        self.commits = Partition("commits", self.checker.on_visible_marker)
+        self.outputs = [Partition(f"out/{i}", partial(self.checker.on_visible_row, i)) for i in range(OUTPUTS)]
+        self.coordinator = Coordinator(self)
+        self.ensemble = Ensemble(self)
+        self._proposers: dict[int, str] = {}
+        replicas = [Replica(self, f"replica-{i}", ms) for i, ms in enumerate(schedule.compute_ms)]
+        self.processes: list[Process] = [*replicas, *(Orderer(self, f"orderer-{i}") for i in range(2))]
+        self._by_name = {process.name: process for process in self.processes}
+        self.injector = Injector(self)
+
+    def run(self) -> None:
+        """Run until everything is published and every failure is over. Raises `Violation`."""
+        for process in self.processes:
+            process.start()
+        for at, which, count in self.schedule.arrivals:
+            self.timeline.at(at, None, self._arrive, which, count)
+        last_arrival = self.schedule.arrivals[-1][0]
+        stop_at: float | None = None
+        step, timeline, checker = self.timeline.step, self.timeline, self.checker
+        published = -1
+        while step():
+            now = timeline.now
+            if checker.published != published:
+                published = checker.published
+                stop_at = None
+                if now >= last_arrival and checker.all_published:
+                    stop_at = max(now, self.injector.healed_at) + _AFTERMATH_MS
+            if stop_at is not None and now > stop_at:
+                break
+            if now > _PATIENCE_MS:
+                break
+        if stop_at is None:
+            raise Violation(f"only {checker.published} epochs of {len(checker.ranges)} are published", unsafe=False)
+        checker.at_the_end()
+        if self.schedule.alone and checker.longest_silence > SILENCE_BOUND_MS:
+            raise Violation(f"the output was silent for {checker.longest_silence:.0f} ms", unsafe=False)
+
+    def _arrive(self, which: int, count: int) -> None:
+        ends = dict(self.available)
+        ends[self._tps[which]] += count
+        self.available = Positions(ends)
+        self._looks.append(self.available)
+        self.checker.on_input()
+        for process in self.processes:
+            if isinstance(process, Orderer):
+                process.wake()
+
+    # What processes use ----------------------------------------------------------------------------------------------
+
+    def delay(self) -> float:
+        """How long one message, one answer or one glance at a log takes: mostly a millisecond, now and then long."""
+        random = self.rng.random
+        if self.schedule.slow_messages and random() < self.schedule.slow_messages:
+            return 5.0 + 95.0 * random()
+        return 0.2 + 2.0 * random()
+
+    def look_at_inputs(self) -> Positions:
+        """The ends of the inputs; a broker that lags answers with older ones."""
+        if self.rng.random() < self.schedule.stale_inputs:
+            return self._looks[-1 - int(self.rng.random() * min(len(self._looks), 4))]
+        return self.available
+
+    def wake_all(self) -> None:
+        """A log has grown."""
+        for process in self.processes:
+            process.wake()
+
+    def process(self, name: str) -> Process:
+        """The process of that name."""
+        return self._by_name[name]
+
+    def first_config(self) -> Config | None:
+        """The first record of the ordering log that is a config."""
+        return next((record for record in self.log.records if isinstance(record, Config)), None)
+
+    def last_marker(self) -> int:
+        """The epoch of the last marker that a committed reader finds; -1 if there is none."""
+        return max((marker.epoch for marker in self.commits.visible), default=-1)
+
+    def place_after(self, epoch: int) -> int:
+        """The place in the commits topic after the marker of `epoch`."""
+        return next((i + 1 for i, marker in enumerate(self.commits.visible) if marker.epoch == epoch), 0)
+
+    def marker_of(self, epoch: int) -> Marker:
+        """The marker of a published epoch."""
+        marker: Marker = self.commits.visible[self.place_after(epoch) - 1]
+        return marker
+
+    def pick_state(self) -> int:
+        """The epoch of a state that a replica can start from: never after the last marker, often older."""
+        last = self.last_marker()
+        known = sorted(epoch for epoch in self.states if epoch <= last)
+        if not known or self.rng.random() < 0.1:
+            return -1
+        return known[-1] if self.rng.random() < 0.6 else known[bisect_right(known, self.rng.randint(0, last)) - 1]
+
+    # What tests want to know -----------------------------------------------------------------------------------------
+
+    def reached(self, what: str, who: Life | None = None) -> None:
+        """A situation or a step was reached: counted, and perhaps a failure waits for it."""
+        self.seen[what] += 1
+        if who is not None:
+            self.injector.reached(what, who)
+
+    def proposed(self, orderer: Orderer, epoch: int) -> None:
+        """An orderer proposes a cut, believing to lead or because nobody else did."""
+        if self.schedule.heartbeat:
+            return
+        if not orderer.leading:
+            self.reached("proposed because the leader was silent")
+            return
+        before = self._proposers.setdefault(epoch, orderer.name)
+        if before != orderer.name:
+            self.reached("two leaders proposed the same epoch")
+
+    def tell(self, who: Life, *what: object) -> None:
+        """A line of the story."""
+        if self.telling:
+            self.story.append(f"{self.timeline.now:9.2f} {who.name:10s} " + " ".join(map(str, what)))

@@ -1,0 +1,117 @@
+"""The job's code is looked at without being run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tandem.manifest import CodeNotFoundError, check_code, find_code, load
+
+Writer = Callable[..., Path]
+
+GOOD = [
+    "def flights(flights, weather): ...",
+    "def flights(weather, flights): ...",
+    "def flights(ctx, flights, weather): ...",
+    "def flights(flights, weather, ctx): ...",
+    "def flights(flights, *, weather, ctx): ...",
+    "def flights(flights: int, weather: str, limit: int = 5) -> int: ...",
+    "def flights(**frames): ...",
+    "def flights(flights, **rest): ...",
+    "from elsewhere import flights",
+    "import elsewhere as flights",
+    "flights = make()",
+    "flights: object = make()",
+    "@decorated\ndef flights(x): ...",
+    "if True:\n    def flights(flights, weather): ...",
+    "try:\n    import fast\nexcept ImportError:\n    def flights(flights, weather): ...",
+    "raise SystemExit('this must never run')\ndef flights(flights, weather): ...",
+]
+BAD = [
+    ("def other(flights, weather): ...", "defines no function flights. It defines other"),
+    ("def flight(flights, weather): ...", "Did you mean flight?"),
+    ("x = 1", "Define it at the top level: def flights(…):"),
+    ("class A:\n    def flights(self): ...", "defines no function flights"),
+    ("def outer():\n    def flights(flights, weather): ...", "defines no function flights. It defines outer"),
+    ("import os\ndef flights(flights): ...", "job.py:2: flights has no parameter for the source weather"),
+    ("def flights(): ...", "no parameter for the sources flights, weather. Write def flights(flights, weather):"),
+    ("def flights(flights, weather, planes): ...", "has a parameter planes, but there is no such source"),
+    ("def flights(flights, weather, *, limit): ...", "has a parameter limit"),
+    ("def flights(flights, weather, context): ...", "named after sources (flights, weather) or ctx"),
+    ("def flights(flights, weather, /): ...", "is called by names. Remove the '/'"),
+    ("async def flights(flights, weather): ...", "flights is async. Write def flights(flights, weather):"),
+]
+
+
+@pytest.mark.parametrize("code", GOOD)
+def test_code_that_takes_the_sources_is_good(code: str, write: Writer) -> None:
+    assert check_code(load(write(code=code))) == ()
+
+
+@pytest.mark.parametrize(("code", "fragment"), BAD)
+def test_code_that_cannot_be_called_with_the_sources_is_a_problem_of_the_function(
+    code: str, fragment: str, write: Writer
+) -> None:
+    (problem,) = check_code(load(write(code=code)))
+
+    assert (problem.path, problem.line) == ("spec.job.function", 9)
+    assert fragment in problem.detail
+
+
+@pytest.mark.parametrize(
+    ("code", "fragment"),
+    [
+        ("def flights(flights, weather)\n    pass", "job.py:1: expected ':'"),
+        ("x = 1\n  y = 2", "job.py:2: unexpected indent"),
+        ("x = '\0'", "null bytes"),
+    ],
+)
+def test_code_that_is_no_python_is_a_problem_of_the_file(code: str, fragment: str, write: Writer) -> None:
+    (problem,) = check_code(load(write(code=code)))
+
+    assert (problem.path, problem.line) == ("spec.job.file", 8)
+    assert fragment in problem.detail
+
+
+def test_several_complaints_come_at_once(write: Writer) -> None:
+    problems = check_code(load(write(code="def flights(flight, weather): ...")))
+
+    assert ["no parameter" in problem.message for problem in problems] == [True, False]
+
+
+def test_code_that_is_not_there_is_a_problem(write: Writer) -> None:
+    (problem,) = check_code(load(write(code=None)))
+
+    assert (problem.path, problem.line) == ("spec.job.file", 8)
+    assert "No such file" in problem.message
+
+
+def test_a_module_is_found_without_importing_its_packages(write: Writer, tmp_path: Path) -> None:
+    package = tmp_path / "elsewhere" / "outer" / "inner"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").write_text("raise SystemExit('this must never run')")
+    (package / "job.py").write_bytes(b"x = 1\n")
+    manifest = load(write(("file: job.py", "module: outer.inner.job")))
+
+    assert find_code(manifest, [str(tmp_path / "elsewhere")]).path == package / "job.py"
+
+
+def test_a_module_beside_the_manifest_goes_first(write: Writer, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "job.py").write_text("x = 2\n")
+
+    found = find_code(load(write(("file: job.py", "module: job"), code="x = 1\n")), [str(other)])
+
+    assert found.content == b"x = 1\n"
+
+
+@pytest.mark.parametrize("module", ["absent", "absent.job", "sys", "job.inner", "json.absent"])
+def test_a_module_that_has_no_file_is_a_problem(module: str, write: Writer) -> None:
+    manifest = load(write(("file: job.py", f"module: {module}")))
+
+    with pytest.raises(CodeNotFoundError, match=module):
+        find_code(manifest)
+    assert check_code(manifest)[0].path == "spec.job.module"
