@@ -52,6 +52,11 @@ class Injector:
         match failure.kind:
             case "crash":
                 self._crash(who, until)
+            case "full stop":
+                for process in world.processes:
+                    if process.alive:
+                        self._crash(process, until + world.rng.uniform(0, 50))
+                world.checker.excuse(self.healed_at)
             case "pause":
                 self._pause(who, until)
             case "isolate":
@@ -63,7 +68,7 @@ class Injector:
                 world.ensemble.outage(until)
             case "broker outage":
                 world.broker_down_until = max(world.broker_down_until, until)
-                world.timeline.at(until, None, world.checker.excuse)
+                world.checker.excuse(until)
 
     def _crash(self, who: Process, until: float) -> None:
         who.crash()

@@ -67,6 +67,7 @@ class Checker:
         self._committed: dict[int, Marker] = {}
         self._fenced: dict[int, int] = {}  # epoch -> attempts before this one are fenced
         self._pending_since: float | None = None
+        self._excused_until = 0.0
         self.longest_silence = 0.0
 
     # The log ---------------------------------------------------------------------------------------------------------
@@ -188,14 +189,14 @@ class Checker:
         if self._pending_since is None:
             self._pending_since = self._world.timeline.now
 
-    def excuse(self) -> None:
-        """What was silent until now was not the protocol's fault (the broker was down)."""
-        if self._pending_since is not None:
-            self._pending_since = self._world.timeline.now
+    def excuse(self, until: float) -> None:
+        """Silence until then is nobody's fault: the broker is down, or everything was stopped."""
+        self._excused_until = max(self._excused_until, until)
 
     def _published(self) -> None:
         now = self._world.timeline.now
         if self._pending_since is not None:
-            self.longest_silence = max(self.longest_silence, now - self._pending_since)
+            silent_since = max(self._pending_since, self._excused_until)
+            self.longest_silence = max(self.longest_silence, now - silent_since)
         self._pending_since = None if self.all_published else now
 

@@ -58,24 +58,26 @@ class Partition:
 
     def __init__(self, name: str, on_visible: Callable[[Any], None]) -> None:
         self.name = name
+        self.end = 0
         self.visible: list[Any] = []
         self._on_visible = on_visible
         self._hidden: list[tuple[Transaction | None, Any]] = []  # from the last stable offset on
         self._ended: dict[Transaction, bool] = {}
 
     @property
-    def open_transactions(self) -> bool:
-        """Whether records are held back from committed readers."""
-        return bool(self._hidden)
+    def stable_end(self) -> int:
+        """The last stable offset: up to here everything is committed or aborted."""
+        return self.end - len(self._hidden)
 
     def append(self, rows: Sequence[Any], transaction: Transaction | None) -> None:
         """Append rows, of a transaction or plain."""
+        self.end += len(rows)
         self._hidden.extend((transaction, row) for row in rows)
         if transaction is not None and self not in transaction.partitions:
             transaction.partitions.append(self)
         self._advance()
 
-    def end(self, transaction: Transaction, committed: bool) -> None:
+    def finish(self, transaction: Transaction, committed: bool) -> None:
         """The control record: the transaction's rows here are committed, or aborted."""
         self._ended[transaction] = committed
         self._advance()
@@ -182,7 +184,7 @@ class Coordinator:
         world.timeline.after(last, None, self._ended, producer)
 
     def _control(self, partition: Partition, transaction: Transaction, committed: bool) -> None:
-        partition.end(transaction, committed)
+        partition.finish(transaction, committed)
         self._world.wake_all()
 
     def _ended(self, producer: _Producer) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from simulation.clock import Call, Life
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.values import Claim, Cut, Proposal
+from tandem.protocol.values import Cut, Proposal
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -18,7 +18,7 @@ class Process(Life):
     def __init__(self, world: World, name: str) -> None:
         super().__init__(name)
         self.world = world
-        self.cut_off_until = 0.0
+        self.cut_off_until = -1e9
         self.log_at = 0
         self._polling = False
         self._ticking = False
@@ -35,9 +35,14 @@ class Process(Life):
         """A new incarnation begins."""
         self.life += 1
         self.alive = True
-        self.paused_until = self.cut_off_until = 0.0
+        self.paused_until = self.cut_off_until = -1e9
         self._polling = self._ticking = False
         self.world.reached("started", self)
+
+    @property
+    def was_just_stopped(self) -> bool:
+        """Whether a pause, or being cut off from Kafka, has ended a moment ago."""
+        return 0.0 <= self.world.timeline.now - max(self.paused_until, self.cut_off_until) < 50.0
 
     def crash(self) -> None:
         """What was sent is still on its way; nothing else is left."""
@@ -78,7 +83,7 @@ class Process(Life):
 
     def _acknowledged(self, life: int) -> None:
         if self.life != life or not self.alive:
-            self.world.reached("proposer died between append and acknowledgement", self)
+            self.world.reached("a proposer died between append and acknowledgement")
 
     # Following the logs ----------------------------------------------------------------------------------------------
 
@@ -145,8 +150,3 @@ class Process(Life):
         assert isinstance(cut, Cut)
         self.log_at = offset + 1
         return Decisions.resumed(config, cut, offset)
-
-
-def is_take_over(claim: Claim) -> bool:
-    """Whether a claim is not the first of its epoch."""
-    return claim.attempt > 0

@@ -115,7 +115,9 @@ class Commit:
             self._world.reached("decided", self._process)
             self._committed = True
         elif self._world.coordinator.is_fenced(*self._producer):
-            self._world.reached("a fenced owner tried to commit", self._process)
+            self._world.reached("a fenced owner tried to commit")
+            if self._process.was_just_stopped:
+                self._world.reached("a zombie came back and tried to commit")
         return committed
 
     _committed = False

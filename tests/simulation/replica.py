@@ -46,6 +46,7 @@ class Replica(Process):
         super().start()
         self.me = self.name if self.world.deviation.reuses_ids else f"{self.name}.{self.life}"
         self._running = self._computing = False
+        self._renewed_for: int | None = None
         self._config_proposed = -1e9
         exactly_once = self.world.schedule.delivery is Delivery.EXACTLY_ONCE
         self.producer = TransactionalProducer(self, self.me) if exactly_once else PlainProducer(self)
@@ -203,7 +204,7 @@ class Replica(Process):
             return len(world.log.records)
 
         def commits_end() -> int:
-            return len(world.commits.visible)
+            return world.commits.end if world.deviation.waits_for_open_transactions else len(world.commits.visible)
 
         def answer(name: str, end: int) -> None:
             ends[name] = end
@@ -218,9 +219,19 @@ class Replica(Process):
         ask(world.rng.choice(("log", "commits")))
 
     def _read_to(self, log_end: int, commits_end: int) -> None:
+        if self.world.deviation.waits_for_open_transactions:
+            if self.world.commits.stable_end < commits_end:
+                self.world.timeline.after(5.0, self, self._read_to, log_end, commits_end)
+                return
+            commits_end = len(self.world.commits.visible)
         self.read_log(log_end)
         self._read_commits(commits_end)
         self.publication.at_end()
+        if self._renewed_for is not None:
+            claim = self.decisions.owner(self._renewed_for)
+            mine = claim is not None and claim.owner == self.me and self._renewed_for == self.publication.head
+            self.world.reached("still the owner after a renewal" if mine else "conceded after a renewal")
+            self._renewed_for = None
         self.world.reached("read to end", self)
         self.think()
 
@@ -240,5 +251,6 @@ class Replica(Process):
 
     def _published(self, epoch: int, outcome: Outcome) -> None:
         self.publication.published(epoch, outcome)
+        self._renewed_for = None if outcome is Outcome.COMMITTED else epoch
         self.world.reached(outcome.value, self)
         self.think()

@@ -62,7 +62,7 @@ class Schedule:
     least_bound_ms: float
     most_bound_ms: float
     forgets: bool
-    transaction_timeout_ms: float = 2_000.0
+    transaction_timeout_ms: float
     commit_timeout_ms: float = 80.0
     session_timeout_ms: float = 200.0
 
@@ -101,6 +101,7 @@ class Schedule:
             least_bound_ms=rng.choice((10.0, 30.0, 60.0)),
             most_bound_ms=rng.choice((80.0, 150.0)),
             forgets=rng.random() < 0.5,
+            transaction_timeout_ms=rng.choice((150.0, 2_000.0)),
         )
 
     def __str__(self) -> str:
@@ -119,5 +120,5 @@ def _failure(rng: Random, replicas: int, span: float) -> Failure:
     if on_replica:
         kind = rng.choice(("crash", "pause", "pause", "isolate"))
         return Failure(kind, duration, target=f"replica-{rng.randrange(replicas)}", at_ms=rng.uniform(5, span))
-    kind = rng.choice(("crash", "pause", "isolate", "suspend", "zookeeper outage", "broker outage"))
+    kind = rng.choice(("crash", "pause", "isolate", "suspend", "zookeeper outage", "broker outage", "full stop"))
     return Failure(kind, duration, target=f"orderer-{rng.randrange(2)}", at_ms=rng.uniform(5, span))

@@ -32,6 +32,7 @@ class Deviation:
     publication: type[Publication] = Publication
     initialises_late: bool = False  # the producer, some time after the first claim
     reuses_ids: bool = False  # a restarted replica goes on under its old transactional id
+    waits_for_open_transactions: bool = False  # when it reads the commits topic to its end
 
 
 class World:

@@ -23,11 +23,6 @@ SCHEMA = pa.schema(
 )
 """Spark's own Kafka source has the first seven; `epoch` and `seq` number the epoch and the row's place in it."""
 
-DDL = (
-    "key BINARY, value BINARY, topic STRING, `partition` INT, `offset` BIGINT, `timestamp` TIMESTAMP, "
-    "timestampType INT, epoch BIGINT, seq BIGINT"
-)
-
 _KAFKA_TIMESTAMP_TYPE = {0: -1, 1: 0, 2: 1}  # librdkafka's numbers to those of Kafka and Spark
 
 

@@ -159,15 +159,16 @@ class EpochFetcher:
         """Behind the epoch fetched last."""
         return self._cuts.position
 
-    def fetch_next(self, cut_timeout_s: float, input_timeout_s: float = 120.0) -> Fetched | None:
-        """The next epoch; None if it is not cut within `cut_timeout_s`."""
-        epoch = self._cuts.next(cut_timeout_s)
-        if epoch is None:
-            return None
+    def next_cut(self, timeout_s: float) -> EpochRange | None:
+        """The epoch to fetch next; None if it is not cut within `timeout_s`."""
+        return self._cuts.next(timeout_s)
+
+    def fetch(self, epoch: EpochRange, timeout_s: float = 120.0) -> Fetched:
+        """The records of the epoch that `next_cut` gave. Raises `LostInputError`, `ReadTimeoutError`."""
         records = [
             pair
             for level, reader in self._readers.items()
-            for pair in reader.fetch(self._of(level, epoch.starts), self._of(level, epoch.ends), input_timeout_s)
+            for pair in reader.fetch(self._of(level, epoch.starts), self._of(level, epoch.ends), timeout_s)
         ]
         self._cuts.taken(epoch)
         return Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))

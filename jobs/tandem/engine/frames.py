@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from tandem.engine.source import FORMAT, TandemSource
 from tandem.manifest import SourceSpec
 
 _CORRUPT = "_corrupt_record"
@@ -23,10 +22,8 @@ class SourceFrames:
     poison: DataFrame | None
 
 
-def read_sources(spark: SparkSession, sources: Sequence[SourceSpec]) -> dict[str, SourceFrames]:
-    """One physical source, filtered into a stream per source of the manifest."""
-    spark.dataSource.register(TandemSource)
-    stream = spark.readStream.format(FORMAT).load()
+def split_sources(stream: DataFrame, sources: Sequence[SourceSpec]) -> dict[str, SourceFrames]:
+    """The one physical stream of all records, filtered into a stream per source of the manifest."""
     frames = {}
     for source in sources:
         mine = stream if len(sources) == 1 else stream.filter(F.col("topic").isin(*source.topics))

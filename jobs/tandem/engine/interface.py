@@ -27,8 +27,8 @@ class JobError(Exception):
 class Engine(Protocol):
     """Computes epochs in the order of the log."""
 
-    def start(self, on_epoch: OnEpoch) -> None:
-        """Begin after the position the engine was restored to."""
+    def start(self, after: EnginePosition, on_epoch: OnEpoch) -> None:
+        """Begin with the epoch after `after`, which the engine's state was restored to."""
 
     def failure(self) -> BaseException | None:
         """Why it stopped by itself; None while it runs."""

@@ -15,19 +15,36 @@ _STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStore
 
 _CHEAP = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.ui.liveUpdate.period": "-1",
+    "spark.ui.retainedJobs": "1",
+    "spark.ui.retainedStages": "1",
+    "spark.ui.retainedTasks": "1",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.maxPlanStringLength": "0",
     "spark.locality.wait": "0",
+    # An epoch has few rows: compiling code for it costs more than interpreting it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.broadcast.compress": "false",
+    "spark.shuffle.compress": "false",
+    "spark.shuffle.spill.compress": "false",
+    "spark.rdd.compress": "false",
+    "spark.cleaner.periodicGC.interval": "30min",
     "spark.sql.streaming.pollingDelay": "1ms",
     "spark.sql.streaming.numRecentProgressUpdates": "5",
     "spark.sql.streaming.minBatchesToRetain": "200",
     "spark.python.unix.domain.socket.enabled": "true",
-    "spark.python.worker.reuse": "true",
-    "spark.sql.execution.arrow.pyspark.enabled": "true",
     # The default file manager starts a shell process per file; the checkpoint is a cache in memory.
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": _MANAGER,
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
     "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
+    "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
+    "spark.sql.streaming.stateStore.coordinatorReportSnapshotUploadLag": "false",
 }
 
 _DETERMINED = {

@@ -2,93 +2,151 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
 
-from tandem.engine.frames import read_sources
-from tandem.engine.interface import JobError, OnEpoch
+from tandem.engine.batch import SCHEMA, to_batch
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.fetch import EpochFetcher, Fetched
+from tandem.engine.frames import split_sources
+from tandem.engine.interface import EnginePosition, JobError, OnEpoch
 from tandem.engine.job import JobContext, call, load_function
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_check import check_determined
 from tandem.manifest import Manifest
 from tandem.topics import DEAD_LETTER_SINK
 
+CUT_TIMEOUT_S = 0.5
 
-@dataclass(frozen=True, slots=True)
-class MicroBatchSettings:
-    """Where the query's checkpoint is."""
-
-    checkpoint: Path
+MakeFetcher = Callable[[EnginePosition], EpochFetcher]
 
 
 class MicroBatchEngine:
-    """Runs a job as one streaming query; see `interface.Engine`."""
+    """Runs a job as one streaming query; see `interface.Engine`.
 
-    def __init__(self, spark: SparkSession, frame: DataFrame, settings: MicroBatchSettings) -> None:
-        self._spark = spark
+    Parameters
+    ----------
+    bridge, frame : the query's source and sink, and its plan; made by `prepare`.
+    checkpoint : the query's checkpoint folder.
+    make_fetcher : makes what fetches epochs after a position.
+    phase : called with the name of a phase, gives a context that times it.
+    """
+
+    def __init__(
+        self,
+        bridge: EpochBridge,
+        frame: DataFrame,
+        checkpoint: Path,
+        make_fetcher: MakeFetcher,
+        phase: Callable[[str], Any],
+    ) -> None:
+        self._bridge = bridge
         self._frame = frame
-        self._settings = settings
+        self._checkpoint = checkpoint
+        self._make_fetcher = make_fetcher
+        self._phase = phase
         self._query: StreamingQuery | None = None
+        self._failure: BaseException | None = None
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
     @classmethod
-    def prepare(cls, spark: SparkSession, manifest: Manifest, settings: MicroBatchSettings) -> MicroBatchEngine:
-        """Build the job's plan and check it. Raises `JobError` for whatever the user has to mend."""
-        job = manifest.model
-        function = load_function(job.spec.job, manifest.base)
-        frames = read_sources(spark, job.spec.sources)
-        context = JobContext(spark, dict(job.spec.job.options))
+    def prepare(
+        cls,
+        spark: SparkSession,
+        manifest: Manifest,
+        folder: Path,
+        make_fetcher: MakeFetcher,
+        phase: Callable[[str], Any],
+    ) -> MicroBatchEngine:
+        """Build the job's plan and check it; `folder`/checkpoint is its checkpoint. Raises `JobError`."""
+        spec = manifest.spec
+        function = load_function(spec.job, manifest.base)
+        bridge = EpochBridge(spark, from_arrow_schema(SCHEMA), folder)
+        frames = split_sources(bridge.stream(), spec.sources)
+        context = JobContext(spark, dict(spec.job.options))
         result = call(function, context, {name: frame.good for name, frame in frames.items()})
         try:
-            stream = one_stream(result, job.spec.sinks)
+            stream = one_stream(result, spec.sinks)
             poison = [frame.poison for frame in frames.values() if frame.poison is not None]
             for letters in dead_letters(poison, DEAD_LETTER_SINK):
                 stream = stream.unionByName(letters, allowMissingColumns=True)
         except PySparkException as error:
             raise JobError(f"the job's result cannot be published: {error}") from error
         check_determined(stream)
-        return cls(spark, stream, settings)
+        return cls(bridge, stream, folder / "checkpoint", make_fetcher, phase)
 
-    def start(self, on_epoch: OnEpoch) -> None:
-        """Start the query; `on_epoch` is called from Spark's thread."""
-        writer = self._frame.writeStream.foreachBatch(_collect(on_epoch)).option(
-            "checkpointLocation", str(self._settings.checkpoint)
-        )
-        self._query = writer.outputMode(_output_mode(self._frame)).trigger(processingTime="0 seconds").start()
+    def start(self, after: EnginePosition, on_epoch: OnEpoch) -> None:
+        """Start the query, and the thread that feeds it. Raises `JobError` if Spark refuses the plan."""
+        self._on_epoch = on_epoch
+        self._after = after
+        try:
+            self._query = self._bridge.start(self._frame, self._checkpoint, _output_mode(self._frame), after)
+        except PySparkException as error:
+            raise JobError(f"Spark refuses the job's plan: {error}") from error
+        self._thread.start()
 
     def failure(self) -> BaseException | None:
-        """Why the query ended; None while it runs."""
+        """Why it stopped by itself; None while it runs."""
         query = self._query
-        if query is None or query.isActive:
-            return None
-        return query.exception() or RuntimeError("the query has stopped")
+        if query is not None and not query.isActive and not self._stopped.is_set():
+            return query.exception() or self._failure or RuntimeError("the query has stopped")
+        return self._failure
 
     def stop(self) -> None:
-        """Stop the query and the JVM."""
+        """Stop fetching and the query."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join(5)
         if self._query is not None and self._query.isActive:
             self._query.stop()
-        self._spark.stop()
 
+    def _run(self) -> None:
+        fetcher = self._make_fetcher(self._after)
+        try:
+            while not self._stopped.is_set():
+                with self._phase("wait"):
+                    epoch = fetcher.next_cut(CUT_TIMEOUT_S)
+                if epoch is not None:
+                    with self._phase("fetch"):
+                        fetched = fetcher.fetch(epoch)
+                    self._compute(fetched)
+        except BaseException as error:
+            self._failure = error
+        finally:
+            fetcher.close()
 
-def _collect(on_epoch: OnEpoch) -> Callable[[DataFrame, int], None]:
-    def collect(frame: DataFrame, epoch: int) -> None:
-        table: pa.Table = frame.toArrow()
-        on_epoch(epoch, table)
-
-    return collect
+    def _compute(self, fetched: Fetched) -> None:
+        epoch = fetched.range.epoch
+        with self._phase("offer"):
+            self._bridge.offer(EnginePosition(epoch, fetched.range.log_offset), to_batch(fetched))
+        with self._phase("compute"):
+            while (taken := self._bridge.take()) is None:
+                if self._stopped.is_set() or (self._query is not None and not self._query.isActive):
+                    return
+        computed, table = taken
+        if computed != epoch:
+            raise RuntimeError(
+                f"Spark ran epoch {epoch} as batch {computed}: the checkpoint is not at epoch {epoch - 1}"
+            )
+        self._on_epoch(epoch, table)
+        self._bridge.acknowledge()
 
 
 def _output_mode(frame: DataFrame) -> str:
-    """`append` where Spark allows it (windows, joins, processors), else `update` (aggregations without a watermark)."""
-    checker = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-    modes = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.streaming.InternalOutputModes
+    """`Append` where Spark allows it (windows, joins, processors), else `Update` (aggregations without a watermark)."""
+    jvm: Any = frame.sparkSession._jvm
+    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    append = jvm.org.apache.spark.sql.streaming.OutputMode.Append()
     try:
-        checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), modes.Append())
-    except Exception:
-        return "update"
-    return "append"
+        checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), append)
+    except PySparkException:
+        return "Update"
+    return "Append"

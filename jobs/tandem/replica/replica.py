@@ -14,10 +14,10 @@ from pyspark.errors import StreamingQueryException
 from tandem import logs
 from tandem.embedded import Jars
 from tandem.engine.checkpoint import restore
-from tandem.engine.interface import JobError
+from tandem.engine.fetch import EpochFetcher
+from tandem.engine.interface import EnginePosition, JobError
 from tandem.engine.session import build_session
-from tandem.engine.settings import SourceSettings
-from tandem.engine.spark import MicroBatchEngine, MicroBatchSettings
+from tandem.engine.spark import MicroBatchEngine
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError
@@ -84,17 +84,15 @@ class Replica:
         producer = self._make_producer()
         producer.start(START_TIMEOUT_S)
 
-        isolation = isolation_levels(manifest)
-        SourceSettings(manifest.kafka_properties(os.environ), self._topics.ordering, isolation).publish()
         scratch = self._folder / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
         spark = build_session(manifest.name, self._name, spec.spark, Jars.resolve().spark_classpath(), scratch)
-        checkpoint = self._folder / "checkpoint"
-        self._engine = MicroBatchEngine.prepare(spark, manifest, MicroBatchSettings(checkpoint))
+        self._engine = MicroBatchEngine.prepare(spark, manifest, self._folder, self._fetcher, self._metrics.phase)
 
         published = last_marker(self._connection, self._topics.commits)
         others = sorted(folder / "checkpoint" for folder in self._relatives())
-        position = restore(others, -1 if published is None else published.epoch, checkpoint)
+        last_published = -1 if published is None else published.epoch
+        position = restore(others, last_published, self._folder / "checkpoint")
         place = find_place(self._connection, config, self._topics.ordering, self._topics.commits, position)
         bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
         self._publisher = Publisher(
@@ -108,7 +106,7 @@ class Replica:
             self._metrics,
         )
         self._publisher.start()
-        self._engine.start(self._on_epoch)
+        self._engine.start(position, self._on_epoch)
         self._remove_predecessors()
 
     def run_until(self, stopping: threading.Event) -> None:
@@ -143,6 +141,9 @@ class Replica:
             self._failure = self._failure or error
             self._diverged_rows = rows
             raise
+
+    def _fetcher(self, after: EnginePosition) -> EpochFetcher:
+        return EpochFetcher(self._connection, self._topics.ordering, isolation_levels(self._manifest), after)
 
     def _make_producer(self) -> EpochProducer:
         if self._delivery is Delivery.EXACTLY_ONCE:

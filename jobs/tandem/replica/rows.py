@@ -39,6 +39,8 @@ class EpochRows:
         return list(self._records(sinks))
 
     def _records(self, sinks: SinkTopics) -> Iterator[OutputRecord]:
+        if not self.table.num_rows:
+            return
         epoch = str(self.epoch).encode()
         names = self.table.column_names
         nothing = [None] * self.table.num_rows

@@ -1,0 +1,176 @@
+package tandem;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.Set;
+import java.util.concurrent.ArrayBlockingQueue;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.arrow.ArrowConverters$;
+import org.apache.spark.sql.execution.streaming.Offset;
+import org.apache.spark.sql.execution.streaming.Sink;
+import org.apache.spark.sql.execution.streaming.Source;
+import org.apache.spark.sql.execution.streaming.runtime.SerializedOffset;
+import org.apache.spark.sql.types.StructType;
+
+/**
+ * The JVM's end of the bridge between Tandem and a streaming query: source and sink in one.
+ *
+ * Python offers an epoch's records as an Arrow file, Spark runs them as one micro-batch, Python takes the rows as an
+ * Arrow file and acknowledges; only then does Spark commit the batch. Compiled at start by Spark's own Janino, hence
+ * without generics. All waits are bounded, so that a query can always be stopped.
+ */
+public class EpochBridge implements Source, Sink {
+  private static final long WAIT_MS = 200L;
+
+  private final StructType schema;
+  private final org.apache.spark.sql.classic.SparkSession session;
+  private final scala.collection.immutable.Seq attributes;
+  private final UnsafeProjection toUnsafe;
+  private final Path results;
+  private final BlockingQueue offers = new ArrayBlockingQueue(1);
+  private final BlockingQueue computed = new ArrayBlockingQueue(1);
+  private final BlockingQueue acknowledged = new ArrayBlockingQueue(1);
+  private StructType resultSchema;
+  private volatile boolean stopped;
+  private volatile String position;
+  private volatile String input;
+
+  public EpochBridge(StructType schema, org.apache.spark.sql.classic.SparkSession session,
+      scala.collection.immutable.Seq attributes, String results) {
+    this.schema = schema;
+    this.session = session;
+    this.attributes = attributes;
+    this.toUnsafe = UnsafeProjection.create(schema);
+    this.results = Paths.get(results, new String[0]);
+  }
+
+  // Called by Python --------------------------------------------------------------------------------------------------
+
+  /** Where a restored query goes on: the offset of its last epoch. */
+  public void startAfter(String offset) { position = offset; }
+
+  /** The next epoch: its offset, and the file with its records; false if the last one is still under way. */
+  public boolean offer(String offset, String path) throws InterruptedException {
+    return offers.offer(new String[] {offset, path}, WAIT_MS, TimeUnit.MILLISECONDS);
+  }
+
+  /** The epoch whose rows are in the result file, or -1 after a short wait. */
+  public long take() throws InterruptedException {
+    Long epoch = (Long) computed.poll(WAIT_MS, TimeUnit.MILLISECONDS);
+    return epoch == null ? -1L : epoch.longValue();
+  }
+
+  /** The rows of the epoch were taken over: Spark may commit it. */
+  public void acknowledge() throws InterruptedException { acknowledged.put(Boolean.TRUE); }
+
+  // Source ------------------------------------------------------------------------------------------------------------
+
+  public StructType schema() { return schema; }
+
+  public scala.Option getOffset() {
+    try {
+      String[] offer = stopped ? null : (String[]) offers.poll(WAIT_MS, TimeUnit.MILLISECONDS);
+      if (offer != null) {
+        input = offer[1];
+        position = offer[0];
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+    }
+    return position == null ? scala.Option.empty() : scala.Option.apply(new SerializedOffset(position));
+  }
+
+  /** The rows of the offered epoch. Spark also asks for the last epoch before a restart, only to be told something. */
+  public Dataset getBatch(scala.Option start, Offset end) {
+    boolean offered = input != null && end.json().equals(position);
+    try {
+      InternalRow[] rows = offered ? read(Paths.get(input, new String[0])) : new InternalRow[0];
+      return org.apache.spark.sql.classic.Dataset.ofRows(
+          session, new LocalRelation(attributes, wrap(rows), true, scala.Option.empty()));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  public void commit(Offset end) {}
+
+  public void commit(org.apache.spark.sql.connector.read.streaming.Offset end) {}
+
+  public org.apache.spark.sql.connector.read.streaming.Offset initialOffset() {
+    return new SerializedOffset("{\"epoch\":-1,\"log\":0}");
+  }
+
+  public org.apache.spark.sql.connector.read.streaming.Offset deserializeOffset(String json) {
+    return new SerializedOffset(json);
+  }
+
+  public void stop() { stopped = true; }
+
+  // Sink --------------------------------------------------------------------------------------------------------------
+
+  public String name() { return "tandem"; }
+
+  public Set capabilities() { return new HashSet(); }
+
+  public String toString() { return "tandem"; }
+
+  public void addBatch(long epoch, Dataset batch) {
+    try {
+      QueryExecution execution = ((org.apache.spark.sql.classic.Dataset) batch).queryExecution();
+      if (resultSchema == null) resultSchema = execution.analyzed().schema();
+      Files.write(results, toArrow(execution.executedPlan().executeCollect()), new OpenOption[0]);
+      computed.put(Long.valueOf(epoch));
+      while (acknowledged.poll(WAIT_MS, TimeUnit.MILLISECONDS) == null) {
+        if (stopped) throw new IllegalStateException("stopped before epoch " + epoch + " was taken over");
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt();
+      throw new IllegalStateException("interrupted in epoch " + epoch, e);
+    }
+  }
+
+  // Arrow -------------------------------------------------------------------------------------------------------------
+
+  private InternalRow[] read(Path path) throws IOException {
+    ArrayList rows = new ArrayList();
+    scala.collection.Iterator stream =
+        (scala.collection.Iterator) ArrowConverters$.MODULE$.fromIPCStream(Files.readAllBytes(path))._1();
+    try {
+      while (stream.hasNext()) rows.add(toUnsafe.apply((InternalRow) stream.next()).copy());
+    } finally {
+      try {
+        ((AutoCloseable) stream).close();
+      } catch (Exception e) {
+        throw new IOException(e);
+      }
+    }
+    return (InternalRow[]) rows.toArray(new InternalRow[rows.size()]);
+  }
+
+  private byte[] toArrow(InternalRow[] rows) {
+    if (rows.length == 0) return new byte[0];
+    scala.collection.Iterator batches = ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
+        wrap(rows).iterator(), resultSchema, 1 << 30, 1L << 40, "UTC", true, false);
+    byte[] bytes = (byte[]) batches.next();
+    batches.hasNext(); // releases the iterator's memory
+    return bytes;
+  }
+
+  private static scala.collection.immutable.Seq wrap(Object[] array) {
+    return scala.collection.immutable.ArraySeq$.MODULE$.unsafeWrapArray(array);
+  }
+}
