@@ -70,11 +70,13 @@ class ProcessInfo:
             path.unlink(missing_ok=True)
 
 
-def stop_on_signals() -> threading.Event:
-    """An event that SIGTERM and SIGINT set."""
+def stop_on_signals(started: threading.Event | None = None) -> threading.Event:
+    """An event that SIGTERM and SIGINT set. Before `started` is set there is nothing to finish: they end the process."""
     stopping = threading.Event()
 
     def handle(_signal: int, _frame: FrameType | None) -> None:
+        if started is not None and not started.is_set():
+            os._exit(ExitCode.OK)
         stopping.set()
 
     signal.signal(signal.SIGTERM, handle)

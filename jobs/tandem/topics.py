@@ -12,6 +12,10 @@ DEAD_LETTER_SINK = "dead-letter"
 """The sink of rows that cannot be used; no sink of a manifest can have this name, it is no identifier."""
 
 
+TABLE_PREFIX = "table_"
+"""The column with the rows of the table sink `x` is `table_x`, a struct."""
+
+
 @dataclass(frozen=True, slots=True)
 class SinkTopics:
     """Where rows go: sink → topic, topic → number of partitions, and what becomes of rows over `max_record_bytes`."""

@@ -36,7 +36,7 @@ class Injector:
         count = self._counts[step] = self._counts.get(step, 0) + 1
         for failure in self._waiting:
             if failure.step == step and failure.nth == count and isinstance(who, Process):
-                self._world.timeline.after(0.0, None, self._inject, failure, who)
+                self._inject(failure, who)
 
     def _inject(self, failure: Failure, who: Process) -> None:
         world = self._world

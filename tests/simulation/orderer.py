@@ -53,8 +53,9 @@ class Orderer(Process):
 
     def follow(self) -> bool:
         """Read the ordering log."""
-        self.read_log(len(self.world.log.records))
-        return True
+        end = len(self.world.log.records)
+        self.read_log(self.glimpse(self.log_at, end))
+        return self.log_at == end
 
     def on_record(self, proposal: Proposal, offset: int) -> Verdict:
         """The next record of the ordering log."""

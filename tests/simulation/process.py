@@ -53,8 +53,17 @@ class Process(Life):
     def ask(self, what: Call, args: tuple[Any, ...], answer: Call | None, lost: bool = False) -> None:
         """Have the broker do `what(*args)`, later; its result goes to `answer`, later still, unless it gets lost."""
         world = self.world
+        if self.is_stopped(self.ask, what, args, answer, lost):
+            return
         arrival = max(world.timeline.now, self.cut_off_until) + world.delay()
         world.timeline.at(arrival, None, self._arrive, self.life, what, args, None if lost else answer)
+
+    def is_stopped(self, call: Call, *args: Any) -> bool:
+        """Whether a failure struck in the midst of this event: then nothing leaves the process, or not before it resumes."""
+        if self.alive and self.paused_until > self.world.timeline.now:
+            self.world.timeline.at(self.paused_until, self, call, *args)
+            return True
+        return not self.alive
 
     def _arrive(self, life: int, what: Call, args: tuple[Any, ...], answer: Call | None) -> None:
         world = self.world
@@ -68,6 +77,8 @@ class Process(Life):
     def append(self, proposal: Proposal) -> None:
         """Append to the ordering log, in the order of the calls; sometimes it is sent again and stands there twice."""
         world = self.world
+        if self.is_stopped(self.append, proposal):
+            return
         for _ in range(2 if world.rng.random() < world.schedule.repeated else 1):
             arrival = max(world.timeline.now, self.cut_off_until) + world.delay()
             self._last_arrival = max(self._last_arrival + 1e-6, arrival)
@@ -119,6 +130,12 @@ class Process(Life):
     def _tick(self) -> None:
         self._ticking = False
         self.think()
+
+    def glimpse(self, at: int, end: int) -> int:
+        """How far a reader that is at `at` gets with one look at a log that ends at `end`: mostly all the way."""
+        if at == end or self.world.rng.random() >= self.world.schedule.short_glances:
+            return end
+        return self.world.rng.randint(at, end)
 
     def read_log(self, end: int) -> None:
         """Apply the ordering log up to `end`."""

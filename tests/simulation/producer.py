@@ -35,11 +35,12 @@ class Initialisation:
     def _answer(self, number: int | None) -> None:
         if self._answered:
             return
-        if number is None:
+        hasty = self._world.deviation.fences_hastily and self._by != self._tid
+        if number is None and not hasty:
             self._world.timeline.after(self._world.schedule.fence_ms, self._process, self._try)
             return
         self._answered = True
-        self._done(number)
+        self._done(number or 0)
 
 
 class TransactionalProducer:

@@ -46,6 +46,7 @@ class Replica(Process):
         super().start()
         self.me = self.name if self.world.deviation.reuses_ids else f"{self.name}.{self.life}"
         self._running = self._computing = False
+        self._blind_until = [0.0, 0.0]  # of the ordering log, of the commits topic
         self._renewed_for: int | None = None
         self._config_proposed = -1e9
         exactly_once = self.world.schedule.delivery is Delivery.EXACTLY_ONCE
@@ -87,19 +88,23 @@ class Replica(Process):
             super().wake()
 
     def follow(self) -> bool:
-        """Read the one log, or the other, or both."""
-        world, dice = self.world, self.world.rng.random()
-        if dice < 0.85:
-            self.read_log(len(world.log.records))
-        if dice > 0.15:
-            self._read_commits(len(world.commits.visible))
+        """Read the one log, or the other, or both; now and then the answers on one of them take long."""
+        world, now, dice = self.world, self.world.timeline.now, self.world.rng.random()
+        if dice < world.schedule.short_glances:
+            which = int(dice * 1e6) % 8
+            if which < 2:
+                self._blind_until[which] = now + world.rng.uniform(2, 80)
+        if now >= self._blind_until[0]:
+            self.read_log(self.glimpse(self.log_at, len(world.log.records)))
+        if now >= self._blind_until[1]:
+            self._read_commits(self.glimpse(self._commits_at, len(world.commits.visible)))
         return self.log_at == len(world.log.records) and self._commits_at == len(world.commits.visible)
 
     def on_record(self, proposal: Proposal, offset: int) -> Verdict:
         """The next record of the ordering log."""
         verdict = self.publication.on_proposal(proposal, offset, self.now_ms)
         if isinstance(proposal, Claim) and proposal.owner == self.me and verdict is Verdict.ACCEPTED:
-            self.world.reached("claim won", self)
+            self.world.reached("claim won" if proposal.attempt == 0 else "took over", self)
         return verdict
 
     def _read_commits(self, end: int) -> None:

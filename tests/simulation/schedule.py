@@ -11,7 +11,9 @@ REPLICA_STEPS = (
     "computed",
     "claim sent",
     "claim won",
+    "took over",
     "rows sent",
+    "marker sent",
     "commit sent",
     "committed",
     "fence sent",
@@ -57,6 +59,7 @@ class Schedule:
     repeated: float  # share of the appends that are sent twice
     unknown: float  # share of the commits whose answer gets lost
     stale_inputs: float  # share of the looks at the inputs that are answered from the past
+    short_glances: float  # share of the looks at a log that do not get to its end
     compute_ms: tuple[float, ...]  # mean time that an epoch takes, of each replica
     fence_ms: float  # how long an open transaction delays who initialises its id
     least_bound_ms: float
@@ -85,17 +88,18 @@ class Schedule:
             seed=seed,
             delivery=rng.choice(_DELIVERIES),
             heartbeat=heartbeat,
-            eager=heartbeat and rng.random() < 0.5,
+            eager=heartbeat and rng.random() < 0.7,
             replicas=replicas,
             inputs=inputs,
             arrivals=arrivals,
             max_records=rng.choice((2, 4, 1_000)),
             alone=alone,
-            failures=tuple(_failure(rng, replicas, span) for _ in range(failures)),
+            failures=_plot(rng) + tuple(_failure(rng, replicas, span) for _ in range(failures)),
             slow_messages=0.0 if calm else rng.choice((0.0, 0.02, 0.08)),
             repeated=rng.choice((0.0, 0.2)),
             unknown=0.0 if calm else rng.choice((0.0, 0.05, 0.2)),
-            stale_inputs=rng.choice((0.0, 0.3)),
+            stale_inputs=rng.choice((0.0, 0.3, 0.6)),
+            short_glances=rng.choice((0.0, 0.1, 0.6)),
             compute_ms=tuple(quick * rng.choice((1.0, 1.0, 1.2, 3.0)) for _ in range(replicas)),
             fence_ms=rng.choice((5.0, 15.0, 60.0)),
             least_bound_ms=rng.choice((10.0, 30.0, 60.0)),
@@ -108,6 +112,16 @@ class Schedule:
         mode = "heartbeat" if self.heartbeat else "leader"
         text = f"seed {self.seed}: {self.delivery.value}, {mode} mode, {self.replicas} replicas"
         return text + (", one failure at a time" if self.alone else "") + "".join(f"\n  {f}" for f in self.failures)
+
+
+def _plot(rng: Random) -> tuple[Failure, ...]:
+    """Now and then: an owner stops inside its transaction, and perhaps whoever takes over stops as well."""
+    if rng.random() < 0.8:
+        return ()
+    stop = Failure("pause", rng.uniform(20, 400), step=rng.choice(("rows sent", "marker sent")), nth=rng.randint(1, 8))
+    if rng.random() < 0.3:
+        return (stop,)
+    return stop, Failure(rng.choice(("crash", "pause")), rng.uniform(5, 300), step="took over", nth=1)
 
 
 def _failure(rng: Random, replicas: int, span: float) -> Failure:

@@ -22,7 +22,7 @@ from tandem.protocol.values import Config, Marker, Positions, TopicPartition
 
 _PATIENCE_MS = 15_000.0
 _AFTERMATH_MS = 150.0
-SILENCE_BOUND_MS = 1_500.0
+SILENCE_BOUND_MS = 450.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Deviation:
     publication: type[Publication] = Publication
     initialises_late: bool = False  # the producer, some time after the first claim
     reuses_ids: bool = False  # a restarted replica goes on under its old transactional id
+    fences_hastily: bool = False  # does not wait for the transaction that a fence met to be ended
     waits_for_open_transactions: bool = False  # when it reads the commits topic to its end
 
 

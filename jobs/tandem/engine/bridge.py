@@ -9,7 +9,7 @@ the planner process' 120 MB are not needed. The price is that it stands on inter
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import cache, reduce
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -100,20 +100,25 @@ class EpochBridge:
         self._bridge.acknowledge()
 
     def _compiled(self, schema: Any) -> Any:
-        compiler = self._jvm.org.codehaus.janino.SimpleCompiler()
-        compiler.setParentClassLoader(self._jvm.java.lang.Thread.currentThread().getContextClassLoader())
-        compiler.cook(files("tandem.engine").joinpath("EpochBridge.java").read_text())
-        constructor = compiler.getClassLoader().loadClass("tandem.EpochBridge").getConstructors()[0]
         gateway: Any = self._spark.sparkContext._gateway
         arguments = gateway.new_array(self._jvm.java.lang.Object, 4)
         values = (schema, self._spark._jsparkSession, self._attributes, str(self._output))
         for index, value in enumerate(values):
             arguments[index] = value
-        return constructor.newInstance(arguments)
+        return _bridge_class(gateway).getConstructors()[0].newInstance(arguments)
 
     def _singleton(self, name: str) -> Any:
         """A Scala object."""
         return getattr(reduce(getattr, f"{name}$".split("."), self._jvm), "MODULE$")
+
+
+@cache
+def _bridge_class(gateway: Any) -> Any:
+    """The compiled class; once for a JVM, because py4j remembers methods by the name of their class."""
+    compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader())
+    compiler.cook(files("tandem.engine").joinpath("EpochBridge.java").read_text())
+    return compiler.getClassLoader().loadClass("tandem.EpochBridge")
 
 
 def _java(spark: SparkSession, schema: StructType) -> Any:

@@ -36,7 +36,7 @@ def load_function(job: JobSpec, base: Path) -> Callable[..., object]:
     function = getattr(module, job.function, None)
     if not callable(function):
         raise JobError(f"{where} has no function `{job.function}`. Define it, or name another one in spec.job.function")
-    return function  # type: ignore[no-any-return]
+    return function
 
 
 def call(function: Callable[..., object], context: JobContext, sources: Mapping[str, DataFrame]) -> object:

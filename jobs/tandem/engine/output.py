@@ -15,8 +15,7 @@ from pyspark.sql.types import BinaryType, StringType
 
 from tandem.engine.interface import JobError
 from tandem.manifest import SinkSpec
-
-TABLE_PREFIX = "table_"
+from tandem.topics import TABLE_PREFIX
 
 
 def one_stream(result: object, sinks: Sequence[SinkSpec]) -> DataFrame:

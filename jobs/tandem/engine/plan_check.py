@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import zip_longest
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -35,6 +36,41 @@ def check_determined(frame: DataFrame) -> None:
     if found:
         what = "; ".join(f"{name}: {remedy}" for name, remedy in found.items())
         raise JobError(f"the job's plan is not determined by its input, so its replicas would differ. Replace {what}")
+
+
+def check_repeatable(first: DataFrame, second: DataFrame) -> None:
+    """Raise `JobError` if building the job twice gave plans with other constants: it drew them from a clock or at random.
+
+    That is how `F.rand()` without a seed, `DataFrame.sample`, `datetime.now()` and `uuid4()` get into a plan.
+    """
+    for one, other in zip_longest(_constants(first), _constants(second)):
+        if one != other:
+            where, value = one or other or ("", "")
+            raise JobError(
+                f"the job's plan has another constant each time it is built, so its replicas would differ: {where} {value}. "
+                "Give F.rand(), F.randn() and sample() a seed; take times and identifiers from the records or ctx.options"
+            )
+
+
+def _constants(frame: DataFrame) -> list[tuple[str, str]]:
+    return list(_literals(json.loads(frame._jdf.queryExecution().analyzed().toJSON())))
+
+
+def _literals(nodes: Any, parent: str = "") -> Iterator[tuple[str, str]]:
+    """Every literal and seed of a plan, with the expression it belongs to, in the plan's order."""
+    if isinstance(nodes, list):
+        for node in nodes:
+            name = str(node.get("class", "")).rpartition(".")[2] if isinstance(node, dict) else ""
+            yield from _literals(node, parent)
+            parent = name if name not in ("", "Literal") else parent
+    elif isinstance(nodes, dict):
+        name = str(nodes.get("class", "")).rpartition(".")[2]
+        if name == "Literal":
+            yield parent, str(nodes.get("value"))
+        if "seed" in nodes:
+            yield name, str(nodes["seed"])
+        for value in nodes.values():
+            yield from _literals(value, parent)
 
 
 def _findings(nodes: Any) -> Iterator[tuple[str, str]]:

@@ -44,7 +44,6 @@ _CHEAP = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
-    "spark.sql.streaming.stateStore.coordinatorReportSnapshotUploadLag": "false",
 }
 
 _DETERMINED = {

@@ -19,7 +19,7 @@ from tandem.engine.frames import split_sources
 from tandem.engine.interface import EnginePosition, JobError, OnEpoch
 from tandem.engine.job import JobContext, call, load_function
 from tandem.engine.output import dead_letters, one_stream
-from tandem.engine.plan_check import check_determined
+from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.manifest import Manifest
 from tandem.topics import DEAD_LETTER_SINK
 
@@ -67,20 +67,11 @@ class MicroBatchEngine:
         phase: Callable[[str], Any],
     ) -> MicroBatchEngine:
         """Build the job's plan and check it; `folder`/checkpoint is its checkpoint. Raises `JobError`."""
-        spec = manifest.spec
-        function = load_function(spec.job, manifest.base)
+        function = load_function(manifest.spec.job, manifest.base)
         bridge = EpochBridge(spark, from_arrow_schema(SCHEMA), folder)
-        frames = split_sources(bridge.stream(), spec.sources)
-        context = JobContext(spark, dict(spec.job.options))
-        result = call(function, context, {name: frame.good for name, frame in frames.items()})
-        try:
-            stream = one_stream(result, spec.sinks)
-            poison = [frame.poison for frame in frames.values() if frame.poison is not None]
-            for letters in dead_letters(poison, DEAD_LETTER_SINK):
-                stream = stream.unionByName(letters, allowMissingColumns=True)
-        except PySparkException as error:
-            raise JobError(f"the job's result cannot be published: {error}") from error
+        stream = _plan(spark, manifest, function, bridge.stream())
         check_determined(stream)
+        check_repeatable(stream, _plan(spark, manifest, function, bridge.stream()))
         return cls(bridge, stream, folder / "checkpoint", make_fetcher, phase)
 
     def start(self, after: EnginePosition, on_epoch: OnEpoch) -> None:
@@ -88,7 +79,7 @@ class MicroBatchEngine:
         self._on_epoch = on_epoch
         self._after = after
         try:
-            self._query = self._bridge.start(self._frame, self._checkpoint, _output_mode(self._frame), after)
+            self._query = self._bridge.start(self._frame, self._checkpoint, output_mode(self._frame), after)
         except PySparkException as error:
             raise JobError(f"Spark refuses the job's plan: {error}") from error
         self._thread.start()
@@ -140,7 +131,23 @@ class MicroBatchEngine:
         self._bridge.acknowledge()
 
 
-def _output_mode(frame: DataFrame) -> str:
+def _plan(spark: SparkSession, manifest: Manifest, function: Callable[..., object], records: DataFrame) -> DataFrame:
+    """The job's result over `records`, with the dead letters of its sources, as one stream. Raises `JobError`."""
+    spec = manifest.spec
+    frames = split_sources(records, spec.sources)
+    context = JobContext(spark, dict(spec.job.options))
+    result = call(function, context, {name: frame.good for name, frame in frames.items()})
+    try:
+        stream = one_stream(result, spec.sinks)
+        poison = [frame.poison for frame in frames.values() if frame.poison is not None]
+        for letters in dead_letters(poison, DEAD_LETTER_SINK):
+            stream = stream.unionByName(letters, allowMissingColumns=True)
+    except PySparkException as error:
+        raise JobError(f"the job's result cannot be published: {error}") from error
+    return stream
+
+
+def output_mode(frame: DataFrame) -> str:
     """`Append` where Spark allows it (windows, joins, processors), else `Update` (aggregations without a watermark)."""
     jvm: Any = frame.sparkSession._jvm
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker

@@ -7,12 +7,13 @@ import sys
 import threading
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
+from tandem.embedded import JarsError, JavaMissingError
 from tandem.engine.interface import JobError
 from tandem.kafka.errors import ConnectionFailedError, LostInputError, MissingTopicError, TopicMismatchError
 from tandem.manifest import Manifest, ManifestError, SecretError, load
@@ -20,11 +21,14 @@ from tandem.metrics import MetricsServer, ReplicaMetrics
 from tandem.process import ExitCode, ProcessInfo, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError
 from tandem.replica.replica import Replica, new_incarnation
+from tandem.replica.tables import TableError
 
 _log = logs.get_logger(__name__)
 
 _REFUSALS = (
     JobError,
+    JavaMissingError,
+    JarsError,
     RefusedError,
     LostInputError,
     MissingTopicError,
@@ -33,6 +37,7 @@ _REFUSALS = (
     SecretError,
     MissingMarkerError,
     DivergedError,
+    TableError,
 )
 
 
@@ -40,6 +45,7 @@ def main(
     manifest: Annotated[Path, typer.Argument(help="ReplicatedStreamJob, YAML")],
     name: Annotated[str, typer.Option(help="This replica's name")] = "replica-0",
     run_directory: Annotated[Path | None, typer.Option(help="Where to announce this process")] = None,
+    metrics_port: Annotated[int | None, typer.Option(help="Instead of the manifest's; 0: any free port")] = None,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
 ) -> None:
     """Run one replica of a job until it is stopped."""
@@ -49,27 +55,18 @@ def main(
         typer.echo(error, err=True)
         raise typer.Exit(ExitCode.USAGE) from error
     logs.configure(log_level, job=loaded.name, replica=name)
-    code = run(loaded, name, run_directory, stop_on_signals())
-    _leave(code)
+    port = loaded.spec.metrics.port if metrics_port is None else metrics_port
+    _leave(run(loaded, name, run_directory, port))
 
 
-def run(manifest: Manifest, name: str, run_directory: Path | None, stopping: threading.Event) -> ExitCode:
-    """Run the replica `name` until `stopping` is set or it fails; says why in the log."""
-    registry = CollectorRegistry()
-    metrics = ReplicaMetrics(registry, manifest.name, name)
-    incarnation = new_incarnation(manifest.name, name)
+def run(manifest: Manifest, name: str, run_directory: Path | None, metrics_port: int) -> ExitCode:
+    """Run the replica `name` until SIGTERM, SIGINT, or a failure; says why in the log."""
+    started = threading.Event()
+    stopping = stop_on_signals(started)
     with ExitStack() as stack:
-        port = 0
-        if manifest.spec.metrics.enabled:
-            server = MetricsServer(registry, manifest.spec.metrics.port)
-            stack.callback(server.close)
-            port = server.port
-        stack.enter_context(ProcessInfo(name, "replica", os.getpid(), port, incarnation).announced(run_directory))
-        replica = Replica(manifest, name, incarnation, metrics)
-        stack.callback(replica.close)
         try:
-            replica.start()
-            _log.info("started", incarnation=incarnation, metrics_port=port)
+            replica = _start(manifest, name, run_directory, metrics_port, stack)
+            started.set()
             replica.run_until(stopping)
         except _REFUSALS as error:
             _log.error("refused", reason=str(error), kind=type(error).__name__)
@@ -80,7 +77,33 @@ def run(manifest: Manifest, name: str, run_directory: Path | None, stopping: thr
     return ExitCode.OK
 
 
-def _leave(code: ExitCode) -> None:
+def _start(manifest: Manifest, name: str, run_directory: Path | None, metrics_port: int, stack: ExitStack) -> Replica:
+    """A running replica; `stack` takes it apart."""
+    registry = CollectorRegistry()
+    metrics = ReplicaMetrics(registry, manifest.name, name)
+    incarnation = new_incarnation(manifest.name, name)
+    port = 0
+    if manifest.spec.metrics.enabled:
+        server = MetricsServer(registry, metrics_port)
+        stack.callback(server.close)
+        port = server.port
+    stack.enter_context(ProcessInfo(name, "replica", os.getpid(), port, incarnation).announced(run_directory))
+    replica = Replica(manifest, name, incarnation, metrics)
+    stack.callback(_close, replica)
+    replica.start()
+    _log.info("started", incarnation=incarnation, metrics_port=port)
+    return replica
+
+
+def _close(replica: Replica) -> None:
+    """How the replica ended is decided by then: trouble with taking it apart must not change that."""
+    try:
+        replica.close()
+    except Exception as error:
+        _log.warning("not_closed", reason=str(error), exc_info=True)
+
+
+def _leave(code: ExitCode) -> NoReturn:
     """End now: librdkafka's and py4j's threads must not hold a replica back that has to be restarted."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -37,6 +37,7 @@ from tandem.replica.place import find_place
 from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
 from tandem.replica.rows import EpochRows
+from tandem.replica.tables import TableWriter, table_sinks
 from tandem.topics import ensure_topics, isolation_levels, names_for, sink_topics
 
 _log = logs.get_logger(__name__)
@@ -78,6 +79,7 @@ class Replica:
         topics = Topics(self._connection)
         ensure_topics(topics, manifest, self._name)
         self._sinks = sink_topics(topics, manifest)
+        tables = TableWriter(manifest.name, table_sinks(manifest))
         appender = ProposalAppender(self._connection, self._topics.ordering)
         mine = Config(0, config_hash(manifest), starting_positions(topics, spec.sources), self._incarnation)
         config = agree_on_config(self._connection, appender, self._topics.ordering, mine)
@@ -104,6 +106,7 @@ class Replica:
             Fencer(self._connection),
             CatchUp(self._name, position.epoch),
             self._metrics,
+            tables.write,
         )
         self._publisher.start()
         self._engine.start(position, self._on_epoch)

@@ -1,0 +1,31 @@
+"""A job's processes on this machine, as `tandem run` starts them."""
+
+from tandem.local.errors import (
+    AlreadyRunningError,
+    JobEndedError,
+    LocalJobError,
+    NotRunningError,
+    RunDirectoryError,
+    UnknownProcessError,
+)
+from tandem.local.restarts import RestartPolicy
+from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, default_root, default_run_directory
+from tandem.local.supervisor import Event, LocalJob, Outcome
+
+__all__ = [
+    "AlreadyRunningError",
+    "Event",
+    "JobEndedError",
+    "LocalJob",
+    "LocalJobError",
+    "NotRunningError",
+    "Outcome",
+    "ProcessState",
+    "RestartPolicy",
+    "RunDirectory",
+    "RunDirectoryError",
+    "RunningJob",
+    "UnknownProcessError",
+    "default_root",
+    "default_run_directory",
+]

@@ -1,0 +1,133 @@
+"""Looks at a running job from outside: its processes' metrics, and the newest epoch marker."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaError, KafkaException
+
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import ReadTimeoutError
+from tandem.kafka.history import markers_back_to
+from tandem.local.rundir import ProcessState, RunDirectory
+from tandem.local.scrape import Sample, scrape
+from tandem.local.status import JobStatus, ReplicaStatus, orderer_status, replica_status
+from tandem.local.supervisor import LocalJob
+from tandem.manifest import Manifest
+from tandem.process import ProcessInfo
+from tandem.protocol.values import Marker
+
+_KAFKA_TIMEOUT_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What was scraped at `at` (monotonic, s): process id → metrics."""
+
+    at: float
+    samples: Mapping[int, Sample]
+
+
+class Observer:
+    """Looks again and again; rates and quantiles are over the last `window_s` seconds. Not thread-safe.
+
+    Parameters
+    ----------
+    processes : tells which processes the job has and how they stand.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        directory: RunDirectory,
+        processes: Callable[[], Sequence[ProcessState]],
+        window_s: float = 10.0,
+    ) -> None:
+        self._manifest = manifest
+        self._directory = directory
+        self._processes = processes
+        self._window_s = window_s
+        self._looks: deque[_Look] = deque()
+        # Kafka being away is shown as trouble; librdkafka's own lines would tear the screen.
+        self._connection = KafkaConnection({**manifest.kafka_properties(os.environ), "log_level": "0"})
+
+    @staticmethod
+    def of(job: LocalJob, window_s: float = 10.0) -> Observer:
+        """The observer of a job that this process runs."""
+        return Observer(job.manifest, job.directory, job.processes, window_s)
+
+    def look(self) -> JobStatus:
+        """How the job stands now; takes about a second at most, also when Kafka or a process does not answer."""
+        states = self._processes()
+        infos = self._announced(states)
+        self._remember(_Look(time.monotonic(), _scrape_all(states, infos)))
+        marker, trouble = self._last_marker()
+        owner = None if marker is None else replica_of(self._manifest.name, marker.owner)
+        elects = self._manifest.spec.ordering.mode == "leader"
+        latest = self._looks[-1].samples
+        return JobStatus(
+            job=self._manifest.name,
+            at=time.time(),
+            replicas=tuple(
+                self._replica(state, infos.get(state.name), state.name == owner)
+                for state in states
+                if state.kind == "replica"
+            ),
+            orderers=tuple(
+                orderer_status(state, latest.get(state.pid), elects) for state in states if state.kind != "replica"
+            ),
+            publisher=owner,
+            published_epoch=None if marker is None else marker.epoch,
+            trouble=trouble,
+        )
+
+    def _replica(self, state: ProcessState, info: ProcessInfo | None, publishing: bool) -> ReplicaStatus:
+        now = self._looks[-1]
+        first = next((look for look in self._looks if state.pid in look.samples), now)
+        earlier = None if first is now else first.samples[state.pid]
+        incarnation = "" if info is None else info.incarnation
+        sample = now.samples.get(state.pid)
+        return replica_status(state, incarnation, sample, earlier if sample else None, now.at - first.at, publishing)
+
+    def _announced(self, states: Sequence[ProcessState]) -> dict[str, ProcessInfo]:
+        """What the present runs wrote; the files of killed ones stay behind."""
+        pids = {state.name: state.pid for state in states if state.running}
+        return {name: info for name, info in self._directory.announced().items() if pids.get(name) == info.pid}
+
+    def _remember(self, look: _Look) -> None:
+        self._looks.append(look)
+        while look.at - self._looks[0].at > self._window_s:
+            self._looks.popleft()
+
+    def _last_marker(self) -> tuple[Marker | None, str]:
+        if self._manifest.spec.ordering.mode == "none":  # every replica publishes all, into a log of its own
+            return None, ""
+        topic = self._manifest.model.topics.commits
+        try:
+            markers = markers_back_to(self._connection, topic, None, _KAFKA_TIMEOUT_S)
+        except KafkaException as error:
+            reason: KafkaError = error.args[0]
+            absent = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
+            return None, "" if reason.code() in absent else f"Kafka: {reason.str()}"
+        except ReadTimeoutError as error:
+            return None, f"Kafka: {error}"
+        return max((marker for _, marker in markers), key=lambda marker: marker.epoch, default=None), ""
+
+
+def replica_of(job: str, incarnation: str) -> str:
+    """The name of the replica to which an incarnation belongs: `flights.replica-0.1a2b3c4d` → `replica-0`."""
+    return incarnation.removeprefix(f"{job}.").rpartition(".")[0]
+
+
+def _scrape_all(states: Sequence[ProcessState], infos: Mapping[str, ProcessInfo]) -> dict[int, Sample]:
+    asked = [infos[state.name] for state in states if state.state == "running" and state.name in infos]
+    if not asked:
+        return {}
+    with ThreadPoolExecutor(len(asked), "scrape") as pool:
+        samples = pool.map(lambda info: scrape(info.metrics_port), asked)
+        return {info.pid: sample for info, sample in zip(asked, samples, strict=True) if sample is not None}

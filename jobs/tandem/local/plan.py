@@ -1,0 +1,48 @@
+"""Which processes a job has on one machine, and how each is started."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tandem.manifest import Manifest
+
+Kind = Literal["replica", "orderer", "generator"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedProcess:
+    """A process that the job shall have. `index` counts within its kind; `beside`: an orderer's replica."""
+
+    name: str
+    kind: Kind
+    index: int
+    beside: str = ""
+    metrics_port: int = 0
+
+    def argv(self, manifest: Path, run_directory: Path, log_level: str) -> tuple[str, ...]:
+        """The command line; the same one a container would have."""
+        module = "tandem.replica" if self.kind == "replica" else "tandem.orderer"
+        options = ["--name", self.name, "--run-directory", str(run_directory), "--log-level", log_level]
+        if self.kind == "replica":
+            options += ["--metrics-port", str(self.metrics_port)]
+        if self.beside:
+            options += ["--replica", self.beside]
+        return (sys.executable, "-m", module, str(manifest), *options)
+
+
+def planned_processes(manifest: Manifest) -> tuple[PlannedProcess, ...]:
+    """Replicas first, then who orders: an orderer beside each replica in the modes `leader` and `none`, generators in mode
+    `heartbeat`. A metrics port that the manifest fixes is that of replica-0; the next replica has the next port."""
+    spec = manifest.spec
+    port = spec.metrics.port
+    replicas = [
+        PlannedProcess(f"replica-{i}", "replica", i, metrics_port=port + i if port else 0) for i in range(spec.replicas)
+    ]
+    if spec.ordering.mode == "heartbeat":
+        ordering = [PlannedProcess(f"generator-{i}", "generator", i) for i in range(spec.ordering.generators)]
+    else:
+        ordering = [PlannedProcess(f"orderer-{r.index}", "orderer", r.index, beside=r.name) for r in replicas]
+    return (*replicas, *ordering)

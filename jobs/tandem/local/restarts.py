@@ -1,0 +1,83 @@
+"""What to do when a process of a job has ended: a pure decision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tandem.process import ExitCode
+
+
+@dataclass(frozen=True, slots=True)
+class RestartPolicy:
+    """At once the first time, then after `first_delay_s`, doubling up to `max_delay_s`; all in seconds.
+
+    A process that ran for `healthy_s` starts anew in this count. After `most_in_a_row` restarts without that it stays down.
+    """
+
+    first_delay_s: float = 0.5
+    max_delay_s: float = 10.0
+    healthy_s: float = 60.0
+    most_in_a_row: int = 10
+
+    def delay_s(self, in_a_row: int) -> float:
+        """How long to wait before the next restart, when `in_a_row` restarts have gone before it."""
+        if in_a_row == 0:
+            return 0.0
+        return float(min(self.max_delay_s, self.first_delay_s * 2.0 ** (in_a_row - 1)))
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a process ended. `exit_code` −n: by signal n. `ran_s`: how long it ran. `in_a_row`: restarts since it was healthy.
+
+    `error` names the kind of failure that its log tells, `job_ran` whether a process of this job has ever come up.
+    """
+
+    exit_code: int
+    ran_s: float
+    in_a_row: int
+    error: str = ""
+    job_ran: bool = False
+
+
+class Then(Enum):
+    """What follows an ending."""
+
+    RESTART = "restart"
+    STAY_DOWN = "stay down"
+    GIVE_UP = "give up"
+    STOP_JOB = "stop the job"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do now. `in_a_row` is the count for the next ending."""
+
+    then: Then
+    delay_s: float = 0.0
+    in_a_row: int = 0
+
+
+_PASSING = "ConnectionFailedError"
+_OF_ONE_REPLICA = "DivergedError"
+
+
+def decide(policy: RestartPolicy, ending: Ending) -> Decision:
+    """Restart after a signal or a failure; stop the whole job when a restart cannot help.
+
+    Two refusals are told apart. A broker that cannot be reached is the user's mistake at first, but an outage once the job
+    has run. And a replica that diverged must not take the others with it.
+    """
+    code = ending.exit_code
+    if code == ExitCode.OK:
+        return Decision(Then.STAY_DOWN)
+    if code == ExitCode.REFUSED and ending.error == _OF_ONE_REPLICA:
+        return Decision(Then.GIVE_UP)
+    outage = code == ExitCode.REFUSED and ending.error == _PASSING and ending.job_ran
+    if code in (ExitCode.REFUSED, ExitCode.USAGE) and not outage:
+        return Decision(Then.STOP_JOB)
+    in_a_row = 0 if ending.ran_s >= policy.healthy_s else ending.in_a_row
+    if in_a_row >= policy.most_in_a_row:
+        return Decision(Then.GIVE_UP)
+    return Decision(Then.RESTART, policy.delay_s(in_a_row), in_a_row + 1)

@@ -1,0 +1,85 @@
+"""The metrics endpoint of a process, read into values."""
+
+from __future__ import annotations
+
+import http.client
+import math
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from prometheus_client.parser import text_string_to_metric_families
+
+_LATENCY = "tandem_publish_latency_seconds_bucket"
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Cumulative counts: (upper bound, how many values were at most that), in ascending order, the last bound infinite."""
+
+    buckets: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def count(self) -> float:
+        """How many values there were."""
+        return self.buckets[-1][1] if self.buckets else 0.0
+
+    def since(self, earlier: Histogram) -> Histogram:
+        """What was added after `earlier`."""
+        before = dict(earlier.buckets)
+        return Histogram(tuple((bound, count - before.get(bound, 0.0)) for bound, count in self.buckets))
+
+    def quantile(self, q: float) -> float | None:
+        """As Prometheus' `histogram_quantile`: linear inside a bucket; None without values."""
+        rank = q * self.count
+        if self.count <= 0:
+            return None
+        for (low, below), (high, upto) in pairwise(((0.0, 0.0), *self.buckets)):
+            if upto >= rank and upto > below:
+                return low if math.isinf(high) else low + (high - low) * (rank - below) / (upto - below)
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The metrics of a process at one moment: name → value, of those without further labels, and the publish latency."""
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    latency: Histogram = field(default_factory=Histogram)
+
+    def get(self, name: str) -> float | None:
+        """The value of a metric; None if the process has none of that name."""
+        return self.values.get(name)
+
+    def count(self, name: str) -> int:
+        """The value of a metric as a whole number, 0 if there is none."""
+        return int(self.values.get(name, 0))
+
+    def epoch(self, name: str) -> int:
+        """The value of a gauge that holds an epoch; −1 while the process has seen none (a gauge begins at 0)."""
+        return int(self.values.get(name, -1))
+
+
+def parse(text: str) -> Sample:
+    """Read Prometheus' text format. Raises `ValueError` if it is none."""
+    values: dict[str, float] = {}
+    buckets: list[tuple[float, float]] = []
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name == _LATENCY:
+                buckets.append((float(sample.labels["le"]), sample.value))
+            elif "le" not in sample.labels and "phase" not in sample.labels:
+                values[sample.name] = sample.value
+    return Sample(values, Histogram(tuple(sorted(buckets))))
+
+
+def scrape(port: int, timeout_s: float = 0.5) -> Sample | None:
+    """The metrics behind a port of this machine; None if it does not answer in time (a paused process never does)."""
+    if not port:
+        return None
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=timeout_s) as answer:  # noqa: S310
+            return parse(answer.read().decode())
+    except (OSError, ValueError, http.client.HTTPException):
+        return None

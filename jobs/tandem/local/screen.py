@@ -1,0 +1,120 @@
+"""A job's status as people read it: a table on a terminal, a line in a log. Pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from tandem.local.status import JobStatus, OrdererStatus, ReplicaStatus
+
+_STYLES = {"running": "green", "paused": "yellow", "restarting": "yellow", "down": "red", "given up": "bold red"}
+_NONE = "–"
+
+
+def job_table(status: JobStatus, title: str | None = None) -> Table:
+    """All processes of a job: who publishes, who leads, how far, how fast."""
+    caption = status.trouble or _caption(status)
+    table = Table(
+        title=title or f"Job {status.job}",
+        caption=Text(caption, style="bold red" if status.trouble else "dim"),
+        box=box.SIMPLE_HEAD,
+        title_justify="left",
+        caption_justify="left",
+    )
+    for heading in ("Process", "State", "Role"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("Epoch", "Behind", "Rows/s", "p50 ms", "p99 ms", "Won", "Taken over", "Restarts"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for replica in status.replicas:
+        table.add_row(*_replica(replica))
+    table.add_section()
+    for orderer in status.orderers:
+        table.add_row(*_orderer(orderer))
+    return table
+
+
+def progress_line(status: JobStatus) -> str:
+    """The job in one line, for logs and pipes."""
+    at = datetime.fromtimestamp(status.at).astimezone().strftime("%H:%M:%S")
+    published = "nothing published yet" if status.published_epoch is None else f"epoch {status.published_epoch}"
+    parts = [f"{at} {status.job}: {published}", *map(_replica_words, status.replicas)]
+    others = [orderer for orderer in status.orderers if orderer.state != "running"]
+    if status.leader is not None:
+        parts.append(f"{status.leader} leads")
+    parts += [f"{orderer.name} {orderer.state}" for orderer in others]
+    if status.trouble:
+        parts.append(status.trouble)
+    return "; ".join(parts)
+
+
+def _caption(status: JobStatus) -> str:
+    if status.published_epoch is None:
+        return "nothing published yet"
+    return f"published up to epoch {status.published_epoch}, last by {status.publisher}"
+
+
+def _replica(replica: ReplicaStatus) -> tuple[Text | str, ...]:
+    behind = f"{replica.lag_epochs} ({replica.lag_records:,} rec)" if replica.lag_epochs else "0"
+    known = replica.epoch >= 0
+    return (
+        replica.name,
+        _state(replica),
+        Text(_role(replica), style="bold cyan" if replica.publishing else ""),
+        f"{replica.epoch:,}" if known else _NONE,
+        behind if known else _NONE,
+        _number(replica.rows_per_s),
+        _number(replica.p50_ms),
+        _number(replica.p99_ms),
+        f"{replica.claims_won:,}" if known else _NONE,
+        f"{replica.take_overs:,}" if known else _NONE,
+        str(replica.restarts),
+    )
+
+
+def _orderer(orderer: OrdererStatus) -> tuple[Text | str, ...]:
+    known = orderer.epoch >= 0
+    return (
+        orderer.name,
+        _state(orderer),
+        Text("leads" if orderer.leading else "", style="bold cyan"),
+        f"{orderer.epoch:,}" if known else _NONE,
+        f"{orderer.input_lag_records:,} rec" if known else _NONE,
+        "",
+        "",
+        "",
+        f"{orderer.cuts_won:,}" if known else _NONE,
+        "",
+        str(orderer.restarts),
+    )
+
+
+def _role(replica: ReplicaStatus) -> str:
+    if replica.diverged:
+        return "diverged"
+    if replica.publishing:
+        return "publishes"
+    if replica.state == "running":
+        return "follows" if replica.ready else "catches up" if replica.epoch >= 0 else "starts"
+    return ""
+
+
+def _replica_words(replica: ReplicaStatus) -> str:
+    if replica.state != "running":
+        return f"{replica.name} {replica.state}"
+    words = f"{replica.name} {_role(replica)}"
+    if replica.publishing and replica.rows_per_s is not None:
+        words += f" {_number(replica.rows_per_s)} rows/s"
+    if replica.publishing and replica.p50_ms is not None:
+        words += f", p50 {_number(replica.p50_ms)} ms, p99 {_number(replica.p99_ms)} ms"
+    return f"{words}, {replica.lag_epochs} behind" if replica.lag_epochs else words
+
+
+def _state(process: ReplicaStatus | OrdererStatus) -> Text:
+    return Text(process.state, style=_STYLES.get(process.state, ""))
+
+
+def _number(value: float | None) -> str:
+    return _NONE if value is None else f"{value:,.0f}"

@@ -1,0 +1,150 @@
+"""One process of a job over all its runs: started, watched, restarted as the policy decides."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tandem.embedded.process import ChildProcess, Command
+from tandem.local import sessions
+from tandem.local.endings import LogStory, read_story
+from tandem.local.plan import PlannedProcess
+from tandem.local.restarts import Decision, Ending, RestartPolicy, Then, decide
+from tandem.local.rundir import ProcessState
+from tandem.process import ExitCode
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run has ended: how, what its log tells, and what was decided."""
+
+    exit_code: int
+    story: LogStory
+    decision: Decision
+
+    @property
+    def text(self) -> str:
+        """One sentence for people."""
+        match self.decision.then:
+            case Then.RESTART if self.decision.delay_s == 0:
+                then = "restarted at once"
+            case Then.RESTART:
+                then = f"restarts in {self.decision.delay_s:g} s (restart {self.decision.in_a_row} in a row)"
+            case Then.GIVE_UP:
+                then = "is not restarted any more"
+            case _:
+                then = "stays down"
+        why = f": {self.story.reason}" if self.exit_code > 0 and self.story.reason else ""
+        return f"{how_it_ended(self.exit_code)}{why}; {then}"
+
+
+def how_it_ended(exit_code: int) -> str:
+    """An exit code in words."""
+    if exit_code < 0:
+        return f"ended by {_signal_name(-exit_code)}"
+    names = {ExitCode.OK: "ended well", ExitCode.FAILED: "failed", ExitCode.REFUSED: "refused to run"}
+    return names.get(ExitCode(exit_code), "was misused") if exit_code in list(ExitCode) else f"exited with {exit_code}"
+
+
+@dataclass
+class Slot:
+    """Not thread-safe: its owner holds a lock. `held`: it stays down when it ends, until `launch`."""
+
+    plan: PlannedProcess
+    command: Command
+    core: int | None = None
+    held: bool = False
+    came_up: bool = False
+    child: ChildProcess | None = None
+    due: float | None = None
+    _state: ProcessState = field(init=False)
+    _started: float = 0.0
+    _in_a_row: int = 0
+    _log_start: int = 0
+
+    def __post_init__(self) -> None:
+        self._state = ProcessState(self.plan.name, self.plan.kind)
+
+    @property
+    def state(self) -> ProcessState:
+        """How it stands now."""
+        return self._state.looked_at()
+
+    @property
+    def running(self) -> bool:
+        """Whether a run of it has not been seen to end."""
+        return self.child is not None
+
+    @property
+    def lost(self) -> bool:
+        """Whether it will never run again by itself."""
+        return self._state.state == "given up"
+
+    @property
+    def finished(self) -> bool:
+        """Whether it is down for good: given up, or ended well by itself."""
+        return not self.running and self.due is None and not self.held and self._state.started_at > 0
+
+    def launch(self, by_hand: bool = False) -> None:
+        """Start a run; one by hand begins a new count of restarts in a row."""
+        if by_hand:
+            self._in_a_row = 0
+        log = self.command.log_file
+        self._log_start = log.stat().st_size if log.exists() else 0
+        self.child = ChildProcess(self.plan.name, self.command)
+        if self.core is not None and hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(self.child.pid, {self.core})  # it has one thread yet; all later ones inherit
+        again = self._state.started_at > 0
+        self.due, self.held, self._started = None, False, time.monotonic()
+        self._set(
+            state="running",
+            pid=self.child.pid,
+            started_at=time.time(),
+            restarts=self._state.restarts + again,
+            exit_code=None,
+            reason="",
+        )
+
+    def check(self, policy: RestartPolicy, restarting: bool, job_ran: bool) -> Ended | None:
+        """Whether its run has ended since the last look, and what follows. Nothing of the run is left then."""
+        if self.child is None or (exit_code := self.child.exit_code) is None:
+            return None
+        session, self.child = self.child.pid, None
+        sessions.end(session)
+        story = self.story()
+        self.came_up = self.came_up or story.came_up
+        ran_s = time.monotonic() - self._started
+        ending = Ending(exit_code, ran_s, self._in_a_row, story.error, job_ran or self.came_up)
+        decision = decide(policy, ending)
+        if decision.then is Then.RESTART and (self.held or not restarting):
+            self.held = True
+            decision = Decision(Then.STAY_DOWN)
+        self._in_a_row = decision.in_a_row
+        self.due = time.monotonic() + decision.delay_s if decision.then is Then.RESTART else None
+        state = {Then.RESTART: "restarting", Then.GIVE_UP: "given up"}.get(decision.then, "down")
+        reason = story.reason if exit_code > 0 else ""
+        self._set(state=state, pid=0, exit_code=exit_code, reason=reason)
+        return Ended(exit_code, story, decision)
+
+    def story(self) -> LogStory:
+        """What the log of the latest run tells."""
+        return read_story(self.command.log_file, self._log_start)
+
+    def put_down(self) -> None:
+        """The job stops: forget the run, which has ended."""
+        if self.child is not None:
+            self._set(state="down", pid=0, exit_code=self.child.exit_code)
+        self.child, self.due = None, None
+
+    def _set(self, **changes: Any) -> None:
+        self._state = replace(self._state, **changes)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

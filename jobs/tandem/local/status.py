@@ -1,0 +1,147 @@
+"""How a job stands, as values: what `tandem status` prints and the live screen shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tandem.local.rundir import ProcessState
+from tandem.local.scrape import Sample
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaStatus:
+    """A replica. Numbers are 0, epochs −1, while it tells none.
+
+    `publishing`: it owns the newest epoch marker. `lag_*`: behind the log's head. `rows_per_s`, `p50_ms`, `p99_ms`: over the
+    observer's window (a single look: the quantiles are over the process's life, and there is no rate); None without data.
+    """
+
+    name: str
+    state: str
+    pid: int
+    alive: bool
+    restarts: int
+    reason: str
+    incarnation: str = ""
+    ready: bool = False
+    publishing: bool = False
+    epoch: int = -1
+    published_epoch: int = -1
+    lag_epochs: int = 0
+    lag_records: int = 0
+    lag_s: float = 0.0
+    claims_won: int = 0
+    take_overs: int = 0
+    rows_published: int = 0
+    dead_letters: int = 0
+    diverged: bool = False
+    rows_per_s: float | None = None
+    p50_ms: float | None = None
+    p99_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrdererStatus:
+    """An orderer or a heartbeat generator. `input_lag_records`: input that is in no epoch yet, when it last looked."""
+
+    name: str
+    state: str
+    pid: int
+    alive: bool
+    restarts: int
+    reason: str
+    leading: bool = False
+    epoch: int = -1
+    cuts_proposed: int = 0
+    cuts_won: int = 0
+    input_lag_records: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class JobStatus:
+    """A job at one moment (`at`: Unix time, s). `publisher`: the replica that owns the newest marker, `published_epoch` its
+    epoch; None before the first. `trouble`: why something could not be found out."""
+
+    job: str
+    at: float
+    replicas: tuple[ReplicaStatus, ...]
+    orderers: tuple[OrdererStatus, ...]
+    publisher: str | None = None
+    published_epoch: int | None = None
+    trouble: str = ""
+
+    def replica(self, name: str) -> ReplicaStatus:
+        """The status of one replica. Raises `StopIteration` if there is none of that name."""
+        return next(replica for replica in self.replicas if replica.name == name)
+
+    @property
+    def leader(self) -> str | None:
+        """The orderer that believes to lead; None if none does, or if the job has no leader."""
+        return next((orderer.name for orderer in self.orderers if orderer.leading), None)
+
+
+def replica_status(
+    state: ProcessState,
+    incarnation: str = "",
+    sample: Sample | None = None,
+    earlier: Sample | None = None,
+    elapsed_s: float = 0.0,
+    publishing: bool = False,
+) -> ReplicaStatus:
+    """A replica's status from its metrics now and, for what happened lately, `elapsed_s` ago."""
+    now = sample or Sample()
+    latency = now.latency if earlier is None else now.latency.since(earlier.latency)
+    rate = None
+    if earlier is not None and elapsed_s > 0:
+        rate = (now.count(_ROWS) - earlier.count(_ROWS)) / elapsed_s
+    return ReplicaStatus(
+        **_process(state),
+        incarnation=incarnation,
+        ready=bool(now.count("tandem_replica_ready")),
+        publishing=publishing,
+        epoch=now.epoch("tandem_epoch"),
+        published_epoch=now.epoch("tandem_published_epoch"),
+        lag_epochs=now.count("tandem_replica_lag_epochs"),
+        lag_records=now.count("tandem_replica_lag_records"),
+        lag_s=now.get("tandem_replica_lag_seconds") or 0.0,
+        claims_won=now.count("tandem_claims_won_total"),
+        take_overs=now.count("tandem_take_overs_total"),
+        rows_published=now.count(_ROWS),
+        dead_letters=now.count("tandem_dead_letters_total"),
+        diverged=bool(now.count("tandem_replica_diverged")),
+        rows_per_s=rate,
+        p50_ms=_ms(latency.quantile(0.5)),
+        p99_ms=_ms(latency.quantile(0.99)),
+    )
+
+
+def orderer_status(state: ProcessState, sample: Sample | None = None, elects: bool = True) -> OrdererStatus:
+    """An orderer's status from its metrics. Where nobody is elected (`elects` false) nobody leads either."""
+    now = sample or Sample()
+    return OrdererStatus(
+        **_process(state),
+        leading=elects and bool(now.count("tandem_orderer_leading")),
+        epoch=now.epoch("tandem_ordering_epoch"),
+        cuts_proposed=now.count("tandem_cuts_proposed_total"),
+        cuts_won=now.count("tandem_cuts_won_total"),
+        input_lag_records=now.count("tandem_input_lag_records"),
+    )
+
+
+_ROWS = "tandem_rows_published_total"
+
+
+def _process(state: ProcessState) -> dict[str, Any]:
+    return {
+        "name": state.name,
+        "state": state.state,
+        "pid": state.pid,
+        "alive": state.running,
+        "restarts": state.restarts,
+        "reason": state.reason,
+    }
+
+
+def _ms(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1000

@@ -1,0 +1,337 @@
+"""A job's processes on this machine: started, watched, restarted, and ended as tests and commands ask."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from tandem.embedded.process import ChildProcess, Command
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.local import sessions
+from tandem.local.errors import JobEndedError, LocalJobError, NotRunningError, UnknownProcessError
+from tandem.local.plan import PlannedProcess, planned_processes
+from tandem.local.restarts import RestartPolicy, Then
+from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, default_run_directory
+from tandem.local.slot import Ended, Slot, how_it_ended
+from tandem.manifest import load
+from tandem.process import ExitCode, ProcessInfo
+
+STOP_DEADLINE_S = 20.0
+_POLL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something happened to a process at `at` (Unix time, s)."""
+
+    at: float
+    process: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Why a job stopped by itself, and what a command should exit with."""
+
+    code: ExitCode
+    reason: str
+
+
+class LocalJob:
+    """The processes of one job. All methods may be called from any thread.
+
+    Parameters
+    ----------
+    manifest_path : the ReplicatedStreamJob; every process reads it anew.
+    run_directory : for logs and announcements; by default one of the job's own below the folder of run-time files.
+    pin_to_cores : keep replica i with its JVM, and orderer or generator i, on core i of those that we may use (Linux).
+    policy : when an ended process is restarted.
+    log_level : of the processes.
+    argv_of : the command line of a process, if it shall be another than the usual one.
+
+    Raises
+    ------
+    ManifestError, OSError
+        The manifest cannot be used.
+    """
+
+    def __init__(
+        self,
+        manifest_path: str | Path,
+        run_directory: str | Path | None = None,
+        pin_to_cores: bool = False,
+        policy: RestartPolicy | None = None,
+        log_level: str = "INFO",
+        argv_of: Callable[[PlannedProcess], tuple[str, ...]] | None = None,
+    ) -> None:
+        self.manifest = load(Path(manifest_path).absolute())
+        self.directory = RunDirectory(Path(run_directory or default_run_directory(self.manifest.name)).absolute())
+        self.restarting = True
+        """Whether an ended process is restarted; if not, it stays down until `start(name)`."""
+        self._policy = policy or RestartPolicy()
+        usual = partial(
+            PlannedProcess.argv, manifest=self.manifest.path, run_directory=self.run_directory, log_level=log_level
+        )
+        self._slots = {slot.plan.name: slot for slot in self._make_slots(argv_of or usual, pin_to_cores)}
+        self._state = threading.Condition(threading.RLock())
+        self._events: deque[Event] = deque(maxlen=200)
+        self._outcome: Outcome | None = None
+        self._lock: IO[str] | None = None
+        self._started_at = 0.0
+        self._stopping = False
+        self._watcher: threading.Thread | None = None
+
+    @property
+    def name(self) -> str:
+        """The job's name."""
+        return self.manifest.name
+
+    @property
+    def run_directory(self) -> Path:
+        """Where logs and announcements are."""
+        return self.directory.path
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all processes: replicas first."""
+        return tuple(self._slots)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Why the job stopped by itself; None while it runs, and if it was stopped by `stop`."""
+        return self._outcome
+
+    def start(self, *names: str) -> Self:
+        """Start the processes `names` (none given: all of them) that do not run; returns at once.
+
+        Raises `AlreadyRunningError` if the run directory is taken, `JobEndedError` if this job has stopped by
+        itself, and `UnknownProcessError`.
+        """
+        slots = [self._slot(name) for name in names] or list(self._slots.values())
+        with self._state:
+            self.check()
+            self._begin()
+            for slot in slots:
+                if not slot.running:
+                    slot.launch(by_hand=True)
+                    self._note(slot, "started")
+            self._announce()
+        return self
+
+    def stop(self, deadline_s: float = STOP_DEADLINE_S) -> None:
+        """SIGTERM to every process, SIGKILL to what is left after `deadline_s`. Nothing of the job runs afterwards."""
+        with self._state:
+            self._stopping = True
+            self._state.notify_all()
+        if self._watcher is not None and self._watcher is not threading.current_thread():
+            self._watcher.join()
+            self._watcher = None
+        self._end_processes(deadline_s)
+
+    def kill(self, name: str, number: signal.Signals = signal.SIGKILL, stay_down: bool = False) -> None:
+        """Send a signal. SIGKILL goes to the whole session, JVM and workers too, and is waited for.
+
+        With `stay_down` the process is not restarted until `start(name)`. Raises `NotRunningError`, `UnknownProcessError`.
+        """
+        with self._state:
+            child = self._running(name)
+            self._slots[name].held |= stay_down
+            self._note(self._slots[name], f"gets {number.name}")
+        sessions.send(child.pid, number)
+        if number == signal.SIGKILL:
+            sessions.end(child.pid)
+            child.kill()
+
+    def pause(self, name: str) -> None:
+        """SIGSTOP to the process, its JVM and workers: connections stay open, nothing is answered."""
+        self.kill(name, signal.SIGSTOP)
+
+    def resume(self, name: str) -> None:
+        """SIGCONT after `pause`."""
+        self.kill(name, signal.SIGCONT)
+
+    def processes(self) -> tuple[ProcessState, ...]:
+        """How every process stands."""
+        with self._state:
+            return tuple(slot.state for slot in self._slots.values())
+
+    def process(self, name: str) -> ProcessState:
+        """How one process stands. Raises `UnknownProcessError`."""
+        with self._state:
+            return self._slot(name).state
+
+    def announcement(self, name: str) -> ProcessInfo | None:
+        """What the present run of a process tells about itself; None while there is none, or it has not come that far."""
+        with self._state:
+            child = self._slot(name).child
+        info = self.directory.announced().get(name)
+        return info if child is not None and info is not None and info.pid == child.pid else None
+
+    def incarnation(self, name: str) -> str | None:
+        """The transactional id of a replica's present run; None while there is none."""
+        info = self.announcement(name)
+        return info.incarnation if info is not None and info.incarnation else None
+
+    def log_file(self, name: str) -> Path:
+        """Where the output of a process goes."""
+        return self._slot(name).command.log_file
+
+    def events(self) -> tuple[Event, ...]:
+        """What happened lately, oldest first."""
+        with self._state:
+            return tuple(self._events)
+
+    def check(self) -> None:
+        """Raises `JobEndedError` if the job has stopped by itself."""
+        outcome = self._outcome
+        if outcome is not None:
+            raise JobEndedError(outcome.code, outcome.reason)
+
+    def wait_until(self, condition: Callable[[], bool], deadline_s: float) -> bool:
+        """Ask `condition` until it holds or `deadline_s` have passed; return its last answer.
+
+        Raises `JobEndedError` if the job stops by itself meanwhile: waiting longer would be in vain.
+        """
+
+        def holds() -> bool:
+            self.check()
+            return condition()
+
+        return wait_until(holds, Deadline(deadline_s))
+
+    def wait(self, deadline_s: float) -> Outcome | None:
+        """Wait until the job has stopped by itself; None if it still runs after `deadline_s`."""
+        wait_until(lambda: self._outcome is not None, Deadline(deadline_s))
+        return self._outcome
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _make_slots(self, argv_of: Callable[[PlannedProcess], tuple[str, ...]], pin_to_cores: bool) -> list[Slot]:
+        if pin_to_cores and not hasattr(os, "sched_getaffinity"):
+            raise LocalJobError("this system cannot keep processes on cores: leave pinning out")
+        cores = sorted(os.sched_getaffinity(0)) if pin_to_cores else []
+        slots = []
+        for plan in planned_processes(self.manifest):
+            command = Command(argv_of(plan), self.directory.log_file(plan.name))
+            slots.append(Slot(plan, command, cores[plan.index % len(cores)] if cores else None))
+        return slots
+
+    def _slot(self, name: str) -> Slot:
+        try:
+            return self._slots[name]
+        except KeyError:
+            raise UnknownProcessError(f"{self.name} has no process {name}: it has {', '.join(self._slots)}") from None
+
+    def _running(self, name: str) -> ChildProcess:
+        child = self._slot(name).child
+        if child is None or not child.running:
+            raise NotRunningError(f"{name} is not running; its log is {self.log_file(name)}")
+        return child
+
+    def _begin(self) -> None:
+        """Take the run directory and start watching, unless that is done."""
+        if self._lock is None:
+            self._lock = self.directory.acquire()
+            self._started_at = time.time()
+        if self._watcher is None:
+            self._stopping = False
+            self._watcher = threading.Thread(target=self._watch, name=f"supervisor of {self.name}", daemon=True)
+            self._watcher.start()
+
+    def _watch(self) -> None:
+        while True:
+            with self._state:
+                if self._stopping:
+                    return
+                try:
+                    outcome = self._look()
+                except Exception as error:  # whoever waits for the job must hear of it
+                    outcome = Outcome(ExitCode.FAILED, f"the supervisor failed: {error!r}")
+                if outcome is None:
+                    self._state.wait(_POLL_S)
+                    continue
+            self._end_processes(STOP_DEADLINE_S)
+            self._outcome = outcome
+            return
+
+    def _look(self) -> Outcome | None:
+        """See who ended, start who is due; the outcome if the job is over."""
+        changed = False
+        job_ran = any(slot.came_up for slot in self._slots.values())
+        for slot in self._slots.values():
+            ended = slot.check(self._policy, self.restarting, job_ran)
+            if ended is not None:
+                changed = True
+                self._note(slot, ended.text)
+                if ended.decision.then is Then.STOP_JOB:
+                    return _refusal(slot, ended)
+            if slot.due is not None and time.monotonic() >= slot.due:
+                changed = True
+                slot.launch()
+        if changed:
+            self._announce()
+            return self._over()
+        return None
+
+    def _over(self) -> Outcome | None:
+        """The job is over when no replica, or nobody who orders, will run again."""
+        slots = self._slots.values()
+        replicas = [slot for slot in slots if slot.plan.kind == "replica"]
+        orderers = [slot for slot in slots if slot.plan.kind != "replica"]
+        for group in (replicas, orderers):
+            lost = [slot for slot in group if slot.lost]
+            if lost and all(slot.finished for slot in group):
+                state = lost[-1].state
+                code = ExitCode.REFUSED if state.exit_code == ExitCode.REFUSED else ExitCode.FAILED
+                how = how_it_ended(state.exit_code or 0)
+                reason = f": {state.reason}" if state.reason else ""
+                return Outcome(code, f"{state.name} {how}, after {state.restarts} restarts{reason}")
+        if all(slot.finished for slot in replicas):
+            return Outcome(ExitCode.OK, "every replica was stopped")
+        return None
+
+    def _end_processes(self, deadline_s: float) -> None:
+        with self._state:
+            slots = [slot for slot in self._slots.values() if slot.child is not None]
+        children = [slot.child for slot in slots if slot.child is not None]
+        for child in children:
+            sessions.send(child.pid, signal.SIGTERM)
+            sessions.send(child.pid, signal.SIGCONT)  # a paused process would not even see SIGTERM
+        wait_until(lambda: not any(child.running for child in children), Deadline(deadline_s))
+        for child in children:
+            sessions.end(child.pid)
+            child.kill()
+        with self._state:
+            for slot in self._slots.values():
+                slot.put_down()
+            if self._lock is not None:
+                self.directory.withdraw()
+                self._lock.close()
+                self._lock = None
+
+    def _note(self, slot: Slot, text: str) -> None:
+        self._events.append(Event(time.time(), slot.plan.name, text))
+
+    def _announce(self) -> None:
+        processes = tuple(slot.state for slot in self._slots.values())
+        self.directory.announce(RunningJob(self.name, self.manifest.path, os.getpid(), self._started_at, processes))
+
+
+def _refusal(slot: Slot, ended: Ended) -> Outcome:
+    reason = ended.story.reason or f"no reason given; its log is {slot.command.log_file}"
+    return Outcome(ExitCode(ended.exit_code), f"{slot.plan.name} {how_it_ended(ended.exit_code)}: {reason}")

@@ -1,0 +1,108 @@
+"""Table sinks: an epoch's rows as Parquet files or a Delta commit, written once per epoch whoever writes.
+
+The owner writes tables before the epoch's transaction. Who takes over writes them again, with the same rows: a Parquet
+file is named after its epoch and replaced, and a Delta commit carries the epoch as its application transaction version,
+which Delta accepts only once (Delta protocol, "Transaction Identifiers").
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import fsspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from tandem.manifest import Manifest
+from tandem.replica.rows import EpochRows
+from tandem.topics import TABLE_PREFIX
+
+
+class TableError(Exception):
+    """A table cannot be written."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableSink:
+    """One table sink: its name in the manifest, its kind, and where the table is (a path or a URI)."""
+
+    name: str
+    kind: str
+    path: str
+
+
+def table_sinks(manifest: Manifest) -> tuple[TableSink, ...]:
+    """The table sinks of a job. Raises `TableError` if a Delta sink is asked for and `deltalake` is not installed."""
+    sinks = []
+    for sink in manifest.spec.sinks:
+        if sink.files is not None:
+            path = sink.files.path
+            sinks.append(TableSink(sink.name, sink.kind, path if "://" in path else str(manifest.resolve(path))))
+    if any(sink.kind == "delta" for sink in sinks):
+        try:
+            import deltalake  # noqa: F401
+        except ImportError as error:
+            raise TableError("a delta sink needs the package deltalake: pip install 'tandem-stream[delta]'") from error
+    return tuple(sinks)
+
+
+class TableWriter:
+    """Writes the rows of epochs to table sinks.
+
+    Parameters
+    ----------
+    job : names the application in Delta's transaction identifiers.
+    """
+
+    def __init__(self, job: str, sinks: Sequence[TableSink]) -> None:
+        self._job = job
+        self._sinks = sinks
+
+    def write(self, rows: EpochRows) -> None:
+        """Write an epoch's rows to every table; again, if they were written before. Empty epochs write nothing."""
+        for sink in self._sinks:
+            column = TABLE_PREFIX + sink.name
+            if column not in rows.table.column_names:
+                continue
+            mine = rows.table.filter(pc.equal(rows.table["sink"], sink.name))[column].combine_chunks()
+            if len(mine) == 0:
+                continue
+            table = pa.Table.from_struct_array(mine)
+            if sink.kind == "delta":
+                self._write_delta(sink, rows.epoch, table)
+            else:
+                _write_parquet(sink, rows.epoch, table)
+
+    def _write_delta(self, sink: TableSink, epoch: int, table: pa.Table) -> None:
+        from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+        from deltalake.exceptions import CommitFailedError
+
+        application = f"{self._job}/{sink.name}"
+
+        def written() -> bool:
+            if not DeltaTable.is_deltatable(sink.path):
+                return False
+            version = DeltaTable(sink.path).transaction_version(application)
+            return version is not None and version >= epoch
+
+        if written():
+            return
+        try:
+            properties = CommitProperties(app_transactions=[Transaction(application, epoch)])
+            write_deltalake(sink.path, table, mode="append", commit_properties=properties)
+        except CommitFailedError:
+            if not written():  # else the owner before us was only slow
+                raise
+
+
+def _write_parquet(sink: TableSink, epoch: int, table: pa.Table) -> None:
+    files, root = fsspec.core.url_to_fs(sink.path)
+    files.makedirs(root, exist_ok=True)
+    # Readers of a folder of Parquet files pass over names that begin with a dot.
+    temporary = f"{root}/.{epoch:012d}-{uuid.uuid4().hex}"
+    with files.open(temporary, "wb") as file:
+        pq.write_table(table, file)
+    files.mv(temporary, f"{root}/epoch-{epoch:012d}.parquet")

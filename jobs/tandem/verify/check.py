@@ -1,0 +1,245 @@
+"""The checker: takes a job's logs and outputs record by record, and says what is wrong with them.
+
+Records of one partition come in their order; between partitions any order gives the same report. Only epochs under way are
+kept: one is forgotten when its marker and all rows that the marker promises were seen.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from tandem.consumer.filter import EpochFilter
+from tandem.kafka.headers import RowId
+from tandem.protocol.publication import Delivery
+from tandem.protocol.values import Marker, Proposal, TopicPartition
+from tandem.verify.inputs import Coverage, InputBounds
+from tandem.verify.numbers import Bitmap, Runs
+from tandem.verify.report import Anomaly, Finding, Report, Tally, Unseen
+
+_DIGESTS_KEPT = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What retention has left: whether each log begins with its first record, and the outputs that do not."""
+
+    ordering_whole: bool = True
+    commits_whole: bool = True
+    cut_off: frozenset[TopicPartition] = frozenset()
+
+
+@dataclass(slots=True)
+class _Epoch:
+    seen: Bitmap = field(default_factory=Bitmap)
+    marker: Marker | None = None
+
+    @property
+    def missing(self) -> int:
+        """How many rows that the marker promises were not seen."""
+        if self.marker is None or self.marker.skipped:
+            return 0
+        return max(0, self.marker.rows - len(self.seen))
+
+
+class Checker:
+    """Checks one job's output. Feed it with the `on_…` methods, then ask for a `report`, as often as wanted.
+
+    Parameters
+    ----------
+    delivery : what the reader was promised. With at least once, rows go through the consumer's filter first, so what is
+        checked is what its reader sees.
+    """
+
+    def __init__(self, delivery: Delivery, kept: Kept = Kept()) -> None:  # noqa: B008 - frozen
+        self._delivery = delivery
+        self._kept = kept
+        self._tally = Tally()
+        self._coverage = Coverage(self._tally, kept.ordering_whole)
+        self._open: dict[int, _Epoch] = {}
+        self._complete = Runs()
+        self._published = Runs()
+        self._digests: dict[int, str] = {}
+        self._filters: dict[TopicPartition, EpochFilter] = defaultdict(EpochFilter)
+        self._last: dict[TopicPartition, RowId] = {}
+        self._first_epochs: dict[TopicPartition, int] = {}
+        self._whole_from = 0 if not kept.cut_off else -1
+        self._rows = self._dropped = self._repeated_markers = self._skipped = 0
+        self._foreign: dict[str, int] = defaultdict(int)
+
+    # What was read ---------------------------------------------------------------------------------------------------
+
+    def on_proposal(self, proposal: Proposal, offset: int) -> None:
+        """The next record of the ordering topic."""
+        self._coverage.on_proposal(proposal, offset)
+
+    def on_marker(self, marker: Marker, offset: int) -> None:
+        """The next record of the commits topic."""
+        last = self._published.last
+        if not self._published.add(marker.epoch):
+            self._marker_again(marker, offset)
+            return
+        if last is not None and marker.epoch < last:
+            text = f"the marker of epoch {marker.epoch} stands after that of epoch {last} (offset {offset})"
+            self._tally.add(Finding(Anomaly.ORDER_INVERSION, text))
+        self._digests[marker.epoch] = marker.digest
+        self._digests.pop(marker.epoch - _DIGESTS_KEPT, None)
+        self._coverage.on_marker(marker.epoch, marker.log_offset)
+        if marker.skipped:
+            self._given_up(marker)
+        if marker.epoch >= self._whole_from:
+            epoch = self._open.setdefault(marker.epoch, _Epoch())
+            epoch.marker = marker
+            self._retire(marker.epoch, epoch)
+
+    def on_row(self, place: TopicPartition, row: RowId, offset: int) -> None:
+        """The next row of an output partition."""
+        if self._delivery is Delivery.AT_LEAST_ONCE and not self._filters[place].is_first(row):
+            self._dropped += 1
+            return
+        last = self._last.get(place)
+        if last is None:
+            self._first_row(place, row)
+        elif row < last:
+            text = f"{_at(place, offset)}: {_name(row)} stands after {_name(last)}"
+            self._tally.add(Finding(Anomaly.ORDER_INVERSION, text))
+        self._last[place] = row
+        if row.epoch in self._complete:
+            self._twice(place, row, offset)
+        elif row.epoch >= self._whole_from:
+            epoch = self._open.setdefault(row.epoch, _Epoch())
+            if not epoch.seen.add(row.index):
+                self._twice(place, row, offset)
+            else:
+                self._retire(row.epoch, epoch)
+
+    def on_foreign(self, topic: str) -> None:
+        """A record that no job of Tandem wrote."""
+        self._foreign[topic] += 1
+
+    # What it means ---------------------------------------------------------------------------------------------------
+
+    @property
+    def waits_for_rows(self) -> bool:
+        """Whether rows are missing of a published epoch: their transaction may become visible a little later."""
+        return any(epoch.missing for epoch in self._open.values())
+
+    @property
+    def under_way(self) -> int:
+        """How many epochs are kept in memory."""
+        return len(self._open) + self._coverage.under_way
+
+    def report(self, inputs: InputBounds | None = None) -> Report:
+        """What is known now; `inputs` None: they were not looked at."""
+        bounds = inputs or InputBounds()
+        tally, published = self._tally.copy(), self._published
+        last = -1 if published.last is None else published.last
+        tally.add_all(self._lost())
+        tally.add_all(self._coverage.judge(bounds))
+        counts = tally.counts
+        return Report(
+            delivery=self._delivery,
+            epochs=len(published),
+            first_epoch=published.first,
+            last_epoch=published.last,
+            rows=self._rows + sum(len(epoch.seen) for epoch in self._tracked() if epoch.marker is not None),
+            lost=counts[Anomaly.LOST_WRITE],
+            duplicated=counts[Anomaly.DUPLICATE],
+            reordered=counts[Anomaly.ORDER_INVERSION],
+            diverged=counts[Anomaly.DIVERGENCE],
+            dropped=self._dropped,
+            skipped=self._skipped,
+            unseen=Unseen(
+                input_records=self._coverage.records_left(bounds),
+                epochs=max(0, self._coverage.last_epoch - last),
+                rows=sum(len(epoch.seen) for number, epoch in self._open.items() if number > last),
+            ),
+            findings=tally.findings,
+            notes=tuple(self._notes()),
+        )
+
+    def _lost(self) -> Iterator[Finding]:
+        first = 0 if self._kept.commits_whole else self._published.first or 0
+        for gap in self._published.gaps(first):
+            epochs = f"epoch {gap.start} has" if len(gap) == 1 else f"epochs {gap.start} to {gap.stop - 1} have"
+            yield Finding(Anomaly.LOST_WRITE, f"{epochs} no marker, but later epochs are published", len(gap))
+        for number, epoch in sorted(self._open.items()):
+            if epoch.marker is not None and epoch.missing and number > self._cut_off_to():
+                absent = ", ".join(map(str, epoch.seen.absent_below(epoch.marker.rows, 5)))
+                text = f"epoch {number} has {len(epoch.seen)} of {epoch.marker.rows} rows"
+                yield Finding(Anomaly.LOST_WRITE, f"{text}; the first indices not seen: {absent}", epoch.missing)
+
+    def _notes(self) -> Iterator[str]:
+        yield "digests were not recomputed: they cover the engine's table, which the topics do not hold as it was"
+        if not self._kept.ordering_whole:
+            yield "the ordering topic does not begin with its first record: whether epochs cover the inputs is not known"
+        if not self._kept.commits_whole:
+            yield f"the commits topic begins with epoch {self._published.first}: earlier epochs were not looked at"
+        if self._kept.cut_off:
+            topics = ", ".join(sorted({place.topic for place in self._kept.cut_off}))
+            yield f"retention has deleted rows of {topics}: lost rows are only counted from epoch {self._cut_off_to() + 1} on"
+        if self._repeated_markers:
+            yield f"{self._repeated_markers} markers were repeated, as {self._delivery.value} allows"
+        for topic, count in sorted(self._foreign.items()):
+            yield f"{count} records of {topic} are not Tandem's: not looked at"
+
+    def _given_up(self, marker: Marker) -> None:
+        self._skipped += 1
+        if self._delivery is not Delivery.AT_MOST_ONCE:
+            text = f"the rows of epoch {marker.epoch} were given up, by {marker.owner}"
+            self._tally.add(Finding(Anomaly.LOST_WRITE, text))
+
+    def _marker_again(self, marker: Marker, offset: int) -> None:
+        first = self._digests.get(marker.epoch, marker.digest)
+        if first != marker.digest:
+            text = (
+                f"epoch {marker.epoch} has the digest {first}, and {marker.digest} by {marker.owner} (offset {offset})"
+            )
+            self._tally.add(Finding(Anomaly.DIVERGENCE, text))
+        if self._delivery is Delivery.EXACTLY_ONCE:
+            text = f"epoch {marker.epoch} has another marker, by {marker.owner} (offset {offset})"
+            self._tally.add(Finding(Anomaly.DUPLICATE, text))
+        else:
+            self._repeated_markers += 1
+
+    def _twice(self, place: TopicPartition, row: RowId, offset: int) -> None:
+        text = f"{_at(place, offset)}: {_name(row)} once more, or more rows than its marker says"
+        self._tally.add(Finding(Anomaly.DUPLICATE, text))
+
+    def _first_row(self, place: TopicPartition, row: RowId) -> None:
+        if place in self._kept.cut_off:
+            self._first_epochs[place] = row.epoch
+            if len(self._first_epochs) == len(self._kept.cut_off):
+                # Of the first row's own epoch, earlier rows may be gone too.
+                self._whole_from = 1 + max(self._first_epochs.values())
+                for number in [number for number in self._open if number < self._whole_from]:
+                    del self._open[number]
+
+    def _cut_off_to(self) -> int:
+        """The last epoch of which retention may have deleted rows."""
+        if len(self._first_epochs) < len(self._kept.cut_off):
+            return max([*self._open, self._published.last or 0])
+        return self._whole_from - 1
+
+    def _tracked(self) -> Iterable[_Epoch]:
+        return self._open.values()
+
+    def _retire(self, number: int, epoch: _Epoch) -> None:
+        if epoch.marker is None or epoch.marker.skipped or epoch.missing:
+            return
+        excess = len(epoch.seen) - epoch.marker.rows
+        if excess:
+            text = f"epoch {number} has {len(epoch.seen)} rows, its marker says {epoch.marker.rows}"
+            self._tally.add(Finding(Anomaly.DUPLICATE, text, excess))
+        self._rows += epoch.marker.rows
+        self._complete.add(number)
+        del self._open[number]
+
+
+def _at(place: TopicPartition, offset: int) -> str:
+    return f"{place.topic}/{place.partition} offset {offset}"
+
+
+def _name(row: RowId) -> str:
+    return f"row {row.index} of epoch {row.epoch}"

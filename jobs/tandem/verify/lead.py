@@ -1,0 +1,51 @@
+"""How far one partition may be read ahead of another: what bounds the memory of a verification."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from tandem.protocol.values import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Partitions to pause and to resume now."""
+
+    pause: tuple[TopicPartition, ...] = ()
+    resume: tuple[TopicPartition, ...] = ()
+
+
+class Lead:
+    """Pauses partitions that are more than `window` epochs ahead of the last one, until it has halved that.
+
+    The last one is never paused, so reading always goes on.
+    """
+
+    def __init__(self, partitions: Iterable[TopicPartition], window: int) -> None:
+        self._epochs = dict.fromkeys(partitions, -1)
+        self._window = window
+        self._ended: set[TopicPartition] = set()
+        self._paused: set[TopicPartition] = set()
+
+    def reached(self, partition: TopicPartition, epoch: int) -> None:
+        """A record of `epoch` was read."""
+        if epoch > self._epochs[partition]:
+            self._epochs[partition] = epoch
+
+    def ended(self, partition: TopicPartition) -> None:
+        """Nobody need wait for this partition any more."""
+        self._ended.add(partition)
+
+    def start_again(self) -> None:
+        """All partitions are read on, to later ends."""
+        self._ended.clear()
+
+    def changes(self) -> Changes:
+        """What to pause and to resume; they count as paused and resumed from now on."""
+        under_way = [epoch for partition, epoch in self._epochs.items() if partition not in self._ended]
+        last = min(under_way, default=max(self._epochs.values(), default=0))
+        pause = tuple(p for p, epoch in self._epochs.items() if p not in self._paused and epoch > last + self._window)
+        resume = tuple(p for p in sorted(self._paused) if self._epochs[p] <= last + self._window // 2)
+        self._paused = (self._paused | {*pause}) - {*resume}
+        return Changes(pause, resume)

@@ -1,0 +1,120 @@
+"""Driving the engine's bridge with epochs of a test's own, on one Spark session for all tests."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+
+from tandem.engine.batch import SCHEMA
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.frames import split_sources
+from tandem.engine.interface import EnginePosition
+from tandem.engine.output import dead_letters, one_stream
+from tandem.engine.spark import output_mode
+from tandem.manifest import SinkSpec, SourceSpec
+
+EPOCH_DEADLINE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Record:
+    """One input record."""
+
+    value: bytes | None
+    key: bytes | None = None
+    topic: str = "in"
+    partition: int = 0
+
+
+def batch(epoch: int, records: Sequence[Record]) -> pa.RecordBatch:
+    """Records as an epoch's batch, in the given order."""
+    rows = range(len(records))
+    return pa.record_batch(
+        [
+            pa.array([r.key for r in records], pa.binary()),
+            pa.array([r.value for r in records], pa.binary()),
+            pa.array([r.topic for r in records], pa.string()),
+            pa.array([r.partition for r in records], pa.int32()),
+            pa.array(list(rows), pa.int64()),
+            pa.array([0 for _ in rows], pa.int64()).cast(pa.timestamp("us", tz="UTC")),
+            pa.array([0 for _ in rows], pa.int32()),
+            pa.array([epoch for _ in rows], pa.int64()),
+            pa.array(list(rows), pa.int64()),
+        ],
+        schema=SCHEMA,
+    )
+
+
+class Job:
+    """A job on a bridge of its own: `run` computes epochs, from the position that the checkpoint stands at."""
+
+    def __init__(self, spark: SparkSession, folder: Path, sources: Iterable[SourceSpec], sinks: Sequence[SinkSpec]) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._bridge = EpochBridge(spark, from_arrow_schema(SCHEMA), folder)
+        self._frames = split_sources(self._bridge.stream(), list(sources))
+        self.sources = {name: frame.good for name, frame in self._frames.items()}
+        self._sinks = sinks
+        self._checkpoint = folder / "checkpoint"
+        self._query: StreamingQuery | None = None
+
+    def start(self, result: object, after: EnginePosition = EnginePosition()) -> None:
+        """Start the query for what the job function returned."""
+        stream = one_stream(result, self._sinks)
+        poison = [frame.poison for frame in self._frames.values() if frame.poison is not None]
+        for letters in dead_letters(poison, "dead-letter"):
+            stream = stream.unionByName(letters, allowMissingColumns=True)
+        self._query = self._bridge.start(stream, self._checkpoint, output_mode(stream), after)
+
+    def run(self, epoch: int, records: Sequence[Record]) -> pa.Table:
+        """Compute one epoch and acknowledge it."""
+        self._bridge.offer(EnginePosition(epoch, epoch * 10), batch(epoch, records))
+        deadline = time.monotonic() + EPOCH_DEADLINE_S
+        while (taken := self._bridge.take()) is None:
+            assert self._query is not None
+            assert self._query.isActive, self._query.exception()
+            assert time.monotonic() < deadline, f"epoch {epoch} was not computed"
+        assert taken[0] == epoch
+        self._bridge.acknowledge()
+        return taken[1]
+
+    def committed(self, epoch: int) -> None:
+        """Wait until Spark has committed `epoch`."""
+        deadline = time.monotonic() + EPOCH_DEADLINE_S
+        while not (self._checkpoint / "commits" / str(epoch)).exists():
+            assert time.monotonic() < deadline, f"epoch {epoch} was not committed"
+
+    def stop(self) -> None:
+        """Stop the query."""
+        if self._query is not None:
+            self._query.stop()
+
+
+def kafka_sink(name: str = "out") -> SinkSpec:
+    """A Kafka sink; nothing is sent anywhere."""
+    return SinkSpec(name=name, topic=name)
+
+
+def raw_source(name: str = "events", topic: str = "in") -> SourceSpec:
+    """A source of bytes."""
+    return SourceSpec(name=name, topics=(topic,))
+
+
+def values(table: pa.Table) -> list[str]:
+    """The values of a result, as text."""
+    return [value.decode() for value in table["value"].to_pylist()] if table.num_rows else []
+
+
+def as_json(**fields: object) -> bytes:
+    """A JSON value."""
+    return json.dumps(fields).encode()
+
+
+__all__ = ["DataFrame", "Job", "Record", "as_json", "batch", "kafka_sink", "raw_source", "values"]

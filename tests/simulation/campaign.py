@@ -1,0 +1,104 @@
+"""Many schedules, over several processes; and the story of one that failed."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from simulation.invariants import Violation
+from simulation.schedule import Schedule
+from simulation.world import Deviation, World
+from tandem.protocol.publication import Delivery
+
+_CHUNK = 250
+_KEPT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A schedule that broke an invariant."""
+
+    seed: int
+    violation: str
+    unsafe: bool
+
+
+@dataclass(slots=True)
+class Report:
+    """What a campaign found. `silence` is the longest of the output, in ms, under one failure at a time."""
+
+    schedules: int = 0
+    seen: Counter[str] = field(default_factory=Counter)
+    failed: list[Failed] = field(default_factory=list)
+    silence: tuple[float, int] = (0.0, -1)
+
+    def add(self, other: Report) -> None:
+        """Add what another part found."""
+        self.schedules += other.schedules
+        self.seen += other.seen
+        self.failed += other.failed
+        self.silence = max(self.silence, other.silence)
+
+
+def campaign(schedules: int, workers: int = 2) -> Report:
+    """Run the seeds 0 … `schedules` - 1."""
+    chunks = [range(start, min(start + _CHUNK, schedules)) for start in range(0, schedules, _CHUNK)]
+    report = Report()
+    with multiprocessing.get_context("spawn").Pool(workers) as pool:
+        for part in pool.imap_unordered(run, chunks):
+            report.add(part)
+    report.failed.sort(key=lambda failed: failed.seed)
+    return report
+
+
+def run(seeds: Iterable[int]) -> Report:
+    """Run some seeds in this process."""
+    report = Report()
+    for seed in seeds:
+        world = World(Schedule.of(seed))
+        failed = _failure(world)
+        report.schedules += 1
+        report.seen.update(world.seen)
+        if failed is not None:
+            report.failed.append(failed)
+        if world.schedule.alone:
+            report.silence = max(report.silence, (world.checker.longest_silence, seed))
+    return report
+
+
+def first_failure(seeds: Iterable[int], deviation: Deviation, delivery: Delivery) -> tuple[int, Failed | None]:
+    """How many schedules of that delivery were run until one became unsafe under `deviation`, and that one."""
+    count = 0
+    for schedule in map(Schedule.of, seeds):
+        if schedule.delivery is not delivery:
+            continue
+        count += 1
+        failed = _failure(World(schedule, deviation))
+        if failed is not None and failed.unsafe:
+            return count, failed
+    return count, None
+
+
+def story(seed: int, deviation: Deviation | None = None) -> str:
+    """What happens under a seed, line by line, ending with the violation if there is one."""
+    world = World(Schedule.of(seed), deviation, telling=True)
+    failed = _failure(world)
+    return "\n".join([str(world.schedule), *world.story, failed.violation if failed else "no invariant was broken"])
+
+
+def explain(failed: list[Failed]) -> str:
+    """All failed seeds, and the story of the first."""
+    if not failed:
+        return "no schedule failed"
+    seeds = "\n".join(f"seed {one.seed}: {one.violation}" for one in failed[:_KEPT])
+    return f"{len(failed)} schedules failed, among them\n{seeds}\n\nThe first one's story:\n{story(failed[0].seed)}"
+
+
+def _failure(world: World) -> Failed | None:
+    try:
+        world.run()
+    except Violation as violation:
+        return Failed(world.schedule.seed, str(violation), violation.unsafe)
+    return None
