@@ -22,6 +22,7 @@ from tandem.engine.spark import output_mode
 from tandem.manifest import SinkSpec, SourceSpec
 
 EPOCH_DEADLINE_S = 60.0
+BEGINNING = EnginePosition()
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,9 @@ def batch(epoch: int, records: Sequence[Record]) -> pa.RecordBatch:
 class Job:
     """A job on a bridge of its own: `run` computes epochs, from the position that the checkpoint stands at."""
 
-    def __init__(self, spark: SparkSession, folder: Path, sources: Iterable[SourceSpec], sinks: Sequence[SinkSpec]) -> None:
+    def __init__(
+        self, spark: SparkSession, folder: Path, sources: Iterable[SourceSpec], sinks: Sequence[SinkSpec]
+    ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._bridge = EpochBridge(spark, from_arrow_schema(SCHEMA), folder)
         self._frames = split_sources(self._bridge.stream(), list(sources))
@@ -65,7 +68,7 @@ class Job:
         self._checkpoint = folder / "checkpoint"
         self._query: StreamingQuery | None = None
 
-    def start(self, result: object, after: EnginePosition = EnginePosition()) -> None:
+    def start(self, result: object, after: EnginePosition = BEGINNING) -> None:
         """Start the query for what the job function returned."""
         stream = one_stream(result, self._sinks)
         poison = [frame.poison for frame in self._frames.values() if frame.poison is not None]

@@ -118,8 +118,13 @@ def sums_of_floats(events: DataFrame) -> DataFrame:
 def digests_of_two_replicas(spark: SparkSession, folder: Path, merged: bool) -> list[str]:
     """Two replicas get the same records of eight partitions, each in another interleaving."""
     chance = random.Random(7)
-    partitions = [[Record(repr(chance.uniform(-1e9, 1e9) * 10.0 ** chance.randint(-12, 3)).encode(), b"k", partition=p)
-                   for _ in range(60 + p)] for p in range(8)]
+    partitions = [
+        [
+            Record(repr(chance.uniform(-1e9, 1e9) * 10.0 ** chance.randint(-12, 3)).encode(), b"k", partition=p)
+            for _ in range(60 + p)
+        ]
+        for p in range(8)
+    ]
     digests = []
     for replica in (0, 1):
         arrived = list(partitions) if replica == 0 else list(reversed(partitions))
@@ -148,7 +153,10 @@ def test_sums_of_floats_over_many_partitions_have_the_same_bytes_in_every_replic
 
 
 UNDETERMINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
-    "current_timestamp": (lambda d: d.select(F.current_timestamp().cast("string").alias("value")), "current_timestamp()"),
+    "current_timestamp": (
+        lambda d: d.select(F.current_timestamp().cast("string").alias("value")),
+        "current_timestamp()",
+    ),
     "current_date": (lambda d: d.select(F.current_date().cast("string").alias("value")), "current_date()"),
     "now in SQL": (lambda d: d.selectExpr("string(now()) AS value"), "now()"),
     "uuid": (lambda d: d.selectExpr("uuid() AS value"), "uuid()"),

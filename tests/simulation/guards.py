@@ -184,6 +184,8 @@ GUARDS = (
         Deviation(publication=ForgetsThatRowsMayBeOut),
         delivery=Delivery.AT_MOST_ONCE,
     ),
+    Guard("reading to the end reads the ordering log", Deviation(reads_only="commits")),
+    Guard("reading to the end reads the commits topic", Deviation(reads_only="log")),
     Guard("a fence waits for the transaction that it met", Deviation(fences_hastily=True)),
     Guard("the producer is initialised before the first claim", Deviation(initialises_late=True)),
     Guard("an incarnation has an id of its own", Deviation(reuses_ids=True)),

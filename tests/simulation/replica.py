@@ -89,16 +89,17 @@ class Replica(Process):
 
     def follow(self) -> bool:
         """Read the one log, or the other, or both; now and then the answers on one of them take long."""
-        world, now, dice = self.world, self.world.timeline.now, self.world.rng.random()
-        if dice < world.schedule.short_glances:
-            which = int(dice * 1e6) % 8
-            if which < 2:
-                self._blind_until[which] = now + world.rng.uniform(2, 80)
-        if now >= self._blind_until[0]:
-            self.read_log(self.glimpse(self.log_at, len(world.log.records)))
-        if now >= self._blind_until[1]:
-            self._read_commits(self.glimpse(self._commits_at, len(world.commits.visible)))
-        return self.log_at == len(world.log.records) and self._commits_at == len(world.commits.visible)
+        world, now, rng = self.world, self.world.timeline.now, self.world.rng
+        if rng.random() < 0.2 * world.schedule.short_glances:
+            until = self._blind_until[rng.randrange(2)] = now + rng.uniform(2, 80)
+            world.timeline.at(until, self, self.wake)
+        log_end, commits_end = len(world.log.records), len(world.commits.visible)
+        sees_log, sees_commits = (now >= until for until in self._blind_until)
+        if sees_log:
+            self.read_log(self.glimpse(self.log_at, log_end))
+        if sees_commits:
+            self._read_commits(self.glimpse(self._commits_at, commits_end))
+        return not (sees_log and self.log_at < log_end) and not (sees_commits and self._commits_at < commits_end)
 
     def on_record(self, proposal: Proposal, offset: int) -> Verdict:
         """The next record of the ordering log."""
@@ -224,7 +225,10 @@ class Replica(Process):
         ask(world.rng.choice(("log", "commits")))
 
     def _read_to(self, log_end: int, commits_end: int) -> None:
-        if self.world.deviation.waits_for_open_transactions:
+        deviation = self.world.deviation
+        if deviation.reads_only:
+            log_end, commits_end = (log_end, 0) if deviation.reads_only == "log" else (0, commits_end)
+        if deviation.waits_for_open_transactions:
             if self.world.commits.stable_end < commits_end:
                 self.world.timeline.after(5.0, self, self._read_to, log_end, commits_end)
                 return

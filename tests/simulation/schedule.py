@@ -99,7 +99,7 @@ class Schedule:
             repeated=rng.choice((0.0, 0.2)),
             unknown=0.0 if calm else rng.choice((0.0, 0.05, 0.2)),
             stale_inputs=rng.choice((0.0, 0.3, 0.6)),
-            short_glances=rng.choice((0.0, 0.1, 0.6)),
+            short_glances=0.0 if calm else rng.choice((0.0, 0.1, 0.6)),
             compute_ms=tuple(quick * rng.choice((1.0, 1.0, 1.2, 3.0)) for _ in range(replicas)),
             fence_ms=rng.choice((5.0, 15.0, 60.0)),
             least_bound_ms=rng.choice((10.0, 30.0, 60.0)),

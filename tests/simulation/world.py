@@ -33,6 +33,7 @@ class Deviation:
     initialises_late: bool = False  # the producer, some time after the first claim
     reuses_ids: bool = False  # a restarted replica goes on under its old transactional id
     fences_hastily: bool = False  # does not wait for the transaction that a fence met to be ended
+    reads_only: str = ""  # "log" or "commits": the only one that it reads to its end
     waits_for_open_transactions: bool = False  # when it reads the commits topic to its end
 
 

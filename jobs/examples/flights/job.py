@@ -64,9 +64,7 @@ def chained_delays(flights: DataFrame, late_minutes: int, chain_length: int) -> 
 class DelayChain(StatefulProcessor):
     """Follows one aircraft: how many of its departures in a row were late today, and by how much in all."""
 
-    OUTPUT = (
-        "tailnum STRING, day STRING, flight STRING, origin STRING, dest STRING, delay INT, chain INT, minutes INT"
-    )
+    OUTPUT = "tailnum STRING, day STRING, flight STRING, origin STRING, dest STRING, delay INT, chain INT, minutes INT"
     STATE = "day STRING, chain INT, minutes INT"
 
     def __init__(self, late_minutes: int, chain_length: int) -> None:

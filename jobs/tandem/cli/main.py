@@ -7,7 +7,11 @@ from typing import Annotated
 
 import typer
 
+from tandem.cli.kill import kill
+from tandem.cli.run import run
+from tandem.cli.status import status
 from tandem.cli.validate import validate
+from tandem.cli.verify import verify
 
 app = typer.Typer(
     name="tandem",
@@ -33,4 +37,8 @@ def tandem(
     """Run, watch, check and verify replicated streaming jobs."""
 
 
+app.command()(run)
+app.command()(status)
+app.command()(kill)
 app.command()(validate)
+app.command()(verify)

@@ -70,6 +70,8 @@ def build_session(job: str, replica: str, spark: SparkSpec, file_system_jar: Pat
         ),
         "spark.default.parallelism": str(spark.parallelism),
         "spark.sql.shuffle.partitions": str(spark.parallelism),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -67,9 +68,19 @@ class Topics:
                 if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
                     raise
         logs = [name for name, topic in wanted.items() if topic.partitions == 1 and topic.config == KEPT_FOR_EVER]
-        for name, count in self.partitions(logs).items():
+        for name, count in self._visible(logs).items():
             if count != 1:
                 raise TopicMismatchError(f"topic {name} has {count} partitions; a log of decisions must have exactly 1")
+
+    def _visible(self, names: list[str]) -> dict[str, int]:
+        """As `partitions`, for topics just made: brokers learn of them a moment after the controller has answered."""
+        deadline = time.monotonic() + self._timeout_s
+        while True:
+            try:
+                return self.partitions(names)
+            except MissingTopicError:
+                if time.monotonic() > deadline:
+                    raise
 
     def ends(self, topics: Mapping[str, int], isolation_level: str = "read_committed") -> Positions:
         """The end of every partition of `topics` (name → partitions), in one request per broker."""

@@ -8,9 +8,10 @@ from tandem.local.errors import (
     RunDirectoryError,
     UnknownProcessError,
 )
+from tandem.local.outcome import Event, Outcome
 from tandem.local.restarts import RestartPolicy
 from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, default_root, default_run_directory
-from tandem.local.supervisor import Event, LocalJob, Outcome
+from tandem.local.supervisor import LocalJob
 
 __all__ = [
     "AlreadyRunningError",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -66,33 +66,34 @@ class Observer:
         states = self._processes()
         infos = self._announced(states)
         self._remember(_Look(time.monotonic(), _scrape_all(states, infos)))
-        marker, trouble = self._last_marker()
-        owner = None if marker is None else replica_of(self._manifest.name, marker.owner)
+        markers, trouble = self._last_markers()
+        owners = Counter(replica_of(self._manifest.name, marker.owner) for marker in markers)
+        newest = max(markers, key=lambda marker: marker.epoch, default=None)
         elects = self._manifest.spec.ordering.mode == "leader"
         latest = self._looks[-1].samples
         return JobStatus(
             job=self._manifest.name,
             at=time.time(),
             replicas=tuple(
-                self._replica(state, infos.get(state.name), state.name == owner)
+                self._replica(state, infos.get(state.name), owners[state.name] / max(1, owners.total()))
                 for state in states
                 if state.kind == "replica"
             ),
             orderers=tuple(
                 orderer_status(state, latest.get(state.pid), elects) for state in states if state.kind != "replica"
             ),
-            publisher=owner,
-            published_epoch=None if marker is None else marker.epoch,
+            publisher=None if newest is None else replica_of(self._manifest.name, newest.owner),
+            published_epoch=None if newest is None else newest.epoch,
             trouble=trouble,
         )
 
-    def _replica(self, state: ProcessState, info: ProcessInfo | None, publishing: bool) -> ReplicaStatus:
+    def _replica(self, state: ProcessState, info: ProcessInfo | None, share: float) -> ReplicaStatus:
         now = self._looks[-1]
         first = next((look for look in self._looks if state.pid in look.samples), now)
         earlier = None if first is now else first.samples[state.pid]
         incarnation = "" if info is None else info.incarnation
         sample = now.samples.get(state.pid)
-        return replica_status(state, incarnation, sample, earlier if sample else None, now.at - first.at, publishing)
+        return replica_status(state, incarnation, sample, earlier if sample else None, now.at - first.at, share)
 
     def _announced(self, states: Sequence[ProcessState]) -> dict[str, ProcessInfo]:
         """What the present runs wrote; the files of killed ones stay behind."""
@@ -104,19 +105,18 @@ class Observer:
         while look.at - self._looks[0].at > self._window_s:
             self._looks.popleft()
 
-    def _last_marker(self) -> tuple[Marker | None, str]:
+    def _last_markers(self) -> tuple[list[Marker], str]:
         if self._manifest.spec.ordering.mode == "none":  # every replica publishes all, into a log of its own
-            return None, ""
+            return [], ""
         topic = self._manifest.model.topics.commits
         try:
-            markers = markers_back_to(self._connection, topic, None, _KAFKA_TIMEOUT_S)
+            return [marker for _, marker in markers_back_to(self._connection, topic, None, _KAFKA_TIMEOUT_S)], ""
         except KafkaException as error:
             reason: KafkaError = error.args[0]
             absent = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
-            return None, "" if reason.code() in absent else f"Kafka: {reason.str()}"
+            return [], "" if reason.code() in absent else f"Kafka: {reason.str()}"
         except ReadTimeoutError as error:
-            return None, f"Kafka: {error}"
-        return max((marker for _, marker in markers), key=lambda marker: marker.epoch, default=None), ""
+            return [], f"Kafka: {error}"
 
 
 def replica_of(job: str, incarnation: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import math
-import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -78,8 +77,11 @@ def scrape(port: int, timeout_s: float = 0.5) -> Sample | None:
     """The metrics behind a port of this machine; None if it does not answer in time (a paused process never does)."""
     if not port:
         return None
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)  # never through a proxy
     try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=timeout_s) as answer:  # noqa: S310
-            return parse(answer.read().decode())
+        connection.request("GET", "/metrics")
+        return parse(connection.getresponse().read().decode())
     except (OSError, ValueError, http.client.HTTPException):
         return None
+    finally:
+        connection.close()

@@ -62,7 +62,7 @@ def _replica(replica: ReplicaStatus) -> tuple[Text | str, ...]:
     return (
         replica.name,
         _state(replica),
-        Text(_role(replica), style="bold cyan" if replica.publishing else ""),
+        Text(_role(replica), style="bold cyan" if replica.share else ""),
         f"{replica.epoch:,}" if known else _NONE,
         behind if known else _NONE,
         _number(replica.rows_per_s),
@@ -94,20 +94,20 @@ def _orderer(orderer: OrdererStatus) -> tuple[Text | str, ...]:
 def _role(replica: ReplicaStatus) -> str:
     if replica.diverged:
         return "diverged"
-    if replica.publishing:
-        return "publishes"
-    if replica.state == "running":
-        return "follows" if replica.ready else "catches up" if replica.epoch >= 0 else "starts"
-    return ""
+    if replica.state != "running":
+        return ""
+    if replica.share:
+        return f"publishes {replica.share:.0%}"
+    return "follows" if replica.ready else "catches up" if replica.epoch > 0 else "starts"
 
 
 def _replica_words(replica: ReplicaStatus) -> str:
     if replica.state != "running":
         return f"{replica.name} {replica.state}"
     words = f"{replica.name} {_role(replica)}"
-    if replica.publishing and replica.rows_per_s is not None:
+    if replica.share and replica.rows_per_s is not None:
         words += f" {_number(replica.rows_per_s)} rows/s"
-    if replica.publishing and replica.p50_ms is not None:
+    if replica.share and replica.p50_ms is not None:
         words += f", p50 {_number(replica.p50_ms)} ms, p99 {_number(replica.p99_ms)} ms"
     return f"{words}, {replica.lag_epochs} behind" if replica.lag_epochs else words
 

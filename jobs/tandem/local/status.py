@@ -13,8 +13,9 @@ from tandem.local.scrape import Sample
 class ReplicaStatus:
     """A replica. Numbers are 0, epochs −1, while it tells none.
 
-    `publishing`: it owns the newest epoch marker. `lag_*`: behind the log's head. `rows_per_s`, `p50_ms`, `p99_ms`: over the
-    observer's window (a single look: the quantiles are over the process's life, and there is no rate); None without data.
+    `share`: how much of the newest epochs (64 or more, if there are as many) it published, 0 to 1. `lag_*`: behind the
+    log's head. `rows_per_s`, `p50_ms`, `p99_ms`: over the observer's window; after a single look there is no rate, and the
+    quantiles are over the process's life. None without data.
     """
 
     name: str
@@ -25,7 +26,7 @@ class ReplicaStatus:
     reason: str
     incarnation: str = ""
     ready: bool = False
-    publishing: bool = False
+    share: float = 0.0
     epoch: int = -1
     published_epoch: int = -1
     lag_epochs: int = 0
@@ -87,7 +88,7 @@ def replica_status(
     sample: Sample | None = None,
     earlier: Sample | None = None,
     elapsed_s: float = 0.0,
-    publishing: bool = False,
+    share: float = 0.0,
 ) -> ReplicaStatus:
     """A replica's status from its metrics now and, for what happened lately, `elapsed_s` ago."""
     now = sample or Sample()
@@ -99,7 +100,7 @@ def replica_status(
         **_process(state),
         incarnation=incarnation,
         ready=bool(now.count("tandem_replica_ready")),
-        publishing=publishing,
+        share=share,
         epoch=now.epoch("tandem_epoch"),
         published_epoch=now.epoch("tandem_published_epoch"),
         lag_epochs=now.count("tandem_replica_lag_epochs"),

@@ -8,7 +8,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -18,32 +17,16 @@ from tandem.embedded.process import ChildProcess, Command
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.local import sessions
 from tandem.local.errors import JobEndedError, LocalJobError, NotRunningError, UnknownProcessError
+from tandem.local.outcome import Event, Outcome, outcome_of, refusal
 from tandem.local.plan import PlannedProcess, planned_processes
 from tandem.local.restarts import RestartPolicy, Then
 from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, default_run_directory
-from tandem.local.slot import Ended, Slot, how_it_ended
+from tandem.local.slot import Slot
 from tandem.manifest import load
 from tandem.process import ExitCode, ProcessInfo
 
 STOP_DEADLINE_S = 20.0
 _POLL_S = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """Something happened to a process at `at` (Unix time, s)."""
-
-    at: float
-    process: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """Why a job stopped by itself, and what a command should exit with."""
-
-    code: ExitCode
-    reason: str
 
 
 class LocalJob:
@@ -150,6 +133,13 @@ class LocalJob:
         if number == signal.SIGKILL:
             sessions.end(child.pid)
             child.kill()
+
+    def kill_all(self) -> None:
+        """SIGKILL to everything that runs, for who cannot wait for `stop`."""
+        with self._state:
+            sessions_of = [slot.child.pid for slot in self._slots.values() if slot.child is not None]
+        for session in sessions_of:
+            sessions.send(session, signal.SIGKILL)
 
     def pause(self, name: str) -> None:
         """SIGSTOP to the process, its JVM and workers: connections stay open, nothing is answered."""
@@ -279,30 +269,13 @@ class LocalJob:
                 changed = True
                 self._note(slot, ended.text)
                 if ended.decision.then is Then.STOP_JOB:
-                    return _refusal(slot, ended)
+                    return refusal(slot, ended)
             if slot.due is not None and time.monotonic() >= slot.due:
                 changed = True
                 slot.launch()
         if changed:
             self._announce()
-            return self._over()
-        return None
-
-    def _over(self) -> Outcome | None:
-        """The job is over when no replica, or nobody who orders, will run again."""
-        slots = self._slots.values()
-        replicas = [slot for slot in slots if slot.plan.kind == "replica"]
-        orderers = [slot for slot in slots if slot.plan.kind != "replica"]
-        for group in (replicas, orderers):
-            lost = [slot for slot in group if slot.lost]
-            if lost and all(slot.finished for slot in group):
-                state = lost[-1].state
-                code = ExitCode.REFUSED if state.exit_code == ExitCode.REFUSED else ExitCode.FAILED
-                how = how_it_ended(state.exit_code or 0)
-                reason = f": {state.reason}" if state.reason else ""
-                return Outcome(code, f"{state.name} {how}, after {state.restarts} restarts{reason}")
-        if all(slot.finished for slot in replicas):
-            return Outcome(ExitCode.OK, "every replica was stopped")
+            return outcome_of(list(self._slots.values()))
         return None
 
     def _end_processes(self, deadline_s: float) -> None:
@@ -330,8 +303,3 @@ class LocalJob:
     def _announce(self) -> None:
         processes = tuple(slot.state for slot in self._slots.values())
         self.directory.announce(RunningJob(self.name, self.manifest.path, os.getpid(), self._started_at, processes))
-
-
-def _refusal(slot: Slot, ended: Ended) -> Outcome:
-    reason = ended.story.reason or f"no reason given; its log is {slot.command.log_file}"
-    return Outcome(ExitCode(ended.exit_code), f"{slot.plan.name} {how_it_ended(ended.exit_code)}: {reason}")

@@ -99,9 +99,7 @@ def _build(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics,
         PaceSettings(min_epoch_interval_ms=ordering.min_epoch_interval.ms),
         SilenceBound(bounds.min_bound.ms, bounds.max_bound.ms),
     )
-    if decisions.last_epoch >= 0:
-        pace.cut(decisions.last_epoch, CLOCKS.monotonic_ms())
-        pace.claimed(decisions.last_epoch, CLOCKS.monotonic_ms())
+    pace.resume(decisions.last_epoch)
     return OrdererLoop(
         OrdererSettings(name, ordering.max_records_per_epoch, tick_s),
         decisions,

@@ -111,6 +111,8 @@ class Decisions:
     def _claim(self, claim: Claim) -> Verdict:
         if claim.epoch > self.last_epoch:
             return Verdict.TOO_EARLY
+        if claim.epoch not in self._ranges:
+            return Verdict.REPEATED  # published and forgotten, its attempts with it
         last_attempt = len(self._claims.get(claim.epoch, ())) - 1
         if not is_next_attempt(claim.attempt, last_attempt):
             return Verdict.REPEATED if claim.attempt <= last_attempt else Verdict.TOO_EARLY

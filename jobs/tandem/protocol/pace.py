@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from statistics import median
 
 from tandem.protocol.silence import SilenceBound
 
@@ -12,11 +14,13 @@ class PaceSettings:
     """How the pace is set; all times in ms, `*_epochs` in epochs.
 
     `room` is how much slower than the slowest live replica that lags the epochs are cut, while it lags by
-    `lagging_epochs` or more. A replica that said nothing for `live_ms` gets no room.
+    `lagging_epochs` or more; but never slower than `most_room` times what the fastest replica needs for an epoch: one that
+    is still warming up must not become a gap for the readers. A replica that said nothing for `live_ms` gets no room.
     """
 
     min_epoch_interval_ms: float = 0.0
     room: float = 1.5
+    most_room: float = 2.5
     lagging_epochs: int = 3
     live_ms: float = 2_000.0
 
@@ -42,6 +46,7 @@ class Pace:
         self._claimed_at: float | None = -float("inf")  # None: the last epoch is not claimed yet
         self._input_at: float | None = None
         self._replicas: dict[str, _Replica] = {}
+        self._epoch_ms: deque[float] = deque(maxlen=31)  # of the fastest replica: from a cut to its claim
 
     def cut(self, epoch: int, now_ms: float) -> None:
         """The cut of `epoch` was accepted."""
@@ -50,10 +55,15 @@ class Pace:
             self._silence.observe(max(0.0, now_ms - max(due, self._input_at)))
         self._last_epoch, self._cut_at, self._claimed_at, self._input_at = epoch, now_ms, None, None
 
+    def resume(self, epoch: int) -> None:
+        """`epoch` was published before this process began."""
+        self._last_epoch = epoch
+
     def claimed(self, epoch: int, now_ms: float) -> None:
         """Somebody has computed `epoch` and claimed it."""
         if epoch == self._last_epoch and self._claimed_at is None:
             self._claimed_at = now_ms
+            self._epoch_ms.append(now_ms - self._cut_at)
 
     def progress(self, replica: str, epoch: int, epoch_ms: float, now_ms: float) -> None:
         """A replica that lags says how far it is."""
@@ -94,7 +104,12 @@ class Pace:
             if now_ms - replica.at_ms <= self._settings.live_ms
             and self._last_epoch - replica.epoch >= self._settings.lagging_epochs
         ]
-        return max([self._settings.min_epoch_interval_ms, *(self._settings.room * ms for ms in lagging)])
+        if not lagging:
+            return self._settings.min_epoch_interval_ms
+        room = self._settings.room * max(lagging)
+        if self._epoch_ms:
+            room = min(room, self._settings.most_room * median(self._epoch_ms))
+        return max(self._settings.min_epoch_interval_ms, room)
 
     def _due(self) -> float | None:
         """When the next cut is (or was) due; None while nobody could take it."""

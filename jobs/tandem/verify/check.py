@@ -7,7 +7,7 @@ kept: one is forgotten when its marker and all rows that the marker promises wer
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tandem.consumer.filter import EpochFilter
@@ -52,7 +52,7 @@ class Checker:
         checked is what its reader sees.
     """
 
-    def __init__(self, delivery: Delivery, kept: Kept = Kept()) -> None:  # noqa: B008 - frozen
+    def __init__(self, delivery: Delivery, kept: Kept = Kept()) -> None:
         self._delivery = delivery
         self._kept = kept
         self._tally = Tally()
@@ -64,7 +64,7 @@ class Checker:
         self._filters: dict[TopicPartition, EpochFilter] = defaultdict(EpochFilter)
         self._last: dict[TopicPartition, RowId] = {}
         self._first_epochs: dict[TopicPartition, int] = {}
-        self._whole_from = 0 if not kept.cut_off else -1
+        self._whole_from = 0
         self._rows = self._dropped = self._repeated_markers = self._skipped = 0
         self._foreign: dict[str, int] = defaultdict(int)
 
@@ -143,7 +143,7 @@ class Checker:
             epochs=len(published),
             first_epoch=published.first,
             last_epoch=published.last,
-            rows=self._rows + sum(len(epoch.seen) for epoch in self._tracked() if epoch.marker is not None),
+            rows=self._rows + sum(len(epoch.seen) for epoch in self._open.values() if epoch.marker is not None),
             lost=counts[Anomaly.LOST_WRITE],
             duplicated=counts[Anomaly.DUPLICATE],
             reordered=counts[Anomaly.ORDER_INVERSION],
@@ -178,7 +178,8 @@ class Checker:
             yield f"the commits topic begins with epoch {self._published.first}: earlier epochs were not looked at"
         if self._kept.cut_off:
             topics = ", ".join(sorted({place.topic for place in self._kept.cut_off}))
-            yield f"retention has deleted rows of {topics}: lost rows are only counted from epoch {self._cut_off_to() + 1} on"
+            epoch = self._cut_off_to() + 1
+            yield f"retention has deleted rows of {topics}: rows that are missing only count from epoch {epoch} on"
         if self._repeated_markers:
             yield f"{self._repeated_markers} markers were repeated, as {self._delivery.value} allows"
         for topic, count in sorted(self._foreign.items()):
@@ -221,9 +222,6 @@ class Checker:
         if len(self._first_epochs) < len(self._kept.cut_off):
             return max([*self._open, self._published.last or 0])
         return self._whole_from - 1
-
-    def _tracked(self) -> Iterable[_Epoch]:
-        return self._open.values()
 
     def _retire(self, number: int, epoch: _Epoch) -> None:
         if epoch.marker is None or epoch.marker.skipped or epoch.missing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.values import Config, Cut, EpochRange, Positions, Proposal, TopicPartition
@@ -15,8 +15,8 @@ from tandem.verify.report import Anomaly, Finding, Tally
 class InputBounds:
     """Where the inputs begin and end now; `from_start` names the topics that the job reads from their first record."""
 
-    beginnings: Positions = Positions()
-    ends: Positions = Positions()
+    beginnings: Positions = field(default_factory=Positions)
+    ends: Positions = field(default_factory=Positions)
     from_start: frozenset[str] = frozenset()
 
 
@@ -99,7 +99,7 @@ class Coverage:
     def judge(self, bounds: InputBounds) -> Iterator[Finding]:
         """What is wrong now that logs and inputs were read to their ends."""
         for epoch, offset in sorted(self._named.items()):
-            text = f"epoch {epoch} is published, but the ordering log has no cut of it at offset {offset}, as its marker says"
+            text = f"epoch {epoch} is published, but its cut is not at offset {offset} of the log, as its marker says"
             yield Finding(Anomaly.LOST_WRITE, text)
         if self._last_epoch >= 0:
             for tp in bounds.ends:

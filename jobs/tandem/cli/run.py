@@ -1,0 +1,168 @@
+"""`tandem run`: a job's processes on this machine, watched and restarted until somebody stops them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import monotonic
+from typing import Annotated
+
+import typer
+from pydantic_core import PydanticCustomError
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from tandem.cli.validate import show_problems, summary
+from tandem.embedded import EmbeddedError, Jars
+from tandem.local import Event, LocalJob, LocalJobError
+from tandem.local.observe import Observer
+from tandem.local.screen import job_table, progress_line
+from tandem.manifest import Duration, Manifest, ManifestError, SecretError, check_code, load
+from tandem.process import ExitCode, stop_on_signals
+
+_SCREEN_EVERY_S = 1.0
+_LINE_EVERY_S = 5.0
+_EVENTS_SHOWN = 6
+
+
+def _duration(text: str) -> float:
+    try:
+        return Duration.parse(text).seconds
+    except PydanticCustomError as error:
+        raise typer.BadParameter(error.message()) from error
+
+
+def run(
+    manifest: Annotated[
+        Path,
+        typer.Argument(exists=True, dir_okay=False, readable=True, help="The YAML file of a ReplicatedStreamJob."),
+    ],
+    run_directory: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the logs of the processes, and where status and kill find the job.",
+            show_default="$XDG_RUNTIME_DIR/tandem/JOB, or below the temporary files",
+            file_okay=False,
+        ),
+    ] = None,
+    pin: Annotated[
+        bool, typer.Option("--pin", help="Keep each replica, with its orderer, on a core of its own (Linux).")
+    ] = False,
+    duration: Annotated[
+        float | None,
+        typer.Option(
+            "--for",
+            metavar="DURATION",
+            parser=_duration,
+            help="Stop after that long: 90s, 5m, 1h.",
+            show_default="never",
+        ),
+    ] = None,
+    screen: Annotated[
+        bool, typer.Option("--screen/--no-screen", help="A live table on a terminal, or a line every few seconds.")
+    ] = True,
+) -> None:
+    """Run a job on this machine: its replicas and orderers, restarted whenever they die.
+
+    Ends on Ctrl-C or SIGTERM (a second Ctrl-C does not wait), after --for, or by itself when a restart cannot help. Kafka,
+    ZooKeeper, and the topics of sources and sinks must be there. A second run goes on where the first one stopped.
+
+    Exit code 0: stopped as asked; 1: gave up restarting; 2: the manifest is wrong; 78: refused to run, and why is printed.
+
+    Examples:
+
+      tandem run flights.yaml
+
+      tandem run flights.yaml --for 10m --no-screen
+
+      tandem run flights.yaml --pin --run-directory /tmp/flights-run
+    """
+    stopping = stop_on_signals()
+    out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+    loaded = _checked(out, manifest)
+    try:
+        with out.status("Making sure of Spark's jars …") if out.is_terminal else _nothing():
+            Jars.resolve()
+        job = LocalJob(manifest, run_directory, pin)
+        observer = Observer.of(job)
+        job.start()
+    except (LocalJobError, EmbeddedError, SecretError) as error:
+        _say(out, "bold red", str(error))
+        raise typer.Exit(ExitCode.REFUSED) from error
+    try:
+        out.print(f"Running {summary(loaded)}; logs are in {job.run_directory}; Ctrl-C stops it")
+        _watch(out, job, observer, stopping, duration, screen and out.is_terminal)
+    finally:
+        _stop(out, job)
+    if job.outcome is not None and job.outcome.code != ExitCode.OK:
+        _say(out, "bold red", job.outcome.reason)
+        raise typer.Exit(job.outcome.code)
+    _say(out, "bold green", "stopped" if job.outcome is None else job.outcome.reason)
+
+
+def _checked(out: Console, path: Path) -> Manifest:
+    """The manifest; leaves with every problem of it and of the job's code."""
+    try:
+        loaded = load(path)
+    except ManifestError as error:
+        show_problems(out, path, error.problems)
+        raise typer.Exit(ExitCode.USAGE) from error
+    problems = check_code(loaded)
+    if problems:
+        show_problems(out, path, problems)
+        raise typer.Exit(ExitCode.REFUSED)
+    return loaded
+
+
+def _watch(
+    out: Console, job: LocalJob, observer: Observer, stopping: threading.Event, duration_s: float | None, live: bool
+) -> None:
+    """Show how the job stands until it is to stop, or stops by itself."""
+    ends_at = None if duration_s is None else monotonic() + duration_s
+    shown = 0.0
+    with Live(console=out, auto_refresh=False, transient=False) if live else _nothing() as display:
+        while not stopping.is_set() and job.outcome is None:
+            if display is not None:
+                status = observer.look()
+                display.update(Group(job_table(status), *map(_event, job.events()[-_EVENTS_SHOWN:])), refresh=True)
+            else:
+                out.print(progress_line(observer.look()))
+                for event in job.events():
+                    if event.at > shown:
+                        out.print(_event(event))
+                        shown = event.at
+            pause = _SCREEN_EVERY_S if live else _LINE_EVERY_S
+            until = monotonic() + (pause if ends_at is None else max(0.0, min(pause, ends_at - monotonic())))
+            while job.outcome is None and monotonic() < until and not stopping.wait(min(0.1, until - monotonic())):
+                pass
+            if ends_at is not None and monotonic() >= ends_at:
+                return
+
+
+def _stop(out: Console, job: LocalJob) -> None:
+    """Stop the job; another Ctrl-C or SIGTERM meanwhile ends its processes at once."""
+    impatient = stop_on_signals()
+    stopper = threading.Thread(target=job.stop)
+    with out.status("Stopping …") if out.is_terminal else _nothing():
+        stopper.start()
+        while stopper.is_alive():
+            stopper.join(0.1)
+            if impatient.is_set():
+                job.kill_all()
+    stopper.join()
+
+
+def _event(event: Event) -> Text:
+    return Text(f"{event.clock} {event.process} {event.text}", style="dim")
+
+
+def _say(out: Console, style: str, text: str) -> None:
+    out.print(Text(text, style=style))
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield None

@@ -1,0 +1,66 @@
+"""Finding a job that runs on this machine, by its name or its manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import typer
+
+from tandem.local import RunDirectory, RunningJob, default_root, default_run_directory
+from tandem.manifest import ManifestError, load
+from tandem.process import ExitCode
+
+
+def find_job(name_or_manifest: str | None, run_directory: Path | None) -> tuple[RunDirectory, RunningJob]:
+    """The job that runs in `run_directory`, or under that name, or, given neither, the only one that runs.
+
+    Leaves with a message if there is none.
+    """
+    if run_directory is None and name_or_manifest is None:
+        return _the_only_one()
+    name = None if name_or_manifest is None else _name(name_or_manifest)
+    directory = RunDirectory(run_directory or default_run_directory(name or ""))
+    running = directory.read()
+    if running is None or (name is not None and running.job != name):
+        other = "" if run_directory is not None else "; if it was started with --run-directory, give the same one"
+        what = "no job" if name is None else f"job {name}"
+        raise _leave(f"{what} is running in {directory.path}{other}{_others()}")
+    return directory, running
+
+
+def _name(name_or_manifest: str) -> str:
+    path = Path(name_or_manifest)
+    if path.suffix not in (".yaml", ".yml") and not path.is_file():
+        return name_or_manifest
+    try:
+        return load(path).name
+    except (ManifestError, OSError) as error:
+        raise _leave(str(error)) from error
+
+
+def _the_only_one() -> tuple[RunDirectory, RunningJob]:
+    running = list(_running())
+    if len(running) == 1:
+        return running[0]
+    if not running:
+        raise _leave(f"no job is running below {default_root()}; start one with: tandem run MANIFEST")
+    raise _leave(f"several jobs are running: name one of {', '.join(job.job for _, job in running)}")
+
+
+def _others() -> str:
+    names = [job.job for _, job in _running()]
+    return f". Running: {', '.join(names)}" if names else ""
+
+
+def _running() -> Iterator[tuple[RunDirectory, RunningJob]]:
+    root = default_root()
+    for folder in sorted(root.iterdir()) if root.is_dir() else ():
+        running = RunDirectory(folder).read()
+        if running is not None:
+            yield RunDirectory(folder), running
+
+
+def _leave(message: str) -> typer.Exit:
+    typer.echo(message[0].upper() + message[1:], err=True)
+    return typer.Exit(ExitCode.FAILED)

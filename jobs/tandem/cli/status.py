@@ -1,0 +1,56 @@
+"""`tandem status`: how a running job stands, on one screen or as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tandem.cli.running import find_job
+from tandem.local.observe import Observer
+from tandem.local.screen import job_table
+from tandem.manifest import ManifestError, SecretError, load
+from tandem.process import ExitCode
+
+
+def status(
+    job: Annotated[
+        str | None,
+        typer.Argument(metavar="[JOB|MANIFEST]", help="A job's name or its manifest.", show_default="the only one"),
+    ] = None,
+    run_directory: Annotated[
+        Path | None, typer.Option(help="The run directory, if the job was started with one.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False,
+) -> None:
+    """Show how a job that runs on this machine stands: who publishes, who leads, how far each replica is.
+
+    Quantiles are over the life of each process; `tandem run` shows them for the last ten seconds.
+
+    Exit code 0: the job runs; 1: it does not.
+
+    Examples:
+
+      tandem status
+
+      tandem status flights
+
+      tandem status flights.yaml --json | jq '.replicas[] | {name, epoch, lag_records}'
+    """
+    directory, running = find_job(job, run_directory)
+    try:
+        observer = Observer(
+            load(running.manifest), directory, lambda: [process.looked_at() for process in running.processes]
+        )
+    except (ManifestError, OSError, SecretError) as error:
+        typer.echo(f"{running.job} runs, but its manifest cannot be used any more: {error}", err=True)
+        raise typer.Exit(ExitCode.FAILED) from error
+    seen = observer.look()
+    if as_json:
+        typer.echo(json.dumps(asdict(seen)))
+    else:
+        Console().print(job_table(seen))

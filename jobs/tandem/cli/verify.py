@@ -1,0 +1,83 @@
+"""`tandem verify`: is the output right?"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from confluent_kafka import KafkaException
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+from tandem.cli.validate import show_problems
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import TandemKafkaError
+from tandem.manifest import ManifestError, SecretError, load
+from tandem.process import ExitCode
+from tandem.verify import read
+from tandem.verify.show import as_json, print_report
+
+SHOW_PROGRESS_AFTER_S = 2.0
+
+
+def verify(
+    manifest: Annotated[
+        Path,
+        typer.Argument(exists=True, dir_okay=False, readable=True, help="The YAML file of a ReplicatedStreamJob."),
+    ],
+    json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
+    wait: Annotated[
+        float,
+        typer.Option(min=0.0, metavar="SECONDS", help="While input is unread or epochs unpublished, wait that long."),
+    ] = 0.0,
+) -> None:
+    """Read a job's logs and output topics, and report what is lost, duplicated or reordered. Changes nothing.
+
+    Works while the job runs, and after it. Exit code 0: the output is right; 1: something is lost, duplicated, reordered
+    or diverged; 2: there is no such file; 78: it could not be verified, mend what the message says.
+    """
+    out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
+    errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    try:
+        loaded = load(manifest)
+        if loaded.spec.ordering.mode == "none":
+            errors.print("spec.ordering.mode is none: replicas agree on nothing, so there is nothing to verify against")
+            raise typer.Exit(ExitCode.REFUSED)
+        connection = KafkaConnection(loaded.kafka_properties(os.environ))
+        with _progress(errors) as progress:
+            report = read.verify(connection, read.JobHistory.of(loaded), wait, progress)
+    except ManifestError as error:
+        show_problems(out, manifest, error.problems)
+        raise typer.Exit(ExitCode.REFUSED) from error
+    except (TandemKafkaError, SecretError, KafkaException, TimeoutError) as error:
+        errors.print(f"not verified: {error}", style="red")
+        raise typer.Exit(ExitCode.REFUSED) from error
+    if json:
+        typer.echo(as_json(loaded.name, report))
+    else:
+        print_report(out, loaded.name, report)
+    raise typer.Exit(ExitCode.OK if report.good else ExitCode.FAILED)
+
+
+@contextmanager
+def _progress(console: Console) -> Iterator[read.Progress]:
+    """A bar on a terminal's error stream, once it has taken two seconds."""
+    columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), TextColumn("{task.completed:,.0f} records"))
+    bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
+    task = bar.add_task("reading")
+    started = time.monotonic()
+
+    def show(done: int, total: int) -> None:
+        if time.monotonic() - started > SHOW_PROGRESS_AFTER_S:
+            bar.start()
+            bar.update(task, completed=done, total=total)
+
+    try:
+        yield show
+    finally:
+        bar.stop()

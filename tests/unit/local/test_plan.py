@@ -1,0 +1,72 @@
+"""Which processes a job has follows from its manifest alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tandem.local.plan import planned_processes
+from tandem.manifest import Manifest, parse
+
+HERE = Path("/jobs")
+
+
+def manifest(mode: str, replicas: int = 2, **spec: Any) -> Manifest:
+    tree = {
+        "apiVersion": "tandem.dev/v1alpha1",
+        "kind": "ReplicatedStreamJob",
+        "metadata": {"name": "flights"},
+        "spec": {
+            "job": {"file": "job.py"},
+            "replicas": replicas,
+            "kafka": {"bootstrapServers": "localhost:9092"},
+            "zookeeper": {"connect": "localhost:2181"},
+            "sources": [{"name": "events", "topics": ["in"]}],
+            "sinks": [{"name": "out", "topic": "out"}],
+            "ordering": {"mode": mode, "generators": 3},
+            **spec,
+        },
+    }
+    if mode != "leader":
+        del tree["spec"]["zookeeper"]  # type: ignore[attr-defined]
+    return Manifest(parse(tree), HERE / "flights.yaml", HERE)
+
+
+@pytest.mark.parametrize("mode", ["leader", "none"])
+def test_an_orderer_stands_beside_each_replica(mode: str) -> None:
+    planned = planned_processes(manifest(mode))
+
+    assert [(process.name, process.beside) for process in planned] == [
+        ("replica-0", ""),
+        ("replica-1", ""),
+        ("orderer-0", "replica-0"),
+        ("orderer-1", "replica-1"),
+    ]
+
+
+def test_heartbeat_generators_are_as_many_as_the_manifest_says_and_stand_beside_no_replica() -> None:
+    planned = planned_processes(manifest("heartbeat", replicas=1))
+
+    assert [process.name for process in planned] == ["replica-0", "generator-0", "generator-1", "generator-2"]
+    assert not any(process.beside for process in planned)
+
+
+def test_a_command_line_names_the_program_the_process_and_what_it_stands_beside() -> None:
+    replica, orderer = planned_processes(manifest("leader", replicas=1))
+
+    assert replica.argv(HERE / "m.yaml", HERE / "run", "DEBUG")[1:] == (
+        *("-m", "tandem.replica", "/jobs/m.yaml", "--name", "replica-0"),
+        *("--run-directory", "/jobs/run", "--log-level", "DEBUG", "--metrics-port", "0"),
+    )
+    assert orderer.argv(HERE / "m.yaml", HERE / "run", "INFO")[1:] == (
+        *("-m", "tandem.orderer", "/jobs/m.yaml", "--name", "orderer-0"),
+        *("--run-directory", "/jobs/run", "--log-level", "INFO", "--replica", "replica-0"),
+    )
+
+
+def test_replicas_do_not_fight_for_the_metrics_port_of_the_manifest() -> None:
+    planned = planned_processes(manifest("heartbeat", replicas=3, metrics={"port": 9100}))
+
+    assert [process.metrics_port for process in planned[:3]] == [9100, 9101, 9102]

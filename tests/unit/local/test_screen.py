@@ -1,0 +1,99 @@
+"""The screen says who publishes, who leads, and what is wrong."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+from rich.console import Console
+
+from tandem.local.rundir import ProcessState
+from tandem.local.scrape import Histogram, Sample
+from tandem.local.screen import job_table, progress_line
+from tandem.local.status import JobStatus, OrdererStatus, ReplicaStatus, replica_status
+
+PUBLISHING = ReplicaStatus(
+    name="replica-0",
+    state="running",
+    pid=11,
+    alive=True,
+    restarts=0,
+    reason="",
+    ready=True,
+    share=0.75,
+    epoch=1204,
+    claims_won=903,
+    rows_per_s=4998.7,
+    p50_ms=81.4,
+    p99_ms=140.2,
+)
+BEHIND = replace(
+    PUBLISHING, name="replica-1", ready=False, share=0.0, epoch=1100, lag_epochs=104, lag_records=52_000, restarts=2
+)
+LEADER = OrdererStatus("orderer-0", "running", 21, True, 0, "", leading=True, epoch=1204, cuts_won=1205)
+STATUS = JobStatus("flights", 1_700_000_000.0, (PUBLISHING, BEHIND), (LEADER,), "replica-0", 1203)
+
+
+def screen(status: JobStatus) -> dict[str, str]:
+    """The rows of the table by their first word."""
+    out = Console(file=io.StringIO(), width=160, color_system=None)
+    out.print(job_table(status))
+    assert isinstance(out.file, io.StringIO)
+    lines = [line.strip() for line in out.file.getvalue().splitlines() if line.strip()]
+    return {line.split()[0]: " ".join(line.split()) for line in lines}
+
+
+def test_a_row_says_what_a_process_does() -> None:
+    rows = screen(STATUS)
+
+    assert rows["replica-0"] == "replica-0 running publishes 75% 1,204 0 4,999 81 140 903 0 0"
+    assert rows["orderer-0"].startswith("orderer-0 running leads 1,204")
+    assert rows["published"] == "published up to epoch 1203, last by replica-0"
+
+
+def test_a_replica_that_is_behind_says_how_far() -> None:
+    assert screen(STATUS)["replica-1"].startswith("replica-1 running catches up 1,100 104 (52,000 rec)")
+
+
+def test_a_process_that_is_down_has_neither_role_nor_numbers() -> None:
+    down = ReplicaStatus("replica-1", "restarting", 0, False, 3, "")
+
+    assert screen(replace(STATUS, replicas=(PUBLISHING, down)))["replica-1"] == "replica-1 restarting – – – – – – – 3"
+
+
+def test_a_paused_process_keeps_no_role() -> None:
+    paused = replace(PUBLISHING, state="paused")
+
+    assert "publishes" not in screen(replace(STATUS, replicas=(paused, BEHIND)))["replica-0"]
+
+
+def test_trouble_takes_the_place_of_the_caption() -> None:
+    rows = screen(replace(STATUS, trouble="Kafka: broker transport failure"))
+
+    assert rows["Kafka:"] == "Kafka: broker transport failure"
+    assert "published" not in rows
+
+
+def test_a_line_tells_the_same_in_brief() -> None:
+    line = progress_line(STATUS)
+
+    assert "flights: epoch 1203; replica-0 publishes 75% 4,999 rows/s, p50 81 ms, p99 140 ms; " in line
+    assert line.endswith("replica-1 catches up, 104 behind; orderer-0 leads")
+
+
+def test_a_line_before_the_first_epoch_says_so() -> None:
+    starting = replace(PUBLISHING, share=0.0, ready=False, epoch=0)
+    line = progress_line(JobStatus("flights", 1_700_000_000.0, (starting,), ()))
+
+    assert line.endswith("flights: nothing published yet; replica-0 starts")
+
+
+def test_rates_and_quantiles_are_those_since_the_earlier_sample() -> None:
+    state = ProcessState("replica-0", "replica", "running", 11)
+    earlier = Sample({"tandem_rows_published_total": 1_000.0}, Histogram(((0.1, 0.0), (10.0, 50.0))))
+    now = Sample({"tandem_rows_published_total": 6_000.0}, Histogram(((0.1, 20.0), (10.0, 70.0))))
+
+    status = replica_status(state, "flights.replica-0.ab", now, earlier, elapsed_s=2.0)
+
+    assert status.rows_per_s == 2_500.0
+    assert status.p50_ms == 50.0
