@@ -17,8 +17,9 @@ from tandem.embedded import KafkaBroker, ZooKeeperServer
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 ZOMBIE_S = 10.0
-MASKED_S = 5.0
-"""A failure is masked within parts of a second; a restart takes some ten. The bound tells these apart on a busy machine."""
+MASKED_S = 10.0
+"""A failure is masked within parts of a second, and a replica's start takes ten seconds and more on two cores: the bound only tells
+these apart. `bench/` measures the gap itself."""
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from simulation.invariants import Violation
+from simulation.invariants import InvariantError
 from simulation.schedule import Schedule
 from simulation.world import Deviation, World
 from tandem.protocol.publication import Delivery
@@ -99,6 +99,6 @@ def explain(failed: list[Failed]) -> str:
 def _failure(world: World) -> Failed | None:
     try:
         world.run()
-    except Violation as violation:
+    except InvariantError as violation:
         return Failed(world.schedule.seed, str(violation), violation.unsafe)
     return None

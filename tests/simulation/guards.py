@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from simulation.campaign import Failed, first_failure
 from simulation.world import Deviation
@@ -136,7 +136,7 @@ class Guard:
     """A guard, and the protocol without it: a deviation, or another rule in place of one of `decisions`."""
 
     name: str
-    deviation: Deviation = Deviation()
+    deviation: Deviation = field(default_factory=Deviation)
     rule: str = ""
     instead: Callable[..., bool] | None = None
     delivery: Delivery = Delivery.EXACTLY_ONCE

@@ -15,7 +15,7 @@ OUTPUTS = 2
 _MASK = (1 << 64) - 1
 
 
-class Violation(AssertionError):
+class InvariantError(AssertionError):
     """An invariant does not hold. `unsafe`: the output is wrong; else it merely does not come."""
 
     def __init__(self, what: str, unsafe: bool = True) -> None:
@@ -27,7 +27,7 @@ class Row(NamedTuple):
     """One row of output."""
 
     epoch: int
-    index: int
+    number: int
     value: int
 
 
@@ -88,15 +88,15 @@ class Checker:
         what = self.decisions.epoch_range(cut.epoch)
         before = self.ranges[-1].ends if self.ranges else self._world.start
         if cut.epoch != len(self.ranges):
-            raise Violation(f"epoch {cut.epoch} was cut after epoch {len(self.ranges) - 1}")
+            raise InvariantError(f"epoch {cut.epoch} was cut after epoch {len(self.ranges) - 1}")
         if what is None or what.log_offset != offset:
-            raise Violation(f"epoch {cut.epoch} is not where it was decided")
+            raise InvariantError(f"epoch {cut.epoch} is not where it was decided")
         assert what is not None
         if dict(what.starts) != dict(before):
-            raise Violation(f"epoch {cut.epoch} starts at {what.starts}, not at {before}")
+            raise InvariantError(f"epoch {cut.epoch} starts at {what.starts}, not at {before}")
         for tp, start in before.items():
             if what.ends.get(tp, -1) < start:
-                raise Violation(f"epoch {cut.epoch} takes records of {tp} back")
+                raise InvariantError(f"epoch {cut.epoch} takes records of {tp} back")
         self.ranges.append(what)
         self._state, rows = compute(self._state, what)
         self._digests.append(f"{self._state:x}")
@@ -116,11 +116,11 @@ class Checker:
         if isinstance(proposal, Claim) and proposal.epoch < self.published:
             return  # of no use to anyone, and who started later need not know
         if verdict is not expected:
-            raise Violation(f"{who} says {verdict.value} to {proposal} at {offset}: not {expected.value}")
+            raise InvariantError(f"{who} says {verdict.value} to {proposal} at {offset}: not {expected.value}")
         if isinstance(proposal, Cut) and verdict is Verdict.ACCEPTED:
             mine = decisions.epoch_range(proposal.epoch)
             if mine != self.ranges[proposal.epoch]:
-                raise Violation(f"{who} reads {mine}: not {self.ranges[proposal.epoch]}")
+                raise InvariantError(f"{who} reads {mine}: not {self.ranges[proposal.epoch]}")
 
     # The output ------------------------------------------------------------------------------------------------------
 
@@ -132,57 +132,56 @@ class Checker:
         """A transaction's commit is decided: no other publishes that epoch, and its owner was not fenced for it."""
         first = self._committed.setdefault(marker.epoch, marker)
         if first is not marker:
-            raise Violation(f"epoch {marker.epoch} is published twice: {first}, and then {marker}")
+            raise InvariantError(f"epoch {marker.epoch} is published twice: {first}, and then {marker}")
         fenced = self._fenced.get(marker.epoch, 0)
         if marker.attempt < fenced:
-            raise Violation(f"{marker} became visible although attempts before {fenced} are fenced")
+            raise InvariantError(f"{marker} became visible although attempts before {fenced} are fenced")
 
     def on_visible_marker(self, marker: Marker) -> None:
         """A committed reader of the commits topic is shown a marker."""
         news = marker.epoch == self.published
-        if self._exactly_once:
-            if not news:
-                raise Violation(f"expected the marker of epoch {self.published}, found {marker}")
+        if self._exactly_once and not news:
+            raise InvariantError(f"expected the marker of epoch {self.published}, found {marker}")
         if news and marker.epoch < len(self.ranges):
             if marker.log_offset != self.ranges[marker.epoch].log_offset:
-                raise Violation(f"{marker} names another cut")
-            if not (marker.skipped or marker.digest == self._digests[marker.epoch]):
-                raise Violation(f"{marker} has another digest")
+                raise InvariantError(f"{marker} names another cut")
+            if not marker.skipped and marker.digest != self._digests[marker.epoch]:
+                raise InvariantError(f"{marker} has another digest")
             self.published += 1
             self._published()
         elif marker.epoch > self.published:
-            raise Violation(f"expected the marker of epoch {self.published}, found {marker}")
+            raise InvariantError(f"expected the marker of epoch {self.published}, found {marker}")
 
     def on_visible_row(self, output: int, row: Row) -> None:
         """A committed reader of an output partition is shown a row: it is the next one of the failure-free output."""
         if not self._exactly_once:
-            repeated = (row.epoch, row.index) in self._seen
-            self._seen.add((row.epoch, row.index))
+            repeated = (row.epoch, row.number) in self._seen
+            self._seen.add((row.epoch, row.number))
             if self._world.schedule.delivery is Delivery.AT_MOST_ONCE:
                 if repeated:
-                    raise Violation(f"{row} was published twice, at most once was promised")
+                    raise InvariantError(f"{row} was published twice, at most once was promised")
                 return
             if repeated:
                 self._world.reached("a duplicate that at-least-once allows")
                 return
         at, expected = self._shown[output], self._expected[output]
         self._shown[output] = at + 1
-        if not (at < len(expected) and row == expected[at]):
-            raise Violation(f"output {output}: found {row} at {at}: not {expected[at:at+1]}")
+        if at >= len(expected) or row != expected[at]:
+            raise InvariantError(f"output {output}: found {row} at {at}: not {expected[at : at + 1]}")
 
     def at_the_end(self) -> None:
         """Everything has been published: nothing of the failure-free output is missing."""
         if self._world.schedule.delivery is not Delivery.AT_MOST_ONCE:
             for output, expected in enumerate(self._expected):
                 if self._shown[output] != len(expected):
-                    raise Violation(f"output {output}: {expected[self._shown[output]:]} is lost")
+                    raise InvariantError(f"output {output}: {expected[self._shown[output] :]} is lost")
 
     # Liveness --------------------------------------------------------------------------------------------------------
 
     @property
     def all_published(self) -> bool:
         """Whether every input that there is has been published."""
-        return self.published == len(self.ranges) and bool(self.ranges) and self.ranges[-1].ends == self._world.available
+        return 0 < self.published == len(self.ranges) and self.ranges[-1].ends == self._world.available
 
     def on_input(self) -> None:
         """An input has grown."""
@@ -199,4 +198,3 @@ class Checker:
             silent_since = max(self._pending_since, self._excused_until)
             self.longest_silence = max(self.longest_silence, now - silent_since)
         self._pending_since = None if self.all_published else now
-

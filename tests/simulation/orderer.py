@@ -1,4 +1,4 @@
-"""An orderer: proposes cuts when the real `Pace` says so, as a leader, a heartbeat generator, or because nobody else does."""
+"""An orderer: proposes cuts when the real `Pace` says so, as leader, as heartbeat generator, or for want of a leader."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ class Orderer(Process):
     def start(self) -> None:
         """A new incarnation: reads on from the last marker that it finds."""
         super().start()
-        self._decisions = self.decisions_since(self.world.last_marker())
+        last = self.world.last_marker()
+        self._decisions = self.decisions_since(last)
         self._pace = Pace(PaceSettings(live_ms=200.0), SilenceBound(20.0, 120.0))
+        self._pace.resume(last)
         self._proposed: tuple[int, float, Positions] | None = None
         self.leading = self.world.schedule.heartbeat
         if not self.world.schedule.heartbeat:

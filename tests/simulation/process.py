@@ -82,7 +82,9 @@ class Process(Life):
         for _ in range(2 if world.rng.random() < world.schedule.repeated else 1):
             arrival = max(world.timeline.now, self.cut_off_until) + world.delay()
             self._last_arrival = max(self._last_arrival + 1e-6, arrival)
-            world.timeline.at(self._last_arrival, None, self._arrive, self.life, self._appended, (proposal, self.life), None)
+            world.timeline.at(
+                self._last_arrival, None, self._arrive, self.life, self._appended, (proposal, self.life), None
+            )
 
     def _appended(self, proposal: Proposal, life: int) -> None:
         world = self.world

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simulation.invariants import Row, Violation, compute
+from simulation.invariants import InvariantError, Row, compute
 from simulation.process import Process
 from simulation.producer import Initialisation, PlainProducer, TransactionalProducer
 from tandem.protocol.decisions import Decisions, Verdict
@@ -116,7 +116,7 @@ class Replica(Process):
             try:
                 self.publication.on_marker(marker, self.now_ms)
             except (DivergedError, MissingMarkerError) as error:
-                raise Violation(f"{self.name} stops: {error}") from error
+                raise InvariantError(f"{self.name} stops: {error}") from error
             self._rows.pop(marker.epoch, None)
         if self.world.schedule.forgets:
             self.decisions.forget_before(min(self.publication.head, self._epoch + 1))
@@ -156,9 +156,12 @@ class Replica(Process):
         try:
             needed = self.publication.on_computed(self._epoch, digest)
         except DivergedError as error:
-            raise Violation(f"{self.name} stops: {error}") from error
+            raise InvariantError(f"{self.name} stops: {error}") from error
         if needed:
             self._rows[self._epoch] = digest, rows
+        claim = self.publication.next_claim(self.now_ms)
+        if claim is not None:
+            self._carry_out(claim)
         if self.decisions.last_epoch - self._epoch >= 3:
             self.append(Progress(self.name, self._epoch, self._compute_ms))
         self.world.reached("computed", self)

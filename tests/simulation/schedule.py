@@ -37,7 +37,7 @@ class Failure:
     nth: int = 0
 
     def __str__(self) -> str:
-        when = f"when somebody's '{self.step}' happens for the {self.nth}. time" if self.step else f"at {self.at_ms:.0f}"
+        when = f"when '{self.step}' happens for the {self.nth}. time" if self.step else f"at {self.at_ms:.0f}"
         return f"{self.kind} {self.target} {when} for {self.duration_ms:.0f} ms"
 
 

@@ -10,7 +10,7 @@ from random import Random
 
 from simulation.clock import Life, Timeline
 from simulation.failures import Injector
-from simulation.invariants import OUTPUTS, Checker, Violation
+from simulation.invariants import OUTPUTS, Checker, InvariantError
 from simulation.kafka import Coordinator, OrderingLog, Partition
 from simulation.orderer import Orderer
 from simulation.process import Process
@@ -65,7 +65,7 @@ class World:
         self.injector = Injector(self)
 
     def run(self) -> None:
-        """Run until everything is published and every failure is over. Raises `Violation`."""
+        """Run until everything is published and every failure is over. Raises `InvariantError`."""
         for process in self.processes:
             process.start()
         for at, which, count in self.schedule.arrivals:
@@ -86,10 +86,12 @@ class World:
             if now > _PATIENCE_MS:
                 break
         if stop_at is None:
-            raise Violation(f"only {checker.published} epochs of {len(checker.ranges)} are published", unsafe=False)
+            raise InvariantError(
+                f"only {checker.published} epochs of {len(checker.ranges)} are published", unsafe=False
+            )
         checker.at_the_end()
         if self.schedule.alone and checker.longest_silence > SILENCE_BOUND_MS:
-            raise Violation(f"the output was silent for {checker.longest_silence:.0f} ms", unsafe=False)
+            raise InvariantError(f"the output was silent for {checker.longest_silence:.0f} ms", unsafe=False)
 
     def _arrive(self, which: int, count: int) -> None:
         ends = dict(self.available)

@@ -24,8 +24,8 @@ def find_job(name_or_manifest: str | None, run_directory: Path | None) -> tuple[
     running = directory.read()
     if running is None or (name is not None and running.job != name):
         other = "" if run_directory is not None else "; if it was started with --run-directory, give the same one"
-        what = "no job" if name is None else f"job {name}"
-        raise _leave(f"{what} is running in {directory.path}{other}{_others()}")
+        what = "no job is" if name is None else f"job {name} is not"
+        raise _leave(f"{what} running in {directory.path}{other}{_others()}")
     return directory, running
 
 

@@ -1,6 +1,7 @@
 package tandem;
 
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.OpenOption;
@@ -133,13 +134,13 @@ public class EpochBridge implements Source, Sink {
       Files.write(results, toArrow(execution.executedPlan().executeCollect()), new OpenOption[0]);
       computed.put(Long.valueOf(epoch));
       while (acknowledged.poll(WAIT_MS, TimeUnit.MILLISECONDS) == null) {
-        if (stopped) throw new IllegalStateException("stopped before epoch " + epoch + " was taken over");
+        if (stopped) throw new InterruptedException();
       }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     } catch (InterruptedException e) {
-      Thread.currentThread().interrupt();
-      throw new IllegalStateException("interrupted in epoch " + epoch, e);
+      Thread.currentThread().interrupt(); // what Spark takes for a stop, not for a failure:
+      throw new UncheckedIOException(new InterruptedIOException("stopped in epoch " + epoch));
     }
   }
 

@@ -35,7 +35,7 @@ class LogTail:
     """
 
     def __init__(self, connection: KafkaConnection, starts: Mapping[str, int]) -> None:
-        self._connection = connection
+        self._topics = Topics(connection)
         self._consumer = Consumer(connection.consumer())
         self._next = dict(starts)
         self._consumer.assign([TopicPartition(topic, 0, offset) for topic, offset in starts.items()])
@@ -78,8 +78,8 @@ class LogTail:
 
     def _ends(self, timeout_s: float) -> dict[str, int]:
         # The high watermark, not the end that a read_committed reader is shown: an open transaction is waited for.
-        topics = Topics(self._connection, timeout_s)
-        return {tp.topic: end for tp, end in topics.ends(dict.fromkeys(self._next, 1), "read_uncommitted").items()}
+        ends = self._topics.ends(dict.fromkeys(self._next, 1), "read_uncommitted", timeout_s)
+        return {tp.topic: end for tp, end in ends.items()}
 
     def _take(self, message: Message) -> Iterator[Record]:
         topic, offset, error = message.topic() or "", message.offset(), message.error()

@@ -82,25 +82,26 @@ class Topics:
                 if time.monotonic() > deadline:
                     raise
 
-    def ends(self, topics: Mapping[str, int], isolation_level: str = "read_committed") -> Positions:
+    def ends(
+        self, topics: Mapping[str, int], isolation_level: str = "read_committed", timeout_s: float | None = None
+    ) -> Positions:
         """The end of every partition of `topics` (name → partitions), in one request per broker."""
-        return self._offsets(topics, OffsetSpec.latest(), isolation_level)  # type: ignore[no-untyped-call]
+        return self._offsets(topics, OffsetSpec.latest(), isolation_level, timeout_s)  # type: ignore[no-untyped-call]
 
     def beginnings(self, topics: Mapping[str, int]) -> Positions:
         """The first offset that is still there of every partition."""
-        return self._offsets(topics, OffsetSpec.earliest(), "read_uncommitted")  # type: ignore[no-untyped-call]
+        return self._offsets(topics, OffsetSpec.earliest(), "read_uncommitted", None)  # type: ignore[no-untyped-call]
 
-    def _offsets(self, topics: Mapping[str, int], spec: OffsetSpec, isolation_level: str) -> Positions:
-        level = (
-            IsolationLevel.READ_COMMITTED if isolation_level == "read_committed" else IsolationLevel.READ_UNCOMMITTED
-        )
+    def _offsets(
+        self, topics: Mapping[str, int], spec: OffsetSpec, isolation_level: str, timeout_s: float | None
+    ) -> Positions:
+        committed = isolation_level == "read_committed"
+        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
         asked = {KafkaTopicPartition(name, p): spec for name, count in topics.items() for p in range(count)}
         if not asked:
             return Positions()
-        answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=self._timeout_s)
+        timeout = self._timeout_s if timeout_s is None else timeout_s
+        answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=timeout)
         return Positions(
-            {
-                TopicPartition(tp.topic, tp.partition): future.result(self._timeout_s).offset
-                for tp, future in answers.items()
-            }
+            (TopicPartition(tp.topic, tp.partition), future.result(timeout).offset) for tp, future in answers.items()
         )

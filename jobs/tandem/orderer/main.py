@@ -50,11 +50,13 @@ def main(
         typer.echo(error, err=True)
         raise typer.Exit(ExitCode.USAGE) from error
     logs.configure(log_level, job=loaded.name, orderer=name)
-    raise typer.Exit(run(loaded, name, replica, run_directory, stop_on_signals()))
+    raise typer.Exit(run(loaded, name, replica, run_directory))
 
 
-def run(manifest: Manifest, name: str, replica: str, run_directory: Path | None, stopping: threading.Event) -> ExitCode:
-    """Order until `stopping` is set or it fails; says why in the log."""
+def run(manifest: Manifest, name: str, replica: str, run_directory: Path | None) -> ExitCode:
+    """Order until SIGTERM, SIGINT, or a failure; says why in the log."""
+    started = threading.Event()
+    stopping = stop_on_signals(started)
     registry = CollectorRegistry()
     metrics = OrdererMetrics(registry, manifest.name, name)
     with ExitStack() as stack:
@@ -67,6 +69,7 @@ def run(manifest: Manifest, name: str, replica: str, run_directory: Path | None,
         try:
             loop = _build(manifest, name, replica, metrics, stack)
             _log.info("started", metrics_port=port)
+            started.set()
             while not stopping.is_set():
                 loop.step()
         except _REFUSALS as error:

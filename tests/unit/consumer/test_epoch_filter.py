@@ -84,7 +84,7 @@ def passed(log: list[RowId]) -> list[RowId]:
     return [row for row in log if repeats.is_first(row)]
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @given(written())
 def test_every_row_passes_exactly_once(partition: Partition) -> None:
     everything = {RowId(epoch, index) for epoch, indices in enumerate(partition.indices) for index in indices}
@@ -96,7 +96,7 @@ def test_every_row_passes_exactly_once(partition: Partition) -> None:
     assert rows == list(dict.fromkeys(partition.log)), "it was not the first copy that came through"
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(written(with_failures=False))
 def test_rows_pass_in_order_where_no_batch_fails(partition: Partition) -> None:
     rows = passed(partition.log)

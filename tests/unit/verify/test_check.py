@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from verify_history import INPUT, OUT, ROWS, TAKEN, cut, feed, good, marker
 from hypothesis import given
 from hypothesis import strategies as st
+from verify_history import INPUT, OUT, ROWS, TAKEN, cut, feed, good, marker
 
 from tandem.kafka.headers import RowId
 from tandem.protocol import decisions

@@ -7,10 +7,10 @@ import json
 
 import pyarrow as pa
 import pytest
-from verify_history import good
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+from verify_history import good
 
 from tandem.kafka.headers import RowId, row_id
 from tandem.protocol.values import TopicPartition

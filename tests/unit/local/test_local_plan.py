@@ -14,6 +14,8 @@ HERE = Path("/jobs")
 
 
 def manifest(mode: str, replicas: int = 2, **spec: Any) -> Manifest:
+    if mode == "none":
+        spec["delivery"] = "atLeastOnce"
     tree = {
         "apiVersion": "tandem.dev/v1alpha1",
         "kind": "ReplicatedStreamJob",
@@ -21,16 +23,14 @@ def manifest(mode: str, replicas: int = 2, **spec: Any) -> Manifest:
         "spec": {
             "job": {"file": "job.py"},
             "replicas": replicas,
+            **({"zookeeper": {"connect": "localhost:2181"}} if mode == "leader" else {}),
             "kafka": {"bootstrapServers": "localhost:9092"},
-            "zookeeper": {"connect": "localhost:2181"},
             "sources": [{"name": "events", "topics": ["in"]}],
             "sinks": [{"name": "out", "topic": "out"}],
             "ordering": {"mode": mode, "generators": 3},
             **spec,
         },
     }
-    if mode != "leader":
-        del tree["spec"]["zookeeper"]  # type: ignore[attr-defined]
     return Manifest(parse(tree), HERE / "flights.yaml", HERE)
 
 

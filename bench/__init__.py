@@ -1,0 +1,1 @@
+"""Measuring Tandem beside plain Spark: `python -m bench`."""

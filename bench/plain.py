@@ -1,0 +1,73 @@
+"""The peer, a process of its own: plain Spark with its built-in Kafka source and sink, at least once.
+
+`python -m bench.plain TUNING JOB BOOTSTRAP INPUT OUTPUT CHECKPOINT`
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from bench import jobs
+from bench.connector import connector_jars
+from tandem.embedded import Jars
+from tandem.engine.session import build_session
+from tandem.manifest import SparkSpec
+
+DEFAULT, TUNED, COMPILED = "default", "tuned", "compiled"
+
+
+def session(tuning: str, scratch: Path) -> SparkSession:
+    """`default`: as Spark comes. `tuned`: that of a replica, in every setting. `compiled`: the same with code generation."""
+    connector = [str(jar) for jar in connector_jars()]
+    if tuning == DEFAULT:
+        builder = SparkSession.Builder().master("local[1]").appName("plain")
+        own = {
+            "spark.driver.extraClassPath": os.pathsep.join(connector),
+            "spark.local.dir": str(scratch),
+            "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+            # The one thing tuned: 200 partitions of state on one core would make the count a straw man.
+            "spark.sql.shuffle.partitions": "1",
+        }
+        for name, value in own.items():
+            builder = builder.config(name, value)
+        made = builder.getOrCreate()
+        made.sparkContext.setLogLevel("ERROR")
+        return made
+    compiled = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+    class_path = Path(os.pathsep.join([*connector, str(Jars.resolve().spark_classpath())]))
+    return build_session("plain", tuning, SparkSpec(conf=compiled if tuning == COMPILED else {}), class_path, scratch)
+
+
+def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoint: Path) -> None:
+    """Run until killed."""
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    spark = session(tuning, checkpoint / "scratch")
+    events = (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", source)
+        .option("startingOffsets", "earliest")
+        .option("kafka.fetch.max.wait.ms", "20")  # or batches stall for up to half a second
+        .load()
+        .select("key", "value")
+    )
+    if tuning != DEFAULT:
+        events = events.coalesce(1)  # one task on one core, as in a replica
+    query = (
+        getattr(jobs, job)(events)
+        .writeStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("topic", sink)
+        .option("checkpointLocation", str(checkpoint / "query"))
+        .outputMode("update" if job == "count" else "append")
+        .start()
+    )
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:6], Path(sys.argv[6]))

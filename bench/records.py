@@ -1,0 +1,52 @@
+"""What the bench feeds and reads: records of 200 bytes with a number and their time of creation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count, islice
+
+import numpy as np
+import numpy.typing as npt
+
+KEYS = 10_000
+PARTITIONS = 2
+VALUE_BYTES = 200
+_BLOCK = 65_536
+_PAD = " " + "x" * (VALUE_BYTES - 33)
+
+ARRIVAL = np.dtype([("number", "<i8"), ("created_ns", "<i8"), ("arrived_ns", "<i8"), ("key", "<i4"), ("partition", "<i4")])
+"""One record as it arrived. `number`: its place in the feed (identity), or the count of its key (count)."""
+
+Arrivals = npt.NDArray[np.void]
+
+
+def keys(seed: int) -> Iterator[int]:
+    """The endless sequence of key numbers of a seed, each below `KEYS`."""
+    for block in count():
+        yield from np.random.default_rng((seed, block)).integers(0, KEYS, _BLOCK).tolist()
+
+
+def first_keys(seed: int, records: int) -> npt.NDArray[np.int64]:
+    """The first `records` of `keys(seed)`, shape (records,)."""
+    return np.fromiter(islice(keys(seed), records), np.int64, records)
+
+
+def key_bytes(key: int) -> bytes:
+    """`key-17`."""
+    return b"key-%d" % key
+
+
+def input_partition(key: int) -> int:
+    """All records of a key take one partition, so that each key has an order."""
+    return key % PARTITIONS
+
+
+def encode(number: int, created_ns: int) -> bytes:
+    """A value of `VALUE_BYTES` bytes: number, time of creation (Unix, ns), padding. `jobs` finds both by their places."""
+    return (f"{number:012d} {created_ns:019d}" + _PAD).encode()
+
+
+def decode(key: bytes, value: bytes) -> tuple[int, int, int]:
+    """Number, time of creation (Unix, ns) and key number of a record that arrived."""
+    number, created, *_ = value.split(b" ", 2)
+    return int(number), int(created), int(key[4:])

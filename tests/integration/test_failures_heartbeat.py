@@ -1,0 +1,64 @@
+"""Failures under load with heartbeat generators: nobody is elected, so nobody has to be replaced."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from integration.workload import Cluster, Workload, write_manifest
+from tandem.embedded import KafkaBroker, ZooKeeperServer
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+ZOMBIE_S = 10.0
+MASKED_S = 10.0
+
+
+@pytest.fixture(scope="module")
+def workload(
+    kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Workload]:
+    """Two replicas, and two heartbeat generators that know nothing of each other."""
+    folder = tmp_path_factory.mktemp("heartbeat")
+    name = f"heartbeat-{uuid.uuid4().hex[:6]}"
+    cluster = Cluster(kafka, zookeeper)
+    manifest = write_manifest(folder, cluster, name, ordering={"mode": "heartbeat"})
+    made = Workload(cluster, manifest, name)
+    made.job.start()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(autouse=True)
+def whole(workload: Workload) -> Iterator[None]:
+    """Before: both at the head. After: everything that was sent came out once, in order."""
+    workload.when_whole()
+    yield
+    workload.check_exactly_once()
+
+
+@pytest.mark.parametrize("generator", ["generator-0", "generator-1"])
+def test_killing_a_generator_has_no_effect(workload: Workload, generator: str) -> None:
+    with workload.output_goes_on(MASKED_S):
+        workload.job.kill(generator)
+        workload.flows_on(400)
+
+
+def test_a_generator_that_returns_as_a_zombie_has_no_effect(workload: Workload) -> None:
+    with workload.output_goes_on(MASKED_S):
+        workload.job.pause("generator-0")
+        woken = time.monotonic() + ZOMBIE_S
+        workload.wait(lambda: time.monotonic() > woken, ZOMBIE_S + 5, "the pause is over")
+        workload.job.resume("generator-0")
+    workload.flows_on(400)
+
+
+def test_killing_the_publishing_replica_is_masked(workload: Workload) -> None:
+    with workload.output_goes_on(MASKED_S):
+        workload.job.kill(workload.publisher())
+        workload.flows_on(400)

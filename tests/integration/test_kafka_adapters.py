@@ -1,0 +1,273 @@
+"""The adapters over confluent-kafka do on a real broker what the protocol takes for granted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from written_job import PATIENCE_S, WrittenJob, create_topics, marker, transactional_producer
+
+from tandem.embedded import KafkaBroker
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.kafka.appender import ProposalAppender
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import LostInputError, ReadTimeoutError
+from tandem.kafka.fencing import Fencer
+from tandem.kafka.history import cut_at, first_config, last_marker, markers_back_to
+from tandem.kafka.tail import LogTail
+from tandem.kafka.transactions import OutputRecord, TransactionalProducer
+from tandem.protocol.codec import decode_marker, decode_proposal
+from tandem.protocol.publication import Outcome
+from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def connection(kafka: KafkaBroker) -> KafkaConnection:
+    return KafkaConnection({"bootstrap.servers": kafka.bootstrap})
+
+
+@pytest.fixture
+def topic(kafka: KafkaBroker, topic_prefix: str) -> str:
+    create_topics(kafka.bootstrap, {topic_prefix: 1})
+    return topic_prefix
+
+
+def record(topic: str, value: bytes) -> OutputRecord:
+    return OutputRecord(topic, None, value, (), 0)
+
+
+def values(connection: KafkaConnection, topic: str, start: int = 0) -> list[bytes | None]:
+    """What a reader of committed records finds up to the end."""
+    with LogTail(connection, {topic: start}) as tail:
+        return [found.value for found in tail.read_to_end(PATIENCE_S)]
+
+
+def is_visible_uncommitted(connection: KafkaConnection, topic: str) -> bool:
+    consumer = Consumer(connection.consumer("read_uncommitted"))
+    try:
+        return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=5.0, cached=False)[1] > 0
+    finally:
+        consumer.close()
+
+
+# Transactions and fencing --------------------------------------------------------------------------------------------
+
+
+def test_fencing_an_open_transaction_is_fast_and_its_commit_fails(connection: KafkaConnection, topic: str) -> None:
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S)
+    fencer = Fencer(connection)
+    fencer.expect(topic)
+    took: list[float] = []
+
+    def fenced_in_the_middle() -> Iterator[OutputRecord]:
+        yield record(topic, b"row")
+        assert wait_until(lambda: is_visible_uncommitted(connection, topic), Deadline(PATIENCE_S))
+        started = time.monotonic()
+        fencer.fence(topic, PATIENCE_S)
+        took.append(time.monotonic() - started)
+
+    outcome = owner.publish(fenced_in_the_middle(), record(topic, b"marker"), PATIENCE_S)
+
+    assert outcome is Outcome.FENCED
+    assert took[0] < 0.5, f"fencing took {took[0]:.3f} s"
+    assert values(connection, topic) == []
+
+
+def test_an_idle_owner_that_was_fenced_cannot_commit(connection: KafkaConnection, topic: str) -> None:
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S)
+
+    Fencer(connection).fence(topic, PATIENCE_S)
+
+    assert owner.publish([record(topic, b"late")], record(topic, b"marker"), PATIENCE_S) is Outcome.FENCED
+    assert owner.publish([], record(topic, b"marker"), PATIENCE_S) is Outcome.UNKNOWN  # unusable until it is renewed
+    assert values(connection, topic) == []
+
+
+def test_a_renewed_producer_publishes_rows_and_marker_together(connection: KafkaConnection, topic: str) -> None:
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S)
+    Fencer(connection).fence(topic, PATIENCE_S)
+    assert owner.publish([record(topic, b"late")], record(topic, b"marker"), PATIENCE_S) is Outcome.FENCED
+
+    owner.start(PATIENCE_S)
+
+    assert owner.publish([record(topic, b"row")], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
+    assert values(connection, topic) == [b"row", b"marker"]
+
+
+def test_an_id_can_be_fenced_again_and_by_several(connection: KafkaConnection, topic: str) -> None:
+    one, other = Fencer(connection, most=1), Fencer(connection)
+    for expected in (topic, f"{topic}-2", f"{topic}-3"):
+        one.expect(expected)
+
+    one.fence(topic, PATIENCE_S)
+    other.fence(topic, PATIENCE_S)
+    one.fence(topic, PATIENCE_S)
+
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S)
+    assert owner.publish([], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
+
+
+# Reading logs --------------------------------------------------------------------------------------------------------
+
+
+def test_reading_to_the_end_passes_over_aborted_and_control_records(kafka: KafkaBroker, topic: str) -> None:
+    connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap})
+    producer = transactional_producer(kafka.bootstrap, topic)
+    for number, commit in enumerate((True, False, True, False, False)):
+        producer.begin_transaction()
+        producer.produce(topic, f"{number}".encode(), partition=0)
+        assert producer.flush(PATIENCE_S) == 0
+        if commit:
+            producer.commit_transaction(PATIENCE_S)
+        else:
+            producer.abort_transaction(PATIENCE_S)
+
+    with LogTail(connection, {topic: 0}) as tail:
+        found = [(r.offset, r.value) for r in tail.read_to_end(PATIENCE_S)]
+
+        assert found == [(0, b"0"), (4, b"2")]
+        assert dict(tail.next_offsets) == {topic: 10}
+        assert list(tail.read_to_end(PATIENCE_S)) == []
+
+
+def test_reading_to_the_end_waits_for_an_open_transaction(kafka: KafkaBroker, topic: str) -> None:
+    connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap})
+    producer = transactional_producer(kafka.bootstrap, topic)
+    producer.begin_transaction()
+    producer.produce(topic, b"open", partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+
+    with LogTail(connection, {topic: 0}) as tail:
+        with pytest.raises(ReadTimeoutError):
+            list(tail.read_to_end(0.5))
+        producer.commit_transaction(PATIENCE_S)
+        assert [r.value for r in tail.read_to_end(PATIENCE_S)] == [b"open"]
+
+
+def test_a_tail_of_two_topics_starts_each_where_it_is_told(kafka: KafkaBroker, topic_prefix: str) -> None:
+    job = WrittenJob(kafka.bootstrap, topic_prefix)
+    job.run([0, 1, 2])
+
+    with LogTail(job.connection, {job.ordering: 2, job.commits: 2}) as tail:
+        records = list(tail.read_to_end(PATIENCE_S))
+
+    assert [decode_proposal(r.value) for r in records if r.topic == job.ordering] == [
+        Cut(epoch, job.positions(10 * (epoch + 1)), 1_000 + epoch, 0, "orderer-0") for epoch in (1, 2)
+    ]
+    assert [decode_marker(r.value).epoch for r in records if r.topic == job.commits] == [1, 2]
+
+
+def test_a_tail_whose_next_record_was_deleted_says_so(kafka: KafkaBroker, topic_prefix: str) -> None:
+    job = WrittenJob(kafka.bootstrap, topic_prefix)
+    job.run([0, 1, 2])
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    admin.delete_records([TopicPartition(job.ordering, 0, 3)])[TopicPartition(job.ordering, 0)].result(PATIENCE_S)
+
+    with (
+        LogTail(job.connection, {job.ordering: 1}) as tail,
+        pytest.raises(LostInputError, match=r"ordering/0: offset 1"),
+    ):
+        list(tail.read_to_end(PATIENCE_S))
+
+
+# Finding one's place -------------------------------------------------------------------------------------------------
+
+
+def test_the_newest_markers_of_a_long_topic_are_found(kafka: KafkaBroker, topic_prefix: str) -> None:
+    job = WrittenJob(kafka.bootstrap, topic_prefix)
+    job.write_markers(*(marker(epoch, 0, epoch) for epoch in range(3_000)))
+
+    newest = markers_back_to(job.connection, job.commits, None)
+    assert newest[-1] == (2_999, marker(2_999, 0, 2_999))
+    assert len(newest) < 200, "the whole topic was read for its last marker"
+
+    for epoch in (2_999, 2_700, 5, 0):
+        found = [m.epoch for _, m in markers_back_to(job.connection, job.commits, epoch)]
+        assert found[0] <= epoch
+        assert found == list(range(found[0], 3_000))
+    assert [m.epoch for _, m in markers_back_to(job.connection, job.commits, -1)] == list(range(3_000))
+
+
+def test_the_last_marker_is_found_behind_many_aborted_ones(kafka: KafkaBroker, topic_prefix: str) -> None:
+    job = WrittenJob(kafka.bootstrap, topic_prefix)
+    assert last_marker(job.connection, job.commits) is None
+    job.run([0])
+    for _ in range(3):
+        job.producer.begin_transaction()
+        for _ in range(40):
+            job.producer.produce(job.commits, b"aborted", partition=0)
+        assert job.producer.flush(PATIENCE_S) == 0
+        job.producer.abort_transaction(PATIENCE_S)
+
+    assert last_marker(job.connection, job.commits) == marker(0, 4, 1)
+
+
+def test_config_and_cuts_are_found_in_the_ordering_topic(kafka: KafkaBroker, topic_prefix: str) -> None:
+    job = WrittenJob(kafka.bootstrap, topic_prefix)
+    job.run([0, 1])
+
+    assert first_config(job.connection, job.ordering) == Config(0, "c0ffee", job.positions(0), "replica-0")
+    assert cut_at(job.connection, job.ordering, 2).epoch == 1
+    with pytest.raises(ValueError, match="no cut at offset 0"):
+        cut_at(job.connection, job.ordering, 0)
+
+
+# Proposals -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_appender_and_a_tail_survive_a_broker_restart(own_kafka: KafkaBroker) -> None:
+    connection = KafkaConnection({"bootstrap.servers": own_kafka.bootstrap})
+    create_topics(own_kafka.bootstrap, {"log": 1})
+    appender = ProposalAppender(connection, "log")
+    before, after = Claim(0, 0, "before"), Claim(1, 0, "after")
+    seen: list[Proposal] = []
+
+    def arrives(proposal: Proposal) -> bool:
+        seen.extend(decode_proposal(r.value) for r in tail.poll(0.1))
+        return proposal in seen
+
+    with LogTail(connection, {"log": 0}) as tail:
+        appender.append(before)
+        assert wait_until(lambda: arrives(before), Deadline(PATIENCE_S))
+
+        own_kafka.kill()
+        lost = Cut(0, Positions(), 0, 0, "while it was away")
+        for _ in range(50):
+            appender.append(lost)
+            seen.extend(decode_proposal(r.value) for r in tail.poll(0.1))  # five seconds: longer than a proposal lives
+        own_kafka.start()
+
+        deadline = Deadline(PATIENCE_S)
+        while not arrives(after):
+            appender.append(after)  # as whoever still wants it does
+            assert not deadline.passed
+    appender.close()
+
+    assert seen[0] == before
+    assert set(seen) <= {before, lost, after}
+
+
+def test_a_commit_that_a_dead_broker_never_answers_is_of_unknown_outcome(own_kafka: KafkaBroker) -> None:
+    connection = KafkaConnection({"bootstrap.servers": own_kafka.bootstrap})
+    create_topics(own_kafka.bootstrap, {"out": 1})
+    owner = TransactionalProducer(connection, "owner")
+    owner.start(PATIENCE_S)
+    assert owner.publish([], record("out", b"first"), PATIENCE_S) is Outcome.COMMITTED
+
+    own_kafka.pause()
+    outcome = owner.publish([record("out", b"row")], record("out", b"second"), 1.0)
+    own_kafka.resume()
+
+    assert outcome is Outcome.UNKNOWN
+    owner.start(PATIENCE_S)
+    assert owner.publish([], record("out", b"third"), PATIENCE_S) is Outcome.COMMITTED
+    assert values(connection, "out") in ([b"first", b"third"], [b"first", b"row", b"second", b"third"])

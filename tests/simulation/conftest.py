@@ -1,0 +1,39 @@
+"""How many schedules to run, and the one campaign that several tests look at."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from simulation.campaign import Report, campaign
+
+# With fewer, some situations would not be reached, and a green run would say little.
+LEAST = 2_000
+SCHEDULES = max(LEAST, int(os.environ.get("TANDEM_SCHEDULES", "20000")))
+SEED = int(os.environ.get("TANDEM_SEED", "0"))
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Everything here is a simulation, and may take as long as so many schedules take."""
+    for item in items:
+        if "simulation" in item.path.parts:
+            item.add_marker(pytest.mark.simulation)
+            item.add_marker(pytest.mark.timeout(max(300, SCHEDULES // 40)))
+
+
+@pytest.fixture(scope="session")
+def report() -> Report:
+    """What TANDEM_SCHEDULES schedules (20,000 unless it says otherwise) found."""
+    found = campaign(SCHEDULES)
+    silence, seed = found.silence
+    print(f"\n{found.schedules} schedules; longest silence under one failure at a time: {silence:.0f} ms (seed {seed})")
+    for situation, count in sorted(found.seen.items()):
+        print(f"{count:9d} {situation}")
+    return found
+
+
+@pytest.fixture(scope="session")
+def seed() -> int:
+    """The seed to replay: TANDEM_SEED."""
+    return SEED

@@ -1,0 +1,73 @@
+"""Whatever fails, and whenever: the output is the failure-free one, and it comes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from simulation.campaign import Report, explain, story
+
+SITUATIONS = (
+    "taken over during a commit",
+    "a fenced owner tried to commit",
+    "a zombie came back and tried to commit",
+    "two leaders proposed the same epoch",
+    "proposed because the leader was silent",
+    "a proposer died between append and acknowledgement",
+    "unknown outcome, committed",
+    "unknown outcome, not committed",
+    "conceded after a renewal",
+    "still the owner after a renewal",
+    "take-over of a take-over",
+    "an owner reclaimed its epoch",
+    "transaction timed out",
+    "a replica went on from a state",
+    "a duplicate that at-least-once allows",
+    "refused: repeated",
+    "refused: too early",
+    "refused: goes back",
+    "failure: crash",
+    "failure: pause",
+    "failure: isolate",
+    "failure: suspend",
+    "failure: zookeeper outage",
+    "failure: broker outage",
+    "failure: full stop",
+)
+
+
+def test_no_schedule_breaks_an_invariant(report: Report) -> None:
+    assert not report.failed, explain(report.failed)
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_schedules_get_into_every_situation(report: Report, situation: str) -> None:
+    assert report.seen[situation] > 0
+
+
+def test_replay_tells_the_story_of_a_seed(seed: int) -> None:
+    told = story(seed)
+    print(told)
+    assert told.endswith("no invariant was broken")
+
+
+def test_a_seed_is_the_same_story_in_every_process() -> None:
+    program = "from simulation.campaign import story; print('\\n'.join(story(seed) for seed in range(20)))"
+    folders = [str(Path(__file__).parents[1]), *sys.path]
+    stories = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(folders)},
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=60,
+        ).stdout
+        for hash_seed in ("1", "2")
+    }
+    assert len(stories) == 1
+    assert stories != {""}
