@@ -86,7 +86,7 @@ class ReplicaMetrics:
         )
         self.published = counter("tandem_epochs_published_total", "Epochs that this replica published")
         self.rows = counter("tandem_rows_published_total", "Rows that this replica published")
-        self.rows_in = counter("tandem_input_records_total", "Input records of the epochs that this replica computed")
+        self.rows_in = counter("tandem_input_records_total", "Input records of the epochs that the log has cut")
         self.dead_letters = counter("tandem_dead_letters_total", "Rows that went to the dead-letter topic")
         self.diverged = gauge(
             "tandem_replica_diverged", "1 if this replica computed other rows than the published ones"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -83,7 +84,7 @@ class TransactionalProducer:
             return Outcome.UNKNOWN
         try:
             producer.begin_transaction()
-            produce_all(producer, (*records, marker))
+            produce_all(producer, chain(records, (marker,)))
             producer.commit_transaction(timeout_s)
         except KafkaException as error:
             reason = error.args[0]

@@ -8,14 +8,32 @@ from statistics import median
 from tandem.protocol.values import Progress
 
 
-class CatchUp:
-    """Times this replica's epochs, and reports while it lags by `lagging_epochs` or more, every `every_ms`."""
+class TooFarBehindError(Exception):
+    """This replica does not catch up: it had better start again from newer state."""
 
-    def __init__(self, replica: str, last_computed: int, lagging_epochs: int = 3, every_ms: float = 250.0) -> None:
+
+class CatchUp:
+    """Times this replica's epochs, and reports while it lags by `lagging_epochs` or more, every `every_ms`.
+
+    A replica that is `hopeless_epochs` behind and comes no nearer in `hopeless_ms` starts again from another's state.
+    """
+
+    def __init__(
+        self,
+        replica: str,
+        last_computed: int,
+        lagging_epochs: int = 3,
+        every_ms: float = 250.0,
+        hopeless_epochs: int = 300,
+        hopeless_ms: float = 60_000.0,
+    ) -> None:
         self.last_computed = last_computed
         self._replica = replica
         self._lagging_epochs = lagging_epochs
         self._every_ms = every_ms
+        self._hopeless_epochs = hopeless_epochs
+        self._hopeless_ms = hopeless_ms
+        self._far_since: tuple[float, int] | None = None  # when (ms), and how far it was
         self._durations: deque[float] = deque(maxlen=9)
         self._last_ms: float | None = None
         self._reported_ms = -float("inf")
@@ -33,3 +51,18 @@ class CatchUp:
             return None
         self._reported_ms = now_ms
         return Progress(self._replica, self.last_computed, median(self._durations))
+
+    def check(self, head: int, now_ms: float) -> None:
+        """Raise `TooFarBehindError` if this replica is far behind `head` and does not come nearer."""
+        behind = head - self.last_computed
+        if behind < self._hopeless_epochs:
+            self._far_since = None
+        elif self._far_since is None:
+            self._far_since = (now_ms, behind)
+        elif now_ms - self._far_since[0] > self._hopeless_ms:
+            if behind >= self._far_since[1]:
+                raise TooFarBehindError(
+                    f"{behind} epochs behind the log's head, and no nearer than {self._hopeless_ms / 1000:.0f} s ago: "
+                    "this replica starts again from newer state"
+                )
+            self._far_since = (now_ms, behind)

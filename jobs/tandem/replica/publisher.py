@@ -154,6 +154,7 @@ class Publisher:
         with self._state:
             action = self._current or self._publication.next_action(_now_ms())
             progress = self._catch_up.report(self._publication.decisions.last_epoch, _now_ms())
+            self._catch_up.check(self._publication.decisions.last_epoch, _now_ms())
         if progress is not None:
             self._appender.append(progress)
         if action is not None:
@@ -173,6 +174,9 @@ class Publisher:
                 self._claimed(proposal)
             elif isinstance(proposal, Cut):
                 self._metrics.head_epoch.set(proposal.epoch)
+                epoch = self._publication.decisions.epoch_range(proposal.epoch)
+                if epoch is not None:
+                    self._metrics.rows_in.inc(epoch.ends.records_since(epoch.starts))
             self._lag()
 
     def _marker(self, marker: Marker, now: float) -> None:
@@ -264,14 +268,15 @@ class Publisher:
                 OutputRecord(self._settings.commits_topic, None, encode_marker(marker), (), 0),
                 self._settings.transaction_timeout_s,
             )
-        self._count(outcome, len(records))
+        self._count(outcome, records)
         with self._state:
             self._publication.published(action.epoch, outcome)
 
-    def _count(self, outcome: Outcome, rows: int) -> None:
+    def _count(self, outcome: Outcome, records: list[OutputRecord]) -> None:
         if outcome is Outcome.COMMITTED:
             self._metrics.published.inc()
-            self._metrics.rows.inc(rows)
+            self._metrics.rows.inc(len(records))
+            self._metrics.dead_letters.inc(sum(r.topic == self._settings.sinks.dead_letter for r in records))
         elif outcome is Outcome.FENCED:
             self._metrics.fenced.inc()
         else:

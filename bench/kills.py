@@ -1,0 +1,149 @@
+"""Measuring under SIGKILL: at random moments, of a random replica together with its orderer, restarted at once."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+
+from bench.analysis import MS, S, gaps_around, recovered_after_s, within
+from bench.measures import Kill, KillRun
+from bench.metrics import Sample
+from bench.plan import Settings
+from bench.records import Arrivals
+from bench.stage import Stage
+from bench.systems import Tandem
+
+BEFORE_S, AFTER_S, AFTER_PLAIN_S = 1.0, 10.0, 45.0
+_SPREAD_S = 5.0
+_BACK_DEADLINE_S = 120.0
+_STEADY_LOOKS = 5
+
+
+@dataclass
+class _Seen:
+    """What was observed of one kill, before the arrivals are looked at."""
+
+    kill_ns: int
+    victim: str
+    led: bool | None = None
+    up_s: float | None = None
+    computing_s: float | None = None
+    at_head_s: float | None = None
+    end_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KillSeries:
+    """Latency around one kill, for the plot: seconds from the kill, and ms, of every record kept."""
+
+    after_s: list[float] = field(default_factory=list)
+    latency_ms: list[float] = field(default_factory=list)
+
+
+def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]]:
+    """Kill as often as the run says. Raises what the stage raises, and `RuntimeError` if a replica does not come back."""
+    run = stage.run
+    chance = random.Random(f"{settings.seed}/{run.configuration.name}")
+    after_s = AFTER_PLAIN_S if run.configuration.plain else AFTER_S
+    stage.wait_until_up()
+    stage.feeder.rate(settings.kill_rate)
+    stage.say(f"warm-up of {settings.warm_up_s:g} s, then {run.kills} kills")
+    stage.spend(settings.warm_up_s)
+    seen: list[_Seen] = []
+    try:
+        for number in range(run.kills):
+            # Time for an equally long stretch without a kill, all replicas at the head, and then a random moment.
+            stage.spend(BEFORE_S + AFTER_S + chance.random() * _SPREAD_S)
+            seen.append(_kill(stage, chance, after_s))
+            stage.say(f"kill {number + 1} of {run.kills}: {_told(_judged(seen[-1], _arrivals(stage), after_s, stage))}")
+    except RuntimeError as error:
+        stage.say(f"no more kills: {error}")
+    arrivals = _arrivals(stage)
+    faults = stage.drain()
+    stage.say(f"lost {faults.lost}, duplicated {faults.duplicated}, reordered {faults.reordered}")
+    kills = tuple(_judged(one, arrivals, after_s, stage) for one in seen)
+    found = KillRun(run.configuration.name, run.job, settings.kill_rate, run.round, kills, faults)
+    return found, [_series(one, arrivals) for one in seen]
+
+
+def _kill(stage: Stage, chance: random.Random, after_s: float) -> _Seen:
+    """One kill, followed until every replica is at the head again and its window is over."""
+    system = stage.system
+    victim = chance.choice(sorted(system.leaders()))
+    led = _led(system, victim)
+    seen = _Seen(time.time_ns(), victim, led)
+    began = time.monotonic()
+    system.kill(victim)
+    looks = 0
+    while looks < _STEADY_LOOKS:
+        stage.check()
+        passed = time.monotonic() - began
+        if passed > _BACK_DEADLINE_S:
+            seen.end_ns = time.time_ns()
+            raise RuntimeError(f"{victim} is not at the head {_BACK_DEADLINE_S:.0f} s after its kill")
+        if isinstance(system, Tandem):
+            _observe(seen, system.sample(victim), passed)
+            looks = looks + 1 if system.at_head() else 0
+            if looks == 1:
+                seen.at_head_s = round(passed, 2)
+        else:
+            looks = _STEADY_LOOKS
+        time.sleep(0.1)
+    stage.spend(after_s - (time.monotonic() - began))
+    seen.end_ns = time.time_ns()
+    return seen
+
+
+def _observe(seen: _Seen, sample: Sample | None, passed: float) -> None:
+    if sample is None:
+        return
+    seen.up_s = seen.up_s or round(passed, 2)
+    if sample.get("tandem_epoch") > 0:
+        seen.computing_s = seen.computing_s or round(passed, 2)
+
+
+def _led(system: object, victim: str) -> bool | None:
+    """Whether the orderer that is about to die leads; None where nobody does."""
+    if not isinstance(system, Tandem):
+        return None
+    sample = system.sample(system.beside(victim))
+    return None if sample is None else sample.get("tandem_orderer_leading") == 1
+
+
+def _arrivals(stage: Stage) -> Arrivals:
+    time.sleep(0.5)  # the reader writes its file a few times a second
+    return stage.reader.arrivals()
+
+
+def _judged(seen: _Seen, arrivals: Arrivals, after_s: float, stage: Stage) -> Kill:
+    gaps = gaps_around(arrivals["arrived_ns"], seen.kill_ns, BEFORE_S, after_s)
+    plain = stage.run.configuration.plain
+    first = int(arrivals["arrived_ns"][0])
+    return Kill(
+        round((seen.kill_ns - first) / S, 1),
+        seen.victim,
+        seen.led,
+        round(gaps.around, 1),
+        round(gaps.before, 1),
+        seen.up_s,
+        seen.computing_s,
+        None if plain else seen.at_head_s,
+        recovered_after_s(arrivals, seen.kill_ns, seen.end_ns),
+    )
+
+
+def _told(kill: Kill) -> str:
+    head = "" if kill.at_head_s is None else f"; at the head again after {kill.at_head_s:.1f} s"
+    led = " (its orderer led)" if kill.led else ""
+    return (
+        f"{kill.victim}{led}: longest gap {kill.gap:.0f} ms, {kill.gap_before:.0f} ms before{head}; "
+        f"usual latency after {kill.latency_back_s:.1f} s"
+    )
+
+
+def _series(seen: _Seen, arrivals: Arrivals, most: int = 4_000) -> KillSeries:
+    near = within(arrivals, seen.kill_ns - 10 * S, seen.kill_ns + 30 * S)
+    near = near[:: max(1, len(near) // most)]
+    after = (near["arrived_ns"] - seen.kill_ns) / S
+    return KillSeries(after.round(3).tolist(), ((near["arrived_ns"] - near["created_ns"]) / MS).round(1).tolist())

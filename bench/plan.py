@@ -1,0 +1,118 @@
+"""What is measured: configurations, scales, and the order of the runs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+JOBS = ("identity", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """A system to measure: plain Spark (`tuning`), or Tandem (`replicas`, ordering `mode`)."""
+
+    name: str
+    tuning: str = ""
+    replicas: int = 0
+    mode: Literal["leader", "heartbeat", "none"] = "leader"
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is plain Spark."""
+        return bool(self.tuning)
+
+
+CONFIGURATIONS = {
+    c.name: c
+    for c in (
+        Configuration("plain-default", tuning="default"),
+        Configuration("plain-tuned", tuning="tuned"),
+        Configuration("plain-compiled", tuning="compiled"),
+        Configuration("tandem-1", replicas=1),
+        Configuration("tandem-2-leader", replicas=2),
+        Configuration("tandem-2-heartbeat", replicas=2, mode="heartbeat"),
+        Configuration("tandem-2-none", replicas=2, mode="none"),
+    )
+}
+OPTIONAL = ("plain-compiled", "tandem-2-none")
+"""Only measured if named by `--only`."""
+KILLED = ("tandem-2-leader", "tandem-2-heartbeat", "plain-tuned")
+"""Measured under kills too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All options; times in s, rates in records/s."""
+
+    only: tuple[str, ...] = tuple(name for name in CONFIGURATIONS if name not in OPTIONAL)
+    jobs: tuple[str, ...] = JOBS
+    rates: tuple[int, ...] = (1_000, 5_000)
+    warm_up_s: float = 60.0
+    again_s: float = 20.0
+    window_s: float = 60.0
+    rounds: int = 1
+    kills: int = 20
+    plain_kills: int = 3
+    kill_rate: int = 5_000
+    seed: int = 1
+
+    @property
+    def rates_in_order(self) -> tuple[int, ...]:
+        """A process takes all rates one after the other, the lowest first."""
+        return tuple(sorted(self.rates))
+
+
+SCALES = {
+    "laptop": Settings(),
+    "paper": Settings(rounds=5),
+    "smoke": Settings(
+        jobs=("identity",), rates=(1_000,), warm_up_s=3, again_s=2, window_s=4, kills=1, plain_kills=0, kill_rate=1_000
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One start of one configuration: steady at all rates, or with `kills`."""
+
+    configuration: Configuration
+    job: str
+    round: int
+    kills: int = 0
+
+
+def steady_runs(settings: Settings) -> list[Run]:
+    """Round after round, each beginning with another configuration, so that a noisy hour hits all alike."""
+    return [
+        Run(configuration, job, number)
+        for number in range(settings.rounds)
+        for job in settings.jobs
+        for configuration in _rotated([CONFIGURATIONS[name] for name in settings.only], number)
+    ]
+
+
+def kill_runs(settings: Settings) -> list[Run]:
+    """Once per configuration that is killed, with the first job."""
+    killed = [CONFIGURATIONS[name] for name in KILLED if name in settings.only]
+    kills = [settings.plain_kills if configuration.plain else settings.kills for configuration in killed]
+    return [Run(c, settings.jobs[0], 0, k) for c, k in zip(killed, kills, strict=True) if k]
+
+
+def expected_s(settings: Settings, start_s: float = 30.0, per_kill_s: float = 45.0) -> float:
+    """Roughly how long it all takes."""
+    rates = len(settings.rates)
+    windows = settings.warm_up_s + rates * settings.window_s + (rates - 1) * settings.again_s
+    kills = sum(start_s + settings.warm_up_s + run.kills * per_kill_s for run in kill_runs(settings))
+    return len(steady_runs(settings)) * (start_s + windows) + kills
+
+
+def changed(settings: Settings, **options: object) -> Settings:
+    """`settings` with the options that are not None."""
+    return replace(settings, **{name: value for name, value in options.items() if value is not None})  # type: ignore[arg-type]
+
+
+def _rotated(items: Sequence[Configuration], by: int) -> list[Configuration]:
+    by %= max(1, len(items))
+    return [*items[by:], *items[:by]]

@@ -1,0 +1,155 @@
+"""A run's surroundings: topics, reader, feeder and the system between them; brought up, drained, taken down."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from confluent_kafka.admin import AdminClient
+
+from bench.analysis import Faults, faults_of_count, faults_of_identity
+from bench.plan import Run
+from bench.records import PARTITIONS, first_keys
+from bench.systems import Place, System, build, wait_for
+from bench.traffic import Feeder, Reader
+from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.topics import NewTopic, Topics
+
+TRICKLE = 50
+"""Records/s while a system starts."""
+_START_DEADLINE_S = 240.0
+_DRAIN_DEADLINE_S = 60.0
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Servers:
+    """The broker and ZooKeeper that all runs share, and where they may leave files: on disk, and in memory."""
+
+    kafka: KafkaBroker
+    zookeeper: ZooKeeperServer
+    folder: Path
+    memory: Path
+
+    @property
+    def connection(self) -> KafkaConnection:
+        """How to reach the broker."""
+        return KafkaConnection({"bootstrap.servers": self.kafka.bootstrap})
+
+
+@dataclass
+class Stage:
+    """A system that runs, and its traffic. `sent` is known once `drain` has been called."""
+
+    run: Run
+    servers: Servers
+    system: System
+    feeder: Feeder
+    reader: Reader
+    seed: int
+    say: Say
+
+    def wait_until_up(self) -> None:
+        """Wait, under a trickle of records, until output comes and every replica is at the head.
+
+        Raises `RuntimeError` if that takes too long, and what the system raises when it stops by itself.
+        """
+        self.feeder.rate(TRICKLE)
+        began = time.monotonic()
+        up = wait_for(self.system, lambda: self.reader.count > 0 and self.system.at_head(), _START_DEADLINE_S)
+        if not up:
+            raise RuntimeError(f"not up after {_START_DEADLINE_S:.0f} s: {self.reader.count} records have come out")
+        self.say(f"up after {time.monotonic() - began:.0f} s")
+
+    def spend(self, seconds: float) -> None:
+        """Let time pass; raises what the system, the feeder or the reader raises."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.check()
+            time.sleep(min(0.5, left))
+
+    def check(self) -> None:
+        """Raises if anything has stopped by itself."""
+        self.system.check()
+        self.feeder.check()
+        self.reader.check()
+
+    def drain(self) -> Faults:
+        """Stop feeding, wait until all that was sent has come out or nothing comes any more, and count."""
+        sent = self.feeder.finish()
+        seen, since = self.reader.count, time.monotonic()
+        end = since + _DRAIN_DEADLINE_S
+        while time.monotonic() < min(end, since + 5.0):
+            if self.reader.count != seen:
+                seen, since = self.reader.count, time.monotonic()
+                if self.run.job == "identity" and seen >= sent and not self._faults(sent).lost:
+                    break
+            time.sleep(0.25)
+        return self._faults(sent)
+
+    def around(self) -> list[int]:
+        """The processes around the system."""
+        return [self.servers.kafka.pid, self.servers.zookeeper.pid, self.feeder.pid, self.reader.pid]
+
+    def _faults(self, sent: int) -> Faults:
+        arrivals = self.reader.arrivals()
+        if self.run.job == "identity":
+            return faults_of_identity(arrivals, sent)
+        return faults_of_count(arrivals, np.asarray(first_keys(self.seed, sent)))
+
+
+@contextmanager
+def servers(folder: Path) -> Iterator[Servers]:
+    """A broker and a ZooKeeper below `folder`, and a folder in memory if there is one."""
+    shm = Path("/dev/shm")  # noqa: S108
+    with ExitStack() as stack:
+        memory = Path(
+            stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="tandem-bench-", dir=shm if shm.is_dir() else None, ignore_cleanup_errors=True)
+            )
+        )
+        kafka = stack.enter_context(KafkaBroker(folder / "kafka"))
+        zookeeper = stack.enter_context(ZooKeeperServer(folder / "zookeeper"))
+        yield Servers(kafka, zookeeper, folder, memory)
+
+
+@contextmanager
+def stage(run: Run, around: Servers, seed: int, name: str, say: Say) -> Iterator[Stage]:
+    """Start everything of a run; in the end nothing of it is left, its topics included."""
+    place = Place(
+        name,
+        around.kafka.bootstrap,
+        around.zookeeper.connect,
+        f"{name}-in",
+        f"{name}-out",
+        around.folder / name,
+        around.memory / name,
+    )
+    Topics(around.connection).ensure([NewTopic(place.source, PARTITIONS), NewTopic(place.sink, PARTITIONS)])
+    system = build(run.configuration, run.job, place)
+    with ExitStack() as stack:
+        stack.callback(_remove, around, place)
+        stack.callback(system.stop)
+        system.start()
+        log = place.folder / "traffic.log"
+        file = place.folder / "arrivals.bin"
+        reader = stack.enter_context(Reader(place.bootstrap, place.sink, file, log))
+        feeder = stack.enter_context(Feeder(place.bootstrap, place.source, seed, log))
+        yield Stage(run, around, system, feeder, reader, seed, say)
+
+
+def _remove(around: Servers, place: Place) -> None:
+    admin = AdminClient({"bootstrap.servers": place.bootstrap})
+    own = [topic for topic in admin.list_topics(timeout=10).topics if topic.startswith(f"{place.name}-") or topic.startswith(f"{place.name}.")]
+    for future in admin.delete_topics(own).values():
+        future.result(10)
+    shutil.rmtree(around.memory / place.name, ignore_errors=True)
+    shutil.rmtree(place.folder, ignore_errors=True)

@@ -1,0 +1,218 @@
+"""The systems under measurement: Tandem as `tandem run` would start it, and plain Spark under a supervisor."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from bench.metrics import Sample, scrape
+from bench.plan import Configuration
+from tandem.embedded.process import ChildProcess, Command
+from tandem.local import LocalJob, NotRunningError, RestartPolicy, sessions
+
+_AT_ONCE = RestartPolicy(first_delay_s=0.0, healthy_s=5.0, most_in_a_row=1_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run happens: the servers, its own topics, its folder on disk and the one in memory."""
+
+    name: str
+    bootstrap: str
+    zookeeper: str
+    source: str
+    sink: str
+    folder: Path
+    memory: Path
+
+
+class System(Protocol):
+    """A running job, in one or more replicas."""
+
+    def start(self) -> None:
+        """Start it; returns at once."""
+
+    def check(self) -> None:
+        """Raises if it has stopped by itself."""
+
+    def at_head(self) -> bool:
+        """Whether every replica keeps up, as far as it tells."""
+
+    def leaders(self) -> dict[str, list[int]]:
+        """Of each replica, the processes that lead its sessions, its orderer's included."""
+
+    def samples(self) -> dict[str, Sample]:
+        """The metrics of each replica that answers."""
+
+    def kill(self, replica: str) -> None:
+        """SIGKILL to a replica and what stands beside it; it is restarted at once."""
+
+    def stop(self) -> None:
+        """End everything."""
+
+
+class Tandem:
+    """Replicas and orderers as local processes, replica i and its orderer on core i."""
+
+    def __init__(self, configuration: Configuration, job: str, place: Place) -> None:
+        place.folder.mkdir(parents=True)
+        shutil.copy(Path(__file__).with_name("jobs.py"), place.folder / "jobs.py")
+        spec: dict[str, object] = {
+            "job": {"file": "jobs.py", "function": job},
+            "replicas": configuration.replicas,
+            "kafka": {"bootstrapServers": place.bootstrap},
+            "zookeeper": {"connect": place.zookeeper},
+            "sources": [{"name": "events", "topics": [place.source]}],
+            "sinks": [{"name": "out", "topic": place.sink}],
+            "ordering": {"mode": configuration.mode},
+            "checkpoint": {"directory": str(place.memory)},
+        }
+        manifest = place.folder / "job.yaml"
+        tree = {"apiVersion": "tandem.dev/v1alpha1", "kind": "ReplicatedStreamJob"}
+        manifest.write_text(json.dumps({**tree, "metadata": {"name": place.name}, "spec": spec}))  # JSON is YAML
+        self._job = LocalJob(manifest, place.folder / "run", pin_to_cores=True, policy=_AT_ONCE)
+        self._replicas = [f"replica-{number}" for number in range(configuration.replicas)]
+
+    def start(self) -> None:
+        self._job.start()
+
+    def check(self) -> None:
+        self._job.check()
+
+    def at_head(self) -> bool:
+        samples = self.samples()
+        return len(samples) == len(self._replicas) and all(map(_is_at_head, samples.values()))
+
+    def leaders(self) -> dict[str, list[int]]:
+        return {
+            replica: [self._job.process(name).pid for name in (replica, self.beside(replica))] for replica in self._replicas
+        }
+
+    def samples(self) -> dict[str, Sample]:
+        taken = {replica: self.sample(replica) for replica in self._replicas}
+        return {replica: sample for replica, sample in taken.items() if sample is not None}
+
+    def sample(self, process: str) -> Sample | None:
+        """The metrics of one process; None while it does not answer."""
+        info = self._job.announcement(process)
+        return scrape(info.metrics_port) if info is not None and info.metrics_port else None
+
+    def beside(self, replica: str) -> str:
+        """The orderer or generator that stands beside a replica and dies with it."""
+        number = replica.rpartition("-")[2]
+        return next(name for name in self._job.names if name.endswith(f"-{number}") and name != replica)
+
+    def kill(self, replica: str) -> None:
+        def kill(name: str) -> None:
+            try:
+                self._job.kill(name)
+            except NotRunningError:
+                return
+
+        threads = [threading.Thread(target=kill, args=[name]) for name in (replica, self.beside(replica))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def stop(self) -> None:
+        self._job.stop()
+
+
+class PlainSpark:
+    """One Spark process on the first core; a supervisor looks every 20 ms and restarts it at once."""
+
+    NAME = "spark"
+
+    def __init__(self, configuration: Configuration, job: str, place: Place) -> None:
+        place.folder.mkdir(parents=True)
+        # By default a checkpoint is on disk; tuned as in Tandem it is in memory.
+        checkpoint = place.folder / "checkpoint" if configuration.tuning == "default" else place.memory
+        words = (configuration.tuning, job, place.bootstrap, place.source, place.sink, str(checkpoint))
+        root = str(Path(__file__).parent.parent)
+        command = (sys.executable, "-m", "bench.plain", *words)
+        self._command = Command(command, place.folder / "spark.log", {"PYTHONPATH": root})
+        self._child: ChildProcess | None = None
+        self._restarts = 0
+        self._expected = 0
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, name="supervisor", daemon=True)
+
+    def start(self) -> None:
+        self._launch()
+        self._watcher.start()
+
+    def check(self) -> None:
+        child = self._child
+        if child is not None and self._restarts > self._expected:
+            raise RuntimeError(f"plain Spark ended by itself: {child.story()}")
+
+    def at_head(self) -> bool:
+        return True
+
+    def leaders(self) -> dict[str, list[int]]:
+        return {self.NAME: [self._child.pid] if self._child is not None else []}
+
+    def samples(self) -> dict[str, Sample]:
+        return {}
+
+    def kill(self, replica: str) -> None:  # noqa: ARG002
+        with self._lock:
+            self._expected += 1
+            child = self._child
+        if child is not None:
+            sessions.end(child.pid)
+
+    def stop(self) -> None:
+        self._stopping.set()
+        if self._watcher.is_alive():
+            self._watcher.join()
+        if self._child is not None:
+            sessions.end(self._child.pid)
+            self._child.kill()
+
+    def _launch(self) -> None:
+        child = ChildProcess("plain Spark", self._command)
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(child.pid, {min(os.sched_getaffinity(0))})
+        self._child = child
+
+    def _watch(self) -> None:
+        while not self._stopping.wait(0.02):
+            child = self._child
+            if child is not None and not child.running:
+                sessions.end(child.pid)
+                with self._lock:
+                    self._restarts += 1
+                    expected = self._restarts <= self._expected
+                if not expected:
+                    return
+                self._launch()
+
+
+def build(configuration: Configuration, job: str, place: Place) -> System:
+    """The system of a configuration, not started."""
+    return PlainSpark(configuration, job, place) if configuration.plain else Tandem(configuration, job, place)
+
+
+def _is_at_head(sample: Sample) -> bool:
+    return sample.get("tandem_replica_ready") == 1 and sample.get("tandem_replica_lag_epochs") <= 1
+
+
+def wait_for(system: System, condition: object, deadline_s: float, every_s: float = 0.2) -> bool:
+    """Ask `condition()` until it holds or the deadline has passed; return its last answer. Raises what `check` raises."""
+    end = time.monotonic() + deadline_s
+    while not condition():  # type: ignore[operator]
+        system.check()
+        if time.monotonic() > end:
+            return False
+        time.sleep(every_s)
+    return True

@@ -1,0 +1,57 @@
+"""Values for the tests of the protocol, in few words."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.values import Claim, Config, Cut, Marker, Positions, Progress, Proposal, TopicPartition
+
+
+def at(*offsets: int, topic: str = "in") -> Positions:
+    """`at(3, 5)`: partition 0 of `in` at 3, partition 1 at 5."""
+    return Positions({TopicPartition(topic, partition): offset for partition, offset in enumerate(offsets)})
+
+
+def config(*start: int, generation: int = 0) -> Config:
+    """A config that begins at these offsets."""
+    return Config(generation, "c0ffee", at(*start), "replica-0")
+
+
+def cut(epoch: int, *ends: int, by: str = "orderer-0") -> Cut:
+    """A cut of `epoch` at these offsets."""
+    return Cut(epoch, at(*ends), 1_000 + epoch, 7, by)
+
+
+def marker(epoch: int, owner: str = "a", attempt: int = 0, digest: str = "d", skipped: bool = False) -> Marker:
+    """A marker of `epoch`; its cut stands at the offset of the same number + 1, as in `decided`."""
+    return Marker(epoch, attempt, owner, digest, 1, epoch + 1, skipped)
+
+
+def decided(*proposals: Proposal, epochs: int = 0) -> Decisions:
+    """The decisions after a config, `epochs` cuts of one record each, and then `proposals`."""
+    log = Decisions()
+    first: list[Proposal] = [config(0), *(cut(epoch, epoch + 1) for epoch in range(epochs))]
+    for offset, proposal in enumerate([*first, *proposals]):
+        log.apply(proposal, offset)
+    return log
+
+
+def verdicts(log: Decisions, *proposals: Proposal) -> list[Verdict]:
+    """What the rule says to each."""
+    return [log.apply(proposal) for proposal in proposals]
+
+
+offsets = st.integers(0, 6)
+names = st.sampled_from("abc")
+any_positions = st.dictionaries(
+    st.tuples(st.sampled_from(["in", "other"]), st.integers(0, 2)), offsets, max_size=4
+).map(lambda found: Positions({TopicPartition(*tp): offset for tp, offset in found.items()}))
+any_cut = st.builds(Cut, st.integers(0, 4), any_positions, st.integers(0, 9), st.integers(0, 9), names)
+any_claim = st.builds(Claim, st.integers(0, 4), st.integers(0, 3), names)
+any_config = st.builds(Config, st.integers(0, 2), st.text(max_size=3), any_positions, names)
+any_progress = st.builds(Progress, names, st.integers(0, 4), st.floats(0, 1e6).map(lambda ms: round(ms, 3)))
+any_proposal = st.one_of(any_cut, any_claim, any_config, any_progress)
+any_marker = st.builds(
+    Marker, st.integers(0, 9), st.integers(0, 3), names, st.text(), st.integers(0, 9), st.integers(0, 99), st.booleans()
+)

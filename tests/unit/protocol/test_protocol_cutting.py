@@ -1,0 +1,56 @@
+"""Where the next epoch ends."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from protocol_builders import any_positions, at
+
+from tandem.protocol.cutting import next_ends
+from tandem.protocol.values import Positions
+
+budgets = st.integers(1, 30)
+
+
+def test_everything_available_is_taken_if_there_is_room() -> None:
+    assert next_ends(at(1, 2), at(5, 9), 100) == at(5, 9)
+
+
+def test_a_busy_input_does_not_starve_another() -> None:
+    assert next_ends(at(0, 0), at(100, 3), 10) == at(7, 3)
+
+
+def test_an_older_end_takes_nothing_back() -> None:
+    assert next_ends(at(5), at(3), 10) == at(5)
+
+
+def test_an_input_that_is_not_answered_for_is_kept() -> None:
+    assert next_ends(at(5, 6), at(9), 10) == at(9, 6)
+
+
+def test_a_new_input_begins_at_zero() -> None:
+    assert next_ends(at(5), at(5, 2), 10) == at(5, 2)
+
+
+@given(any_positions, any_positions, budgets)
+def test_no_input_goes_back_or_beyond_its_end_or_gets_lost(last: Positions, available: Positions, budget: int) -> None:
+    ends = next_ends(last, available, budget)
+    assert set(ends) == {*last, *available}
+    for tp, end in ends.items():
+        assert last.get(tp, 0) <= end <= max(last.get(tp, 0), available.get(tp, 0))
+
+
+@given(any_positions, any_positions, budgets)
+def test_the_budget_is_kept_and_used(last: Positions, available: Positions, budget: int) -> None:
+    waiting = sum(max(0, offset - last.get(tp, 0)) for tp, offset in available.items())
+    ends = next_ends(last, available, budget)
+    assert ends.records_since(last) == min(budget, waiting)
+
+
+@given(any_positions, any_positions, budgets)
+def test_nobody_gets_more_than_one_record_more_than_who_still_waits(
+    last: Positions, available: Positions, budget: int
+) -> None:
+    ends = next_ends(last, available, budget)
+    shares = {tp: end - last.get(tp, 0) for tp, end in ends.items()}
+    hungry = [tp for tp, end in ends.items() if end < available.get(tp, 0)]
+    for tp in hungry:
+        assert max(shares.values()) <= shares[tp] + 1

@@ -1,0 +1,139 @@
+"""The fold of the ordering log: which proposals count, whoever sends them, however often and late."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+from protocol_builders import any_claim, any_cut, any_proposal, at, config, cut, decided, verdicts
+
+from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.values import Claim, Cut, Positions, Progress, Proposal, TopicPartition
+
+A, R, E, B = Verdict.ACCEPTED, Verdict.REPEATED, Verdict.TOO_EARLY, Verdict.GOES_BACK
+
+
+def test_nothing_counts_before_the_config() -> None:
+    assert verdicts(Decisions(), cut(0, 1), Claim(0, 0, "a"), config(0), cut(0, 1)) == [E, E, A, A]
+
+
+def test_the_first_config_of_a_generation_counts() -> None:
+    log = Decisions()
+    assert verdicts(log, config(3), config(9), config(5, generation=2), config(7, generation=1)) == [A, R, E, A]
+    assert log.config == config(7, generation=1)
+
+
+def test_a_new_generation_goes_on_where_the_last_one_ended() -> None:
+    log = decided(config(99, generation=1), epochs=2)
+    assert log.last_ends == at(2)
+    assert verdicts(log, cut(2, 3)) == [A]
+
+
+def test_the_first_cut_of_an_epoch_counts_and_copies_and_gaps_do_not() -> None:
+    log = decided()
+    assert verdicts(log, cut(1, 5), cut(0, 3), cut(0, 4, by="orderer-1"), cut(0, 3), cut(2, 9), cut(1, 5)) == [
+        E,
+        A,
+        R,
+        R,
+        E,
+        A,
+    ]
+    assert log.last_epoch == 1
+    assert log.last_ends == at(5)
+
+
+def test_an_epoch_reads_on_where_the_one_before_ended() -> None:
+    log = decided(cut(0, 3, 4), cut(1, 5, 4))
+    found = log.epoch_range(1)
+    assert found is not None
+    assert (found.starts, found.ends, found.log_offset) == (at(3, 4), at(5, 4), 2)
+
+
+def test_a_cut_neither_goes_back_nor_forgets_an_input() -> None:
+    log = decided(cut(0, 3, 4))
+    assert verdicts(log, cut(1, 2, 9), cut(1, 9), cut(1, 3, 4)) == [B, B, A]
+
+
+def test_an_input_may_appear_later() -> None:
+    assert verdicts(decided(cut(0, 3)), cut(1, 3, 7)) == [A]
+
+
+def test_only_a_cut_epoch_can_be_claimed_and_attempts_have_no_gaps() -> None:
+    log = decided(epochs=1)
+    claims = (
+        Claim(1, 0, "a"),
+        Claim(0, 1, "a"),
+        Claim(0, 0, "a"),
+        Claim(0, 0, "b"),
+        Claim(0, 2, "b"),
+        Claim(0, 1, "b"),
+    )
+    assert verdicts(log, *claims) == [E, E, A, R, E, A]
+    assert log.owner(0) == Claim(0, 1, "b")
+    assert log.claims(0) == (Claim(0, 0, "a"), Claim(0, 1, "b"))
+
+
+def test_progress_is_advice() -> None:
+    assert verdicts(decided(), Progress("replica-0", 3, 20.0)) == [Verdict.ADVICE]
+
+
+def test_what_is_forgotten_cannot_be_claimed_again() -> None:
+    log = decided(Claim(0, 0, "a"), Claim(0, 1, "b"), epochs=3)
+    log.forget_before(2)
+    assert log.epoch_range(0) is None
+    assert verdicts(log, Claim(0, 0, "c"), Claim(1, 0, "c"), Claim(2, 0, "c")) == [R, R, A]
+    assert not log.is_claimed(0)
+
+
+def test_forgetting_changes_no_later_decision() -> None:
+    log = decided(epochs=3)
+    log.forget_before(3)
+    assert verdicts(log, cut(2, 9), cut(3, 2), cut(3, 4), cut(5, 9)) == [R, B, A, E]
+
+
+@given(st.lists(any_proposal, max_size=30))
+def test_whatever_is_proposed_the_epochs_tile_the_inputs(proposals: list[Proposal]) -> None:
+    log = decided()
+    cuts = [p for offset, p in enumerate(proposals, 1) if log.apply(p, offset) is A and isinstance(p, Cut)]
+    assert [accepted.epoch for accepted in cuts] == list(range(log.last_epoch + 1))
+    before = at(0)
+    for accepted in cuts:
+        found = log.epoch_range(accepted.epoch)
+        assert found is not None
+        assert (found.starts, found.ends) == (before, accepted.ends)
+        assert all(found.ends[tp] >= offset for tp, offset in before.items())
+        before = accepted.ends
+
+
+@given(st.lists(any_claim | any_cut, max_size=40))
+def test_whatever_is_proposed_an_attempt_has_one_owner(proposals: list[Proposal]) -> None:
+    log = decided(epochs=5)
+    accepted = [p for p in proposals if log.apply(p) is A and isinstance(p, Claim)]
+    for epoch in range(5):
+        assert [claim.attempt for claim in log.claims(epoch)] == list(range(len(log.claims(epoch))))
+        assert list(log.claims(epoch)) == [claim for claim in accepted if claim.epoch == epoch]
+
+
+@given(st.lists(any_claim | any_cut, max_size=40), st.integers(0, 4))
+def test_who_reads_from_a_published_cut_decides_as_who_read_everything(
+    proposals: list[Proposal], published: int
+) -> None:
+    everything = [config(0), *(cut(epoch, epoch + 1) for epoch in range(5)), *proposals]
+    whole, place = Decisions(), published + 1
+    for offset, proposal in enumerate(everything):
+        whole.apply(proposal, offset)
+    start = everything[place]
+    assert isinstance(start, Cut)
+    resumed = Decisions.resumed(config(0), start, place)
+    for offset, proposal in enumerate(everything[place + 1 :], place + 1):
+        resumed.apply(proposal, offset)
+    assert (resumed.last_epoch, resumed.last_ends, resumed.config) == (whole.last_epoch, whole.last_ends, whole.config)
+    for epoch in range(published + 1, whole.last_epoch + 1):
+        assert resumed.epoch_range(epoch) == whole.epoch_range(epoch)
+        assert resumed.claims(epoch) == whole.claims(epoch)
+
+
+def test_positions_of_other_topics_are_other_inputs() -> None:
+    log = decided(cut(0, 3))
+    other = Cut(1, Positions({TopicPartition("other", 0): 9}), 0, 0, "orderer-0")
+    assert verdicts(log, other) == [B]

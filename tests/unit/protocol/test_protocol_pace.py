@@ -1,0 +1,104 @@
+"""When the next cut is proposed, and by whom."""
+
+from __future__ import annotations
+
+from tandem.protocol.pace import Pace, PaceSettings
+from tandem.protocol.silence import SilenceBound
+
+
+def _pace(settings: PaceSettings | None = None) -> Pace:
+    return Pace(settings or PaceSettings(), SilenceBound(20.0, 100.0))
+
+
+def _claimed(pace: Pace, epoch: int, cut_at: float, claimed_at: float) -> Pace:
+    pace.cut(epoch, cut_at)
+    pace.claimed(epoch, claimed_at)
+    return pace
+
+
+def test_the_first_cut_waits_only_for_input() -> None:
+    pace = _pace()
+    assert not pace.wants_cut(0.0, leading=True)
+    pace.input_seen(5.0)
+    assert pace.wants_cut(5.0, leading=True)
+
+
+def test_no_cut_is_wanted_while_nobody_can_take_it() -> None:
+    pace = _pace()
+    pace.cut(0, 10.0)
+    pace.input_seen(11.0)
+    assert not pace.wants_cut(1e9, leading=True)
+    pace.claimed(0, 60.0)
+    assert pace.wants_cut(60.0, leading=True)
+
+
+def test_the_claim_of_another_epoch_changes_nothing() -> None:
+    pace = _pace()
+    pace.cut(7, 10.0)
+    pace.claimed(6, 11.0)
+    pace.input_seen(12.0)
+    assert not pace.wants_cut(12.0, leading=True)
+
+
+def test_each_cut_needs_input_of_its_own() -> None:
+    pace = _pace()
+    pace.input_seen(1.0)
+    _claimed(pace, 0, 2.0, 3.0)
+    assert not pace.wants_cut(1e9, leading=True)
+
+
+def test_the_others_propose_when_the_leader_is_silent_for_longer_than_the_bound() -> None:
+    pace = _claimed(_pace(), 0, 0.0, 10.0)
+    pace.input_seen(5.0)
+    assert pace.wants_cut(10.0, leading=True)
+    assert not pace.wants_cut(109.0, leading=False)
+    assert pace.wants_cut(110.0, leading=False)
+
+
+def test_a_leader_that_was_quick_is_missed_sooner() -> None:
+    pace = _pace()
+    pace.input_seen(0.0)
+    pace.cut(0, 4.0)  # 4 ms after it was due: the bound is 3 × 4, and 20 at least
+    pace.claimed(0, 10.0)
+    pace.input_seen(10.0)
+    assert not pace.wants_cut(29.0, leading=False)
+    assert pace.wants_cut(30.0, leading=False)
+
+
+def test_epochs_are_at_least_the_users_interval_apart() -> None:
+    pace = _claimed(_pace(PaceSettings(min_epoch_interval_ms=100.0)), 0, 0.0, 10.0)
+    pace.input_seen(10.0)
+    assert not pace.wants_cut(99.0, leading=True)
+    assert pace.wants_cut(100.0, leading=True)
+
+
+def _ten_epochs(lagging: int, said_at: float, epoch_ms: float = 40.0) -> Pace:
+    """Ten epochs, one each 100 ms and claimed 50 ms after its cut, while a replica is at epoch `lagging`."""
+    pace = _pace()
+    for epoch in range(10):
+        _claimed(pace, epoch, epoch * 100.0, epoch * 100.0 + 50.0)
+    pace.progress("replica-1", lagging, epoch_ms, said_at)
+    return pace
+
+
+def test_a_replica_that_lags_gets_room() -> None:
+    assert _ten_epochs(lagging=6, said_at=900.0).interval_ms(950.0) == 60.0
+
+
+def test_a_replica_that_is_near_needs_none() -> None:
+    assert _ten_epochs(lagging=7, said_at=900.0).interval_ms(950.0) == 0.0
+
+
+def test_a_replica_that_has_fallen_silent_gets_none() -> None:
+    assert _ten_epochs(lagging=0, said_at=0.0).interval_ms(2_001.0) == 0.0
+
+
+def test_room_never_becomes_a_gap_for_the_readers() -> None:
+    assert _ten_epochs(lagging=0, said_at=900.0, epoch_ms=5_000.0).interval_ms(950.0) == 2.5 * 50.0
+
+
+def test_who_starts_after_published_epochs_does_not_mistake_a_replica_for_one_that_lags() -> None:
+    pace = _pace()
+    pace.resume(41)
+    pace.progress("replica-1", 40, 50.0, 0.0)
+    assert pace.interval_ms(0.0) == 0.0

@@ -1,0 +1,251 @@
+"""Claim, then publish; or take over: what one replica does, step by step."""
+
+from __future__ import annotations
+
+import pytest
+from protocol_builders import config, cut, marker
+
+from tandem.protocol.decisions import Decisions
+from tandem.protocol.publication import (
+    Action,
+    Delivery,
+    DivergedError,
+    Fence,
+    MissingMarkerError,
+    Outcome,
+    ProposeClaim,
+    Publication,
+    Publish,
+    ReadToEnd,
+    RenewProducer,
+)
+from tandem.protocol.silence import SilenceBound
+from tandem.protocol.values import Claim, Proposal
+
+MOST_MS = 100.0
+
+
+class Replica:
+    """A publication of incarnation `a` at time `now`, with three epochs cut; what it computes has digest `d`."""
+
+    def __init__(self, delivery: Delivery = Delivery.EXACTLY_ONCE) -> None:
+        self.publication = Publication("a", Decisions(), 0, delivery, SilenceBound(10.0, MOST_MS))
+        self.now = 0.0
+        self._offset = 0
+        self.reads(config(0), cut(0, 1), cut(1, 2), cut(2, 3))
+
+    def reads(self, *proposals: Proposal) -> None:
+        for proposal in proposals:
+            self.publication.on_proposal(proposal, self._offset, self.now)
+            self._offset += 1
+
+    def next(self) -> Action | None:
+        return self.publication.next_action(self.now)
+
+    def computes(self, *epochs: int) -> None:
+        for epoch in epochs:
+            self.publication.on_computed(epoch, "d")
+
+    def owns(self, epoch: int) -> None:
+        """Has computed and claimed an epoch."""
+        self.computes(epoch)
+        assert self.next() == ProposeClaim(Claim(epoch, 0, "a"))
+        self.reads(Claim(epoch, 0, "a"))
+
+    def takes_over_from(self, *owners: str) -> None:
+        """Has computed epoch 0, which `owners` have claimed in vain, and has its claim accepted."""
+        self.computes(0)
+        self.reads(*(Claim(0, attempt, owner) for attempt, owner in enumerate(owners)))
+        self.now += MOST_MS + 1
+        assert self.next() == ProposeClaim(Claim(0, len(owners), "a"))
+        self.reads(Claim(0, len(owners), "a"))
+
+
+@pytest.fixture
+def replica() -> Replica:
+    return Replica()
+
+
+def test_the_first_to_compute_claims_and_publishes(replica: Replica) -> None:
+    replica.owns(0)
+    assert replica.next() == Publish(0, 0)
+
+
+def test_nothing_is_published_before_the_log_shows_the_claim(replica: Replica) -> None:
+    replica.computes(0)
+    assert isinstance(replica.next(), ProposeClaim)
+    assert replica.next() is None
+
+
+def test_a_claim_that_does_not_show_is_proposed_again_after_a_while(replica: Replica) -> None:
+    replica.computes(0)
+    first = replica.next()
+    replica.now = MOST_MS - 1
+    assert replica.next() is None
+    replica.now = MOST_MS
+    assert replica.next() == first
+
+
+def test_who_was_not_first_waits_for_the_owners_marker(replica: Replica) -> None:
+    replica.computes(0)
+    replica.reads(Claim(0, 0, "b"))
+    assert replica.next() is None
+    assert replica.publication.on_marker(marker(0, "b"), 5.0)
+    assert replica.publication.head == 1
+
+
+def test_the_next_epoch_is_published_after_the_marker_of_this_one(replica: Replica) -> None:
+    replica.owns(0)
+    assert replica.next() == Publish(0, 0)
+    replica.publication.published(0, Outcome.COMMITTED)
+    replica.owns(1)
+    assert replica.next() is None
+    replica.publication.on_marker(marker(0), 5.0)
+    assert replica.next() == Publish(1, 0)
+
+
+def test_an_epoch_can_be_claimed_while_another_is_being_published(replica: Replica) -> None:
+    replica.owns(0)
+    assert replica.next() == Publish(0, 0)
+    replica.computes(1)
+    assert replica.next() is None
+    assert replica.publication.next_claim(0.0) == ProposeClaim(Claim(1, 0, "a"))
+
+
+def test_a_committed_epoch_is_not_published_again_before_its_marker_is_read(replica: Replica) -> None:
+    replica.owns(0)
+    assert replica.next() == Publish(0, 0)
+    replica.publication.published(0, Outcome.COMMITTED)
+    replica.now = 1e9
+    assert replica.next() is None
+
+
+def test_a_silent_owner_is_taken_over_claim_then_fence_then_read_then_publish(replica: Replica) -> None:
+    replica.takes_over_from("b")
+    assert replica.next() == Fence(("b",))
+    replica.publication.fenced()
+    assert replica.next() == ReadToEnd()
+    replica.publication.at_end()
+    assert replica.next() == Publish(0, 1)
+
+
+def test_nobody_is_taken_over_within_the_bound(replica: Replica) -> None:
+    replica.computes(0)
+    replica.reads(Claim(0, 0, "b"))
+    replica.now += MOST_MS
+    assert replica.next() is None
+
+
+def test_every_earlier_owner_is_fenced(replica: Replica) -> None:
+    replica.takes_over_from("b", "c", "b")
+    assert replica.next() == Fence(("b", "c"))
+
+
+def test_who_reclaims_its_own_epoch_renews_its_producer_first(replica: Replica) -> None:
+    replica.takes_over_from("a", "b")
+    assert replica.next() == RenewProducer()
+    replica.publication.renewed()
+    assert replica.next() == Fence(("b",))
+
+
+def test_nothing_is_published_if_the_marker_was_there_after_all(replica: Replica) -> None:
+    replica.takes_over_from("b")
+    replica.next()
+    replica.publication.fenced()
+    replica.next()
+    replica.publication.on_marker(marker(0, "b"), replica.now)
+    replica.publication.at_end()
+    assert replica.next() is None
+
+
+def test_who_is_taken_over_while_it_takes_over_concedes(replica: Replica) -> None:
+    replica.takes_over_from("b")
+    replica.next()
+    replica.publication.fenced()
+    replica.next()
+    replica.reads(Claim(0, 2, "c"))
+    replica.publication.at_end()
+    assert replica.next() is None
+
+
+@pytest.mark.parametrize("outcome", [Outcome.FENCED, Outcome.UNKNOWN])
+def test_after_a_failed_transaction_the_producer_is_renewed_and_both_topics_are_read(
+    replica: Replica, outcome: Outcome
+) -> None:
+    replica.owns(0)
+    replica.next()
+    replica.publication.published(0, outcome)
+    assert replica.next() == RenewProducer()
+    assert replica.next() is None
+    replica.publication.renewed()
+    assert replica.next() == ReadToEnd()
+    replica.publication.at_end()
+    assert replica.next() == Publish(0, 0)
+
+
+def test_a_fenced_owner_concedes_when_it_reads_who_fenced_it(replica: Replica) -> None:
+    replica.owns(0)
+    replica.next()
+    replica.publication.published(0, Outcome.FENCED)
+    replica.next()
+    replica.publication.renewed()
+    replica.next()
+    replica.reads(Claim(0, 1, "b"))
+    replica.publication.at_end()
+    assert replica.next() is None
+
+
+def test_rows_that_come_after_the_marker_are_dropped(replica: Replica) -> None:
+    replica.publication.on_marker(marker(0, "b"), 0.0)
+    assert not replica.publication.on_computed(0, "d")
+    assert replica.next() is None
+
+
+def test_a_marker_that_was_read_is_no_news(replica: Replica) -> None:
+    assert replica.publication.on_marker(marker(0, "b"), 0.0)
+    assert not replica.publication.on_marker(marker(0, "b"), 0.0)
+
+
+def test_a_missing_marker_is_an_error(replica: Replica) -> None:
+    with pytest.raises(MissingMarkerError, match="expected the marker of epoch 0, found that of 1"):
+        replica.publication.on_marker(marker(1), 0.0)
+
+
+def test_a_replica_that_computed_something_else_has_diverged_whichever_comes_first(replica: Replica) -> None:
+    replica.computes(0)
+    with pytest.raises(DivergedError, match="epoch 0: computed digest d, published other by b"):
+        replica.publication.on_marker(marker(0, "b", digest="other"), 0.0)
+    later = Replica()
+    later.publication.on_marker(marker(0, "b", digest="other"), 0.0)
+    with pytest.raises(DivergedError):
+        later.publication.on_computed(0, "d")
+
+
+def test_at_least_once_takes_over_without_fencing() -> None:
+    replica = Replica(Delivery.AT_LEAST_ONCE)
+    replica.takes_over_from("b")
+    assert replica.next() == Publish(0, 1)
+
+
+def test_at_most_once_gives_the_rows_of_a_silent_owner_up() -> None:
+    replica = Replica(Delivery.AT_MOST_ONCE)
+    replica.takes_over_from("b")
+    assert replica.next() == Publish(0, 1, skipped=True)
+
+
+def test_at_most_once_gives_its_own_rows_up_when_it_does_not_know_whether_they_are_out() -> None:
+    replica = Replica(Delivery.AT_MOST_ONCE)
+    replica.owns(0)
+    assert replica.next() == Publish(0, 0)
+    replica.publication.published(0, Outcome.UNKNOWN)
+    replica.next()
+    replica.publication.renewed()
+    replica.next()
+    replica.publication.at_end()
+    assert replica.next() == Publish(0, 0, skipped=True)
+
+
+def test_a_skipped_epoch_is_not_taken_for_divergence() -> None:
+    replica = Replica(Delivery.AT_MOST_ONCE)
+    replica.computes(0)
+    assert replica.publication.on_marker(marker(0, "b", attempt=1, digest="other", skipped=True), 0.0)
