@@ -1,4 +1,4 @@
-"""What arrivals tell: latencies, gaps, lost, duplicated and reordered records. Pure functions; times are Unix ns unless named."""
+"""What arrivals tell: latencies, gaps, lost, duplicated, reordered. Pure functions; times are Unix ns unless named."""
 
 from __future__ import annotations
 
@@ -76,7 +76,9 @@ def gaps_around(arrived_ns: Times, kill_ns: int, before_s: float, after_s: float
     return KillGaps(longest_gap_ms(arrived_ns, start, end), longest_gap_ms(arrived_ns, 2 * start - end, start))
 
 
-def recovered_after_s(arrivals: Arrivals, kill_ns: int, until_ns: int, factor: float = 1.5, step_s: float = 0.5) -> float:
+def recovered_after_s(
+    arrivals: Arrivals, kill_ns: int, until_ns: int, factor: float = 1.5, step_s: float = 0.5
+) -> float:
     """Seconds from a kill to the end of the last step whose median latency is over `factor` × that of the 10 s before.
 
     A step without arrivals counts as late. 0 if none is late.

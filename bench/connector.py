@@ -59,7 +59,9 @@ def _jar(artifact: str, folder: Path, deadline: Deadline) -> Path:
 
 def _resolve(artifact: str, work: Path, deadline: Deadline) -> None:
     group, name, _ = artifact.split(":")
-    along = ",".join(pattern for pattern in _NOT_ALONG.split(",") if not f"{group}:{name}".startswith(pattern.rstrip("*")))
+    along = ",".join(
+        pattern for pattern in _NOT_ALONG.split(",") if not f"{group}:{name}".startswith(pattern.rstrip("*"))
+    )
     (work / "nothing.py").write_text("")
     settings = {
         "spark.jars.ivy": str(work / "ivy"),

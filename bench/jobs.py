@@ -1,7 +1,7 @@
 """The two workloads, as ordinary PySpark: the same functions run in Tandem and in plain Spark."""
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as F  # noqa: N812
 
 
 def identity(events: DataFrame) -> DataFrame:
@@ -12,6 +12,6 @@ def identity(events: DataFrame) -> DataFrame:
 def count(events: DataFrame) -> DataFrame:
     """Records per key so far, with the newest time of creation that contributed: one row per changed key and epoch."""
     created = F.substring(F.col("value").cast("string"), 14, 19).cast("long")
-    counts = events.select("key", created.alias("created")).groupBy("key")
-    counts = counts.agg(F.count("*").alias("number"), F.max("created").alias("created"))
+    grouped = events.select("key", created.alias("created")).groupBy("key")
+    counts: DataFrame = grouped.agg(F.count("*").alias("number"), F.max("created").alias("created"))
     return counts.select("key", F.concat_ws(" ", "number", "created").cast("binary").alias("value"))

@@ -13,8 +13,9 @@ from bench.plan import Settings
 from bench.records import Arrivals
 from bench.stage import Stage
 from bench.systems import Tandem
+from tandem.local import LocalJobError
 
-BEFORE_S, AFTER_S, AFTER_PLAIN_S = 1.0, 10.0, 45.0
+BEFORE_S, AFTER_S, AFTER_PLAIN_S = 1.0, 10.0, 30.0
 _SPREAD_S = 5.0
 _BACK_DEADLINE_S = 120.0
 _STEADY_LOOKS = 5
@@ -54,10 +55,12 @@ def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]
     try:
         for number in range(run.kills):
             # Time for an equally long stretch without a kill, all replicas at the head, and then a random moment.
-            stage.spend(BEFORE_S + AFTER_S + chance.random() * _SPREAD_S)
-            seen.append(_kill(stage, chance, after_s))
+            stage.spend(BEFORE_S + after_s + chance.random() * _SPREAD_S)
+            victim = chance.choice(sorted(stage.system.leaders()))
+            seen.append(_Seen(time.time_ns(), victim, _led(stage.system, victim)))
+            _kill(stage, seen[-1], after_s)
             stage.say(f"kill {number + 1} of {run.kills}: {_told(_judged(seen[-1], _arrivals(stage), after_s, stage))}")
-    except RuntimeError as error:
+    except (RuntimeError, LocalJobError) as error:
         stage.say(f"no more kills: {error}")
     arrivals = _arrivals(stage)
     faults = stage.drain()
@@ -67,23 +70,19 @@ def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]
     return found, [_series(one, arrivals) for one in seen]
 
 
-def _kill(stage: Stage, chance: random.Random, after_s: float) -> _Seen:
+def _kill(stage: Stage, seen: _Seen, after_s: float) -> None:
     """One kill, followed until every replica is at the head again and its window is over."""
     system = stage.system
-    victim = chance.choice(sorted(system.leaders()))
-    led = _led(system, victim)
-    seen = _Seen(time.time_ns(), victim, led)
-    began = time.monotonic()
-    system.kill(victim)
+    seen.kill_ns, began = time.time_ns(), time.monotonic()
+    system.kill(seen.victim)
     looks = 0
     while looks < _STEADY_LOOKS:
         stage.check()
         passed = time.monotonic() - began
         if passed > _BACK_DEADLINE_S:
-            seen.end_ns = time.time_ns()
-            raise RuntimeError(f"{victim} is not at the head {_BACK_DEADLINE_S:.0f} s after its kill")
+            raise RuntimeError(f"{seen.victim} is not at the head {_BACK_DEADLINE_S:.0f} s after its kill")
         if isinstance(system, Tandem):
-            _observe(seen, system.sample(victim), passed)
+            _observe(seen, system.sample(seen.victim), passed)
             looks = looks + 1 if system.at_head() else 0
             if looks == 1:
                 seen.at_head_s = round(passed, 2)
@@ -92,7 +91,6 @@ def _kill(stage: Stage, chance: random.Random, after_s: float) -> _Seen:
         time.sleep(0.1)
     stage.spend(after_s - (time.monotonic() - began))
     seen.end_ns = time.time_ns()
-    return seen
 
 
 def _observe(seen: _Seen, sample: Sample | None, passed: float) -> None:
@@ -129,7 +127,7 @@ def _judged(seen: _Seen, arrivals: Arrivals, after_s: float, stage: Stage) -> Ki
         seen.up_s,
         seen.computing_s,
         None if plain else seen.at_head_s,
-        recovered_after_s(arrivals, seen.kill_ns, seen.end_ns),
+        recovered_after_s(arrivals, seen.kill_ns, seen.end_ns or int(arrivals["arrived_ns"][-1])),
     )
 
 

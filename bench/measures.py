@@ -1,4 +1,4 @@
-"""What a run found out, as values that go into `results.json`. Latency, gaps and phases in ms, memory in MB, CPU in cores."""
+"""What runs found out, as it goes into `results.json`. Latency, gaps and phases in ms, memory in MB, CPU in cores."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ class Row:
     """One measuring window of one configuration.
 
     `cpu` and `memory` are of one replica, its orderer included, or of plain Spark. `around_cpu`: broker, ZooKeeper, feeder
-    and reader. `foreign_cpu`: whatever else the machine did. `faults` are those of the whole run. `phases`: mean ms per epoch.
+    and reader. `foreign_cpu`: whatever else the machine did. `faults`: those of the whole run. `phases`: mean ms per
+    epoch.
     """
 
     configuration: str
@@ -57,7 +58,7 @@ class Kill:
 
 @dataclass(frozen=True, slots=True)
 class KillRun:
-    """The kills of one configuration. `series`: (s since the first arrival shown, latency p50 and max of that 100 ms)."""
+    """The kills of one configuration; `faults` are those of the whole run."""
 
     configuration: str
     job: str

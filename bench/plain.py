@@ -70,4 +70,5 @@ def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoi
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:6], Path(sys.argv[6]))
+    tuning, job, bootstrap, source, sink, checkpoint = sys.argv[1:]
+    main(tuning, job, bootstrap, source, sink, Path(checkpoint))

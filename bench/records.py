@@ -14,7 +14,9 @@ VALUE_BYTES = 200
 _BLOCK = 65_536
 _PAD = " " + "x" * (VALUE_BYTES - 33)
 
-ARRIVAL = np.dtype([("number", "<i8"), ("created_ns", "<i8"), ("arrived_ns", "<i8"), ("key", "<i4"), ("partition", "<i4")])
+ARRIVAL = np.dtype(
+    [("number", "<i8"), ("created_ns", "<i8"), ("arrived_ns", "<i8"), ("key", "<i4"), ("partition", "<i4")]
+)
 """One record as it arrived. `number`: its place in the feed (identity), or the count of its key (count)."""
 
 Arrivals = npt.NDArray[np.void]

@@ -113,7 +113,9 @@ def servers(folder: Path) -> Iterator[Servers]:
     with ExitStack() as stack:
         memory = Path(
             stack.enter_context(
-                tempfile.TemporaryDirectory(prefix="tandem-bench-", dir=shm if shm.is_dir() else None, ignore_cleanup_errors=True)
+                tempfile.TemporaryDirectory(
+                    prefix="tandem-bench-", dir=shm if shm.is_dir() else None, ignore_cleanup_errors=True
+                )
             )
         )
         kafka = stack.enter_context(KafkaBroker(folder / "kafka"))
@@ -148,7 +150,11 @@ def stage(run: Run, around: Servers, seed: int, name: str, say: Say) -> Iterator
 
 def _remove(around: Servers, place: Place) -> None:
     admin = AdminClient({"bootstrap.servers": place.bootstrap})
-    own = [topic for topic in admin.list_topics(timeout=10).topics if topic.startswith(f"{place.name}-") or topic.startswith(f"{place.name}.")]
+    own = [
+        topic
+        for topic in admin.list_topics(timeout=10).topics
+        if topic.startswith(f"{place.name}-") or topic.startswith(f"{place.name}.")
+    ]
     for future in admin.delete_topics(own).values():
         future.result(10)
     shutil.rmtree(around.memory / place.name, ignore_errors=True)

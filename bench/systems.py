@@ -92,7 +92,8 @@ class Tandem:
 
     def leaders(self) -> dict[str, list[int]]:
         return {
-            replica: [self._job.process(name).pid for name in (replica, self.beside(replica))] for replica in self._replicas
+            replica: [self._job.process(name).pid for name in (replica, self.beside(replica))]
+            for replica in self._replicas
         }
 
     def samples(self) -> dict[str, Sample]:

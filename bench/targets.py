@@ -32,7 +32,11 @@ def targets(rows: Sequence[Row], kill_runs: Sequence[KillRun]) -> list[Target]:
             found.append(_at_most(f"worst gap around a kill in ms, {where}", 1_000.0, max(k.gap for k in run.kills)))
             back = [kill.at_head_s for kill in run.kills]
             slowest = None if None in back else max(seconds for seconds in back if seconds is not None)
-            found.append(Target(f"restarted to head in s, slowest, {where}", "≤ 60", slowest, slowest is not None and slowest <= 60))
+            found.append(
+                Target(
+                    f"restarted to head in s, slowest, {where}", "≤ 60", slowest, slowest is not None and slowest <= 60
+                )
+            )
     found.append(_faultless(rows, kill_runs))
     return [target for target in found if target.value is not None or target.reached is not None]
 
@@ -61,6 +65,9 @@ def _ratio(values: Sequence[tuple[int, str, float]], ours: str, theirs: tuple[st
 
 
 def _faultless(rows: Iterable[Row], kill_runs: Iterable[KillRun]) -> Target:
-    own = [run.faults for run in (*rows, *kill_runs) if not run.configuration.startswith("plain") and run.faults]
+    runs: list[Row | KillRun] = [*rows, *kill_runs]
+    own = [run.faults for run in runs if run.configuration in (ONE, *TWO) and run.faults is not None]
     count = sum(f.lost + f.duplicated + f.reordered for f in own)
-    return Target("lost, duplicated or reordered by Tandem", "0", float(count) if own else None, count == 0 if own else None)
+    return Target(
+        "lost, duplicated or reordered by Tandem", "0", float(count) if own else None, count == 0 if own else None
+    )

@@ -20,7 +20,7 @@ class _Helper:
     """A Python process that ends when its standard input does, so it never outlives us."""
 
     def __init__(self, module: str, *arguments: str, log_file: Path) -> None:
-        self._log_file = log_file
+        self._log_file, self._module = log_file, module
         with log_file.open("ab") as log:
             self._popen = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments],
@@ -49,12 +49,12 @@ class _Helper:
     def check(self) -> None:
         """Raises `RuntimeError` if it has ended, with the end of its log."""
         if self._popen.poll() is not None:
-            raise RuntimeError(f"{self._popen.args} ended with {self._popen.returncode}:\n{tail(self._log_file)}")
+            raise RuntimeError(f"{self._module} ended with {self._popen.returncode}:\n{tail(self._log_file)}")
 
     def _end(self) -> str:
         output, _ = self._popen.communicate(timeout=_END_DEADLINE_S)
         if self._popen.returncode:
-            raise RuntimeError(f"{self._popen.args} ended with {self._popen.returncode}:\n{tail(self._log_file)}")
+            raise RuntimeError(f"{self._module} ended with {self._popen.returncode}:\n{tail(self._log_file)}")
         return str(output)
 
     def _say(self, line: str) -> None:

@@ -18,8 +18,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 ZOMBIE_S = 10.0
 MASKED_S = 10.0
-"""A failure is masked within parts of a second, and a replica's start takes ten seconds and more on two cores: the bound only tells
-these apart. `bench/` measures the gap itself."""
+"""A failure is masked within parts of a second, and a replica's start takes ten seconds and more on two cores: the
+bound only tells these apart. `bench/` measures the gap itself."""
 
 
 @pytest.fixture(scope="module")

@@ -16,6 +16,9 @@ from tandem.local.screen import job_table
 from tandem.manifest import ManifestError, SecretError, load
 from tandem.process import ExitCode
 
+_WIDTH = 100
+"""Columns in a file or a pipe, where nobody knows how wide it will be shown."""
+
 
 def status(
     job: Annotated[
@@ -53,4 +56,5 @@ def status(
     if as_json:
         typer.echo(json.dumps(asdict(seen)))
     else:
-        Console().print(job_table(seen))
+        out = Console()
+        out.print(job_table(seen), width=None if out.is_terminal else _WIDTH)

@@ -33,8 +33,8 @@ def load_function(job: JobSpec, base: Path) -> Callable[..., object]:
         module = _module(job, base)
     except Exception as error:
         raise JobError(f"{where} could not be imported: {_last_frame(error, where)}") from error
-    function = getattr(module, job.function, None)
-    if not callable(function):
+    function: Callable[..., object] | None = getattr(module, job.function, None)
+    if function is None or not callable(function):
         raise JobError(f"{where} has no function `{job.function}`. Define it, or name another one in spec.job.function")
     return function
 
@@ -57,7 +57,7 @@ def call(function: Callable[..., object], context: JobContext, sources: Mapping[
     except JobError:
         raise
     except Exception as error:
-        raise JobError(f"the job raised {_last_frame(error, function.__code__.co_filename)}") from error  # type: ignore[attr-defined]
+        raise JobError(f"the job raised {_last_frame(error, function.__code__.co_filename)}") from error
 
 
 def _module(job: JobSpec, base: Path) -> ModuleType:

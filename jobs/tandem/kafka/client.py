@@ -13,6 +13,25 @@ _COMMON: dict[str, str | int | bool] = {
     "log.connection.close": False,
 }
 
+RECORD_OVERHEAD = 16_384
+"""What Tandem's headers and Kafka's framing add to a record at most, bytes, with plenty to spare."""
+
+_DEFAULT_BATCH_BYTES = 1_000_000  # librdkafka's own
+_MOST_BYTES = 1_000_000_000  # librdkafka allows no more
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLimits:
+    """Bytes. `record`: of key, value and headers of the largest record; `batch`: what every topic takes at once."""
+
+    record: int = 1_000_000
+    batch: int = _DEFAULT_BATCH_BYTES
+
+    def producer(self) -> dict[str, int]:
+        """Settings of a producer that sends the largest record, and no batch that a topic refuses."""
+        largest = min(_MOST_BYTES, max(_DEFAULT_BATCH_BYTES, self.record + RECORD_OVERHEAD))
+        return {"message.max.bytes": largest, "batch.size": min(_DEFAULT_BATCH_BYTES, self.batch)}
+
 
 @dataclass(frozen=True)
 class KafkaConnection:
@@ -63,9 +82,17 @@ class KafkaConnection:
             "message.timeout.ms": timeout_ms,
             "linger.ms": 0,
             "queue.buffering.max.messages": 1_000_000,
+            "delivery.report.only.error": True,
             **self.properties,
         }
 
     def plain_producer(self) -> dict[str, str | int | bool]:
         """Configuration of the producer of rows when delivery is not exactly once."""
-        return {**_COMMON, "enable.idempotence": True, "acks": "all", "linger.ms": 0, **self.properties}
+        return {
+            **_COMMON,
+            "enable.idempotence": True,
+            "acks": "all",
+            "linger.ms": 0,
+            "delivery.report.only.error": True,
+            **self.properties,
+        }

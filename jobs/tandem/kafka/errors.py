@@ -27,6 +27,10 @@ class ConnectionFailedError(TandemKafkaError):
     """No broker could be reached, or it refused the credentials."""
 
 
+class RecordTooLargeError(TandemKafkaError):
+    """A broker does not take records as large as `spec.maxRecordBytes` allows. Trying again would not help."""
+
+
 class FencingTimeoutError(TandemKafkaError):
     """A transactional id could not be fenced in time."""
 

@@ -21,13 +21,16 @@ def job_table(status: JobStatus, title: str | None = None) -> Table:
         title=title or f"Job {status.job}",
         caption=Text(caption, style="bold red" if status.trouble else "dim"),
         box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=0,  # so that it fits 80 columns
         title_justify="left",
         caption_justify="left",
     )
     for heading in ("Process", "State", "Role"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("Epoch", "Behind", "Rows/s", "p50 ms", "p99 ms", "Won", "Taken over", "Restarts"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("Epoch", "Behind", "Rows/s", "p50 ms", "p99 ms", "Taken over", "Restarts"):
+        table.add_column(heading, justify="right", no_wrap=" " not in heading)
     for replica in status.replicas:
         table.add_row(*_replica(replica))
     table.add_section()
@@ -57,18 +60,16 @@ def _caption(status: JobStatus) -> str:
 
 
 def _replica(replica: ReplicaStatus) -> tuple[Text | str, ...]:
-    behind = f"{replica.lag_epochs} ({replica.lag_records:,} rec)" if replica.lag_epochs else "0"
     known = replica.epoch >= 0
     return (
         replica.name,
         _state(replica),
         Text(_role(replica), style="bold cyan" if replica.share else ""),
         f"{replica.epoch:,}" if known else _NONE,
-        behind if known else _NONE,
+        f"{replica.lag_epochs:,} ep" if known else _NONE,
         _number(replica.rows_per_s),
         _number(replica.p50_ms),
         _number(replica.p99_ms),
-        f"{replica.claims_won:,}" if known else _NONE,
         f"{replica.take_overs:,}" if known else _NONE,
         str(replica.restarts),
     )
@@ -85,7 +86,6 @@ def _orderer(orderer: OrdererStatus) -> tuple[Text | str, ...]:
         "",
         "",
         "",
-        f"{orderer.cuts_won:,}" if known else _NONE,
         "",
         str(orderer.restarts),
     )
@@ -98,7 +98,9 @@ def _role(replica: ReplicaStatus) -> str:
         return ""
     if replica.share:
         return f"publishes {replica.share:.0%}"
-    return "follows" if replica.ready else "catches up" if replica.epoch > 0 else "starts"
+    if replica.epoch <= 0:  # a gauge that was never set is 0
+        return "starts"
+    return "follows" if replica.ready else "catches up"
 
 
 def _replica_words(replica: ReplicaStatus) -> str:

@@ -46,19 +46,19 @@ def screen(status: JobStatus) -> dict[str, str]:
 def test_a_row_says_what_a_process_does() -> None:
     rows = screen(STATUS)
 
-    assert rows["replica-0"] == "replica-0 running publishes 75% 1,204 0 4,999 81 140 903 0 0"
+    assert rows["replica-0"] == "replica-0 running publishes 75% 1,204 0 ep 4,999 81 140 0 0"
     assert rows["orderer-0"].startswith("orderer-0 running leads 1,204")
     assert rows["published"] == "published up to epoch 1203, last by replica-0"
 
 
 def test_a_replica_that_is_behind_says_how_far() -> None:
-    assert screen(STATUS)["replica-1"].startswith("replica-1 running catches up 1,100 104 (52,000 rec)")
+    assert screen(STATUS)["replica-1"].startswith("replica-1 running catches up 1,100 104 ep")
 
 
 def test_a_process_that_is_down_has_neither_role_nor_numbers() -> None:
     down = ReplicaStatus("replica-1", "restarting", 0, False, 3, "")
 
-    assert screen(replace(STATUS, replicas=(PUBLISHING, down)))["replica-1"] == "replica-1 restarting – – – – – – – 3"
+    assert screen(replace(STATUS, replicas=(PUBLISHING, down)))["replica-1"] == "replica-1 restarting – – – – – – 3"
 
 
 def test_a_paused_process_keeps_no_role() -> None:
@@ -72,6 +72,14 @@ def test_trouble_takes_the_place_of_the_caption() -> None:
 
     assert rows["Kafka:"] == "Kafka: broker transport failure"
     assert "published" not in rows
+
+
+def test_the_table_fits_a_terminal_of_eighty_columns() -> None:
+    out = Console(file=io.StringIO(), width=80, color_system=None)
+    out.print(job_table(STATUS))
+    assert isinstance(out.file, io.StringIO)
+
+    assert "…" not in out.file.getvalue()
 
 
 def test_a_line_tells_the_same_in_brief() -> None:

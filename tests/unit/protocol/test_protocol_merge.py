@@ -9,7 +9,7 @@ counts_of_inputs = st.lists(st.integers(0, 12), max_size=6)
 
 
 def _one_of_each_in_turn(counts: list[int]) -> list[int]:
-    order = {}
+    order: dict[tuple[int, int], int] = {}
     for position in range(max(counts, default=0)):
         for which, count in enumerate(counts):
             if position < count:
