@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -161,9 +161,9 @@ def _kills(runs: Sequence[KillRun]) -> list[str]:
     return ["## Output around a SIGKILL (gaps in ms)", _markdown(titles, lines)]
 
 
-def _of(values: Sequence[float | None], pick: object = median, digits: int = 0) -> str:
+def _of(values: Sequence[float | None], pick: Callable[[list[float]], float] = median, digits: int = 0) -> str:
     known = [value for value in values if value is not None]
-    return f"{pick(known):.{digits}f}" if known else ""  # type: ignore[operator]
+    return f"{pick(known):.{digits}f}" if known else ""
 
 
 def _target(target: Target) -> tuple[str, str, str, str]:

@@ -8,6 +8,7 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -208,10 +209,10 @@ def _is_at_head(sample: Sample) -> bool:
     return sample.get("tandem_replica_ready") == 1 and sample.get("tandem_replica_lag_epochs") <= 1
 
 
-def wait_for(system: System, condition: object, deadline_s: float, every_s: float = 0.2) -> bool:
+def wait_for(system: System, condition: Callable[[], bool], deadline_s: float, every_s: float = 0.2) -> bool:
     """Ask `condition()` until it holds or the deadline has passed; return its last answer. Raises what `check` raises."""
     end = time.monotonic() + deadline_s
-    while not condition():  # type: ignore[operator]
+    while not condition():
         system.check()
         if time.monotonic() > end:
             return False

@@ -72,6 +72,8 @@ class ReplicaMetrics:
         self.epoch = gauge("tandem_epoch", "Last epoch that this replica computed")
         self.published_epoch = gauge("tandem_published_epoch", "Last epoch whose marker this replica read")
         self.head_epoch = gauge("tandem_head_epoch", "Last epoch that the ordering log has cut")
+        for none_yet in (self.epoch, self.published_epoch, self.head_epoch):
+            none_yet.set(-1)
         self.lag_epochs = gauge("tandem_replica_lag_epochs", "Epochs between the log's head and this replica")
         self.lag_records = gauge("tandem_replica_lag_records", "Input records between the log's head and this replica")
         self.lag_seconds = gauge("tandem_replica_lag_seconds", "Age of the newest epoch that this replica computed")

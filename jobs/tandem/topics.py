@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tandem.kafka.client import RECORD_OVERHEAD, OutputLimits
+from tandem.kafka.errors import TopicMismatchError
 from tandem.kafka.topics import KEPT_FOR_EVER, NewTopic, Topics
 from tandem.manifest import Manifest
 
@@ -14,6 +16,10 @@ DEAD_LETTER_SINK = "dead-letter"
 
 TABLE_PREFIX = "table_"
 """The column with the rows of the table sink `x` is `table_x`, a struct."""
+
+
+_USUAL_LIMIT = 1_048_588
+"""What a broker takes as a batch by default, bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,9 @@ def ensure_topics(topics: Topics, manifest: Manifest, replica: str) -> None:
     logs = names_for(manifest, replica)
     factor = spec.kafka.replication_factor
     own = [NewTopic(name, 1, factor, KEPT_FOR_EVER) for name in (logs.ordering, logs.commits)]
-    topics.ensure([*own, NewTopic(manifest.model.topics.dead_letter, 1, factor, {"retention.ms": "-1"})])
+    largest = max(_USUAL_LIMIT, spec.max_record_bytes + RECORD_OVERHEAD)
+    letters = {"retention.ms": "-1", "max.message.bytes": str(largest)}
+    topics.ensure([*own, NewTopic(manifest.model.topics.dead_letter, 1, factor, letters)])
 
 
 def sink_topics(topics: Topics, manifest: Manifest) -> SinkTopics:
@@ -60,6 +68,20 @@ def sink_topics(topics: Topics, manifest: Manifest) -> SinkTopics:
         DEAD_LETTER_SINK: dead_letter
     }
     return SinkTopics(names, topics.partitions(set(names.values())), dead_letter, manifest.spec.max_record_bytes)
+
+
+def output_limits(topics: Topics, sinks: SinkTopics) -> OutputLimits:
+    """What may be sent to the sinks. Raises `TopicMismatchError` if a topic does not take records as large as promised."""
+    limits = topics.message_limits(sinks.topics.values())
+    needed = sinks.max_record_bytes + RECORD_OVERHEAD
+    for name, limit in limits.items():
+        if limit < needed:
+            raise TopicMismatchError(
+                f"topic {name} takes at most {limit} bytes (its max.message.bytes), but spec.maxRecordBytes is "
+                f"{sinks.max_record_bytes}. Raise the topic's max.message.bytes to at least {needed}, or give a smaller "
+                "spec.maxRecordBytes"
+            )
+    return OutputLimits(sinks.max_record_bytes, min(limits.values(), default=_USUAL_LIMIT))
 
 
 def isolation_levels(manifest: Manifest) -> dict[str, str]:

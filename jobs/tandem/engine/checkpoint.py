@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,9 @@ from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
+
+RETAINED_EPOCHS = 200
+"""How many epochs back Spark keeps logs and state."""
 
 _LOGS = ("offsets", "commits")
 _STATE_FILE = re.compile(r"^(\d+)(?:_[\w-]+)?\.(?:changelog|zip|delta|snapshot)$")
@@ -40,7 +44,8 @@ def find_newest(folders: Iterable[Path], last_published: int) -> Checkpoint | No
 def copy_up_to(checkpoint: Checkpoint, target: Path) -> None:
     """Link into `target` all that belongs to epochs up to the checkpoint's.
 
-    Raises `FileNotFoundError` if its owner is cleaning it up at this moment.
+    Its owner may be cleaning up old versions meanwhile. What vanishes is not needed for an epoch that Spark still retains,
+    so only that is asked, afterwards. Raises `FileNotFoundError` if the epoch is not retained any more.
     """
     epoch = checkpoint.position.epoch
     for source in _files(checkpoint.folder):
@@ -48,7 +53,11 @@ def copy_up_to(checkpoint: Checkpoint, target: Path) -> None:
         if _belongs(relative, epoch):
             destination = target / relative
             destination.parent.mkdir(parents=True, exist_ok=True)
-            _link(source, destination)
+            with suppress(FileNotFoundError):
+                _link(source, destination)
+    newest = max(_numbers(checkpoint.folder / "commits"), default=-1)
+    if newest - epoch > RETAINED_EPOCHS // 2 or not (target / "commits" / str(epoch)).exists():
+        raise FileNotFoundError(f"{checkpoint.folder}: epoch {epoch} is not retained any more, the newest is {newest}")
 
 
 def restore(folders: Iterable[Path], last_published: int, target: Path, tries: int = 5) -> EnginePosition:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
@@ -15,7 +16,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.history import cut_at, first_config
 from tandem.kafka.tail import LogTail, is_transient
-from tandem.protocol.codec import decode_proposal
+from tandem.protocol.codec import CodecError, decode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 
@@ -55,7 +56,8 @@ class CutReader:
             if left <= 0:
                 return None
             for record in self._tail.poll(left):
-                self._decisions.apply(decode_proposal(record.value), record.offset)
+                with suppress(CodecError):  # somebody else's record; the publisher logs it
+                    self._decisions.apply(decode_proposal(record.value), record.offset)
         return found
 
     def taken(self, epoch: EpochRange) -> EnginePosition:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from tandem.engine.checkpoint import RETAINED_EPOCHS
 from tandem.manifest import SparkSpec
 
 _MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -34,7 +35,7 @@ _CHEAP = {
     "spark.cleaner.periodicGC.interval": "30min",
     "spark.sql.streaming.pollingDelay": "1ms",
     "spark.sql.streaming.numRecentProgressUpdates": "5",
-    "spark.sql.streaming.minBatchesToRetain": "200",
+    "spark.sql.streaming.minBatchesToRetain": str(RETAINED_EPOCHS),
     "spark.python.unix.domain.socket.enabled": "true",
     # The default file manager starts a shell process per file; the checkpoint is a cache in memory.
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",

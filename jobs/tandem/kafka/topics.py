@@ -5,15 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException
 from confluent_kafka import TopicPartition as KafkaTopicPartition
-from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType, TopicMetadata
 from confluent_kafka.admin import NewTopic as KafkaNewTopic
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ConnectionFailedError, MissingTopicError, TopicMismatchError
+from tandem.logs import get_logger
 from tandem.protocol.values import Positions, TopicPartition
+
+_log = get_logger(__name__)
+
+_REFUSED = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL)
+_ROUND_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,44 +40,89 @@ class Topics:
     """What Tandem asks of the brokers about topics. All times in seconds."""
 
     def __init__(self, connection: KafkaConnection, timeout_s: float = 10.0) -> None:
-        self._admin = AdminClient({**connection.admin()})
+        self._refused: KafkaError | None = None
+        config: dict[str, Any] = {**connection.admin(), "error_cb": self._on_error}
+        self._admin = AdminClient(config)
+        self._servers = connection.properties.get("bootstrap.servers", "")
         self._timeout_s = timeout_s
 
     def partitions(self, names: Iterable[str]) -> dict[str, int]:
         """Number of partitions of each topic. Raises `MissingTopicError`, `ConnectionFailedError`."""
-        try:
-            existing = self._admin.list_topics(timeout=self._timeout_s).topics
-        except KafkaException as error:
-            raise ConnectionFailedError(
-                f"no answer from Kafka within {self._timeout_s:.0f} s: {error.args[0].str()}. "
-                "Check spec.kafka.bootstrapServers, and security.protocol and credentials in spec.kafka.properties"
-            ) from error
+        existing = self._existing()
         missing = sorted(name for name in names if name not in existing or existing[name].error is not None)
         if missing:
             raise MissingTopicError(
                 f"topic {', '.join(missing)} does not exist. Create it, or correct its name in the manifest "
-                "(Tandem creates only its own topics, and those of sinks)"
+                "(Tandem creates only its own topics)"
             )
         return {name: len(existing[name].partitions) for name in names}
 
+    def _existing(self) -> Mapping[str, TopicMetadata]:
+        """All topics. Wrong credentials are told at once: the client itself would go on trying."""
+        deadline = time.monotonic() + self._timeout_s
+        self._refused = None
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self._admin.list_topics(timeout=max(0.01, min(left, _ROUND_S))).topics
+            except KafkaException as error:
+                self._admin.poll(0)
+                if self._refused is not None:
+                    raise ConnectionFailedError(
+                        f"Kafka at {self._servers} refused the connection: {self._refused.str()}. Check security.protocol "
+                        "and the credentials in spec.kafka.properties and spec.kafka.secretProperties"
+                    ) from error
+                if left <= _ROUND_S:
+                    raise ConnectionFailedError(
+                        f"no answer from Kafka at {self._servers} within {self._timeout_s:.0f} s: {error.args[0].str()}. "
+                        "Check spec.kafka.bootstrapServers, and security.protocol in spec.kafka.properties"
+                    ) from error
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() in _REFUSED:
+            self._refused = error
+
+    def message_limits(self, names: Iterable[str]) -> dict[str, int]:
+        """`max.message.bytes` of topics, as far as we are allowed to see it."""
+        asked = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))])
+        limits = {}
+        for resource, future in asked.items():
+            try:
+                limits[resource.name] = int(future.result(self._timeout_s)["max.message.bytes"].value)
+            except (KafkaException, TimeoutError, KeyError, ValueError) as error:
+                _log.info("message_limit_unknown", topic=resource.name, reason=str(error))
+        return limits
+
     def ensure(self, topics: Iterable[NewTopic]) -> None:
-        """Create the topics that are missing. One that exists with fewer partitions than asked is a mismatch only if 1 is
-        asked (the logs of a job have exactly one). Raises `TopicMismatchError`, `KafkaException`."""
+        """Create the topics that are missing. Raises `TopicMismatchError`, `KafkaException`.
+
+        One that exists with other partitions than asked is a mismatch only if it is a log, which has exactly one.
+        """
         wanted = {topic.name: topic for topic in topics}
         made = self._admin.create_topics(
             [KafkaNewTopic(t.name, t.partitions, t.replication_factor, config=dict(t.config)) for t in wanted.values()],
             operation_timeout=self._timeout_s,
         )
-        for future in made.values():
+        for name, future in made.items():
             try:
                 future.result(self._timeout_s)
             except KafkaException as error:
-                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                reason = error.args[0]
+                if reason.code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                    continue
+                if reason.retriable() or reason.code() == KafkaError._TIMED_OUT:
                     raise
+                raise TopicMismatchError(
+                    f"topic {name} cannot be created: {reason.str()}. Mend that (spec.kafka.replicationFactor, permissions) "
+                    "or create the topic"
+                ) from error
         logs = [name for name, topic in wanted.items() if topic.partitions == 1 and topic.config == KEPT_FOR_EVER]
         for name, count in self._visible(logs).items():
             if count != 1:
-                raise TopicMismatchError(f"topic {name} has {count} partitions; a log of decisions must have exactly 1")
+                raise TopicMismatchError(
+                    f"topic {name} has {count} partitions; a log of decisions must have exactly 1. Delete it if it is of no "
+                    "use, or name another one in spec.kafka.topics"
+                )
 
     def _visible(self, names: list[str]) -> dict[str, int]:
         """As `partitions`, for topics just made: brokers learn of them a moment after the controller has answered."""

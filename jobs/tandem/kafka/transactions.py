@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import ConnectionFailedError, ProducerLostError
+from tandem.kafka.client import RECORD_OVERHEAD, KafkaConnection, OutputLimits
+from tandem.kafka.errors import ConnectionFailedError, ProducerLostError, RecordTooLargeError
 from tandem.logs import get_logger
 from tandem.protocol.publication import Outcome
 
@@ -32,7 +33,10 @@ class OutputRecord:
 
 
 class EpochProducer(Protocol):
-    """Publishes whole epochs. `publish` never raises for what the protocol can heal: it says how it ended."""
+    """Publishes whole epochs. `publish` never raises for what the protocol can heal: it says how it ended.
+
+    What nobody can heal is raised: `RecordTooLargeError`.
+    """
 
     def start(self, timeout_s: float) -> None:
         """Get ready to publish, making sure that nothing of an earlier producer of this identity is still open."""
@@ -47,8 +51,15 @@ class EpochProducer(Protocol):
 class TransactionalProducer:
     """Exactly once: one Kafka transaction per epoch (KIP-98)."""
 
-    def __init__(self, connection: KafkaConnection, transactional_id: str, timeout_ms: int = 10_000) -> None:
+    def __init__(
+        self,
+        connection: KafkaConnection,
+        transactional_id: str,
+        timeout_ms: int = 10_000,
+        limits: OutputLimits = OutputLimits(),  # noqa: B008 - it is frozen
+    ) -> None:
         self._connection = connection
+        self._limits = limits
         self._id = transactional_id
         self._timeout_ms = timeout_ms
         self._producer: Producer | None = None
@@ -61,7 +72,9 @@ class TransactionalProducer:
         deadline = time.monotonic() + timeout_s
         self._producer = None  # after a fatal error never abort: destroy and recreate
         producer = Producer(
-            self._connection.transactional(self._id, self._timeout_ms) | {"partitioner": "murmur2_random"}
+            self._limits.producer()
+            | self._connection.transactional(self._id, self._timeout_ms)
+            | {"partitioner": "murmur2_random"}
         )
         while True:
             left = deadline - time.monotonic()
@@ -82,13 +95,18 @@ class TransactionalProducer:
         producer = self._producer
         if producer is None:
             return Outcome.UNKNOWN
+        failures: list[Failure] = []
         try:
             producer.begin_transaction()
-            produce_all(producer, chain(records, (marker,)))
+            produce_all(producer, chain(records, (marker,)), failures)
             producer.commit_transaction(timeout_s)
         except KafkaException as error:
             reason = error.args[0]
             self._producer = None
+            if _too_large(reason, failures):
+                with suppress(KafkaException):
+                    producer.abort_transaction(timeout_s)  # else it would block readers until its time-out
+                raise _record_too_large(failures, self._limits) from error
             _log.warning("transaction_failed", transactional_id=self._id, reason=reason.str(), code=reason.name())
             return Outcome.FENCED if reason.code() in _FENCED else Outcome.UNKNOWN
         return Outcome.COMMITTED
@@ -101,25 +119,33 @@ class TransactionalProducer:
 class PlainProducer:
     """At least once and at most once: rows, then the marker, without a transaction."""
 
-    def __init__(self, connection: KafkaConnection) -> None:
+    def __init__(self, connection: KafkaConnection, limits: OutputLimits = OutputLimits()) -> None:  # noqa: B008
         self._connection = connection
+        self._limits = limits
         self._producer: Producer | None = None
 
     def start(self, timeout_s: float) -> None:  # noqa: ARG002 - there is nothing to wait for
         """(Re)create the producer."""
-        self._producer = Producer(self._connection.plain_producer() | {"partitioner": "murmur2_random"})
+        self._producer = Producer(
+            self._limits.producer() | self._connection.plain_producer() | {"partitioner": "murmur2_random"}
+        )
 
     def publish(self, records: Iterable[OutputRecord], marker: OutputRecord, timeout_s: float) -> Outcome:
         """Publish the records, and the marker once all of them are acknowledged."""
         producer = self._producer
         if producer is None:
             return Outcome.UNKNOWN
-        failures: list[KafkaError] = []
+        failures: list[Failure] = []
         for group in (records, (marker,)):
-            produce_all(producer, group, failures)
+            try:
+                produce_all(producer, group, failures)
+            except KafkaException as error:
+                failures.append(Failure(error.args[0], None))
             if producer.flush(timeout_s) or failures:
                 producer.purge()
                 self._producer = None
+                if _too_large(None, failures):
+                    raise _record_too_large(failures, self._limits)
                 return Outcome.UNKNOWN
         return Outcome.COMMITTED
 
@@ -131,30 +157,42 @@ class PlainProducer:
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
 
 
-def produce_all(producer: Producer, records: Iterable[OutputRecord], failures: list[KafkaError] | None = None) -> None:
-    """Hand all records to the producer, serving its queue when that is full."""
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A record was not delivered: why, and to which topic if that is known."""
 
-    def delivered(error: KafkaError | None, _: object) -> None:
-        if error is not None and failures is not None:
-            failures.append(error)
+    error: KafkaError
+    topic: str | None
+
+
+def produce_all(producer: Producer, records: Iterable[OutputRecord], failures: list[Failure]) -> None:
+    """Hand all records to the producer, serving its queue when that is full; `failures` gets what was not delivered."""
+
+    def delivered(error: KafkaError | None, message: Message) -> None:
+        if error is not None:
+            failures.append(Failure(error, message.topic()))
 
     for record in records:
         while True:
             try:
-                if failures is None:
-                    producer.produce(
-                        record.topic, record.value, record.key, record.partition, headers=list(record.headers)
-                    )
-                else:
-                    producer.produce(
-                        record.topic,
-                        record.value,
-                        record.key,
-                        record.partition,
-                        delivered,
-                        headers=list(record.headers),
-                    )
+                producer.produce(
+                    record.topic, record.value, record.key, record.partition, delivered, headers=list(record.headers)
+                )
             except BufferError:
                 producer.poll(0.01)
             else:
                 break
+
+
+def _too_large(reason: KafkaError | None, failures: Iterable[Failure]) -> bool:
+    errors = [failure.error for failure in failures] + ([] if reason is None else [reason])
+    return any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in errors)
+
+
+def _record_too_large(failures: Iterable[Failure], limits: OutputLimits) -> RecordTooLargeError:
+    topics = {f.topic for f in failures if f.topic and f.error.code() == KafkaError.MSG_SIZE_TOO_LARGE}
+    return RecordTooLargeError(
+        f"the broker refuses a record of topic {', '.join(sorted(topics)) or '(unknown)'} as too large, although "
+        f"spec.maxRecordBytes allows {limits.record} bytes. Raise the topic's max.message.bytes to at least "
+        f"{limits.record + RECORD_OVERHEAD}, and start the job again: nothing is lost"
+    )

@@ -1,7 +1,7 @@
 """The ReplicatedStreamJob manifest: models, loading, and every error with its line and remedy."""
 
 from tandem.manifest.code import Code, CodeNotFoundError, check_code, find_code
-from tandem.manifest.identity import config_hash, installed_versions
+from tandem.manifest.identity import config_hash, config_parts, installed_versions
 from tandem.manifest.kafka import KafkaSpec, TopicNames
 from tandem.manifest.loading import Manifest, load, parse
 from tandem.manifest.models import (
@@ -64,6 +64,7 @@ __all__ = [
     "ZooKeeperSpec",
     "check_code",
     "config_hash",
+    "config_parts",
     "find_code",
     "installed_versions",
     "load",

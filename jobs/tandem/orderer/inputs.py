@@ -51,22 +51,32 @@ class InputWatch:
         try:
             partitions = self._topics.partitions(self._isolation)
             beginnings = self._topics.beginnings(partitions)
+            ends = self._topics.ends(partitions, "read_uncommitted")
         except MissingTopicError:
             raise
         except (KafkaException, TandemKafkaError, TimeoutError) as error:
             _log.warning("inputs_unknown", reason=str(error))
             return
         self._partitions, self._refreshed_ms = partitions, now_ms
-        check_nothing_lost(read_up_to, beginnings)
+        check_nothing_lost(read_up_to, beginnings, ends)
 
 
-def check_nothing_lost(read_up_to: Positions, beginnings: Positions) -> None:
-    """Raise `LostInputError` if an input begins after the first record that was not read yet."""
+def check_nothing_lost(read_up_to: Positions, beginnings: Positions, ends: Positions) -> None:
+    """Raise `LostInputError` if an input begins after the first record that was not read yet, or ends before it.
+
+    It ends before it when the topic was made anew, or lost records in an unclean election: reading on at the same offset
+    would skip what stands there now.
+    """
     for tp, position in read_up_to.items():
-        beginning = beginnings.get(tp, position)
+        beginning, end = beginnings.get(tp, position), ends.get(tp, position)
         if beginning > position:
             raise LostInputError(
                 f"{tp.topic}/{tp.partition}: records {position} to {beginning - 1} were deleted before the job read them "
-                "(retention of the topic, or the topic was made anew). Nothing was skipped: restore the records, or start "
-                "the job under a new name; then raise retention.ms of the topic"
+                "(retention of the topic). Nothing was skipped: restore the records, or start the job under a new name; "
+                "then raise retention.ms of the topic"
+            )
+        if end < position:
+            raise LostInputError(
+                f"{tp.topic}/{tp.partition}: the job has read up to {position}, but the topic ends at {end}: it was made "
+                "anew, or its broker lost records. Nothing was skipped: restore the topic, or start the job under a new name"
             )

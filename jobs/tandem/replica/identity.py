@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
@@ -32,11 +33,36 @@ def agree_on_config(
         accepted = first_config(connection, topic)
     if accepted.digest != mine.digest:
         raise RefusedError(
-            f"this replica's job ({mine.digest[:12]}) is not the one that {topic} was begun with ({accepted.digest[:12]}, "
-            f"by {accepted.proposer}): its code, options, schemas, sources, sinks or library versions differ. Run the same "
-            "files and versions in every replica; to run a changed job, give it another metadata.name"
+            f"this replica's job is not the one that {topic} was begun with, by {accepted.proposer}: "
+            f"{_difference(mine.digest, accepted.digest)}. Run the same files and versions in every replica; to run a changed "
+            "job, give it another metadata.name"
         )
     return accepted
+
+
+def identity_of(parts: Mapping[str, str]) -> str:
+    """A `Config.digest` that tells in which part another one differs."""
+    return json.dumps(parts, sort_keys=True, separators=(",", ":"))
+
+
+def _difference(mine: str, accepted: str) -> str:
+    try:
+        ours, theirs = dict(json.loads(mine)), dict(json.loads(accepted))
+    except (ValueError, TypeError):
+        return "it was written by another version of Tandem"
+    differing = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+    return "different are " + ", ".join(_WORDS.get(name, f"spec.{name}") for name in differing)
+
+
+_WORDS = {
+    "code": "the job's code (the bytes of spec.job.file or module)",
+    "versions": "the versions of Python, PySpark, PyArrow, NumPy or pandas",
+    "function": "spec.job.function",
+    "options": "spec.job.options",
+    "topics": "spec.kafka.topics",
+    "parallelism": "spec.spark.parallelism",
+    "conf": "spec.spark.conf (settings spark.sql.*)",
+}
 
 
 def starting_positions(topics: Topics, sources: Iterable[SourceSpec]) -> Positions:

@@ -15,7 +15,13 @@ from prometheus_client import CollectorRegistry
 from tandem import logs
 from tandem.embedded import JarsError, JavaMissingError
 from tandem.engine.interface import JobError
-from tandem.kafka.errors import ConnectionFailedError, LostInputError, MissingTopicError, TopicMismatchError
+from tandem.kafka.errors import (
+    ConnectionFailedError,
+    LostInputError,
+    MissingTopicError,
+    RecordTooLargeError,
+    TopicMismatchError,
+)
 from tandem.manifest import Manifest, ManifestError, SecretError, load
 from tandem.metrics import MetricsServer, ReplicaMetrics
 from tandem.process import ExitCode, ProcessInfo, RefusedError, stop_on_signals
@@ -34,6 +40,7 @@ _REFUSALS = (
     MissingTopicError,
     TopicMismatchError,
     ConnectionFailedError,
+    RecordTooLargeError,
     SecretError,
     MissingMarkerError,
     DivergedError,

@@ -20,7 +20,7 @@ from tandem.kafka.tail import LogTail, Record
 from tandem.kafka.transactions import EpochProducer, OutputRecord
 from tandem.logs import get_logger
 from tandem.metrics import ReplicaMetrics
-from tandem.protocol.codec import decode_marker, decode_proposal, encode_marker
+from tandem.protocol.codec import CodecError, decode_marker, decode_proposal, encode_marker
 from tandem.protocol.decisions import Verdict
 from tandem.protocol.publication import (
     Action,
@@ -39,6 +39,9 @@ from tandem.replica.rows import EpochRows
 from tandem.topics import SinkTopics
 
 _log = get_logger(__name__)
+
+_NOT_READY_EPOCHS = 20
+"""A replica this far behind would not mask a failure of the others at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,12 @@ class Publisher:
             self._patiently(action)
 
     def _feed(self, record: Record) -> None:
+        try:
+            self._take(record)
+        except CodecError as error:
+            _log.error("foreign_record", topic=record.topic, offset=record.offset, reason=str(error))
+
+    def _take(self, record: Record) -> None:
         now = _now_ms()
         with self._state:
             if record.topic == self._settings.commits_topic:
@@ -206,8 +215,10 @@ class Publisher:
         if mine is not None:
             self._metrics.lag_records.set(decisions.last_ends.records_since(mine.ends))
             self._metrics.lag_seconds.set(max(0.0, time.time() - mine.time_ms / 1000))
-        if epochs <= 1:
+        if epochs <= 1 and self._catch_up.last_computed >= 0:
             self._metrics.ready.set(1)
+        elif epochs >= _NOT_READY_EPOCHS:
+            self._metrics.ready.set(0)
 
     def _patiently(self, action: Action) -> None:
         """Carry out an action; if Kafka is away, again at the next step, until patience ends."""

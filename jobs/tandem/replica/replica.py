@@ -19,26 +19,26 @@ from tandem.engine.interface import EnginePosition, JobError
 from tandem.engine.session import build_session
 from tandem.engine.spark import MicroBatchEngine
 from tandem.kafka.appender import ProposalAppender
-from tandem.kafka.client import KafkaConnection
+from tandem.kafka.client import KafkaConnection, OutputLimits
 from tandem.kafka.errors import LostInputError
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.history import last_marker
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
 from tandem.kafka.transactions import EpochProducer, PlainProducer, TransactionalProducer
-from tandem.manifest import Manifest, config_hash
+from tandem.manifest import Manifest, config_parts
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.publication import Delivery, DivergedError, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Config
 from tandem.replica.divergence import first_difference
-from tandem.replica.identity import agree_on_config, starting_positions
+from tandem.replica.identity import agree_on_config, identity_of, starting_positions
 from tandem.replica.place import find_place
 from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
 from tandem.replica.rows import EpochRows
 from tandem.replica.tables import TableWriter, table_sinks
-from tandem.topics import ensure_topics, isolation_levels, names_for, sink_topics
+from tandem.topics import ensure_topics, isolation_levels, names_for, output_limits, sink_topics
 
 _log = logs.get_logger(__name__)
 
@@ -79,11 +79,14 @@ class Replica:
         topics = Topics(self._connection)
         ensure_topics(topics, manifest, self._name)
         self._sinks = sink_topics(topics, manifest)
+        limits = output_limits(topics, self._sinks)
         tables = TableWriter(manifest.name, table_sinks(manifest))
         appender = ProposalAppender(self._connection, self._topics.ordering)
-        mine = Config(0, config_hash(manifest), starting_positions(topics, spec.sources), self._incarnation)
+        mine = Config(
+            0, identity_of(config_parts(manifest)), starting_positions(topics, spec.sources), self._incarnation
+        )
         config = agree_on_config(self._connection, appender, self._topics.ordering, mine)
-        producer = self._make_producer()
+        producer = self._make_producer(limits)
         producer.start(START_TIMEOUT_S)
 
         scratch = self._folder / "scratch"
@@ -148,10 +151,10 @@ class Replica:
     def _fetcher(self, after: EnginePosition) -> EpochFetcher:
         return EpochFetcher(self._connection, self._topics.ordering, isolation_levels(self._manifest), after)
 
-    def _make_producer(self) -> EpochProducer:
+    def _make_producer(self, limits: OutputLimits) -> EpochProducer:
         if self._delivery is Delivery.EXACTLY_ONCE:
-            return TransactionalProducer(self._connection, self._incarnation)
-        return PlainProducer(self._connection)
+            return TransactionalProducer(self._connection, self._incarnation, limits=limits)
+        return PlainProducer(self._connection, limits)
 
     def _explained(self, error: DivergedError) -> DivergedError:
         """The divergence with the first row that differs."""

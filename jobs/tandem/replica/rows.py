@@ -30,8 +30,7 @@ class EpochRows:
     def of(cls, epoch: int, table: pa.Table, ordered: bool) -> EpochRows:
         """Rows as the engine gave them; sorted first unless the engine's order is the same in every replica."""
         if not ordered and table.num_rows > 1:
-            keys = [(name, "ascending") for name in ("sink", "key", "value") if name in table.column_names]
-            table = table.take(pc.sort_indices(table, sort_keys=keys))
+            table = table.take(_canonical_order(table))
         return cls(epoch, table, digest(table))
 
     def records(self, sinks: SinkTopics) -> list[OutputRecord]:
@@ -52,33 +51,48 @@ class EpochRows:
             if topic is None:
                 continue  # a row of a table
             own = [(EPOCH_HEADER, epoch), (INDEX_HEADER, str(index).encode())]
-            all_headers = own + [(h["key"], h["value"]) for h in extra] if extra else own
-            size = len(key or b"") + len(value or b"")
+            users = [(h["key"], h["value"]) for h in extra or ()]
+            size = _length(key, value, *(part for name, content in users for part in (name.encode(), content)))
+            reason = ""
             if size > sinks.max_record_bytes:
-                yield OutputRecord(sinks.dead_letter, None, _too_large(sink, self.epoch, index, size, key), own, 0)
+                reason = f"the record has {size} bytes, over spec.maxRecordBytes"
+            elif partition is not None and not 0 <= partition < sinks.partitions[topic]:
+                reason = f"its partition is {partition}, but {topic} has {sinks.partitions[topic]}"
+            if reason:
+                yield OutputRecord(sinks.dead_letter, None, _letter(sink, self.epoch, index, key, reason), own, 0)
                 continue
             if partition is None:
                 # Records without a key go round the partitions by index: the same for every replica.
                 partition = -1 if key is not None else index % sinks.partitions[topic]
-            yield OutputRecord(topic, key, value, all_headers, partition)
+            yield OutputRecord(topic, key, value, own + users, partition)
 
 
-def _too_large(sink: str, epoch: int, index: int, size: int, key: bytes | None) -> bytes:
-    letter = {
-        "sink": sink,
-        "epoch": epoch,
-        "index": index,
-        "reason": f"the record has {size} bytes, over spec.maxRecordBytes",
-    }
+def _length(*parts: bytes | None) -> int:
+    return sum(len(part or b"") for part in parts)
+
+
+def _letter(sink: str, epoch: int, index: int, key: bytes | None, reason: str) -> bytes:
+    letter = {"sink": sink, "epoch": epoch, "index": index, "reason": reason}
     return json.dumps(letter | {"key": None if key is None else key[:200].decode(errors="replace")}).encode()
 
 
+def _canonical_order(table: pa.Table) -> pa.Array:
+    """Indices that sort rows by all that they contain, so that equal places in the order mean equal rows."""
+    plain = [name for name in ("sink", "key", "value") if name in table.column_names]
+    others = [name for name in table.column_names if name not in plain]
+    columns = {name: table[name] for name in plain} | {
+        name: pa.array([json.dumps(value, default=repr) for value in table[name].to_pylist()], pa.string())
+        for name in others
+    }
+    return pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in (*plain, *others)])
+
+
 def digest(table: pa.Table) -> str:
-    """BLAKE2b-128 over the names, lengths and bytes of all columns, hex; independent of how Arrow has chunked them."""
+    """BLAKE2b-128 over names, types, lengths and bytes of all columns, hex; independent of how Arrow has chunked them."""
     state = hashlib.blake2b(digest_size=16)
     state.update(f"{table.num_rows}".encode())
     for name in table.column_names:
-        state.update(name.encode())
+        state.update(f"\0{name}\0{table[name].type}\0".encode())
         column = table[name].combine_chunks()
         if isinstance(column, pa.ChunkedArray):  # no chunk at all
             continue

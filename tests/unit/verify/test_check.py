@@ -301,7 +301,8 @@ def test_only_epochs_under_way_are_kept() -> None:
     feed(checker, log[:1])
     for epoch in range(200):
         rows = slice(epoch * 2, epoch * 2 + 2)
-        feed(checker, [log[epoch + 1], *even[rows], *odd[rows], markers[epoch]])
+        refused = ("log", cut(epoch, TAKEN * epoch + 1), 1_000 + epoch)  # as the second of two generators proposes
+        feed(checker, [log[epoch + 1], refused, *even[rows], *odd[rows], markers[epoch]])
         most = max(most, checker.under_way)
 
     assert most == 0
@@ -327,3 +328,10 @@ def test_the_order_in_which_partitions_are_read_does_not_matter(data: st.DataObj
     report = feed(Checker(history.delivery), shuffled).report(history.bounds)
 
     assert replace(report, findings=()) == replace(expected, findings=())
+
+
+def test_where_retention_deleted_a_whole_partition_nothing_is_called_lost() -> None:
+    report = good().with_output(0, []).verified(Kept(cut_off=frozenset({OUT[0]})))
+
+    assert report.good
+    assert any("only count from epoch 5 on" in note for note in report.notes)
