@@ -29,7 +29,7 @@ from bench.plan import (
 from bench.plot import plot_gaps, plot_kills, plot_latency
 from bench.report import Results
 from bench.stage import Servers, servers, stage
-from tandem.embedded import Jars
+from tandem.embedded import EmbeddedError, Jars
 
 _RESULTS = Path(__file__).parent / "results"
 
@@ -77,6 +77,8 @@ def main(
         _measure_all(runs, results, folder)
     except KeyboardInterrupt:
         _say("stopped; what was measured is kept")
+    except EmbeddedError as error:
+        _say(f"FAILED: {error}")
     if results.rows or results.kill_runs:
         _finish(results, folder)
     raise typer.Exit(1 if results.failures or not (results.rows or results.kill_runs) else 0)

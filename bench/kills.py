@@ -12,13 +12,14 @@ from bench.metrics import Sample
 from bench.plan import Settings
 from bench.records import Arrivals
 from bench.stage import Stage
-from bench.systems import Tandem
+from bench.systems import Tandem, is_at_head, lag_epochs
 from tandem.local import LocalJobError
 
 BEFORE_S, AFTER_S, AFTER_PLAIN_S = 1.0, 10.0, 30.0
 _SPREAD_S = 5.0
 _BACK_DEADLINE_S = 120.0
 _STEADY_LOOKS = 5
+_FAR_EPOCHS = 5
 
 
 @dataclass
@@ -80,12 +81,22 @@ def _kill(stage: Stage, seen: _Seen, after_s: float) -> None:
         stage.check()
         passed = time.monotonic() - began
         if passed > _BACK_DEADLINE_S:
-            raise RuntimeError(f"{seen.victim} is not at the head {_BACK_DEADLINE_S:.0f} s after its kill")
+            seen.at_head_s = None
+            lags = {name: lag_epochs(sample) for name, sample in system.samples().items()}
+            raise RuntimeError(
+                f"not at the head {_BACK_DEADLINE_S:.0f} s after {seen.victim} was killed; epochs behind: {lags}"
+            )
         if isinstance(system, Tandem):
             _observe(seen, system.sample(seen.victim), passed)
-            looks = looks + 1 if system.at_head() else 0
-            if looks == 1:
-                seen.at_head_s = round(passed, 2)
+            samples = system.samples()
+            if len(samples) < len(system.leaders()) or any(
+                lag_epochs(sample) > _FAR_EPOCHS for sample in samples.values()
+            ):
+                looks = 0
+            elif all(map(is_at_head, samples.values())):
+                looks += 1
+                if looks == 1:
+                    seen.at_head_s = round(passed, 2)
         else:
             looks = _STEADY_LOOKS
         time.sleep(0.1)

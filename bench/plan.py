@@ -68,7 +68,15 @@ SCALES = {
     "laptop": Settings(),
     "paper": Settings(rounds=5),
     "smoke": Settings(
-        jobs=("identity",), rates=(1_000,), warm_up_s=3, again_s=2, window_s=4, kills=1, plain_kills=0, kill_rate=1_000
+        only=("plain-tuned", "tandem-1", "tandem-2-leader"),
+        jobs=("identity",),
+        rates=(1_000,),
+        warm_up_s=3,
+        again_s=2,
+        window_s=4,
+        kills=1,
+        plain_kills=0,
+        kill_rate=1_000,
     ),
 }
 

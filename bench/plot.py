@@ -18,8 +18,9 @@ from bench.measures import KillRun, Row
 def plot_latency(rows: Sequence[Row], path: Path) -> None:
     """Boxes p25/p50/p75 with whiskers p1/p99, one panel per job and rate; several rounds stand side by side."""
     panels = list(dict.fromkeys((row.job, row.rate) for row in rows))
+    width = 1.0 + 0.75 * max(sum((row.job, row.rate) == panel for row in rows) for panel in panels)
     figure, axes = plt.subplots(
-        1, len(panels), figsize=(4.2 * len(panels) + 1, 4.5), squeeze=False, layout="constrained"
+        1, len(panels), figsize=(width * len(panels) + 1, 4.5), squeeze=False, layout="constrained"
     )
     for axis, (job, rate) in zip(axes[0], panels, strict=True):
         shown = sorted((row for row in rows if (row.job, row.rate) == (job, rate)), key=lambda row: row.configuration)
@@ -38,7 +39,7 @@ def plot_latency(rows: Sequence[Row], path: Path) -> None:
         axis.set(title=f"{job}, {rate:,}/s", ylabel="latency, ms", ylim=(0, None))
         axis.tick_params(axis="x", labelsize=7)
         axis.grid(axis="y", alpha=0.3)
-    figure.suptitle("From creation to a read_committed reader: p1, p25, p50, p75, p99")
+    figure.suptitle("Creation to read_committed reader: p1/p25/p50/p75/p99")
     figure.savefig(path, dpi=130)
     plt.close(figure)
 

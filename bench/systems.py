@@ -89,7 +89,7 @@ class Tandem:
 
     def at_head(self) -> bool:
         samples = self.samples()
-        return len(samples) == len(self._replicas) and all(map(_is_at_head, samples.values()))
+        return len(samples) == len(self._replicas) and all(map(is_at_head, samples.values()))
 
     def leaders(self) -> dict[str, list[int]]:
         return {
@@ -205,8 +205,14 @@ def build(configuration: Configuration, job: str, place: Place) -> System:
     return PlainSpark(configuration, job, place) if configuration.plain else Tandem(configuration, job, place)
 
 
-def _is_at_head(sample: Sample) -> bool:
-    return sample.get("tandem_replica_ready") == 1 and sample.get("tandem_replica_lag_epochs") <= 1
+def lag_epochs(sample: Sample) -> float:
+    """Epochs between the log's head and a replica; infinite while it has not reached it for the first time."""
+    return sample.get("tandem_replica_lag_epochs") if sample.get("tandem_replica_ready") == 1 else float("inf")
+
+
+def is_at_head(sample: Sample) -> bool:
+    """Whether a replica has reached the log's head, and is not more than one epoch behind it."""
+    return lag_epochs(sample) <= 1
 
 
 def wait_for(system: System, condition: Callable[[], bool], deadline_s: float, every_s: float = 0.2) -> bool:

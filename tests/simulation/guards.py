@@ -70,6 +70,15 @@ class FencesBeforeItClaims(Publication):
         return super()._publish_head(now_ms)
 
 
+class RenewsBeforeItReclaims(Publication):
+    """Renews its producer when it takes its own epoch back: a step that may be given up together with the reading."""
+
+    def take_over_steps(self, claim: Claim) -> list[Action]:
+        mine = any(c.owner == self.me for c in self.decisions.claims(claim.epoch)[: claim.attempt])
+        steps = super().take_over_steps(claim)
+        return [RenewProducer(), *steps] if mine and steps else steps
+
+
 class RenewsWithoutReading(Publication):
     """Publishes again with a renewed producer, without looking whether somebody took over meanwhile."""
 
@@ -178,6 +187,7 @@ GUARDS = (
     _publication("who takes over fences before it reads", ReadsBeforeItFences),
     _publication("who takes over reads to the end", TakesOverWithoutReading),
     _publication("who renews reads to the end", RenewsWithoutReading),
+    _publication("who renews reads to the end although the head moved on", RenewsBeforeItReclaims),
     _publication("who does not know the outcome renews", GoesOnWithItsProducer),
     Guard(
         "at most once: rows that may be out are given up",

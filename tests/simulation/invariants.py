@@ -79,8 +79,8 @@ class Checker:
         if verdict is Verdict.ACCEPTED:
             if isinstance(proposal, Cut):
                 self._cut(proposal, offset)
-            elif isinstance(proposal, Claim):
-                self._claim(proposal)
+            elif isinstance(proposal, Claim) and proposal.attempt >= 2:
+                self._world.reached("take-over of a take-over")
         elif verdict is not Verdict.ADVICE:
             self._world.reached(f"refused: {verdict.value}")
 
@@ -102,13 +102,6 @@ class Checker:
         self._digests.append(f"{self._state:x}")
         for expected, some in zip(self._expected, rows, strict=True):
             expected.extend(some)
-
-    def _claim(self, claim: Claim) -> None:
-        claims = self.decisions.claims(claim.epoch)
-        if claim.attempt >= 2:
-            self._world.reached("take-over of a take-over")
-        if claim.attempt > 0 and any(c.owner == claim.owner for c in claims[:-1]):
-            self._world.reached("an owner reclaimed its epoch")
 
     def on_verdict(self, who: str, offset: int, verdict: Verdict, decisions: Decisions) -> None:
         """A process applied a record: it must have decided what everybody decides there."""

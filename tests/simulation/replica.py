@@ -105,8 +105,13 @@ class Replica(Process):
         """The next record of the ordering log."""
         verdict = self.publication.on_proposal(proposal, offset, self.now_ms)
         if isinstance(proposal, Claim) and proposal.owner == self.me and verdict is Verdict.ACCEPTED:
-            self.world.reached("claim won" if proposal.attempt == 0 else "took over", self)
+            self._won(proposal)
         return verdict
+
+    def _won(self, claim: Claim) -> None:
+        earlier = self.decisions.claims(claim.epoch)[:-1]
+        back = any(one.owner == self.me for one in earlier)
+        self.world.reached("reclaimed" if back else "took over" if earlier else "claim won", self)
 
     def _read_commits(self, end: int) -> None:
         markers = self.world.commits.visible

@@ -12,6 +12,7 @@ REPLICA_STEPS = (
     "claim sent",
     "claim won",
     "took over",
+    "reclaimed",
     "rows sent",
     "marker sent",
     "commit sent",
@@ -115,9 +116,12 @@ class Schedule:
 
 
 def _plot(rng: Random) -> tuple[Failure, ...]:
-    """Now and then: an owner stops inside its transaction, and perhaps whoever takes over stops as well."""
-    if rng.random() < 0.8:
+    """Now and then: an owner stops inside its transaction, and perhaps whoever takes over, or takes it back, stops too."""
+    dice = rng.random()
+    if dice < 0.7:
         return ()
+    if dice < 0.8:
+        return (Failure("pause", rng.uniform(50, 500), step="reclaimed", nth=rng.choice((1, 1, 2, 4))),)
     stop = Failure("pause", rng.uniform(20, 400), step=rng.choice(("rows sent", "marker sent")), nth=rng.randint(1, 8))
     if rng.random() < 0.3:
         return (stop,)

@@ -23,7 +23,7 @@ SITUATIONS = (
     "conceded after a renewal",
     "still the owner after a renewal",
     "take-over of a take-over",
-    "an owner reclaimed its epoch",
+    "reclaimed",
     "transaction timed out",
     "a replica went on from a state",
     "a duplicate that at-least-once allows",

@@ -121,7 +121,7 @@ class Feeder:
 
     def __init__(
         self,
-        properties: Mapping[str, str],
+        properties: Mapping[str, str | int | bool],
         to_send: Iterable[Event],
         flights_per_s: float,
         clock_ms: Callable[[], float] = lambda: time.monotonic_ns() / 1e6,

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tandem.cli.demo import demo
 from tandem.cli.kill import kill
 from tandem.cli.run import run
 from tandem.cli.status import status
@@ -42,3 +43,4 @@ app.command()(status)
 app.command()(kill)
 app.command()(validate)
 app.command()(verify)
+app.command()(demo)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from tandem.kafka.client import KafkaConnection
 from tandem.logs import get_logger
@@ -29,7 +29,11 @@ class ProposalAppender:
     def append(self, proposal: Proposal) -> None:
         """Send one proposal, without waiting."""
         with self._lock:
-            self._producer.produce(self._topic, encode_proposal(proposal), partition=0, on_delivery=self._delivered)
+            try:
+                self._producer.produce(self._topic, encode_proposal(proposal), partition=0, on_delivery=self._delivered)
+            except (KafkaException, BufferError) as error:
+                _log.warning("proposal_not_sent", topic=self._topic, reason=str(error))
+                self._producer = Producer(self._connection.appender())
             self._producer.poll(0)
 
     def close(self, timeout_s: float = 1.0) -> None:

@@ -60,7 +60,7 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
     CodeNotFoundError
         `code` is not given and cannot be read.
     """
-    return _sha256(config_parts(manifest, code, versions))
+    return _sha256(_identity(manifest, code, versions))
 
 
 def config_parts(
@@ -70,13 +70,16 @@ def config_parts(
 
     Two configurations that differ can so be told apart in words. Parameters and errors as for `config_hash`.
     """
+    return {name: _sha256(part)[:16] for name, part in sorted(_identity(manifest, code, versions).items())}
+
+
+def _identity(manifest: Manifest, code: bytes | None, versions: Mapping[str, str] | None) -> dict[str, Any]:
     content = find_code(manifest).content if code is None else code
-    identity = {
+    return {
         "code": hashlib.sha256(content).hexdigest(),
         "versions": dict(installed_versions() if versions is None else versions),
         **_settings(manifest),
     }
-    return {name: _sha256(part)[:16] for name, part in sorted(identity.items())}
 
 
 def _sha256(value: object) -> str:

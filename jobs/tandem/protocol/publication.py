@@ -199,13 +199,15 @@ class Publication:
         return None
 
     def take_over_steps(self, claim: Claim) -> list[Action]:
-        """What must be done between a claim that takes over and its publication, in this order."""
+        """What must be done between a claim that takes over and its publication, in this order.
+
+        No `RenewProducer` here, even where an earlier owner is this incarnation, fenced meanwhile: these steps are given up
+        when the head moves on, and a renewal whose reading to the end is given up would undo that fence (see 3 above).
+        """
         earlier = dict.fromkeys(c.owner for c in self.decisions.claims(claim.epoch) if c.attempt < claim.attempt)
         if self._delivery is not Delivery.EXACTLY_ONCE or not earlier:
             return []
-        others = tuple(owner for owner in earlier if owner != self.me)
-        own: list[Action] = [RenewProducer()] if self.me in earlier else []
-        return [*own, Fence(others), ReadToEnd()]
+        return [Fence(tuple(owner for owner in earlier if owner != self.me)), ReadToEnd()]
 
     def renewal_steps(self) -> list[Action]:
         """What must be done after a transaction that was fenced, or whose outcome is unknown, in this order."""

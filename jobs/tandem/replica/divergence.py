@@ -9,8 +9,9 @@ from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER
 from tandem.kafka.topics import Topics
-from tandem.replica.rows import EPOCH_HEADER, INDEX_HEADER, EpochRows
+from tandem.replica.rows import EpochRows
 from tandem.topics import SinkTopics
 
 _BACK = 20_000

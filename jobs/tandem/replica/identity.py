@@ -34,8 +34,8 @@ def agree_on_config(
     if accepted.digest != mine.digest:
         raise RefusedError(
             f"this replica's job is not the one that {topic} was begun with, by {accepted.proposer}: "
-            f"{_difference(mine.digest, accepted.digest)}. Run the same files and versions in every replica; to run a changed "
-            "job, give it another metadata.name"
+            f"{difference(mine.digest, accepted.digest)}. Run the same files and versions in every replica; to run a "
+            "changed job, give it another metadata.name"
         )
     return accepted
 
@@ -45,7 +45,8 @@ def identity_of(parts: Mapping[str, str]) -> str:
     return json.dumps(parts, sort_keys=True, separators=(",", ":"))
 
 
-def _difference(mine: str, accepted: str) -> str:
+def difference(mine: str, accepted: str) -> str:
+    """In which parts two identities differ, in words."""
     try:
         ours, theirs = dict(json.loads(mine)), dict(json.loads(accepted))
     except (ValueError, TypeError):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import sysconfig
 import threading
 import uuid
 from pathlib import Path
@@ -127,7 +129,7 @@ class Replica:
                 raise failure
             failure = self._engine.failure()
             if failure is not None:
-                raise _classified(failure)
+                raise classified(failure)
 
     def close(self) -> None:
         """Stop computing, then publishing."""
@@ -179,11 +181,21 @@ class Replica:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _classified(error: BaseException) -> BaseException:
+def classified(error: BaseException) -> BaseException:
     """Failures inside Spark that come from the user's code or from lost input are refusals, not worth a restart."""
     text = str(error)
     if "LostInputError" in text:
         return LostInputError(next(line for line in text.splitlines() if "LostInputError" in line))
     if isinstance(error, StreamingQueryException) and "PythonException" in text:
-        return JobError(f"the job raised while it ran: {text}")
+        return JobError(f"the job raised while it ran: {_python_error(text)}")
     return error
+
+
+def _python_error(text: str) -> str:
+    """`ValueError: text (job.py:12)`: the end of the traceback of a Python worker, and where the job's own code was."""
+    lines = text.partition("Traceback (most recent call last):")[2].splitlines()[1:]
+    error = next((line for line in lines if line and not line.startswith(" ")), "") or text.splitlines()[0]
+    frames = [(Path(m[1]), m[2]) for line in lines if (m := re.match(r'  File "([^<].*)", line (\d+)', line))]
+    libraries = Path(sysconfig.get_path("stdlib"))
+    own = [f" ({p.name}:{n})" for p, n in frames if "pyspark" not in p.parts and not p.is_relative_to(libraries)]
+    return error + (own[-1] if own else "")

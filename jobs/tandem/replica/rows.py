@@ -11,11 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER
 from tandem.kafka.transactions import OutputRecord
 from tandem.topics import SinkTopics
-
-EPOCH_HEADER = "tandem.epoch"
-INDEX_HEADER = "tandem.index"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import fsspec
 import pyarrow as pa
@@ -77,25 +78,46 @@ class TableWriter:
                 _write_parquet(sink, rows.epoch, table)
 
     def _write_delta(self, sink: TableSink, epoch: int, table: pa.Table) -> None:
-        from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-        from deltalake.exceptions import CommitFailedError
+        from deltalake import CommitProperties, Transaction, write_deltalake
+        from deltalake.exceptions import CommitFailedError, SchemaMismatchError
 
         application = f"{self._job}/{sink.name}"
+        properties = CommitProperties(app_transactions=[Transaction(application, epoch)])
+        for tries_left in reversed(range(_COMMIT_TRIES)):
+            # Looked at and written with one snapshot: whatever another writer commits meanwhile is then a conflict.
+            snapshot = _delta_table(sink.path, table.schema)
+            version = snapshot.transaction_version(application)
+            if version is not None and version >= epoch:
+                return
+            try:
+                write_deltalake(snapshot, table, mode="append", commit_properties=properties)
+            except SchemaMismatchError as error:
+                raise TableError(
+                    f"sink {sink.name}: the rows do not fit the Delta table {sink.path}: {error}. Change the job's columns, or "
+                    "give the sink another path"
+                ) from error
+            except CommitFailedError:
+                if not tries_left:
+                    raise
+            else:
+                return
 
-        def written() -> bool:
-            if not DeltaTable.is_deltatable(sink.path):
-                return False
-            version = DeltaTable(sink.path).transaction_version(application)
-            return version is not None and version >= epoch
 
-        if written():
-            return
+_COMMIT_TRIES = 5
+
+
+def _delta_table(path: str, schema: pa.Schema) -> Any:
+    """The Delta table at `path` as it is now; made if there is none, whoever is first."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    if not DeltaTable.is_deltatable(path):
         try:
-            properties = CommitProperties(app_transactions=[Transaction(application, epoch)])
-            write_deltalake(sink.path, table, mode="append", commit_properties=properties)
-        except CommitFailedError:
-            if not written():  # else the owner before us was only slow
+            DeltaTable.create(path, schema, mode="error")
+        except (DeltaError, OSError):
+            if not DeltaTable.is_deltatable(path):  # else somebody else has just made it
                 raise
+    return DeltaTable(path)
 
 
 def _write_parquet(sink: TableSink, epoch: int, table: pa.Table) -> None:

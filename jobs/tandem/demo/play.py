@@ -1,0 +1,246 @@
+"""The demo, act after act. Every wait has a deadline, and ends at once when the user stops it or the job ends by itself."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from examples.flights.feed import Feeder, events
+from tandem.demo.latency import latencies, unpublished
+from tandem.demo.plot import plot
+from tandem.demo.recorder import Recorder
+from tandem.demo.screen import SPARK_S, View
+from tandem.demo.settings import Settings
+from tandem.demo.show import Show
+from tandem.demo.stage import Stage, built
+from tandem.demo.summary import Summary, Timeline, summarize
+from tandem.kafka.topics import Topics
+from tandem.local import LocalJob
+from tandem.local.observe import Observer
+from tandem.local.status import JobStatus
+from tandem.process import stop_on_signals
+from tandem.topics import ensure_topics
+from tandem.verify.read import JobHistory, verify
+
+LOOK_EVERY_S = 0.5
+
+
+class StoppedError(Exception):
+    """The user has stopped the demo."""
+
+
+class DemoError(Exception):
+    """The demo could not be played to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The outcome, and what else is worth saying."""
+
+    summary: Summary
+    notes: tuple[str, ...] = ()
+
+
+def clock_ms() -> float:
+    """The one clock of creation and arrival."""
+    return time.monotonic_ns() / 1e6
+
+
+def play(settings: Settings, show: Show) -> Ending:
+    """Play all acts; nothing is left running, however it ends. To be called from the main thread: it takes the signals.
+
+    Raises `StoppedError`, `DemoError`, `EmbeddedError`, `LocalJobError` (the job ended by itself), `KafkaException`.
+    """
+    with built(settings.mode, show.waiting) as stage:
+        stopping = stop_on_signals()
+        job = LocalJob(stage.manifest, settings.processes, pin_to_cores=can_pin())
+        ensure_topics(Topics(stage.connection), job.manifest, "replica-0")
+        with (
+            Recorder(stage.connection, job.manifest.model, clock_ms) as recorder,
+            _fed(stage, settings) as feeding,
+            _running(job, show),
+        ):
+            return _Play(settings, show, stopping, job, recorder, feeding, stage).run()
+
+
+def can_pin() -> bool:
+    """Whether each of two replicas can have a core of its own, as they have a node of their own in earnest."""
+    return hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) > 1
+
+
+class _Feeding:
+    """The feeder on a thread of its own."""
+
+    def __init__(self, feeder: Feeder) -> None:
+        self.feeder = feeder
+        self.failure: Exception | None = None
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
+
+    def start(self) -> None:
+        """Begin to send."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Send no more, and wait until Kafka has what was sent."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self.feeder.run(self._stopping)
+        except Exception as error:
+            self.failure = error
+
+
+@contextmanager
+def _fed(stage: Stage, settings: Settings) -> Iterator[_Feeding]:
+    feeding = _Feeding(Feeder(stage.connection.plain_producer(), events(), settings.rate, clock_ms))
+    try:
+        yield feeding
+    finally:
+        feeding.stop()
+
+
+@contextmanager
+def _running(job: LocalJob, show: Show) -> Iterator[None]:
+    """The job's processes; at the end they get the time to stop, unless there is another Ctrl-C."""
+    try:
+        job.start()
+        yield
+    finally:
+        impatient = stop_on_signals()
+        show.waiting("all processes to stop")
+        stopper = threading.Thread(target=job.stop, name="stopper")
+        stopper.start()
+        while stopper.is_alive():
+            stopper.join(0.1)
+            if impatient.is_set():
+                job.kill_all()
+
+
+class _Play:
+    """The acts, and what is shown meanwhile."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        show: Show,
+        stopping: threading.Event,
+        job: LocalJob,
+        recorder: Recorder,
+        feeding: _Feeding,
+        stage: Stage,
+    ) -> None:
+        self._settings = settings
+        self._show = show
+        self._stopping = stopping
+        self._job = job
+        self._recorder = recorder
+        self._feeding = feeding
+        self._feeder = feeding.feeder
+        self._stage = stage
+        self._observer = Observer.of(job)
+        self._replicas = tuple(name for name in job.names if name.startswith("replica-"))
+        self._started_ms = math.nan
+
+    def run(self) -> Ending:
+        """All acts. Raises what `play` raises."""
+        s = self._settings
+        self._must("starting Spark in both replicas", self._all_up, s.start_deadline)
+        self._feeding.start()
+        self._must("waiting for the first output", lambda _: self._recorder.newest is not None, s.start_deadline)
+        warm_at = clock_ms() + s.warm_up * 1_000
+        self._must("warming up", lambda status: self._warm(status, warm_at), s.warm_up_deadline)
+        self._started_ms = clock_ms()
+        self._watch("two replicas at work", lambda _: self._elapsed_s() >= s.kill_at, s.kill_at + 1)
+        victim, old_pid, killed_ms = self._kill()
+        back = self._watch(
+            f"{victim} was killed; the other goes on",
+            lambda status: _is_back(status, victim, old_pid),
+            s.return_deadline,
+        )
+        returned_ms = clock_ms() if back else math.nan
+        end_s = max(s.seconds, self._elapsed_s() + s.after_return)
+        self._watch("two replicas at work again", lambda _: self._elapsed_s() >= end_s, end_s)
+        ended_ms = clock_ms()
+        self._feeding.stop()
+        self._watch("the last records", lambda _: not self._missing(), s.drain_deadline)
+        return self._conclude(Timeline(self._started_ms, ended_ms, killed_ms, returned_ms, victim))
+
+    def _all_up(self, _status: JobStatus) -> bool:
+        return all(map(self._job.is_up, self._replicas))
+
+    def _warm(self, status: JobStatus, warm_at: float) -> bool:
+        return clock_ms() >= warm_at and all(replica.ready and replica.lag_epochs <= 2 for replica in status.replicas)
+
+    def _elapsed_s(self) -> float:
+        return 0.0 if math.isnan(self._started_ms) else (clock_ms() - self._started_ms) / 1_000
+
+    def _missing(self) -> int:
+        return unpublished(self._feeder.created_ms, self._recorder.epochs())
+
+    def _kill(self) -> tuple[str, int, float]:
+        """SIGKILL for the replica that published last; its supervisor starts it again at once."""
+        newest = self._recorder.newest
+        assert newest is not None, "epochs were published during the warm-up"  # noqa: S101
+        pid = self._job.process(newest.owner).pid
+        killed_ms = clock_ms()
+        self._job.kill(newest.owner)
+        return newest.owner, pid, killed_ms
+
+    def _must(self, act: str, condition: Callable[[JobStatus], bool], deadline_s: float) -> None:
+        if not self._watch(act, condition, deadline_s):
+            raise DemoError(f"{act}: not done within {deadline_s:.0f} s. The logs are in {self._settings.processes}")
+
+    def _watch(self, act: str, condition: Callable[[JobStatus], bool], deadline_s: float) -> bool:
+        """Show how things stand until `condition` holds; False if it does not within `deadline_s`."""
+        deadline = time.monotonic() + deadline_s
+        while True:
+            status = self._observer.look()
+            self._show.update(self._view(act, status))
+            if condition(status):
+                return True
+            if time.monotonic() >= deadline:
+                return False
+            if self._stopping.wait(LOOK_EVERY_S):
+                raise StoppedError
+            self._job.check()
+            if self._feeding.failure is not None:
+                raise self._feeding.failure
+
+    def _view(self, act: str, status: JobStatus) -> View:
+        now, epochs = clock_ms(), self._recorder.epochs()
+        recent = [epoch for epoch in reversed(epochs) if epoch.arrived_ms > now - SPARK_S * 1_000]
+        return View(
+            act=act,
+            done=min(1.0, self._elapsed_s() / self._settings.seconds),
+            fed=self._feeder.records_sent,
+            published=sum(epoch.range.ends.records_since(epoch.range.starts) for epoch in epochs),
+            recent=latencies(self._feeder.created_ms, recent),
+            now_ms=now,
+            status=status,
+            events=self._job.events(),
+        )
+
+    def _conclude(self, timeline: Timeline) -> Ending:
+        self._show.waiting("the verifier, which reads everything back")
+        report = verify(self._stage.connection, JobHistory.of(self._job.manifest), wait_s=10.0)
+        created, epochs = self._feeder.created_ms, self._recorder.epochs()
+        summary = summarize(created, epochs, timeline, report)
+        plot(self._settings.plot, latencies(created, epochs), epochs, self._replicas, timeline, summary)
+        notes = []
+        if math.isnan(timeline.returned_ms):
+            notes.append(f"{timeline.victim} did not catch up within {self._settings.return_deadline:.0f} s")
+        return Ending(summary, tuple(notes))
+
+
+def _is_back(status: JobStatus, name: str, old_pid: int) -> bool:
+    replica = status.replica(name)
+    return replica.state == "running" and replica.pid not in (0, old_pid) and replica.ready and replica.lag_epochs <= 2

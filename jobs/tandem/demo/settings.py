@@ -1,0 +1,33 @@
+"""What the user of the demo may choose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Times in seconds. `rate`: flights per second. The clock of `seconds` and `kill_at` starts after the warm-up."""
+
+    rate: float
+    seconds: float
+    kill_at: float
+    mode: str
+    output: Path
+    warm_up: float = 30.0
+    after_return: float = 15.0
+    start_deadline: float = 300.0
+    warm_up_deadline: float = 300.0
+    return_deadline: float = 180.0
+    drain_deadline: float = 90.0
+
+    @property
+    def plot(self) -> Path:
+        """Where the picture goes."""
+        return self.output / "latency.png"
+
+    @property
+    def processes(self) -> Path:
+        """Where the logs of all processes are."""
+        return self.output / "processes"

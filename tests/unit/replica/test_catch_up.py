@@ -1,0 +1,70 @@
+"""A replica says how far behind it is while it lags, now and then, and gives up only when it comes no nearer."""
+
+from __future__ import annotations
+
+import pytest
+
+from tandem.protocol.values import Progress
+from tandem.replica.progress import CatchUp, TooFarBehindError
+
+
+def replica(*computed_ms: float, last_computed: int = 9) -> CatchUp:
+    """A replica that stood at epoch 9 and computed the next epochs at these times."""
+    catch_up = CatchUp(
+        "replica-1", last_computed, lagging_epochs=3, every_ms=250, hopeless_epochs=100, hopeless_ms=1_000
+    )
+    for epoch, now_ms in enumerate(computed_ms, start=last_computed + 1):
+        catch_up.computed(epoch, now_ms)
+    return catch_up
+
+
+def test_a_replica_that_lags_reports_its_epoch_and_the_usual_time_of_one() -> None:
+    catch_up = replica(0, 40, 90, 1_000, 1_060)
+
+    assert catch_up.report(head=17, now_ms=1_060) == Progress("replica-1", 14, 55)
+
+
+def test_at_the_head_there_is_nothing_to_report() -> None:
+    assert replica(0, 40).report(head=13, now_ms=50) is None
+    assert replica(0, 40).report(head=14, now_ms=50) is not None
+
+
+def test_before_it_has_timed_an_epoch_it_reports_nothing() -> None:
+    assert replica().report(head=500, now_ms=50) is None
+    assert replica(0).report(head=500, now_ms=50) is None
+
+
+def test_reports_are_a_quarter_of_a_second_apart() -> None:
+    catch_up = replica(0, 40)
+
+    reported = [now for now in range(50, 1_050, 10) if catch_up.report(head=500, now_ms=now) is not None]
+
+    assert reported == [50, 300, 550, 800]
+
+
+def test_a_replica_far_behind_that_comes_no_nearer_starts_again() -> None:
+    catch_up = replica(0, 40)
+    catch_up.check(head=111, now_ms=50)
+    catch_up.computed(12, 60)
+
+    with pytest.raises(TooFarBehindError, match="101 epochs behind"):
+        catch_up.check(head=113, now_ms=1_051)
+
+
+def test_a_replica_far_behind_that_comes_nearer_goes_on() -> None:
+    catch_up = replica(0, 40)
+    catch_up.check(head=211, now_ms=50)
+    catch_up.computed(12, 60)
+    catch_up.check(head=211, now_ms=1_051)
+    catch_up.computed(13, 1_060)
+
+    catch_up.check(head=211, now_ms=2_052)
+
+
+def test_a_replica_that_was_near_in_between_has_its_time_again() -> None:
+    catch_up = replica(0, 40)
+    catch_up.check(head=111, now_ms=50)
+    catch_up.check(head=110, now_ms=500)
+    catch_up.check(head=111, now_ms=510)
+
+    catch_up.check(head=111, now_ms=1_400)

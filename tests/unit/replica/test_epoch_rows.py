@@ -1,0 +1,209 @@
+"""An epoch's rows: the digest sees every difference that a reader would see and no other, and rows become records."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tandem.kafka.headers import RowId, row_id
+from tandem.kafka.transactions import OutputRecord
+from tandem.replica.rows import EpochRows, digest
+from tandem.topics import SinkTopics
+
+SAME_EACH_TIME = settings(derandomize=True, database=None, deadline=None, max_examples=80)
+
+
+class Row(NamedTuple):
+    """One output row."""
+
+    key: bytes | None
+    value: bytes | None
+    sink: str = "out"
+    total: float | None = None
+
+
+contents = st.none() | st.binary(max_size=6)
+any_row = st.builds(Row, contents, contents, st.sampled_from(["out", "late"]), st.none() | st.floats(allow_nan=False))
+any_rows = st.lists(any_row, max_size=8)
+SCHEMA = pa.schema(
+    [
+        ("sink", pa.string()),
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("table_totals", pa.struct([("total", pa.float64())])),
+    ]
+)
+
+
+def table(rows: Sequence[Row], under_nulls: bytes = b"") -> pa.Table:
+    """Rows as the engine gives them; `under_nulls` lies in the buffers where a value is null."""
+    columns = [
+        pa.array([row.sink for row in rows], pa.string()),
+        _binary([row.key for row in rows], under_nulls),
+        _binary([row.value for row in rows], under_nulls),
+        pa.array([{"total": row.total} for row in rows], SCHEMA.field("table_totals").type),
+    ]
+    return pa.table(columns, schema=SCHEMA)
+
+
+def _binary(values: Sequence[bytes | None], under_nulls: bytes) -> pa.Array:
+    filled = pa.array([under_nulls if value is None else value for value in values], pa.binary())
+    valid = pa.array([value is not None for value in values], pa.bool_())
+    buffers = [valid.buffers()[1], *filled.buffers()[1:]]
+    return pa.Array.from_buffers(pa.binary(), len(values), buffers)
+
+
+# The digest ----------------------------------------------------------------------------------------------------------
+
+
+@SAME_EACH_TIME
+@given(any_rows, st.integers(0, 8), st.binary(min_size=1, max_size=5))
+def test_the_digest_does_not_depend_on_how_arrow_holds_the_rows(rows: list[Row], cut: int, rubbish: bytes) -> None:
+    expected = digest(table(rows))
+    other = table([Row(b"before", b"x"), *rows, Row(b"after", b"y")])
+
+    assert digest(pa.concat_tables([table(rows[:cut]), table(rows[cut:])])) == expected
+    assert digest(other.slice(1, len(rows))) == expected
+    assert digest(table(rows, under_nulls=rubbish)) == expected
+
+
+@SAME_EACH_TIME
+@given(any_rows, any_rows)
+def test_two_epochs_have_the_same_digest_only_if_their_rows_are_the_same_in_the_same_order(
+    some: list[Row], others: list[Row]
+) -> None:
+    exactly = [repr(rows) for rows in (some, others)]  # 0.0 and -0.0 are two values
+    assert (digest(table(some)) == digest(table(others))) == (exactly[0] == exactly[1])
+
+
+def test_the_smallest_differences_change_the_digest() -> None:
+    rows = [Row(b"ab", b"c"), Row(None, b"d", total=0.1 + 0.2)]
+    others = {
+        "a byte": [Row(b"ab", b"C"), rows[1]],
+        "where the key ends": [Row(b"a", b"bc"), rows[1]],
+        "where a value ends": [Row(b"ab", b"cd"), rows[1]._replace(value=b"")],
+        "the order": rows[::-1],
+        "no key instead of an empty one": [rows[0], rows[1]._replace(key=b"")],
+        "the sink": [rows[0]._replace(sink="late"), rows[1]],
+        "the last bit of a sum": [rows[0], rows[1]._replace(total=0.3)],
+        "a row less": rows[:1],
+        "a row more": [*rows, rows[1]],
+    }
+    digests = {name: digest(table(changed)) for name, changed in others.items()} | {"nothing": digest(table(rows))}
+
+    assert len(set(digests.values())) == len(digests), digests
+
+
+def test_the_type_of_a_column_counts() -> None:
+    assert digest(pa.table({"n": pa.array([1], pa.int32())})) != digest(pa.table({"n": pa.array([1], pa.int64())}))
+
+
+@SAME_EACH_TIME
+@given(st.data(), st.lists(any_row, max_size=8))
+def test_rows_that_the_engine_gives_in_any_order_are_sorted_by_all_they_contain(
+    data: st.DataObject, rows: list[Row]
+) -> None:
+    shuffled = data.draw(st.permutations(rows))
+
+    one, other = (EpochRows.of(3, table(some), ordered=False) for some in (rows, shuffled))
+
+    assert one.digest == other.digest
+    assert one.table.to_pylist() == other.table.to_pylist()
+
+
+def test_rows_that_come_in_the_same_order_everywhere_keep_it() -> None:
+    rows = [Row(b"b", b"1"), Row(b"a", b"2")]
+
+    assert EpochRows.of(3, table(rows), ordered=True).table.to_pylist() == table(rows).to_pylist()
+
+
+# The records ---------------------------------------------------------------------------------------------------------
+
+SINKS = SinkTopics({"out": "topic-out", "dead-letter": "letters"}, {"topic-out": 3, "letters": 1}, "letters", 100)
+
+
+def records(*rows: dict[str, object], partition: bool = False, headers: bool = False) -> list[OutputRecord]:
+    """The records of epoch 12 with these rows; a row's sink is `out` unless it says another."""
+    types: dict[str, pa.DataType] = {"sink": pa.string(), "key": pa.binary(), "value": pa.binary()}
+    types |= {"partition": pa.int32()} if partition else {}
+    types |= {"headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))} if headers else {}
+    full = [{"sink": "out", **row} for row in rows]
+    columns = {name: pa.array([row.get(name) for row in full], kind) for name, kind in types.items()}
+    return EpochRows.of(12, pa.table(columns), ordered=True).records(SINKS)
+
+
+def letter(record: OutputRecord) -> dict[str, object]:
+    """A dead letter; it goes to its topic and carries the row's id like any record."""
+    assert (record.topic, record.partition, record.key) == ("letters", 0, None)
+    assert row_id(dict(record.headers)) is not None
+    content = json.loads(record.value or b"")
+    assert isinstance(content, dict)
+    return content
+
+
+def test_every_record_carries_its_epoch_its_index_and_then_the_headers_of_the_job() -> None:
+    first, second = records(
+        {"value": b"1", "headers": [{"key": "colour", "value": b"red"}]}, {"value": b"2"}, headers=True
+    )
+
+    assert row_id(dict(first.headers)) == RowId(12, 0)
+    assert row_id(dict(second.headers)) == RowId(12, 1)
+    assert list(first.headers)[2:] == [("colour", b"red")]
+
+
+def test_a_key_chooses_the_partition_and_records_without_one_go_round_by_index() -> None:
+    found = records({"key": b"k"}, {"value": b"1"}, {"key": b"", "value": b"2"}, {}, {})
+
+    assert [record.partition for record in found] == [-1, 1, -1, 0, 1]
+
+
+def test_a_partition_that_the_job_chose_is_kept() -> None:
+    found = records({"key": b"k", "partition": 2}, {"value": b"1", "partition": 0}, {"value": b"2"}, partition=True)
+
+    assert [record.partition for record in found] == [2, 0, 2]
+
+
+def test_rows_of_tables_are_no_records_but_have_an_index() -> None:
+    found = records({"value": b"1"}, {"sink": "archive"}, {"value": b"2"})
+
+    assert [row_id(dict(record.headers)) for record in found] == [RowId(12, 0), RowId(12, 2)]
+
+
+def test_a_row_over_the_limit_becomes_a_dead_letter_in_its_place() -> None:
+    fits, too_large, after = records(
+        {"key": b"k", "value": b"v" * 99}, {"key": b"k", "value": b"v" * 100}, {"value": b"2"}
+    )
+
+    assert (fits.topic, after.topic) == ("topic-out", "topic-out")
+    assert letter(too_large) == {
+        "sink": "out",
+        "epoch": 12,
+        "index": 1,
+        "key": "k",
+        "reason": "the record has 101 bytes, over spec.maxRecordBytes",
+    }
+
+
+def test_headers_of_the_job_count_as_part_of_the_record() -> None:
+    (found,) = records({"value": b"v" * 60, "headers": [{"key": "h", "value": b"x" * 40}]}, headers=True)
+
+    assert letter(found)["reason"] == "the record has 101 bytes, over spec.maxRecordBytes"
+
+
+def test_a_partition_that_the_topic_does_not_have_makes_a_dead_letter() -> None:
+    found = records({"value": b"1", "partition": 3}, {"value": b"2", "partition": -1}, partition=True)
+
+    assert [letter(record)["reason"] for record in found] == [
+        "its partition is 3, but topic-out has 3",
+        "its partition is -1, but topic-out has 3",
+    ]
+
+
+def test_an_epoch_without_rows_has_no_records() -> None:
+    assert EpochRows.of(12, pa.table({}), ordered=True).records(SINKS) == []
+    assert EpochRows.of(12, pa.table({}), ordered=False).digest == EpochRows.of(13, pa.table({}), ordered=True).digest

@@ -1,0 +1,64 @@
+"""What a refused replica says: which part of the job differs, and where the job's own code raised."""
+
+from __future__ import annotations
+
+import sysconfig
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from tandem.engine.interface import JobError
+from tandem.kafka.errors import LostInputError
+from tandem.replica.identity import difference, identity_of
+from tandem.replica.replica import classified
+
+PARTS = {"code": "1", "versions": "2", "sinks": "3", "maxRecordBytes": "4"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"code": "9"}, "different are the job's code (the bytes of spec.job.file or module)"),
+        ({"sinks": "9", "maxRecordBytes": "9"}, "different are spec.maxRecordBytes, spec.sinks"),
+        ({"parallelism": "9"}, "different are spec.spark.parallelism"),
+    ],
+)
+def test_what_differs_between_two_jobs_is_named(change: dict[str, str], words: str) -> None:
+    assert difference(identity_of(PARTS), identity_of(PARTS | change)) == words
+
+
+def test_the_identity_does_not_depend_on_the_order_of_its_parts() -> None:
+    assert identity_of(PARTS) == identity_of(dict(reversed(PARTS.items())))
+
+
+def test_an_identity_that_cannot_be_read_is_of_another_version() -> None:
+    assert "another version" in difference(identity_of(PARTS), "c0ffee")
+
+
+TRACEBACK = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted. SQLSTATE: XXKST
+  An exception was thrown from the Python worker:
+Traceback (most recent call last):
+  File "/venv/lib/python3.11/site-packages/pyspark/worker.py", line 200, in main
+    process()
+  File "/jobs/job.py", line 12, in parse
+    return int(value)
+  File "STDLIB/json/decoder.py", line 3, in helper
+    raise ValueError
+ValueError: no number
+more of Java
+\tat org.apache.spark
+org.apache.spark.api.python.PythonException: …
+""".replace("STDLIB", sysconfig.get_path("stdlib"))
+
+
+def test_an_error_of_the_jobs_own_code_is_one_line_with_its_place() -> None:
+    found = classified(StreamingQueryException(TRACEBACK))
+
+    assert isinstance(found, JobError)
+    assert str(found) == "the job raised while it ran: ValueError: no number (job.py:12)"
+
+
+def test_lost_input_inside_the_engine_is_told_as_such_and_any_other_failure_stays_what_it_is() -> None:
+    assert isinstance(classified(RuntimeError("x\nLostInputError: gone\ny")), LostInputError)
+    crash = StreamingQueryException("[STREAM_FAILED] java.lang.OutOfMemoryError")
+    assert classified(crash) is crash
