@@ -64,10 +64,12 @@ class Stage:
         """
         self.feeder.rate(TRICKLE)
         began = time.monotonic()
-        up = wait_for(self.system, lambda: self.reader.count > 0 and self.system.at_head(), _START_DEADLINE_S)
-        if not up:
-            raise RuntimeError(f"not up after {_START_DEADLINE_S:.0f} s: {self.reader.count} records have come out")
-        self.say(f"up after {time.monotonic() - began:.0f} s")
+        if not wait_for(self.system, lambda: self.reader.count > 0, _START_DEADLINE_S):
+            raise RuntimeError(f"no output after {_START_DEADLINE_S:.0f} s")
+        output_s = time.monotonic() - began
+        if not wait_for(self.system, self.system.at_head, _START_DEADLINE_S):
+            raise RuntimeError(f"output after {output_s:.0f} s, but not every replica is at the head")
+        self.say(f"first output after {output_s:.0f} s, all at the head after {time.monotonic() - began:.0f} s")
 
     def spend(self, seconds: float) -> None:
         """Let time pass; raises what the system, the feeder or the reader raises."""

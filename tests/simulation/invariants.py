@@ -167,7 +167,9 @@ class Checker:
         if self._world.schedule.delivery is not Delivery.AT_MOST_ONCE:
             for output, expected in enumerate(self._expected):
                 if self._shown[output] != len(expected):
-                    raise InvariantError(f"output {output}: {expected[self._shown[output] :]} is lost")
+                    hidden = self._world.outputs[output].stable_end < self._world.outputs[output].end
+                    why = "hidden by an open transaction" if hidden else "lost"
+                    raise InvariantError(f"output {output}: {expected[self._shown[output] :]} is {why}", not hidden)
 
     # Liveness --------------------------------------------------------------------------------------------------------
 

@@ -192,7 +192,15 @@ class KafkaBroker(Server):
 
     def _format(self, config: Path, deadline: Deadline) -> None:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        tool = (*self._java(), *self._java_options(), FORMAT_CLASS, "format", "-t", cluster_id, "-c", str(config))
+        tool = (
+            *self._java(),
+            *self._java_options(),
+            FORMAT_CLASS,
+            "format",
+            f"--cluster-id={cluster_id}",
+            "-c",
+            str(config),
+        )
         with self.log_file.open("ab") as log:
             try:
                 code = subprocess.call(

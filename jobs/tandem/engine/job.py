@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -24,6 +25,15 @@ class JobContext:
 
     spark: SparkSession
     options: Mapping[str, str]
+
+
+def make_importable(job: JobSpec, base: Path) -> None:
+    """Let this process and Spark's Python workers import the job's file and what is beside it; before the JVM starts."""
+    folders = [str((base / job.file).parent)] if job.file else []
+    folders += [str(base)] if str(base) not in folders else []
+    sys.path[:0] = folders
+    inherited = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = os.pathsep.join(folders + ([inherited] if inherited else []))
 
 
 def load_function(job: JobSpec, base: Path) -> Callable[..., object]:
@@ -61,7 +71,6 @@ def call(function: Callable[..., object], context: JobContext, sources: Mapping[
 
 
 def _module(job: JobSpec, base: Path) -> ModuleType:
-    sys.path.insert(0, str(base))
     if job.module is not None:
         return importlib.import_module(job.module)
     path = base / (job.file or "")

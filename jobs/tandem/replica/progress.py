@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from statistics import median
+from statistics import fmean
 
 from tandem.protocol.values import Progress
 
@@ -34,7 +34,7 @@ class CatchUp:
         self._hopeless_epochs = hopeless_epochs
         self._hopeless_ms = hopeless_ms
         self._far_since: tuple[float, int] | None = None  # when (ms), and how far it was
-        self._durations: deque[float] = deque(maxlen=9)
+        self._durations: deque[float] = deque(maxlen=16)
         self._last_ms: float | None = None
         self._reported_ms = -float("inf")
 
@@ -45,12 +45,15 @@ class CatchUp:
         self._last_ms, self.last_computed = now_ms, epoch
 
     def report(self, head: int, now_ms: float) -> Progress | None:
-        """What to append to the ordering log now, if anything."""
+        """What to append to the ordering log now, if anything.
+
+        The mean of its epochs, not their median: with some slow ones among them the median would leave no room at all.
+        """
         behind = head - self.last_computed
         if behind < self._lagging_epochs or not self._durations or now_ms - self._reported_ms < self._every_ms:
             return None
         self._reported_ms = now_ms
-        return Progress(self._replica, self.last_computed, median(self._durations))
+        return Progress(self._replica, self.last_computed, fmean(self._durations))
 
     def check(self, head: int, now_ms: float) -> None:
         """Raise `TooFarBehindError` if this replica is far behind `head` and does not come nearer."""

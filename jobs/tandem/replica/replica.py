@@ -18,6 +18,7 @@ from tandem.embedded import Jars
 from tandem.engine.checkpoint import restore
 from tandem.engine.fetch import EpochFetcher
 from tandem.engine.interface import EnginePosition, JobError
+from tandem.engine.job import make_importable
 from tandem.engine.session import build_session
 from tandem.engine.spark import MicroBatchEngine
 from tandem.kafka.appender import ProposalAppender
@@ -93,6 +94,7 @@ class Replica:
 
         scratch = self._folder / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
+        make_importable(spec.job, manifest.base)
         spark = build_session(manifest.name, self._name, spec.spark, Jars.resolve().spark_classpath(), scratch)
         self._engine = MicroBatchEngine.prepare(spark, manifest, self._folder, self._fetcher, self._metrics.phase)
 

@@ -93,8 +93,8 @@ class TableWriter:
                 write_deltalake(snapshot, table, mode="append", commit_properties=properties)
             except SchemaMismatchError as error:
                 raise TableError(
-                    f"sink {sink.name}: the rows do not fit the Delta table {sink.path}: {error}. Change the job's columns, or "
-                    "give the sink another path"
+                    f"sink {sink.name}: the rows do not fit the Delta table {sink.path}: {error}. Change the job's "
+                    "columns, or give the sink another path"
                 ) from error
             except CommitFailedError:
                 if not tries_left:

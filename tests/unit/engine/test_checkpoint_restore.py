@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tandem.engine.checkpoint import restore
 from tandem.engine.interface import EnginePosition
 
 NOTHING = EnginePosition()
+RETAINED = 6
 
 
 def log_offset(epoch: int) -> int:
@@ -107,22 +109,47 @@ def test_on_another_file_system_files_are_copied(tmp_path: Path, target: Path, m
     assert (target / "state" / "0" / "0" / "3.changelog").read_text() == "state after 2"
 
 
-def test_a_checkpoint_that_its_owner_cleans_up_meanwhile_is_tried_again(
+def at_each_try(monkeypatch: pytest.MonkeyPatch, happens: Callable[[int], None]) -> list[int]:
+    """Let something happen when the first file of each try is linked; the list of tries grows. Spark retains 6 epochs."""
+    link = os.link
+    tries: list[int] = []
+
+    def linked(source: Path, destination: Path) -> None:
+        if source.name == "metadata":
+            tries.append(len(tries))
+            happens(tries[-1])
+        link(source, destination)
+
+    monkeypatch.setattr(os, "link", linked)
+    monkeypatch.setattr(checkpoint, "RETAINED_EPOCHS", RETAINED)
+    return tries
+
+
+def test_old_versions_that_its_owner_cleans_up_meanwhile_are_not_missed(
     tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make(tmp_path / "a", last=6)
-    vanishing = [folder / "state" / "0" / "0" / "3.changelog"]
-    link = os.link
-
-    def clean_up_first(source: Path, destination: Path) -> None:
-        if vanishing:
-            vanishing.pop().unlink()
-        link(source, destination)
-
-    monkeypatch.setattr(os, "link", clean_up_first)
+    tries = at_each_try(monkeypatch, lambda _: (folder / "offsets" / "0").unlink())
 
     assert restore([folder], 9, target) == EnginePosition(6, log_offset(6))
-    assert files(target, "state/0/0") == files(folder, "state/0/0")
+    assert tries == [0]
+    assert files(target, "offsets") == {"1", "2", "3", "4", "5", "6"}
+
+
+def test_if_the_epoch_itself_is_cleaned_up_meanwhile_the_now_newest_is_taken(
+    tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make(tmp_path / "a", last=6)
+
+    def move_on(tried: int) -> None:
+        if not tried:
+            make(folder, first=7, last=6 + 2 * RETAINED)
+
+    tries = at_each_try(monkeypatch, move_on)
+
+    newest = 6 + 2 * RETAINED
+    assert restore([folder], 10_000, target) == EnginePosition(newest, log_offset(newest))
+    assert tries == [0, 1]
 
 
 def test_if_its_owner_takes_the_newest_away_the_next_one_is_taken(
@@ -144,16 +171,16 @@ def test_if_its_owner_takes_the_newest_away_the_next_one_is_taken(
 def test_a_checkpoint_that_never_holds_still_is_given_up_in_the_end(
     tmp_path: Path, target: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tries: list[Path] = []
+    folder = make(tmp_path / "a", last=0)
+    ahead = 2 * RETAINED
 
-    def vanished(source: Path, _: Path) -> None:
-        tries.append(source)
-        raise FileNotFoundError(source)
+    def moves_on(tried: int) -> None:
+        make(folder, first=tried * ahead + 1, last=(tried + 1) * ahead)
 
-    monkeypatch.setattr(checkpoint, "_link", vanished)
+    tries = at_each_try(monkeypatch, moves_on)
 
-    assert restore([make(tmp_path / "a", last=3)], 9, target, tries=4) == NOTHING
-    assert len(tries) == 4
+    assert restore([folder], 10_000, target, tries=3) == NOTHING
+    assert tries == [0, 1, 2]
     assert not any(target.iterdir())
 
 

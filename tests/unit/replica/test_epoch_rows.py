@@ -15,7 +15,7 @@ from tandem.kafka.transactions import OutputRecord
 from tandem.replica.rows import EpochRows, digest
 from tandem.topics import SinkTopics
 
-SAME_EACH_TIME = settings(derandomize=True, database=None, deadline=None, max_examples=80)
+SAME_EACH_TIME = settings(derandomize=True, database=None, deadline=None, max_examples=50)
 
 
 class Row(NamedTuple):

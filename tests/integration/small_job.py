@@ -1,0 +1,140 @@
+"""A job with a handful of records: fed by hand, read whole, and stopped at chosen moments by its topics' settings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from confluent_kafka import Consumer, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+from integration.workload import Cluster, write_manifest
+from tandem.kafka.headers import RowId, row_id
+from tandem.kafka.history import markers_back_to, read_range, watermarks
+from tandem.local import LocalJob
+from tandem.local.outcome import Outcome
+from tandem.protocol.codec import decode_proposal
+from tandem.protocol.values import Marker, Proposal
+
+PATIENCE_S = 240.0
+COPY = "def job(events):\n    return events.select('key', 'value')\n"
+HEARTBEAT = {"mode": "heartbeat", "generators": 1}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A record of an output topic."""
+
+    id: RowId | None
+    value: str
+
+
+class SmallJob:
+    """A running job on topics `NAME-in` and `NAME-SINK`. Every wait ends after four minutes, with what was waited for."""
+
+    def __init__(self, folder: Path, cluster: Cluster, name: str, code: str, **spec: object) -> None:
+        self.name, self.folder, self.cluster = name, folder, cluster
+        self.local = LocalJob(write_manifest(folder, cluster, name, code, **spec), folder / "run")
+        self.connection = cluster.connection
+        self._admin = AdminClient({"bootstrap.servers": cluster.kafka.bootstrap})
+        self._producer = Producer({"bootstrap.servers": cluster.kafka.bootstrap, "enable.idempotence": True})
+        topics = self.local.manifest.model.topics
+        own = ".replica-0" if self.local.manifest.spec.ordering.mode == "none" else ""
+        self.ordering, self.commits, self.dead_letter = topics.ordering + own, topics.commits + own, topics.dead_letter
+
+    @property
+    def input(self) -> str:
+        return f"{self.name}-in"
+
+    def feed(self, *values: str) -> None:
+        """Append records to partition 0 of the input."""
+        for value in values:
+            self._producer.produce(self.input, value, partition=0)
+        assert self._producer.flush(60) == 0
+
+    def rows(self, topic: str) -> list[Row]:
+        """All committed records of a topic of one partition."""
+        return [Row(row_id(m.headers()), (m.value() or b"").decode()) for m in self._read(topic)]
+
+    def values(self, topic: str | None = None) -> list[str]:
+        """The values of the topic, of the sink `copies` by default."""
+        return [row.value for row in self.rows(topic or f"{self.name}-copies")]
+
+    def markers(self) -> list[Marker]:
+        """All markers."""
+        return [marker for _, marker in markers_back_to(self.connection, self.commits, -1)]
+
+    def proposals(self) -> list[Proposal]:
+        """The ordering log."""
+        low, high = watermarks(self.connection, self.ordering, 30)
+        return [decode_proposal(value) for _, value in read_range(self.connection, self.ordering, low, high, 30)]
+
+    def wait(self, condition: Callable[[], bool], what: str) -> None:
+        """Wait while the job runs."""
+        assert self.local.wait_until(condition, PATIENCE_S), f"{what}: not within {PATIENCE_S:.0f} s\n{self.story()}"
+
+    def wait_for(self, *values: str) -> None:
+        """Wait until the sink `copies` has these values."""
+        self.wait(lambda: set(values) <= set(self.values()), f"the values {values}")
+
+    def end(self) -> Outcome:
+        """Wait until the job has stopped by itself; why it did."""
+        outcome = self.local.wait(PATIENCE_S)
+        assert outcome is not None, f"the job goes on\n{self.story()}"
+        return outcome
+
+    def configure(self, topic: str, **settings: int | None) -> None:
+        """Change settings of a topic (underscores for dots); None: the broker's default."""
+        entries = [
+            ConfigEntry(
+                name.replace("_", "."),
+                "" if value is None else str(value),
+                incremental_operation=AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET,
+            )
+            for name, value in settings.items()
+        ]
+        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        for future in self._admin.incremental_alter_configs([resource]).values():
+            future.result(30)
+
+    @contextmanager
+    def withheld(self, topic: str) -> Iterator[None]:
+        """While the block runs, the broker takes nothing for `topic`: it has fewer replicas than it asks for."""
+        self.configure(topic, min_insync_replicas=2)
+        try:
+            yield
+        finally:
+            self.configure(topic, min_insync_replicas=None)
+
+    def delete_input_before(self, offset: int) -> None:
+        """What retention does to partition 0."""
+        for future in self._admin.delete_records([TopicPartition(self.input, 0, offset)]).values():
+            future.result(30)
+
+    def story(self) -> str:
+        """What happened, for a failing test."""
+        lines = [f"{event.process} {event.text}" for event in self.local.events()]
+        for name in self.local.names:
+            path = self.local.log_file(name)
+            lines += [f"--- {name}", *(path.read_text(errors="replace").splitlines()[-12:] if path.exists() else [])]
+        return "\n".join(line[:600] for line in lines)
+
+    def _read(self, topic: str) -> list[Message]:
+        consumer = Consumer(self.connection.consumer())
+        try:
+            low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30, cached=False)
+            consumer.assign([TopicPartition(topic, 0, low)])
+            found: list[Message] = []
+            deadline = time.monotonic() + 30
+            while low < high and time.monotonic() < deadline:
+                message = consumer.poll(0.1)
+                if message is not None and message.error() is None:
+                    found.append(message)
+                elif message is not None:  # the end of the partition
+                    return found
+            return found
+        finally:
+            consumer.close()

@@ -1,0 +1,238 @@
+"""What each delivery guarantee promises, on real processes, around a kill at the worst moment: rows out, marker not."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import pyarrow.parquet as pq
+import pytest
+from confluent_kafka import TopicPartition
+from deltalake import DeltaTable
+
+from integration.small_job import COPY, HEARTBEAT, SmallJob
+from integration.workload import Cluster
+from tandem.consumer import EpochConsumer
+from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.kafka.headers import row_id
+from tandem.process import ExitCode
+from tandem.protocol.values import Claim, Cut
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
+
+MakeJob = Callable[..., SmallJob]
+
+SIZED = """
+from pyspark.sql import functions as F
+
+def job(events):
+    text = F.concat(F.col("id").cast("string"), F.lit(":"), F.expr("repeat('x', size)"))
+    return {"copies": events.select(text.alias("value")), "archive": events.select("id"), "lake": events.select("id")}
+"""
+
+
+@pytest.fixture(scope="module")
+def make_job(
+    kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[MakeJob]:
+    """Makes jobs of one replica that run until the end of the file. NAME in a spec is the job's name."""
+    made: list[SmallJob] = []
+
+    def make(kind: str, code: str = COPY, **spec: object) -> SmallJob:
+        folder, name = tmp_path_factory.mktemp(kind), f"{kind}-{uuid.uuid4().hex[:6]}"
+        usual = {"sinks": [{"name": "copies", "topic": "NAME-copies"}], "ordering": HEARTBEAT}
+        given = json.loads(json.dumps(usual | spec).replace("NAME", name))
+        job = SmallJob(folder, Cluster(kafka, zookeeper), name, code, replicas=1, **given)
+        made.append(job)
+        job.local.start()
+        return job
+
+    yield make
+    for job in made:
+        job.local.stop()
+
+
+# Exactly once --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def exact(make_job: MakeJob) -> SmallJob:
+    """JSON records with a number, to Kafka and to two tables; those over 600,000 bytes are dead letters."""
+    return make_job(
+        "exact",
+        SIZED,
+        sources=[{"name": "events", "topics": ["NAME-in"], "format": "json", "schema": "id INT, size INT"}],
+        sinks=[
+            {"name": "copies", "topic": "NAME-copies"},
+            {"name": "archive", "parquet": {"path": "archive"}},
+            {"name": "lake", "delta": {"path": "lake"}},
+        ],
+        maxRecordBytes=600_000,
+    )
+
+
+def sized(number: int, size: int = 0) -> str:
+    """An input record that becomes one of about `size` bytes."""
+    return json.dumps({"id": number, "size": size})
+
+
+def numbers(job: SmallJob) -> list[int]:
+    """What came out, without the padding."""
+    return [int(value.partition(":")[0]) for value in job.values()]
+
+
+def letters(job: SmallJob) -> list[dict[str, object]]:
+    return [json.loads(value) for value in job.values(job.dead_letter)]
+
+
+def tables(job: SmallJob) -> tuple[list[int], list[int]]:
+    """The numbers in the Parquet and in the Delta table; nothing while a table is not there."""
+    archive, lake = job.folder / "archive", job.folder / "lake"
+    parquet = pq.read_table(archive)["id"].to_pylist() if archive.is_dir() else []
+    delta = DeltaTable(str(lake)).to_pyarrow_table()["id"].to_pylist() if DeltaTable.is_deltatable(str(lake)) else []
+    return sorted(parquet), sorted(delta)
+
+
+def test_a_poison_record_becomes_a_dead_letter_with_its_coordinates_and_the_job_goes_on(exact: SmallJob) -> None:
+    exact.feed(sized(1), "{not json", sized(2))
+
+    exact.wait(lambda: numbers(exact) == [1, 2] and len(letters(exact)) == 1, "two records and a dead letter")
+    (letter,) = letters(exact)
+    assert letter["topic"] == exact.input
+    assert (letter["partition"], letter["offset"], letter["value"]) == (0, 1, "{not json")
+    assert "no JSON of the schema id INT, size INT" in str(letter["reason"])
+
+
+def test_a_record_over_the_limit_becomes_a_dead_letter_and_the_job_goes_on(exact: SmallJob) -> None:
+    before = numbers(exact)
+    exact.feed(sized(3, 700_000), sized(4, 599_000))
+
+    exact.wait(lambda: numbers(exact) == [*before, 4], "the record after the large one")
+    letter = letters(exact)[-1]
+    assert letter["sink"] == "copies"
+    assert letter["reason"] == "the record has 700002 bytes, over spec.maxRecordBytes"
+
+
+def test_after_a_kill_between_tables_and_transaction_every_sink_holds_each_epoch_once(exact: SmallJob) -> None:
+    exact.feed(sized(10), sized(11))
+    exact.wait(lambda: numbers(exact)[-2:] == [10, 11], "records before the kill")
+    with exact.withheld(exact.commits):
+        exact.feed(sized(12), sized(13))
+        exact.wait(lambda: all(13 in numbers for numbers in tables(exact)), "an epoch in the tables")
+        assert 13 not in numbers(exact), "the epoch is published, so the kill would come too late"
+        exact.local.kill("replica-0")
+    exact.feed(sized(14))
+
+    exact.wait(lambda: 14 in numbers(exact) and all(14 in numbers for numbers in tables(exact)), "records after it")
+    published = numbers(exact)
+    assert published[-5:] == [10, 11, 12, 13, 14]
+    assert len(set(published)) == len(published)
+    written = sorted([*published, 3] if 3 in tables(exact)[0] else published)  # 3 is too large for Kafka only
+    assert tables(exact) == (written, written)
+
+
+def test_a_record_that_the_broker_refuses_stops_the_job_with_what_to_raise(exact: SmallJob) -> None:
+    exact.configure(f"{exact.name}-copies", max_message_bytes=300_000)
+    exact.feed(sized(20), sized(21, 400_000))
+
+    outcome = exact.end()
+
+    assert outcome.code == ExitCode.REFUSED
+    assert outcome.reason.startswith(
+        f"replica-0 refused to run: the broker refuses a record of topic {exact.name}-copies as too large"
+    )
+    assert "Raise the topic's max.message.bytes to at least 616384" in outcome.reason
+    assert 21 not in numbers(exact)
+
+
+# At least once, and without ordering ---------------------------------------------------------------------------------
+
+
+def test_at_least_once_repeats_after_a_kill_and_the_consumer_drops_what_is_repeated(make_job: MakeJob) -> None:
+    job = make_job("least", delivery="atLeastOnce", ordering={"mode": "none"})
+    job.feed("1", "2")
+    job.wait_for("1", "2")
+    with job.withheld(job.commits):
+        job.feed("3", "4")
+        job.wait_for("3", "4")
+        job.local.kill("replica-0")
+    job.feed("5")
+    job.wait_for("5")
+
+    ids = Counter(row.id for row in job.rows(f"{job.name}-copies"))
+    assert max(ids.values()) > 1, "nothing was repeated: the kill did not come between rows and marker"
+    assert distinct(job, until="5") == ["1", "2", "3", "4", "5"]
+    assert job.ordering == f"{job.name}.ordering.replica-0", "without ordering, a replica has logs of its own"
+    assert [marker.epoch for marker in job.markers()] == list(range(len(job.markers())))
+
+
+def distinct(job: SmallJob, until: str) -> list[str]:
+    """What a consumer sees that drops repeats, up to a value."""
+    found: list[str] = []
+    config = {"bootstrap.servers": job.cluster.kafka.bootstrap, "group.id": job.name, "auto.offset.reset": "earliest"}
+    with EpochConsumer(config) as consumer:
+        consumer.assign([TopicPartition(f"{job.name}-copies", 0, 0)])
+        deadline = Deadline(60)
+        while until not in found and not deadline.passed:
+            message = consumer.poll(0.5)
+            if message is not None and message.error() is None:
+                assert row_id(message.headers()) is not None
+                found.append((message.value() or b"").decode())
+    return found
+
+
+# At most once --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def most(make_job: MakeJob) -> SmallJob:
+    """At most once."""
+    return make_job("most", delivery="atMostOnce")
+
+
+def claimed_to_the_end_of_the_input(job: SmallJob, end: int) -> bool:
+    """Whether an epoch that reads the input up to `end` is claimed."""
+    log = job.proposals()
+    covering = {cut.epoch for cut in log if isinstance(cut, Cut) and sum(cut.ends.values()) >= end}
+    return any(isinstance(claim, Claim) and claim.epoch in covering for claim in log)
+
+
+def test_at_most_once_gives_up_what_was_claimed_when_its_owner_died_and_says_so(most: SmallJob) -> None:
+    most.feed("1", "2")
+    most.wait_for("1", "2")
+    with most.withheld(most.commits):
+        most.feed("3")
+        most.wait_for("3")
+        most.feed("4")  # claimed, but behind the marker that does not come: nobody has seen it
+        most.wait(lambda: claimed_to_the_end_of_the_input(most, 4), "a claim of the last record's epoch")
+        most.local.kill("replica-0")
+    most.feed("5")
+    most.wait_for("5")
+
+    assert most.values() == ["1", "2", "3", "5"]
+    markers = most.markers()
+    assert [marker.epoch for marker in markers] == list(range(len(markers)))
+    skipped = {marker.epoch for marker in markers if marker.skipped}
+    cuts = {cut.epoch: sum(cut.ends.values()) for cut in most.proposals() if isinstance(cut, Cut)}
+    assert {cuts[epoch] for epoch in skipped} == {3, 4}, "the epochs of the records 3 and 4, and no other"
+
+
+def test_a_running_replica_refuses_when_its_input_is_deleted_unread(most: SmallJob) -> None:
+    most.wait_for("5")
+    most.local.pause("replica-0")
+    answered = time.monotonic() + 1  # a fetch that was under way has come back by then, without the next records
+    assert wait_until(lambda: time.monotonic() > answered, Deadline(5))
+    most.feed("6", "7", "8")
+    most.wait(lambda: any(isinstance(p, Cut) and sum(p.ends.values()) >= 8 for p in most.proposals()), "a cut")
+    most.delete_input_before(7)
+    most.local.resume("replica-0")
+
+    outcome = most.end()
+
+    assert outcome.code == ExitCode.REFUSED
+    assert f"{most.input}/0: offset 5 was deleted before it was read. Nothing was skipped" in outcome.reason
+    assert most.values()[-1] == "5"
