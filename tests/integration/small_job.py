@@ -86,14 +86,10 @@ class SmallJob:
         assert outcome is not None, f"the job goes on\n{self.story()}"
         return outcome
 
-    def configure(self, topic: str, **settings: int | None) -> None:
-        """Change settings of a topic (underscores for dots); None: the broker's default."""
+    def configure(self, topic: str, **settings: str) -> None:
+        """Change settings of a topic (underscores for dots)."""
         entries = [
-            ConfigEntry(
-                name.replace("_", "."),
-                "" if value is None else str(value),
-                incremental_operation=AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET,
-            )
+            ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
             for name, value in settings.items()
         ]
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
@@ -102,12 +98,12 @@ class SmallJob:
 
     @contextmanager
     def withheld(self, topic: str) -> Iterator[None]:
-        """While the block runs, the broker takes nothing for `topic`: it has fewer replicas than it asks for."""
-        self.configure(topic, min_insync_replicas=2)
+        """While the block runs, the broker refuses records without a key for `topic`, such as epoch markers."""
+        self.configure(topic, cleanup_policy="compact")
         try:
             yield
         finally:
-            self.configure(topic, min_insync_replicas=None)
+            self.configure(topic, cleanup_policy="delete")
 
     def delete_input_before(self, offset: int) -> None:
         """What retention does to partition 0."""

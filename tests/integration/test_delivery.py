@@ -136,7 +136,7 @@ def test_after_a_kill_between_tables_and_transaction_every_sink_holds_each_epoch
 
 
 def test_a_record_that_the_broker_refuses_stops_the_job_with_what_to_raise(exact: SmallJob) -> None:
-    exact.configure(f"{exact.name}-copies", max_message_bytes=300_000)
+    exact.configure(f"{exact.name}-copies", max_message_bytes="300000")
     exact.feed(sized(20), sized(21, 400_000))
 
     outcome = exact.end()

@@ -188,7 +188,11 @@ GUARDS = (
     _publication("who takes over fences before it reads", ReadsBeforeItFences),
     _publication("who takes over reads to the end", TakesOverWithoutReading),
     _publication("who renews reads to the end", RenewsWithoutReading),
-    _publication("who renews reads to the end although the head moved on", RenewsBeforeItReclaims),
+    Guard(
+        "who renews reads to the end although the head moved on",
+        Deviation(publication=RenewsBeforeItReclaims),
+        near=10_650,
+    ),
     _publication("who does not know the outcome renews", GoesOnWithItsProducer),
     Guard(
         "at most once: rows that may be out are given up",

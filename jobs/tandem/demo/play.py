@@ -27,7 +27,8 @@ from tandem.process import stop_on_signals
 from tandem.topics import ensure_topics
 from tandem.verify.read import JobHistory, verify
 
-LOOK_EVERY_S = 0.5
+LOOK_EVERY_S = 1.0
+PRIMING_FLIGHTS = 20
 
 
 class StoppedError(Exception):
@@ -82,8 +83,12 @@ class _Feeding:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
 
+    def prime(self, flights: int) -> None:
+        """Send a few, and return when Kafka has them."""
+        self.feeder.run(self._stopping, flights)
+
     def start(self) -> None:
-        """Begin to send."""
+        """Send all others."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -101,7 +106,7 @@ class _Feeding:
 
 @contextmanager
 def _fed(stage: Stage, settings: Settings) -> Iterator[_Feeding]:
-    feeding = _Feeding(Feeder(stage.connection.plain_producer(), events(), settings.rate, clock_ms))
+    feeding = _Feeding(Feeder(stage.connection.admin(), events(), settings.rate, clock_ms))
     try:
         yield feeding
     finally:
@@ -154,8 +159,10 @@ class _Play:
         """All acts. Raises what `play` raises."""
         s = self._settings
         self._must("starting Spark in both replicas", self._all_up, s.start_deadline)
+        # A new JVM takes many seconds for its first epoch: no backlog shall grow meanwhile.
+        self._feeding.prime(PRIMING_FLIGHTS)
+        self._must("computing the first epoch", _all_ready, s.start_deadline)
         self._feeding.start()
-        self._must("waiting for the first output", lambda _: self._recorder.newest is not None, s.start_deadline)
         warm_at = clock_ms() + s.warm_up * 1_000
         self._must("warming up", lambda status: self._warm(status, warm_at), s.warm_up_deadline)
         self._started_ms = clock_ms()
@@ -178,7 +185,7 @@ class _Play:
         return all(map(self._job.is_up, self._replicas))
 
     def _warm(self, status: JobStatus, warm_at: float) -> bool:
-        return clock_ms() >= warm_at and all(replica.ready and replica.lag_epochs <= 2 for replica in status.replicas)
+        return clock_ms() >= warm_at and _all_ready(status)
 
     def _elapsed_s(self) -> float:
         return 0.0 if math.isnan(self._started_ms) else (clock_ms() - self._started_ms) / 1_000
@@ -239,6 +246,10 @@ class _Play:
         if math.isnan(timeline.returned_ms):
             notes.append(f"{timeline.victim} did not catch up within {self._settings.return_deadline:.0f} s")
         return Ending(summary, tuple(notes))
+
+
+def _all_ready(status: JobStatus) -> bool:
+    return all(replica.ready and replica.lag_epochs <= 2 for replica in status.replicas)
 
 
 def _is_back(status: JobStatus, name: str, old_pid: int) -> bool:

@@ -50,7 +50,7 @@ def built(mode: str, say: Callable[[str], None]) -> Iterator[Stage]:
         zookeeper = stack.enter_context(ZooKeeperServer(folder / "zookeeper"))
         say("Kafka")
         kafka = stack.enter_context(KafkaBroker(folder / "kafka", jars=jars))
-        connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap})
+        connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap, "log_level": "0"})
         Topics(connection).ensure(_TOPICS)
         manifest = _write_manifest(folder / "job", kafka.bootstrap, zookeeper.connect, mode, checkpoint)
         yield Stage(manifest, connection, (zookeeper.log_file, kafka.log_file))

@@ -38,6 +38,11 @@ class CatchUp:
         self._last_ms: float | None = None
         self._reported_ms = -float("inf")
 
+    @property
+    def has_computed(self) -> bool:
+        """Whether this incarnation has computed an epoch yet."""
+        return self._last_ms is not None
+
     def computed(self, epoch: int, now_ms: float) -> None:
         """Epoch `epoch` is computed."""
         if self._last_ms is not None:

@@ -136,6 +136,7 @@ class Publisher:
             claim = self._publication.next_claim(_now_ms())
             if claim is not None:
                 self._appender.append(claim.claim)
+            self._lag()
 
     def _has_room(self) -> bool:
         return len(self._rows) < self._settings.most_pending_epochs or self._stopped or self._failure is not None
@@ -209,13 +210,13 @@ class Publisher:
 
     def _lag(self) -> None:
         decisions = self._publication.decisions
-        epochs = decisions.last_epoch - self._catch_up.last_computed
+        epochs = max(0, decisions.last_epoch - self._catch_up.last_computed)  # the engine may have read the cut first
         self._metrics.lag_epochs.set(epochs)
         mine = decisions.epoch_range(self._catch_up.last_computed)
         if mine is not None:
             self._metrics.lag_records.set(decisions.last_ends.records_since(mine.ends))
             self._metrics.lag_seconds.set(max(0.0, time.time() - mine.time_ms / 1000))
-        if epochs <= 1 and self._catch_up.last_computed >= 0:
+        if epochs <= 1 and self._catch_up.has_computed:
             self._metrics.ready.set(1)
         elif epochs >= _NOT_READY_EPOCHS:
             self._metrics.ready.set(0)
