@@ -22,7 +22,7 @@ from tandem.protocol.values import Config, Marker, Positions, TopicPartition
 
 _PATIENCE_MS = 15_000.0
 _AFTERMATH_MS = 150.0
-SILENCE_BOUND_MS = 450.0
+SILENCE_BOUND_MS = 600.0  # under one failure at a time: four times the longest patience with an owner
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,5 @@ reads a clock, starts a thread or knows Spark; `lint-imports` holds it to that.
 `pace`              when the next cut is proposed, and by whom
 `silence`           how long is too long: adaptive bounds
 `publication`       claim, then publish; or take over: the state machine of one replica
-`content`           an epoch's rows in canonical order, and their digest
 ==================  ==========================================================================
 """
