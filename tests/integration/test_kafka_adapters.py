@@ -147,8 +147,8 @@ def test_reading_to_the_end_waits_for_an_open_transaction(kafka: KafkaBroker, to
     assert producer.flush(PATIENCE_S) == 0
 
     with LogTail(connection, {topic: 0}) as tail:
-        with pytest.raises(ReadTimeoutError):
-            list(tail.read_to_end(0.5))
+        with pytest.raises(ReadTimeoutError, match="read to"):
+            list(tail.read_to_end(3))
         producer.commit_transaction(PATIENCE_S)
         assert [r.value for r in tail.read_to_end(PATIENCE_S)] == [b"open"]
 

@@ -72,7 +72,7 @@ def demo(
     except EmbeddedError as error:
         out.print(str(error), style="bold red")
         raise typer.Exit(ExitCode.REFUSED) from error
-    except (play.DemoError, LocalJobError, TandemKafkaError, KafkaException, TimeoutError) as error:
+    except (play.DemoError, LocalJobError, TandemKafkaError, KafkaException) as error:
         out.print(f"{error}", style="bold red")
         out.print(f"The logs are in {settings.processes}")
         raise typer.Exit(ExitCode.FAILED) from error

@@ -54,7 +54,7 @@ def verify(
     except ManifestError as error:
         show_problems(out, manifest, error.problems)
         raise typer.Exit(ExitCode.REFUSED) from error
-    except (TandemKafkaError, SecretError, KafkaException, TimeoutError) as error:
+    except (TandemKafkaError, SecretError, KafkaException) as error:
         errors.print(f"not verified: {error}", style="red")
         raise typer.Exit(ExitCode.REFUSED) from error
     if json:

@@ -20,6 +20,7 @@ from tandem.engine.interface import EnginePosition, JobError, OnEpoch
 from tandem.engine.job import JobContext, call, load_function
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
+from tandem.engine.warm_up import WarmUp
 from tandem.manifest import Manifest
 from tandem.topics import DEAD_LETTER_SINK
 
@@ -37,6 +38,7 @@ class MicroBatchEngine:
     checkpoint : the query's checkpoint folder.
     make_fetcher : makes what fetches epochs after a position.
     phase : called with the name of a phase, gives a context that times it.
+    warm_up : the same plan once more, to warm up with.
     """
 
     def __init__(
@@ -46,8 +48,10 @@ class MicroBatchEngine:
         checkpoint: Path,
         make_fetcher: MakeFetcher,
         phase: Callable[[str], Any],
+        warm_up: WarmUp,
     ) -> None:
         self._bridge = bridge
+        self._warm_up = warm_up
         self._frame = frame
         self._checkpoint = checkpoint
         self._make_fetcher = make_fetcher
@@ -71,8 +75,15 @@ class MicroBatchEngine:
         bridge = EpochBridge(spark, from_arrow_schema(SCHEMA), folder)
         stream = _plan(spark, manifest, function, bridge.stream())
         check_determined(stream)
-        check_repeatable(stream, _plan(spark, manifest, function, bridge.stream()))
-        return cls(bridge, stream, folder / "checkpoint", make_fetcher, phase)
+        rehearsal = EpochBridge(spark, from_arrow_schema(SCHEMA), folder / "warm-up")
+        again = _plan(spark, manifest, function, rehearsal.stream())
+        check_repeatable(stream, again)
+        warm_up = WarmUp(rehearsal, again, output_mode(again), folder / "warm-up")
+        return cls(bridge, stream, folder / "checkpoint", make_fetcher, phase, warm_up)
+
+    def warm_up(self, after: EnginePosition) -> None:
+        """Run a few epochs after `after`, and drop what comes out: the first epochs of a JVM take seconds."""
+        self._warm_up.run(self._make_fetcher(after), self._stopped.is_set)
 
     def start(self, after: EnginePosition, on_epoch: OnEpoch) -> None:
         """Start the query, and the thread that feeds it. Raises `JobError` if Spark refuses the plan."""

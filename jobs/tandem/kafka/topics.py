@@ -13,7 +13,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, Resou
 from confluent_kafka.admin import NewTopic as KafkaNewTopic
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import ConnectionFailedError, MissingTopicError, TopicMismatchError
+from tandem.kafka.errors import ConnectionFailedError, MissingTopicError, ReadTimeoutError, TopicMismatchError
 from tandem.logs import get_logger
 from tandem.protocol.values import Positions, TopicPartition
 
@@ -94,7 +94,7 @@ class Topics:
         return limits
 
     def ensure(self, topics: Iterable[NewTopic]) -> None:
-        """Create the topics that are missing. Raises `TopicMismatchError`, `KafkaException`.
+        """Create the topics that are missing. Raises `TopicMismatchError`, `ReadTimeoutError`, `KafkaException`.
 
         One that exists with other partitions than asked is a mismatch only if it is a log, which has exactly one.
         """
@@ -106,6 +106,8 @@ class Topics:
         for name, future in made.items():
             try:
                 future.result(self._timeout_s)
+            except TimeoutError as error:
+                raise ReadTimeoutError(f"topic {name} was not created within {self._timeout_s:.0f} s") from error
             except KafkaException as error:
                 reason = error.args[0]
                 if reason.code() == KafkaError.TOPIC_ALREADY_EXISTS:
@@ -137,7 +139,10 @@ class Topics:
     def ends(
         self, topics: Mapping[str, int], isolation_level: str = "read_committed", timeout_s: float | None = None
     ) -> Positions:
-        """The end of every partition of `topics` (name → partitions), in one request per broker."""
+        """The end of every partition of `topics` (name → partitions), in one request per broker.
+
+        Raises `ReadTimeoutError`, `KafkaException`.
+        """
         return self._offsets(topics, OffsetSpec.latest(), isolation_level, timeout_s)  # type: ignore[no-untyped-call]
 
     def beginnings(self, topics: Mapping[str, int]) -> Positions:
@@ -154,6 +159,10 @@ class Topics:
             return Positions()
         timeout = self._timeout_s if timeout_s is None else timeout_s
         answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=timeout)
-        return Positions(
-            (TopicPartition(tp.topic, tp.partition), future.result(timeout).offset) for tp, future in answers.items()
-        )
+        try:
+            return Positions(
+                (TopicPartition(tp.topic, tp.partition), future.result(timeout).offset)
+                for tp, future in answers.items()
+            )
+        except TimeoutError as error:
+            raise ReadTimeoutError(f"no answer on the offsets of {', '.join(topics)} within {timeout:.1f} s") from error

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from confluent_kafka import KafkaException
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import LostInputError, MissingTopicError, TandemKafkaError
+from tandem.kafka.errors import LostInputError, MissingTopicError, ReadTimeoutError, TandemKafkaError
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
 from tandem.protocol.values import Positions
@@ -39,7 +39,7 @@ class InputWatch:
             by_level[self._isolation[topic]][topic] = count
         try:
             found = [self._topics.ends(topics, level) for level, topics in by_level.items()]
-        except (KafkaException, TimeoutError) as error:
+        except (KafkaException, ReadTimeoutError) as error:
             _log.warning("input_ends_unknown", reason=str(error))
             return None
         return Positions({tp: offset for positions in found for tp, offset in positions.items()})
@@ -54,7 +54,7 @@ class InputWatch:
             ends = self._topics.ends(partitions, "read_uncommitted")
         except MissingTopicError:
             raise
-        except (KafkaException, TandemKafkaError, TimeoutError) as error:
+        except (KafkaException, TandemKafkaError) as error:
             _log.warning("inputs_unknown", reason=str(error))
             return
         self._partitions, self._refreshed_ms = partitions, now_ms

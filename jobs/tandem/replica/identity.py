@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import ReadTimeoutError
 from tandem.kafka.history import first_config
 from tandem.kafka.topics import Topics
 from tandem.manifest import SourceSpec
@@ -22,14 +23,17 @@ def agree_on_config(
     mine: Config,
     timeout_s: float = 30.0,
 ) -> Config:
-    """The config that the log accepted, proposing `mine` if there is none. Raises `RefusedError` if it is another one."""
+    """The config that the log accepted, proposing `mine` if there is none.
+
+    Raises `RefusedError` if it is another one, `ReadTimeoutError`.
+    """
     deadline = time.monotonic() + timeout_s
     accepted = first_config(connection, topic)
     if accepted is None:
         appender.append(mine)
     while accepted is None:
         if time.monotonic() > deadline:
-            raise TimeoutError(f"no config appeared in {topic} within {timeout_s:.0f} s")
+            raise ReadTimeoutError(f"no config appeared in {topic} within {timeout_s:.0f} s")
         accepted = first_config(connection, topic)
     if accepted.digest != mine.digest:
         raise RefusedError(

@@ -225,7 +225,7 @@ class Publisher:
         """Carry out an action; if Kafka is away, again at the next step, until patience ends."""
         try:
             self._act(action)
-        except (FencingTimeoutError, ReadTimeoutError, ProducerLostError, KafkaException, TimeoutError) as error:
+        except (FencingTimeoutError, ReadTimeoutError, ProducerLostError, KafkaException) as error:
             now = time.monotonic()
             self._failing_since = self._failing_since or now
             if now - self._failing_since > self._settings.patience_s:

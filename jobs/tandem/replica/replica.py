@@ -15,7 +15,7 @@ from pyspark.errors import StreamingQueryException
 
 from tandem import logs
 from tandem.embedded import Jars
-from tandem.engine.checkpoint import restore
+from tandem.engine.checkpoint import find_newest, restore
 from tandem.engine.fetch import EpochFetcher
 from tandem.engine.interface import EnginePosition, JobError
 from tandem.engine.job import make_importable
@@ -75,8 +75,9 @@ class Replica:
         1. Topics and the job's identity, so that a wrong set-up is refused within a second.
         2. The producer is initialised before anything is claimed under its id.
         3. The JVM, the longest; then the plan, which shows errors of the job.
-        4. The newest state, as late as possible, so that little is to be caught up.
-        5. The place in both logs; the publisher; the query.
+        4. A few epochs to warm up.
+        5. The newest state, as late as possible, so that little is to be caught up.
+        6. The place in both logs; the publisher; the query.
         """
         manifest, spec = self._manifest, self._manifest.spec
         topics = Topics(self._connection)
@@ -98,10 +99,11 @@ class Replica:
         spark = build_session(manifest.name, self._name, spec.spark, Jars.resolve().spark_classpath(), scratch)
         self._engine = MicroBatchEngine.prepare(spark, manifest, self._folder, self._fetcher, self._metrics.phase)
 
-        published = last_marker(self._connection, self._topics.commits)
-        others = sorted(folder / "checkpoint" for folder in self._relatives())
-        last_published = -1 if published is None else published.epoch
-        position = restore(others, last_published, self._folder / "checkpoint")
+        checkpoints = sorted(folder / "checkpoint" for folder in self._relatives())
+        recent = find_newest(checkpoints, self._last_published())
+        self._engine.warm_up(EnginePosition() if recent is None else recent.position)
+
+        position = restore(checkpoints, self._last_published(), self._folder / "checkpoint")
         place = find_place(self._connection, config, self._topics.ordering, self._topics.commits, position)
         bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
         self._publisher = Publisher(
@@ -170,6 +172,10 @@ class Replica:
         return error
 
     _diverged_rows: EpochRows
+
+    def _last_published(self) -> int:
+        marker = last_marker(self._connection, self._topics.commits)
+        return -1 if marker is None else marker.epoch
 
     def _relatives(self) -> list[Path]:
         """Folders of all other incarnations of the job's replicas on this machine."""

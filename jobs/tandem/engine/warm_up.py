@@ -1,0 +1,81 @@
+"""Warming up: a few epochs through the job's plan and a state of no consequence, before the real state is restored.
+
+The first micro-batches of a JVM cost seconds (classes, code generation, Python workers, the state store's library). A
+replica that restored first and warmed up afterwards would fall behind by all the epochs of that time.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from tandem.engine.batch import SCHEMA, to_batch
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.fetch import EpochFetcher
+from tandem.engine.interface import EnginePosition
+from tandem.logs import get_logger
+
+_log = get_logger(__name__)
+
+_NO_RECORDS = pa.RecordBatch.from_pylist([], schema=SCHEMA)
+_CUT_TIMEOUT_S = 0.5
+
+
+class WarmUp:
+    """Runs the job's plan on epochs of the past; their rows are dropped.
+
+    Parameters
+    ----------
+    bridge, frame, output_mode : a query of its own over the job's plan.
+    folder : for its checkpoint; removed afterwards.
+    epochs, timeout_s : how many epochs to run, and for how long at most.
+    """
+
+    def __init__(
+        self,
+        bridge: EpochBridge,
+        frame: DataFrame,
+        output_mode: str,
+        folder: Path,
+        epochs: int = 4,
+        timeout_s: float = 15.0,
+    ) -> None:
+        self._bridge = bridge
+        self._frame = frame
+        self._output_mode = output_mode
+        self._folder = folder
+        self._epochs = epochs
+        self._timeout_s = timeout_s
+
+    def run(self, fetcher: EpochFetcher, stopped: Callable[[], bool] = lambda: False) -> None:
+        """Run up to `epochs` epochs; an empty one if there is no cut yet. Whatever fails here only costs the warmth."""
+        deadline = time.monotonic() + self._timeout_s
+        self._folder.mkdir(parents=True, exist_ok=True)
+        try:
+            query = self._bridge.start(self._frame, self._folder / "checkpoint", self._output_mode, EnginePosition())
+            try:
+                for number in range(self._epochs):
+                    batch = self._next(fetcher)
+                    if batch is None and number > 0:
+                        return
+                    self._bridge.offer(EnginePosition(number, 0), _NO_RECORDS if batch is None else batch)
+                    while self._bridge.take() is None:
+                        if stopped() or not query.isActive or time.monotonic() > deadline:
+                            return
+                    self._bridge.acknowledge()
+            finally:
+                query.stop()
+        except Exception as error:
+            _log.warning("warm_up_failed", reason=str(error).partition("\n")[0])
+        finally:
+            fetcher.close()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _next(self, fetcher: EpochFetcher) -> pa.RecordBatch | None:
+        epoch = fetcher.next_cut(_CUT_TIMEOUT_S)
+        return None if epoch is None else to_batch(fetcher.fetch(epoch, self._timeout_s))
