@@ -45,7 +45,7 @@ def demo(
     """Two replicas of a job over real flights; half-way the publishing one is killed with SIGKILL, and started again.
 
     Starts a Kafka and a ZooKeeper of its own and takes everything away at the end; only the plot and the logs stay. Takes
-    two to three minutes on a quiet laptop of two cores. Ctrl-C stops it.
+    about six minutes on a laptop of two cores, less on a larger one. Ctrl-C stops it.
 
     Exit code 0: nothing was lost, duplicated or reordered; 1: something was, or the demo did not come to its end; 78: what
     it needs is missing, for example Java.

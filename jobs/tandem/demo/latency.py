@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from tandem.protocol.values import EpochRange, TopicPartition
 
+_ENOUGH = 5
+
 Created = Mapping[tuple[str, int, int], float]
 """(topic, partition, offset) → when the record was created."""
 
@@ -92,3 +94,10 @@ def longest_gap(arrived_ms: Sequence[float], start_ms: float, end_ms: float) -> 
     edges = [start_ms, *inside, end_ms]
     gaps = (Gap(later - earlier, earlier) for earlier, later in pairwise(edges))
     return max(gaps, key=lambda gap: gap.ms)
+
+
+def has_settled(arrived_ms: Sequence[float], now_ms: float, stretch_ms: float = 15_000.0) -> bool:
+    """Whether the epochs of the last stretch came hardly more often than those of the stretch before it."""
+    recent = sum(now_ms - stretch_ms < at <= now_ms for at in arrived_ms)
+    before = sum(now_ms - 2 * stretch_ms < at <= now_ms - stretch_ms for at in arrived_ms)
+    return before >= _ENOUGH and recent <= 1.15 * before

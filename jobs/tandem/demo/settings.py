@@ -15,7 +15,8 @@ class Settings:
     kill_at: float
     mode: str
     output: Path
-    warm_up: float = 30.0
+    warm_up: float = 40.0
+    longest_warm_up: float = 150.0
     after_return: float = 15.0
     start_deadline: float = 300.0
     warm_up_deadline: float = 300.0

@@ -50,8 +50,8 @@ class Summary:
 
     @property
     def good(self) -> bool:
-        """Whether the output is right."""
-        return not (self.lost or self.duplicated or self.reordered or self.diverged)
+        """Whether the output is right; no output is not."""
+        return self.published > 0 and not (self.lost or self.duplicated or self.reordered or self.diverged)
 
     @property
     def line(self) -> str:

@@ -46,7 +46,9 @@ class Pace:
         self._claimed_at: float | None = -float("inf")  # None: the last epoch is not claimed yet
         self._input_at: float | None = None
         self._replicas: dict[str, _Replica] = {}
-        self._epoch_ms: deque[float] = deque(maxlen=31)  # of the fastest replica: from a cut to its claim
+        self._epoch_ms: deque[float] = deque(
+            maxlen=7
+        )  # of the fastest replica, from a cut to its claim: a JVM is slow at first
 
     def cut(self, epoch: int, now_ms: float) -> None:
         """The cut of `epoch` was accepted."""

@@ -1,11 +1,12 @@
 """What a reader saw: latencies, gaps, and what never came."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from tandem.demo.latency import Gap, Latencies, SeenEpoch, latencies, longest_gap, unpublished
+from tandem.demo.latency import Gap, Latencies, SeenEpoch, has_settled, latencies, longest_gap, unpublished
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 
 A, B = TopicPartition("flights", 0), TopicPartition("weather", 0)
@@ -69,3 +70,20 @@ def test_arrivals_outside_the_stretch_do_not_count() -> None:
 def test_an_output_that_ended_is_a_gap() -> None:
     assert longest_gap([10, 20], 0, 1_000) == Gap(980, 20)
     assert longest_gap([], 0, 1_000) == Gap(1_000, 0)
+
+
+@pytest.mark.parametrize(
+    ("every_ms", "settled"),
+    [
+        pytest.param(lambda _: 1_000, True, id="steady"),
+        pytest.param(lambda at: 2_000 if at < 15_000 else 1_000, False, id="still getting faster"),
+        pytest.param(lambda at: 1_000 if at < 15_000 else 2_000, True, id="slower again"),
+        pytest.param(lambda _: 5_000, False, id="too few to tell"),
+    ],
+)
+def test_epochs_have_settled_when_they_come_no_faster(every_ms: Callable[[float], float], settled: bool) -> None:
+    arrivals, at = [], 0.0
+    while at < 30_000:
+        at += every_ms(at)
+        arrivals.append(at)
+    assert has_settled(arrivals, 30_000) is settled

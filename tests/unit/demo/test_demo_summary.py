@@ -83,3 +83,7 @@ def test_a_replica_that_never_came_back_leaves_no_phase_after() -> None:
     summary = summary_of(timeline=replace(TIMELINE, returned_ms=math.nan))
     assert [phase.records for phase in summary.phases] == [30, 50, 0]
     assert summary.good
+
+
+def test_a_run_without_output_is_bad() -> None:
+    assert not summarize({}, [], TIMELINE, GOOD).good
