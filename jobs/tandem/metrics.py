@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from threading import Thread
 from time import perf_counter
 from wsgiref.simple_server import WSGIServer
@@ -31,18 +32,30 @@ class MetricsServer:
         self._thread.join(2)
 
 
+@dataclass(frozen=True, slots=True)
+class _Maker:
+    """Makes the metrics of one process: all of them carry its labels."""
+
+    registry: CollectorRegistry
+    labels: Mapping[str, str]
+
+    def counter(self, name: str, text: str) -> Counter:
+        return Counter(name, text, tuple(self.labels), registry=self.registry).labels(**self.labels)
+
+    def gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(name, text, tuple(self.labels), registry=self.registry).labels(**self.labels)
+
+    def durations(self, name: str, text: str, *more_labels: str) -> Histogram:
+        """Its labels are still to be filled in."""
+        return Histogram(name, text, (*self.labels, *more_labels), registry=self.registry, buckets=_SECONDS)
+
+
 class OrdererMetrics:
     """What an orderer (or heartbeat generator) tells about itself."""
 
     def __init__(self, registry: CollectorRegistry, job: str, name: str) -> None:
-        names = ("job_name", "orderer")
-
-        def counter(metric: str, text: str) -> Counter:
-            return Counter(metric, text, names, registry=registry).labels(job, name)
-
-        def gauge(metric: str, text: str) -> Gauge:
-            return Gauge(metric, text, names, registry=registry).labels(job, name)
-
+        make = _Maker(registry, {"job_name": job, "orderer": name})
+        counter, gauge = make.counter, make.gauge
         self.leading = gauge("tandem_orderer_leading", "1 while this orderer believes that it leads")
         self.leader_changes = counter("tandem_leader_changes_total", "Times this orderer began or ceased to lead")
         self.proposed = counter("tandem_cuts_proposed_total", "Cuts that this orderer proposed")
@@ -61,14 +74,8 @@ class ReplicaMetrics:
     """What a replica tells about itself."""
 
     def __init__(self, registry: CollectorRegistry, job: str, replica: str) -> None:
-        names = ("job_name", "replica")
-
-        def counter(name: str, text: str) -> Counter:
-            return Counter(name, text, names, registry=registry).labels(job, replica)
-
-        def gauge(name: str, text: str) -> Gauge:
-            return Gauge(name, text, names, registry=registry).labels(job, replica)
-
+        make = _Maker(registry, {"job_name": job, "replica": replica})
+        counter, gauge = make.counter, make.gauge
         self.epoch = gauge("tandem_epoch", "Last epoch that this replica computed")
         self.published_epoch = gauge("tandem_published_epoch", "Last epoch whose marker this replica read")
         self.head_epoch = gauge("tandem_head_epoch", "Last epoch that the ordering log has cut")
@@ -78,6 +85,8 @@ class ReplicaMetrics:
         self.lag_records = gauge("tandem_replica_lag_records", "Input records between the log's head and this replica")
         self.lag_seconds = gauge("tandem_replica_lag_seconds", "Age of the newest epoch that this replica computed")
         self.ready = gauge("tandem_replica_ready", "1 once this replica has reached the log's head")
+        self.standby = gauge("tandem_replica_standby", "1 while this replica stands by")
+        self.promotions = counter("tandem_promotions_total", "Times this replica was promoted from standby")
         self.claims_won = counter("tandem_claims_won_total", "Epochs that this replica was the first to claim")
         self.claims_lost = counter("tandem_claims_lost_total", "Epochs that another replica claimed before")
         self.take_overs = counter("tandem_take_overs_total", "Epochs that this replica took over from a silent owner")
@@ -93,20 +102,10 @@ class ReplicaMetrics:
         self.diverged = gauge(
             "tandem_replica_diverged", "1 if this replica computed other rows than the published ones"
         )
-        self.publish_latency = Histogram(
-            "tandem_publish_latency_seconds",
-            "From an epoch's cut to its commit",
-            names,
-            registry=registry,
-            buckets=_SECONDS,
+        self.publish_latency = make.durations(
+            "tandem_publish_latency_seconds", "From an epoch's cut to its commit"
         ).labels(job, replica)
-        self._phase = Histogram(
-            "tandem_phase_seconds",
-            "Duration of the phases of an epoch",
-            (*names, "phase"),
-            registry=registry,
-            buckets=_SECONDS,
-        )
+        self._phase = make.durations("tandem_phase_seconds", "Duration of the phases of an epoch", "phase")
         self._labels = (job, replica)
 
     def observe_phase(self, phase: str, seconds: float) -> None:

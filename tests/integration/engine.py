@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tandem.engine.batch import SCHEMA
+from tandem.engine.batch import SCHEMA, answers_array
 from tandem.engine.bridge import EpochBridge
+from tandem.engine.fetch import Answered
 from tandem.engine.frames import split_sources
 from tandem.engine.interface import EnginePosition
 from tandem.engine.output import dead_letters, one_stream
@@ -35,8 +36,8 @@ class Record:
     partition: int = 0
 
 
-def batch(epoch: int, records: Sequence[Record]) -> pa.RecordBatch:
-    """Records as an epoch's batch, in the given order."""
+def batch(epoch: int, records: Sequence[Record], answers: Sequence[Answered] = ()) -> pa.RecordBatch:
+    """Records as an epoch's batch, in the given order; its time and seed are made from its number."""
     rows = range(len(records))
     return pa.record_batch(
         [
@@ -49,9 +50,17 @@ def batch(epoch: int, records: Sequence[Record]) -> pa.RecordBatch:
             pa.array([0 for _ in rows], pa.int32()),
             pa.array([epoch for _ in rows], pa.int64()),
             pa.array(list(rows), pa.int64()),
+            pa.array([epoch_time_us(epoch) for _ in rows], pa.int64()).cast(pa.timestamp("us", tz="UTC")),
+            pa.array([1_000 + epoch for _ in rows], pa.int64()),
+            answers_array(answers, len(records)),
         ],
         schema=SCHEMA,
     )
+
+
+def epoch_time_us(epoch: int) -> int:
+    """The time of an epoch (Unix, µs) in these tests."""
+    return (1_700_000_000 + epoch) * 1_000_000
 
 
 class Job:
@@ -76,9 +85,9 @@ class Job:
             stream = stream.unionByName(letters, allowMissingColumns=True)
         self._query = self._bridge.start(stream, self._checkpoint, output_mode(stream), after)
 
-    def run(self, epoch: int, records: Sequence[Record]) -> pa.Table:
+    def run(self, epoch: int, records: Sequence[Record], answers: Sequence[Answered] = ()) -> pa.Table:
         """Compute one epoch and acknowledge it."""
-        self._bridge.offer(EnginePosition(epoch, epoch * 10), batch(epoch, records))
+        self._bridge.offer(EnginePosition(epoch, epoch * 10), batch(epoch, records, answers))
         deadline = time.monotonic() + EPOCH_DEADLINE_S
         while (taken := self._bridge.take()) is None:
             assert self._query is not None

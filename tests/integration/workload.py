@@ -211,7 +211,24 @@ class Workload:
         return all(
             replica.alive and replica.ready and replica.epoch >= 0 and replica.lag_epochs <= 2
             for replica in self._observer.look().replicas
+            if not replica.standby
         )
+
+    def roles(self) -> tuple[list[str], list[str]]:
+        """The active replicas that are at the head, and those that stand by."""
+        replicas = [replica for replica in self._observer.look().replicas if replica.alive]
+        active = [r.name for r in replicas if not r.standby and r.ready and r.epoch >= 0 and r.lag_epochs <= 2]
+        return active, [replica.name for replica in replicas if replica.standby]
+
+    def when_staffed(self, active: int, standby: int, deadline_s: float = START_DEADLINE_S) -> None:
+        """Wait until so many replicas are active and at the head, and so many stand by, and output flows."""
+
+        def staffed() -> bool:
+            at_head, standing_by = self.roles()
+            return (len(at_head), len(standing_by)) == (active, standby)
+
+        self.wait(staffed, deadline_s, f"{active} active replicas at the head and {standby} standing by")
+        self.flows_on(1)
 
     def when_whole(self) -> None:
         """Wait until all replicas are at the head and output flows."""

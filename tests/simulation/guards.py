@@ -178,6 +178,8 @@ GUARDS = (
     Guard("no epoch is cut twice", rule="is_next_epoch", instead=lambda epoch, last: last <= epoch <= last + 1),
     Guard("no epoch is left out", rule="is_next_epoch", instead=lambda epoch, last: epoch > last),
     Guard("an attempt has one owner", rule="is_next_attempt", instead=lambda *_: True),
+    Guard("the first answer counts", rule="is_unanswered", instead=lambda *_: True),
+    Guard("only the log answers", Deviation(trusts_its_answer=True)),
     _publication("only the log makes an owner", TrustsItsProposal),
     _publication("an owner concedes to the next", NeverConcedes),
     _publication("the predecessor's marker is awaited", PublishesAhead),

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.publication import Delivery
-from tandem.protocol.values import Claim, Cut, EpochRange, Marker, Proposal
+from tandem.protocol.values import Claim, Cut, Determinant, EpochRange, Marker, Proposal
 
 if TYPE_CHECKING:
     from simulation.world import World
 
 OUTPUTS = 2
+QUESTION = "score"
 _MASK = (1 << 64) - 1
 
 
@@ -31,9 +32,14 @@ class Row(NamedTuple):
     value: int
 
 
-def compute(state: int, what: EpochRange) -> tuple[int, list[list[Row]]]:
-    """State and rows (of each output partition) of an epoch: any record too many, missing or misplaced changes both."""
+def compute(state: int, what: EpochRange, answers: tuple[str | None, ...]) -> tuple[int, list[list[Row]]]:
+    """State and rows (of each output partition) of an epoch: any record too many, missing or misplaced changes both.
+
+    So does any other answer of the outside world.
+    """
     state = _mix(state, what.epoch, what.time_ms ^ what.seed)
+    for answer in answers:
+        state = _mix(state, 0, int(answer or 0))
     rows: list[list[Row]] = [[] for _ in range(OUTPUTS)]
     index = 0
     for tp, end in what.ends.items():
@@ -79,10 +85,17 @@ class Checker:
         if verdict is Verdict.ACCEPTED:
             if isinstance(proposal, Cut):
                 self._cut(proposal, offset)
+            if isinstance(proposal, Cut | Determinant):
+                self._expect()
             elif isinstance(proposal, Claim) and proposal.attempt >= 2:
                 self._world.reached("take-over of a take-over")
         elif verdict is not Verdict.ADVICE:
+            if isinstance(proposal, Determinant) and proposal.proposer != self._answered_by(proposal):
+                self._world.reached("another answer was first")
             self._world.reached(f"refused: {verdict.value}")
+
+    def _answered_by(self, determinant: Determinant) -> str | None:
+        return self.decisions.answered_by(determinant.epoch, determinant.name)
 
     def _cut(self, cut: Cut, offset: int) -> None:
         what = self.decisions.epoch_range(cut.epoch)
@@ -98,15 +111,23 @@ class Checker:
             if what.ends.get(tp, -1) < start:
                 raise InvariantError(f"epoch {cut.epoch} takes records of {tp} back")
         self.ranges.append(what)
-        self._state, rows = compute(self._state, what)
-        self._digests.append(f"{self._state:x}")
-        for expected, some in zip(self._expected, rows, strict=True):
-            expected.extend(some)
+
+    def _expect(self) -> None:
+        """Compute the epochs that are decided: cut, and answered if the job asks anything."""
+        while len(self._digests) < len(self.ranges):
+            what = self.ranges[len(self._digests)]
+            answers = self.decisions.answer(what.epoch, QUESTION) if self._world.schedule.asks else ()
+            if answers is None:
+                return
+            self._state, rows = compute(self._state, what, answers)
+            self._digests.append(f"{self._state:x}")
+            for expected, some in zip(self._expected, rows, strict=True):
+                expected.extend(some)
 
     def on_verdict(self, who: str, offset: int, verdict: Verdict, decisions: Decisions) -> None:
         """A process applied a record: it must have decided what everybody decides there."""
         proposal, expected = self._world.log.records[offset], self._verdicts[offset]
-        if isinstance(proposal, Claim) and proposal.epoch < self.published:
+        if isinstance(proposal, Claim | Determinant) and proposal.epoch < self.published:
             return  # of no use to anyone, and who started later need not know
         if verdict is not expected:
             raise InvariantError(f"{who} says {verdict.value} to {proposal} at {offset}: not {expected.value}")
@@ -138,6 +159,8 @@ class Checker:
         if news and marker.epoch < len(self.ranges):
             if marker.log_offset != self.ranges[marker.epoch].log_offset:
                 raise InvariantError(f"{marker} names another cut")
+            if marker.epoch >= len(self._digests):
+                raise InvariantError(f"{marker} is of an epoch whose question the log does not answer")
             if not marker.skipped and marker.digest != self._digests[marker.epoch]:
                 raise InvariantError(f"{marker} has another digest")
             self.published += 1

@@ -64,7 +64,7 @@ class Orderer(Process):
         verdict = self._decisions.apply(proposal, offset)
         if verdict is Verdict.ACCEPTED:
             if isinstance(proposal, Cut):
-                self._pace.cut(proposal.epoch, self.now_ms)
+                self._pace.cut(proposal.epoch, self.now_ms, proposal.proposer == self.name)
             elif isinstance(proposal, Claim):
                 self._pace.claimed(proposal.epoch, self.now_ms)
         elif isinstance(proposal, Progress):
@@ -78,7 +78,7 @@ class Orderer(Process):
         available = self.world.look_at_inputs()
         if available.records_since(self._decisions.last_ends) > 0:
             self._pace.input_seen(self.now_ms)
-            if self._pace.wants_cut(self.now_ms, self.leading):
+            if self._pace.wants_cut(self.now_ms, self.leading or self._pace.acts):
                 self._propose(available)
             self.tick_after(_BEAT_MS)
         elif available is not self.world.available:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simulation.invariants import InvariantError, Row, compute
+from simulation.invariants import QUESTION, InvariantError, Row, compute
 from simulation.process import Process
 from simulation.producer import Initialisation, PlainProducer, TransactionalProducer
 from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.determinants import in_parts
 from tandem.protocol.publication import (
     Action,
     Delivery,
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 _TICK_MS = 12.0
+_ASK_AGAIN_MS = 40.0
+_PART_BYTES = 20  # so that an answer has two parts
 
 
 class Replica(Process):
@@ -48,7 +51,8 @@ class Replica(Process):
         self._running = self._computing = False
         self._blind_until = [0.0, 0.0]  # of the ordering log, of the commits topic
         self._renewed_for: int | None = None
-        self._config_proposed = -1e9
+        self._config_proposed = self._asked_at = -1e9
+        self._asked: tuple[int, tuple[str | None, ...]] | None = None
         exactly_once = self.world.schedule.delivery is Delivery.EXACTLY_ONCE
         self.producer = TransactionalProducer(self, self.me) if exactly_once else PlainProducer(self)
         if self.world.deviation.initialises_late:
@@ -147,14 +151,34 @@ class Replica(Process):
 
     def _compute(self) -> None:
         what = None if self._computing else self.decisions.epoch_range(self._epoch + 1)
-        if what is not None:
+        answers = None if what is None else self._answers(what.epoch)
+        if what is not None and answers is not None:
             self._computing = True
             duration = self._compute_ms * self.world.rng.uniform(0.6, 1.6)
-            self.world.timeline.after(duration, self, self._computed, what)
+            self.world.timeline.after(duration, self, self._computed, what, answers)
 
-    def _computed(self, what: EpochRange) -> None:
+    def _answers(self, epoch: int) -> tuple[str | None, ...] | None:
+        """What the log says to the question of an epoch; if it says nothing, the outside world is asked."""
+        if not self.world.schedule.asks:
+            return ()
+        answers = self.decisions.answer(epoch, QUESTION)
+        if answers is None:
+            if self._asked is None or self._asked[0] != epoch:
+                self._asked = epoch, (str(self.world.rng.getrandbits(32)), None, str(self.world.rng.getrandbits(32)))
+                self._asked_at = -1e9
+            if self.now_ms - self._asked_at > _ASK_AGAIN_MS:
+                self._asked_at = self.now_ms
+                for part in in_parts(epoch, QUESTION, self._asked[1], self.me, _PART_BYTES):
+                    self.append(part)
+                self.world.reached("answer sent", self)
+            self.tick_after(_ASK_AGAIN_MS)
+        if self.world.deviation.trusts_its_answer and self._asked is not None and self._asked[0] == epoch:
+            return self._asked[1]
+        return answers
+
+    def _computed(self, what: EpochRange, answers: tuple[str | None, ...]) -> None:
         self._computing = False
-        self._state, rows = compute(self._state, what)
+        self._state, rows = compute(self._state, what, answers)
         self._epoch = what.epoch
         self.world.states.setdefault(self._epoch, self._state)
         digest = f"{self._state:x}"

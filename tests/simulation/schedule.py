@@ -66,6 +66,7 @@ class Schedule:
     least_bound_ms: float
     most_bound_ms: float
     forgets: bool
+    asks: bool  # the job asks the outside world, which never answers the same twice
     transaction_timeout_ms: float
     commit_timeout_ms: float = 80.0
     session_timeout_ms: float = 200.0
@@ -106,12 +107,14 @@ class Schedule:
             least_bound_ms=rng.choice((10.0, 30.0, 60.0)),
             most_bound_ms=rng.choice((80.0, 150.0)),
             forgets=rng.random() < 0.5,
+            asks=seed % 3 == 0,
             transaction_timeout_ms=rng.choice((150.0, 2_000.0)),
         )
 
     def __str__(self) -> str:
         mode = "heartbeat" if self.heartbeat else "leader"
         text = f"seed {self.seed}: {self.delivery.value}, {mode} mode, {self.replicas} replicas"
+        text += ", asking" if self.asks else ""
         return text + (", one failure at a time" if self.alone else "") + "".join(f"\n  {f}" for f in self.failures)
 
 

@@ -26,6 +26,7 @@ SITUATIONS = (
     "reclaimed",
     "transaction timed out",
     "a replica went on from a state",
+    "another answer was first",
     "a duplicate that at-least-once allows",
     "refused: repeated",
     "refused: too early",

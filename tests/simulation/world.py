@@ -33,6 +33,7 @@ class Deviation:
     initialises_late: bool = False  # the producer, some time after the first claim
     reuses_ids: bool = False  # a restarted replica goes on under its old transactional id
     fences_hastily: bool = False  # does not wait for the transaction that a fence met to be ended
+    trusts_its_answer: bool = False  # computes with its own answer, whatever the log says
     reads_only: str = ""  # "log" or "commits": the only one that it reads to its end
     waits_for_open_transactions: bool = False  # when it reads the commits topic to its end
 

@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
@@ -23,8 +23,10 @@ _log = get_logger(__name__)
 RETAINED_EPOCHS = 200
 """How many epochs back Spark keeps logs and state."""
 
-_LOGS = ("offsets", "commits")
-_STATE_FILE = re.compile(r"^(\d+)(?:_[\w-]+)?\.(?:changelog|zip|delta|snapshot)$")
+LOGS = ("offsets", "commits")
+"""Folders with one small file per epoch."""
+STATE_FILE = re.compile(r"^(\d+)(?:_[\w-]+)?\.(?:changelog|zip|delta|snapshot)$")
+"""A version of a state store, or its changes since the version before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,13 @@ def copy_up_to(checkpoint: Checkpoint, target: Path) -> None:
     so only that is asked, afterwards. Raises `FileNotFoundError` if the epoch is not retained any more.
     """
     epoch = checkpoint.position.epoch
-    for source in _files(checkpoint.folder):
+    for source in files_of(checkpoint.folder):
         relative = source.relative_to(checkpoint.folder)
-        if _belongs(relative, epoch):
+        if belongs(relative, epoch):
             destination = target / relative
             destination.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError):
-                _link(source, destination)
+                link(source, destination)
     newest = max(_numbers(checkpoint.folder / "commits"), default=-1)
     if newest - epoch > RETAINED_EPOCHS // 2 or not (target / "commits" / str(epoch)).exists():
         raise FileNotFoundError(f"{checkpoint.folder}: epoch {epoch} is not retained any more, the newest is {newest}")
@@ -101,22 +103,24 @@ def _numbers(folder: Path) -> set[int]:
         return set()
 
 
-def _belongs(relative: Path, epoch: int) -> bool:
+def belongs(relative: PurePath, epoch: int) -> bool:
     """Whether a file is of an epoch up to `epoch`. State version v is the state after epoch v - 1."""
-    if relative.parts[0] in _LOGS:
+    if relative.parts[0] in LOGS:
         return relative.name.isdigit() and int(relative.name) <= epoch
-    if relative.parts[0] == "state" and (match := _STATE_FILE.match(relative.name)):
+    if relative.parts[0] == "state" and (match := STATE_FILE.match(relative.name)):
         return int(match.group(1)) <= epoch + 1
     return not relative.name.startswith(".")
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def files_of(folder: Path) -> Iterator[Path]:
+    """Every file under `folder`; those of a folder come before those of its subfolders."""
     for root, _, names in os.walk(folder):
         for name in sorted(names):
             yield Path(root) / name
 
 
-def _link(source: Path, destination: Path) -> None:
+def link(source: Path, destination: Path) -> None:
+    """A hard link, or a copy if that cannot be. Raises `FileNotFoundError`."""
     try:
         os.link(source, destination)
     except FileNotFoundError:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
@@ -21,18 +22,33 @@ from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 
 _BATCH = 10_000
+_BEHIND_S = 5.0
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What was answered to question `name` about each record, in the order of `Fetched.records`; None: nothing."""
+
+    name: str
+    answers: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An epoch and its records: of each input partition, in the order of topic then partition, those in offset order."""
+    """An epoch and its records: of each input partition, in the order of topic then partition, those in offset order.
+
+    `answers`: to the questions that the job asks about them.
+    """
 
     range: EpochRange
     records: tuple[tuple[TopicPartition, list[Message]], ...]
+    answers: tuple[Answered, ...] = ()
 
 
 class CutReader:
-    """The accepted cuts after a position, in order."""
+    """The accepted cuts after a position, in order, and the answers that count in the epoch taken last."""
 
     def __init__(self, connection: KafkaConnection, topic: str, after: EnginePosition) -> None:
         self.position = after
@@ -50,21 +66,38 @@ class CutReader:
     def next(self, timeout_s: float) -> EpochRange | None:
         """The cut after `position`; None if it is not accepted within `timeout_s`. Does not move `position`."""
         wanted = self.position.epoch + 1
-        deadline = time.monotonic() + timeout_s
-        while (found := self._decisions.epoch_range(wanted)) is None:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                return None
-            for record in self._tail.poll(left):
-                with suppress(CodecError):  # somebody else's record; the publisher logs it
-                    self._decisions.apply(decode_proposal(record.value), record.offset)
-        return found
+        return self._read_until(lambda: self._decisions.epoch_range(wanted), timeout_s)
 
     def taken(self, epoch: EpochRange) -> EnginePosition:
         """`epoch` was fetched: move behind it."""
         self.position = EnginePosition(epoch.epoch, epoch.log_offset)
         self._decisions.forget_before(epoch.epoch)
         return self.position
+
+    def answer(self, epoch: int, name: str, timeout_s: float) -> tuple[str | None, ...] | None:
+        """The answer that counts; None if it is not decided within `timeout_s`."""
+        return self._read_until(lambda: self._decisions.answer(epoch, name), timeout_s)
+
+    def recorded(self, epoch: int, name: str) -> tuple[str | None, ...] | None:
+        """The same without waiting for anybody: what is known to stand in the log already is read."""
+        return self._read_until(lambda: self._decisions.answer(epoch, name), _BEHIND_S, lambda: self._tail.is_behind)
+
+    def answered_by(self, epoch: int, name: str) -> str | None:
+        """The incarnation whose answer counts, as far as read."""
+        return self._decisions.answered_by(epoch, name)
+
+    def _read_until(
+        self, found: Callable[[], _T | None], timeout_s: float, keep_on: Callable[[], bool] = lambda: True
+    ) -> _T | None:
+        deadline = time.monotonic() + timeout_s
+        while (result := found()) is None and keep_on():
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            for record in self._tail.poll(left):
+                with suppress(CodecError):  # somebody else's record; the publisher logs it
+                    self._decisions.apply(decode_proposal(record.value), record.offset)
+        return result
 
     def close(self) -> None:
         """Close the consumer."""
@@ -174,6 +207,18 @@ class EpochFetcher:
         ]
         self._cuts.taken(epoch)
         return Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))
+
+    def answer(self, epoch: int, name: str, timeout_s: float) -> tuple[str | None, ...] | None:
+        """The answer that counts to a question of the epoch fetched last; None if it is not decided within `timeout_s`."""
+        return self._cuts.answer(epoch, name, timeout_s)
+
+    def recorded(self, epoch: int, name: str) -> tuple[str | None, ...] | None:
+        """The same, if it stands in the log already."""
+        return self._cuts.recorded(epoch, name)
+
+    def answered_by(self, epoch: int, name: str) -> str | None:
+        """The incarnation whose answer counts, as far as read."""
+        return self._cuts.answered_by(epoch, name)
 
     def close(self) -> None:
         """Close all consumers."""

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from tandem.manifest import SourceSpec
 
 _CORRUPT = "_corrupt_record"
-METADATA = ("topic", "partition", "offset", "timestamp", "epoch", "seq")
+METADATA = ("topic", "partition", "offset", "timestamp", "epoch", "seq", "epoch_time", "epoch_seed", "answers")
+"""Fields of the struct `metadata` that every record of a source has; the last three are for `engine.context`."""
+
+_RAW = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "epoch", "seq")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,17 @@ def split_sources(stream: DataFrame, sources: Sequence[SourceSpec]) -> dict[str,
     frames = {}
     for source in sources:
         mine = stream if len(sources) == 1 else stream.filter(F.col("topic").isin(*source.topics))
-        frames[source.name] = _parsed(mine, source) if source.format == "json" else SourceFrames(mine, None)
+        frames[source.name] = _parsed(mine, source) if source.format == "json" else _raw(mine)
     return frames
+
+
+def _raw(records: DataFrame) -> SourceFrames:
+    """The columns of Spark's own Kafka source, `epoch` and `seq`, and `metadata`."""
+    return SourceFrames(records.select(*_RAW, _metadata()), None)
+
+
+def _metadata() -> Column:
+    return F.struct(*(F.col(f"`{name}`") for name in METADATA)).alias("metadata")
 
 
 def _parsed(raw: DataFrame, source: SourceSpec) -> SourceFrames:
@@ -38,9 +50,7 @@ def _parsed(raw: DataFrame, source: SourceSpec) -> SourceFrames:
     record = F.from_json(F.col("value").cast("string"), schema, options)
     parsed = raw.withColumn("record", record)
     is_good = F.col("record").isNotNull() & F.col(f"record.{_CORRUPT}").isNull()
-    good = parsed.filter(is_good).select(
-        "record.*", "key", F.struct(*(F.col(f"`{name}`") for name in METADATA)).alias("metadata")
-    )
+    good = parsed.filter(is_good).select("record.*", "key", _metadata())
     return SourceFrames(good.drop(_CORRUPT), _dead_letters(parsed.filter(~is_good), source))
 
 

@@ -9,22 +9,14 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
+from tandem.engine.context import JobContext
 from tandem.engine.interface import JobError
 from tandem.manifest import JobSpec
-
-
-@dataclass(frozen=True, slots=True)
-class JobContext:
-    """What a job may ask for as its parameter `ctx`: the session, and `spec.job.options`."""
-
-    spark: SparkSession
-    options: Mapping[str, str]
 
 
 def make_importable(job: JobSpec, base: Path) -> None:
@@ -88,3 +80,6 @@ def _last_frame(error: BaseException, where: object) -> str:
     frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name == Path(str(where)).name]
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"
+
+
+__all__ = ["JobContext", "call", "load_function", "make_importable"]

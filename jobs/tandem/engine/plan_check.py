@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame
 
 from tandem.engine.interface import JobError
 
-_TIME = "use the event's own time, or the record's `timestamp`, which are the same in every replica"
-_RANDOM = "derive it from the record, for example with F.xxhash64(...), or give a seed"
+_TIME = "use ctx.epoch_time(), which every replica reads from the log, or the record's own time"
+_RANDOM = "use ctx.rng(), which every replica computes from the log's seed, or give a seed"
+_UNIQUE = "metadata.epoch and metadata.seq together are unique, or derive it from the record, as with F.xxhash64(...)"
 
 _UNDETERMINED = {
     "CurrentTimestamp": ("current_timestamp()", _TIME),
@@ -23,7 +24,7 @@ _UNDETERMINED = {
     "CurDateExpressionBuilder": ("curdate()", _TIME),
     "CurrentTime": ("current_time()", _TIME),
     "UnixTimestampNow": ("unix_timestamp()", _TIME),
-    "Uuid": ("uuid()", _RANDOM),
+    "Uuid": ("uuid()", _UNIQUE),
     "Shuffle": ("shuffle()", "sort the array instead"),
     "InputFileName": ("input_file_name()", "there are no input files"),
 }
@@ -48,7 +49,8 @@ def check_repeatable(first: DataFrame, second: DataFrame) -> None:
             where, value = one or other or ("", "")
             raise JobError(
                 f"the job's plan has another constant each time it is built, so its replicas would differ: {where} {value}. "
-                "Give F.rand(), F.randn() and sample() a seed; take times and identifiers from the records or ctx.options"
+                "Use ctx.rng(), or give F.rand(), F.randn() and sample() a seed; take times from ctx.epoch_time() and the "
+                "records, identifiers from the records or ctx.options"
             )
 
 
@@ -91,7 +93,10 @@ def _finding(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
     elif name in _RANDOM_FUNCTIONS and node.get("hideSeed") in (True, "true"):
         yield f"{_RANDOM_FUNCTIONS[name]} without a seed", _RANDOM
     elif name == "PythonUDF" and node.get("udfDeterministic") in (False, "false"):
-        yield f"the non-deterministic UDF {node.get('name')}", "compute it from its arguments alone"
+        yield (
+            f"the non-deterministic UDF {node.get('name')}",
+            "compute it from its arguments alone; ask services with ctx.ask(...)",
+        )
     elif name in ("TransformWithState", "TransformWithStateInPySpark") and "ProcessingTime" in str(
         node.get("timeMode")
     ):

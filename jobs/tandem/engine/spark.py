@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from tandem.engine.batch import SCHEMA, to_batch
 from tandem.engine.bridge import EpochBridge
+from tandem.engine.causal import Causal, Proposer, StoppedError
+from tandem.engine.context import JobContext
 from tandem.engine.fetch import EpochFetcher, Fetched
 from tandem.engine.frames import split_sources
 from tandem.engine.interface import EnginePosition, JobError, OnEpoch
-from tandem.engine.job import JobContext, call, load_function
+from tandem.engine.job import call, load_function
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.engine.warm_up import WarmUp
@@ -38,6 +41,7 @@ class MicroBatchEngine:
     checkpoint : the query's checkpoint folder.
     make_fetcher : makes what fetches epochs after a position.
     phase : called with the name of a phase, gives a context that times it.
+    causal : answers what the job asks the outside world.
     warm_up : the same plan once more, to warm up with.
     """
 
@@ -48,6 +52,7 @@ class MicroBatchEngine:
         checkpoint: Path,
         make_fetcher: MakeFetcher,
         phase: Callable[[str], Any],
+        causal: Causal,
         warm_up: WarmUp,
     ) -> None:
         self._bridge = bridge
@@ -56,6 +61,7 @@ class MicroBatchEngine:
         self._checkpoint = checkpoint
         self._make_fetcher = make_fetcher
         self._phase = phase
+        self._causal = causal
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
@@ -69,17 +75,20 @@ class MicroBatchEngine:
         folder: Path,
         make_fetcher: MakeFetcher,
         phase: Callable[[str], Any],
+        proposer: Proposer,
     ) -> MicroBatchEngine:
         """Build the job's plan and check it; `folder`/checkpoint is its checkpoint. Raises `JobError`."""
         function = load_function(manifest.spec.job, manifest.base)
         bridge = EpochBridge(spark, from_arrow_schema(SCHEMA), folder)
-        stream = _plan(spark, manifest, function, bridge.stream())
+        context = JobContext(spark, dict(manifest.spec.job.options), manifest.spec.sources)
+        stream = _plan(context, manifest, function, bridge.stream())
         check_determined(stream)
         rehearsal = EpochBridge(spark, from_arrow_schema(SCHEMA), folder / "warm-up")
-        again = _plan(spark, manifest, function, rehearsal.stream())
+        again = _plan(replace(context, questions={}), manifest, function, rehearsal.stream())
         check_repeatable(stream, again)
-        warm_up = WarmUp(rehearsal, again, output_mode(again), folder / "warm-up")
-        return cls(bridge, stream, folder / "checkpoint", make_fetcher, phase, warm_up)
+        causal = Causal(tuple(context.questions.values()), proposer)
+        warm_up = WarmUp(rehearsal, again, output_mode(again), causal, folder / "warm-up")
+        return cls(bridge, stream, folder / "checkpoint", make_fetcher, phase, causal, warm_up)
 
     def warm_up(self, after: EnginePosition) -> None:
         """Run a few epochs after `after`, and drop what comes out: the first epochs of a JVM take seconds."""
@@ -105,6 +114,7 @@ class MicroBatchEngine:
     def stop(self) -> None:
         """Stop fetching and the query."""
         self._stopped.set()
+        self._causal.stop()
         if self._thread.is_alive():
             self._thread.join(5)
         if self._query is not None and self._query.isActive:
@@ -119,7 +129,12 @@ class MicroBatchEngine:
                 if epoch is not None:
                     with self._phase("fetch"):
                         fetched = fetcher.fetch(epoch)
+                    if self._causal.questions:
+                        with self._phase("ask"):
+                            fetched = self._causal.answered(fetched, fetcher)
                     self._compute(fetched)
+        except StoppedError:
+            pass
         except BaseException as error:
             self._failure = error
         finally:
@@ -142,11 +157,10 @@ class MicroBatchEngine:
         self._bridge.acknowledge()
 
 
-def _plan(spark: SparkSession, manifest: Manifest, function: Callable[..., object], records: DataFrame) -> DataFrame:
+def _plan(context: JobContext, manifest: Manifest, function: Callable[..., object], records: DataFrame) -> DataFrame:
     """The job's result over `records`, with the dead letters of its sources, as one stream. Raises `JobError`."""
     spec = manifest.spec
     frames = split_sources(records, spec.sources)
-    context = JobContext(spark, dict(spec.job.options))
     result = call(function, context, {name: frame.good for name, frame in frames.items()})
     try:
         stream = one_stream(result, spec.sinks)

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 
 from tandem.engine.batch import SCHEMA, to_batch
 from tandem.engine.bridge import EpochBridge
+from tandem.engine.causal import Causal
 from tandem.engine.fetch import EpochFetcher
 from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
@@ -32,6 +33,7 @@ class WarmUp:
     Parameters
     ----------
     bridge, frame, output_mode : a query of its own over the job's plan.
+    causal : the job's questions; nobody is asked, only what is recorded is used.
     folder : for its checkpoint; removed afterwards.
     epochs, timeout_s : how many epochs to run, and for how long at most.
     """
@@ -41,6 +43,7 @@ class WarmUp:
         bridge: EpochBridge,
         frame: DataFrame,
         output_mode: str,
+        causal: Causal,
         folder: Path,
         epochs: int = 4,
         timeout_s: float = 15.0,
@@ -48,6 +51,7 @@ class WarmUp:
         self._bridge = bridge
         self._frame = frame
         self._output_mode = output_mode
+        self._causal = causal
         self._folder = folder
         self._epochs = epochs
         self._timeout_s = timeout_s
@@ -78,4 +82,6 @@ class WarmUp:
 
     def _next(self, fetcher: EpochFetcher) -> pa.RecordBatch | None:
         epoch = fetcher.next_cut(_CUT_TIMEOUT_S)
-        return None if epoch is None else to_batch(fetcher.fetch(epoch, self._timeout_s))
+        if epoch is None:
+            return None
+        return to_batch(self._causal.recorded(fetcher.fetch(epoch, self._timeout_s), fetcher))

@@ -57,6 +57,14 @@ class LogTail:
         """Of each topic, the offset that is read next."""
         return self._next
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the brokers are known to have records that were not read yet; they are not asked for news."""
+        return any(
+            self._consumer.get_watermark_offsets(TopicPartition(topic, 0), cached=True)[1] > offset
+            for topic, offset in self._next.items()
+        )
+
     def poll(self, timeout_s: float) -> list[Record]:
         """What has arrived; waits up to `timeout_s` for the first record. Raises `LostInputError`."""
         first = self._consumer.poll(timeout_s)

@@ -34,7 +34,7 @@ def read_story(log_file: Path, start: int) -> LogStory:
             plain.append(line)
             continue
         event = entry.get("event")
-        came_up = came_up or event == "started"
+        came_up = came_up or event in ("started", "standing_by")
         if event in ("refused", "failed"):
             reason, error = str(entry.get("reason", "")), str(entry.get("kind", ""))
     return LogStory(reason or "\n".join(plain[-_TAIL_LINES:]).strip(), error, came_up)

@@ -34,12 +34,14 @@ class PlannedProcess:
 
 
 def planned_processes(manifest: Manifest) -> tuple[PlannedProcess, ...]:
-    """Replicas first, then who orders: an orderer beside each replica in the modes `leader` and `none`, generators in mode
-    `heartbeat`. A metrics port that the manifest fixes is that of replica-0; the next replica has the next port."""
+    """Replicas first, as many as shall be active or stand by: which of them is what, the slots decide. Then who orders: an
+    orderer beside each replica in the modes `leader` and `none`, generators in mode `heartbeat`. A metrics port that the
+    manifest fixes is that of replica-0; the next replica has the next port."""
     spec = manifest.spec
     port = spec.metrics.port
     replicas = [
-        PlannedProcess(f"replica-{i}", "replica", i, metrics_port=port + i if port else 0) for i in range(spec.replicas)
+        PlannedProcess(f"replica-{i}", "replica", i, metrics_port=port + i if port else 0)
+        for i in range(spec.replicas + spec.standbys)
     ]
     if spec.ordering.mode == "heartbeat":
         ordering = [PlannedProcess(f"generator-{i}", "generator", i) for i in range(spec.ordering.generators)]

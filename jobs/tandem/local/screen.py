@@ -96,6 +96,8 @@ def _role(replica: ReplicaStatus) -> str:
         return "diverged"
     if replica.state != "running":
         return ""
+    if replica.standby:
+        return "stands by"
     if replica.share:
         return f"publishes {replica.share:.0%}"
     if replica.epoch <= 0:  # a gauge that was never set is 0

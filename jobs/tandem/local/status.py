@@ -11,7 +11,7 @@ from tandem.local.scrape import Sample
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStatus:
-    """A replica. Numbers are 0, epochs −1, while it tells none.
+    """A replica, active or `standby`. Numbers are 0, epochs −1, while it tells none.
 
     `share`: how much of the newest epochs (64 or more, if there are as many) it published, 0 to 1. `lag_*`: behind the
     log's head. `rows_per_s`, `p50_ms`, `p99_ms`: over the observer's window; after a single look there is no rate, and the
@@ -25,6 +25,7 @@ class ReplicaStatus:
     restarts: int
     reason: str
     incarnation: str = ""
+    standby: bool = False
     ready: bool = False
     share: float = 0.0
     epoch: int = -1
@@ -99,6 +100,7 @@ def replica_status(
     return ReplicaStatus(
         **_process(state),
         incarnation=incarnation,
+        standby=bool(now.count("tandem_replica_standby")),
         ready=bool(now.count("tandem_replica_ready")),
         share=share,
         epoch=now.epoch("tandem_epoch"),

@@ -13,12 +13,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from tandem.embedded.process import ChildProcess, Command
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.local import sessions
-from tandem.local.errors import JobEndedError, LocalJobError, NotRunningError, UnknownProcessError
+from tandem.local.crew import ArgvOf, Crew, end_all
+from tandem.local.errors import JobEndedError
 from tandem.local.outcome import Event, Outcome, outcome_of, refusal
-from tandem.local.plan import PlannedProcess, planned_processes
+from tandem.local.plan import PlannedProcess
 from tandem.local.restarts import RestartPolicy, Then
 from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, default_run_directory
 from tandem.local.slot import Slot
@@ -54,7 +54,7 @@ class LocalJob:
         pin_to_cores: bool = False,
         policy: RestartPolicy | None = None,
         log_level: str = "INFO",
-        argv_of: Callable[[PlannedProcess], tuple[str, ...]] | None = None,
+        argv_of: ArgvOf | None = None,
     ) -> None:
         self.manifest = load(Path(manifest_path).absolute())
         self.directory = RunDirectory(Path(run_directory or default_run_directory(self.manifest.name)).absolute())
@@ -64,7 +64,7 @@ class LocalJob:
         usual = partial(
             PlannedProcess.argv, manifest=self.manifest.path, run_directory=self.run_directory, log_level=log_level
         )
-        self._slots = {slot.plan.name: slot for slot in self._make_slots(argv_of or usual, pin_to_cores)}
+        self._crew = Crew(self.manifest, self.directory, argv_of or usual, pin_to_cores)
         self._state = threading.Condition(threading.RLock())
         self._events: deque[Event] = deque(maxlen=200)
         self._outcome: Outcome | None = None
@@ -86,7 +86,7 @@ class LocalJob:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all processes: replicas first."""
-        return tuple(self._slots)
+        return self._crew.names
 
     @property
     def outcome(self) -> Outcome | None:
@@ -99,7 +99,7 @@ class LocalJob:
         Raises `AlreadyRunningError` if the run directory is taken, `JobEndedError` if this job has stopped by
         itself, and `UnknownProcessError`.
         """
-        slots = [self._slot(name) for name in names] or list(self._slots.values())
+        slots = [self._crew.slot(name) for name in names] or list(self._crew)
         with self._state:
             self.check()
             self._begin()
@@ -126,9 +126,9 @@ class LocalJob:
         With `stay_down` the process is not restarted until `start(name)`. Raises `NotRunningError`, `UnknownProcessError`.
         """
         with self._state:
-            child = self._running(name)
-            self._slots[name].held |= stay_down
-            self._note(self._slots[name], f"gets {number.name}")
+            child, slot = self._crew.running(name), self._crew.slot(name)
+            slot.held |= stay_down
+            self._note(slot, f"gets {number.name}")
         sessions.send(child.pid, number)
         if number == signal.SIGKILL:
             sessions.end(child.pid)
@@ -137,9 +137,9 @@ class LocalJob:
     def kill_all(self) -> None:
         """SIGKILL to everything that runs, for who cannot wait for `stop`."""
         with self._state:
-            sessions_of = [slot.child.pid for slot in self._slots.values() if slot.child is not None]
-        for session in sessions_of:
-            sessions.send(session, signal.SIGKILL)
+            children = self._crew.children
+        for child in children:
+            sessions.send(child.pid, signal.SIGKILL)
 
     def pause(self, name: str) -> None:
         """SIGSTOP to the process, its JVM and workers: connections stay open, nothing is answered."""
@@ -152,23 +152,23 @@ class LocalJob:
     def processes(self) -> tuple[ProcessState, ...]:
         """How every process stands."""
         with self._state:
-            return tuple(slot.state for slot in self._slots.values())
+            return self._crew.states
 
     def process(self, name: str) -> ProcessState:
         """How one process stands. Raises `UnknownProcessError`."""
         with self._state:
-            return self._slot(name).state
+            return self._crew.slot(name).state
 
     def is_up(self, name: str) -> bool:
         """Whether the present run of a process has said that it started: a replica computes then."""
         with self._state:
-            slot = self._slot(name)
+            slot = self._crew.slot(name)
             return slot.running and slot.story().came_up
 
     def announcement(self, name: str) -> ProcessInfo | None:
         """What the present run of a process tells about itself; None while there is none, or it has not come that far."""
         with self._state:
-            child = self._slot(name).child
+            child = self._crew.slot(name).child
         info = self.directory.announced().get(name)
         return info if child is not None and info is not None and info.pid == child.pid else None
 
@@ -179,7 +179,7 @@ class LocalJob:
 
     def log_file(self, name: str) -> Path:
         """Where the output of a process goes."""
-        return self._slot(name).command.log_file
+        return self._crew.slot(name).command.log_file
 
     def events(self) -> tuple[Event, ...]:
         """What happened lately, oldest first."""
@@ -217,28 +217,6 @@ class LocalJob:
     ) -> None:
         self.stop()
 
-    def _make_slots(self, argv_of: Callable[[PlannedProcess], tuple[str, ...]], pin_to_cores: bool) -> list[Slot]:
-        if pin_to_cores and not hasattr(os, "sched_getaffinity"):
-            raise LocalJobError("this system cannot keep processes on cores: leave pinning out")
-        cores = sorted(os.sched_getaffinity(0)) if pin_to_cores else []
-        slots = []
-        for plan in planned_processes(self.manifest):
-            command = Command(argv_of(plan), self.directory.log_file(plan.name))
-            slots.append(Slot(plan, command, cores[plan.index % len(cores)] if cores else None))
-        return slots
-
-    def _slot(self, name: str) -> Slot:
-        try:
-            return self._slots[name]
-        except KeyError:
-            raise UnknownProcessError(f"{self.name} has no process {name}: it has {', '.join(self._slots)}") from None
-
-    def _running(self, name: str) -> ChildProcess:
-        child = self._slot(name).child
-        if child is None or not child.running:
-            raise NotRunningError(f"{name} is not running; its log is {self.log_file(name)}")
-        return child
-
     def _begin(self) -> None:
         """Take the run directory and start watching, unless that is done."""
         if self._lock is None:
@@ -268,8 +246,8 @@ class LocalJob:
     def _look(self) -> Outcome | None:
         """See who ended, start who is due; the outcome if the job is over."""
         changed = False
-        job_ran = any(slot.came_up for slot in self._slots.values())
-        for slot in self._slots.values():
+        job_ran = any(slot.came_up for slot in self._crew)
+        for slot in self._crew:
             ended = slot.check(self._policy, self.restarting, job_ran)
             if ended is not None:
                 changed = True
@@ -281,22 +259,15 @@ class LocalJob:
                 slot.launch()
         if changed:
             self._announce()
-            return outcome_of(list(self._slots.values()))
+            return outcome_of(list(self._crew))
         return None
 
     def _end_processes(self, deadline_s: float) -> None:
         with self._state:
-            slots = [slot for slot in self._slots.values() if slot.child is not None]
-        children = [slot.child for slot in slots if slot.child is not None]
-        for child in children:
-            sessions.send(child.pid, signal.SIGTERM)
-            sessions.send(child.pid, signal.SIGCONT)  # a paused process would not even see SIGTERM
-        wait_until(lambda: not any(child.running for child in children), Deadline(deadline_s))
-        for child in children:
-            sessions.end(child.pid)
-            child.kill()
+            children = self._crew.children
+        end_all(children, deadline_s)
         with self._state:
-            for slot in self._slots.values():
+            for slot in self._crew:
                 slot.put_down()
             if self._lock is not None:
                 self.directory.withdraw()
@@ -307,5 +278,6 @@ class LocalJob:
         self._events.append(Event(time.time(), slot.plan.name, text))
 
     def _announce(self) -> None:
-        processes = tuple(slot.state for slot in self._slots.values())
-        self.directory.announce(RunningJob(self.name, self.manifest.path, os.getpid(), self._started_at, processes))
+        self.directory.announce(
+            RunningJob(self.name, self.manifest.path, os.getpid(), self._started_at, self._crew.states)
+        )

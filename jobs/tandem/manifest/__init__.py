@@ -21,6 +21,7 @@ from tandem.manifest.models import (
 )
 from tandem.manifest.problems import Issue, ManifestError, Problem
 from tandem.manifest.secrets import SecretError, SecretReference
+from tandem.manifest.snapshots import SnapshotsSpec
 from tandem.manifest.spark import SparkSpec
 from tandem.manifest.streams import FileSink, Format, IsolationLevel, SinkKind, SinkSpec, SourceSpec, StartingOffsets
 from tandem.manifest.values import Duration
@@ -54,6 +55,7 @@ __all__ = [
     "SecretReference",
     "SinkKind",
     "SinkSpec",
+    "SnapshotsSpec",
     "SourceSpec",
     "SparkSpec",
     "Spec",

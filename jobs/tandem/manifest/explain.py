@@ -25,6 +25,8 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "bootstrapServers": "bootstrapServers: localhost:9092",
     "connect": "connect: localhost:2181",
     "path": "path: /data/out",
+    "snapshots": "snapshots: {store: s3://bucket/snapshots}",
+    "store": "store: s3://bucket/snapshots",
     "credentials": "credentials: {env: ZOOKEEPER_CREDENTIALS}",
 }
 

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field
 
 from tandem.manifest.kafka import KafkaSpec
 from tandem.manifest.problems import refusal
+from tandem.manifest.snapshots import SnapshotsSpec
 from tandem.manifest.spark import SparkSpec
 from tandem.manifest.streams import SinkSpec, SourceSpec
 from tandem.manifest.values import (
@@ -117,6 +118,7 @@ class Spec(Section):
         default=1_000_000, ge=1, le=1_000_000_000, description="Larger rows go to the dead-letter topic"
     )
     checkpoint: CheckpointSpec = CheckpointSpec()
+    snapshots: SnapshotsSpec | None = Field(default=None, description="Without it, state is only in the replicas")
     spark: SparkSpec = SparkSpec()
     metrics: MetricsSpec = MetricsSpec()
 

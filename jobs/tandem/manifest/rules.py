@@ -41,6 +41,18 @@ def leader_needs_zookeeper(job: ReplicatedStreamJob) -> Iterator[Issue]:
         )
 
 
+def standbys_need_slots(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    at: Location = ("spec", "standbys")
+    if not job.spec.standbys:
+        return
+    if job.spec.zookeeper is None:
+        remedy = "Add zookeeper: {connect: localhost:2181}, or remove the standbys"
+        yield Issue(at, "standbys need ZooKeeper, where the slots of the active replicas are", remedy, (at,))
+    if job.spec.ordering.mode == "none":
+        remedy = "Choose the mode leader or heartbeat, or remove the standbys"
+        yield Issue(at, "without ordering, a standby has no log to follow", remedy, (at, _MODE))
+
+
 def no_ordering_only_at_least_once(job: ReplicatedStreamJob) -> Iterator[Issue]:
     delivery = job.spec.delivery
     if job.spec.ordering.mode == "none" and delivery != "atLeastOnce":
@@ -146,6 +158,9 @@ def spark_settings_keep_replicas_equal(job: ReplicatedStreamJob) -> Iterator[Iss
 def _secrets(job: ReplicatedStreamJob) -> Iterable[tuple[Location, SecretReference]]:
     for name, reference in job.spec.kafka.secret_properties.items():
         yield ("spec", "kafka", "secretProperties", name), reference
+    if job.spec.snapshots is not None:
+        for name, reference in job.spec.snapshots.secret_properties.items():
+            yield ("spec", "snapshots", "secretProperties", name), reference
     zookeeper = job.spec.zookeeper
     if zookeeper is not None and zookeeper.key_password is not None:
         yield ("spec", "zookeeper", "keyPassword"), zookeeper.key_password
@@ -156,6 +171,7 @@ def _secrets(job: ReplicatedStreamJob) -> Iterable[tuple[Location, SecretReferen
 RULES: Final[tuple[Rule, ...]] = (
     code_is_file_or_module,
     leader_needs_zookeeper,
+    standbys_need_slots,
     no_ordering_only_at_least_once,
     names_are_unique,
     schema_goes_with_json,

@@ -58,6 +58,10 @@ def properties_are_given_once(job: ReplicatedStreamJob) -> Iterator[Issue]:
     for name in job.spec.kafka.secret_properties:
         if name in job.spec.kafka.properties:
             yield Issue((*_SECRETS, name), f"{name} is also in spec.kafka.properties", "Keep one of them")
+    if job.spec.snapshots is not None:
+        for name in job.spec.snapshots.secret_properties.keys() & job.spec.snapshots.properties.keys():
+            at: Location = ("spec", "snapshots", "secretProperties", name)
+            yield Issue(at, f"{name} is also in spec.snapshots.properties", "Keep one of them")
 
 
 def authentication_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:

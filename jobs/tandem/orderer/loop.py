@@ -69,9 +69,10 @@ class OrdererLoop:
 
     def step(self) -> None:
         """Wait shortly for news of the log, take it in, and propose a cut if one is due. Raises `LostInputError`."""
-        leading = self._leading()
+        leads = self._leading()
+        leading = leads or self._pace.acts
         due = self._pace.is_due
-        self._metrics.leading.set(leading)
+        self._metrics.leading.set(leads)
         for record in self._tail.poll(self._settings.tick_s if due and leading else self._settings.idle_tick_s):
             self._take(record)
         if self._decisions.config is None:
@@ -91,7 +92,7 @@ class OrdererLoop:
         now = self._clocks.monotonic_ms()
         match proposal:
             case Cut() if verdict is Verdict.ACCEPTED:
-                self._pace.cut(proposal.epoch, now)
+                self._pace.cut(proposal.epoch, now, proposal.proposer == self._settings.name)
                 self._time_ms = max(self._time_ms, proposal.time_ms)
                 self._decisions.forget_before(proposal.epoch)
                 self._metrics.cut(proposal, self._settings.name)

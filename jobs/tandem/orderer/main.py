@@ -13,18 +13,18 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
+from tandem.entry import announced, log_end, manifest_or_exit
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import ConnectionFailedError, LostInputError, MissingTopicError, TopicMismatchError
 from tandem.kafka.history import cut_at, first_config, last_marker, watermarks
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
-from tandem.manifest import Manifest, ManifestError, SecretError, load
-from tandem.metrics import MetricsServer, OrdererMetrics
+from tandem.manifest import Manifest
+from tandem.metrics import OrdererMetrics
 from tandem.orderer.election import Election
 from tandem.orderer.inputs import InputWatch
 from tandem.orderer.loop import Clocks, OrdererLoop, OrdererSettings
-from tandem.process import ExitCode, ProcessInfo, stop_on_signals
+from tandem.process import ExitCode, stop_on_signals
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
@@ -32,7 +32,6 @@ from tandem.topics import ensure_topics, isolation_levels, names_for
 
 _log = logs.get_logger(__name__)
 
-_REFUSALS = (LostInputError, MissingTopicError, TopicMismatchError, ConnectionFailedError, SecretError)
 CLOCKS = Clocks(lambda: time.monotonic() * 1000, lambda: time.time_ns() // 1_000_000)
 
 
@@ -44,11 +43,7 @@ def main(
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
 ) -> None:
     """Run one orderer of a job until it is stopped."""
-    try:
-        loaded = load(manifest)
-    except (ManifestError, OSError) as error:
-        typer.echo(error, err=True)
-        raise typer.Exit(ExitCode.USAGE) from error
+    loaded = manifest_or_exit(manifest)
     logs.configure(log_level, job=loaded.name, orderer=name)
     raise typer.Exit(run(loaded, name, replica, run_directory))
 
@@ -60,24 +55,15 @@ def run(manifest: Manifest, name: str, replica: str, run_directory: Path | None)
     registry = CollectorRegistry()
     metrics = OrdererMetrics(registry, manifest.name, name)
     with ExitStack() as stack:
-        port = 0
-        if manifest.spec.metrics.enabled:
-            server = MetricsServer(registry, 0)
-            stack.callback(server.close)
-            port = server.port
-        stack.enter_context(ProcessInfo(name, "orderer", os.getpid(), port).announced(run_directory))
+        port = stack.enter_context(announced(manifest, registry, name, "orderer", run_directory))
         try:
             loop = _build(manifest, name, replica, metrics, stack)
             _log.info("started", metrics_port=port)
             started.set()
             while not stopping.is_set():
                 loop.step()
-        except _REFUSALS as error:
-            _log.error("refused", reason=str(error), kind=type(error).__name__)
-            return ExitCode.REFUSED
         except Exception as error:
-            _log.error("failed", reason=str(error), kind=type(error).__name__, exc_info=True)
-            return ExitCode.FAILED
+            return log_end(error)
     return ExitCode.OK
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tandem.protocol.values import Claim, Config, Cut, Marker, Positions, Progress, Proposal, TopicPartition
+from tandem.protocol.values import (
+    Claim,
+    Config,
+    Cut,
+    Determinant,
+    Marker,
+    Positions,
+    Progress,
+    Proposal,
+    TopicPartition,
+)
 
 
 class CodecError(ValueError):
@@ -24,6 +34,9 @@ def encode_proposal(proposal: Proposal) -> bytes:
             body["proposer"] = proposer
         case Claim(epoch, attempt, owner):
             body = {"type": "claim", "epoch": epoch, "attempt": attempt, "owner": owner}
+        case Determinant(epoch, name, part, parts, answers, proposer):
+            body = {"type": "determinant", "epoch": epoch, "name": name, "part": part, "parts": parts}
+            body |= {"answers": answers, "proposer": proposer}
         case Progress(replica, epoch, epoch_ms):
             body = {"type": "progress", "replica": replica, "epoch": epoch, "epoch_ms": round(epoch_ms, 3)}
     return _dump(body)
@@ -42,6 +55,8 @@ def decode_proposal(value: bytes | None) -> Proposal:
                 return Cut(int(body["epoch"]), ends, int(body["time"]), int(body["seed"]), str(body["proposer"]))
             case "claim":
                 return Claim(int(body["epoch"]), int(body["attempt"]), str(body["owner"]))
+            case "determinant":
+                return _determinant(body)
             case "progress":
                 return Progress(str(body["replica"]), int(body["epoch"]), float(body["epoch_ms"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -88,6 +103,14 @@ def positions_from_json(body: dict[str, dict[str, int]]) -> Positions:
         for topic, partitions in body.items()
         for partition, offset in partitions.items()
     )
+
+
+def _determinant(body: dict[str, Any]) -> Determinant:
+    answers = tuple(body["answers"])
+    if not all(answer is None or isinstance(answer, str) for answer in answers):
+        raise TypeError("an answer is text or null")
+    place = int(body["epoch"]), str(body["name"]), int(body["part"]), int(body["parts"])
+    return Determinant(*place, answers, str(body["proposer"]))
 
 
 def _dump(body: dict[str, Any]) -> bytes:

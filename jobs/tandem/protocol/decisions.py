@@ -3,21 +3,33 @@
 All processes of a job apply the same records of the ordering topic, in the order of their offsets, to a `Decisions`, and
 so agree. A proposal that a rule refuses has no effect: it was late, repeated, or by a leader that no longer is one.
 
-=========  =====================================================================================
-proposal   accepted when
-=========  =====================================================================================
-config     it is the first of the next generation
-cut        its epoch is the last accepted one + 1, and no input's position goes back
-claim      its epoch is cut, and its attempt is the last accepted attempt of that epoch + 1
-progress   never: it is advice
-=========  =====================================================================================
+===========  ===================================================================================
+proposal     accepted when
+===========  ===================================================================================
+config       it is the first of the next generation
+cut          its epoch is the last accepted one + 1, and no input's position goes back
+claim        its epoch is cut, and its attempt is the last accepted attempt of that epoch + 1
+determinant  its epoch is cut, its question has no whole answer yet, and it is the next part of
+             its proposer's answer: the first answer that is whole counts
+progress     never: it is advice
+===========  ===================================================================================
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
-from tandem.protocol.values import Claim, Config, Cut, EpochRange, Positions, Progress, Proposal
+from tandem.protocol.values import (
+    Claim,
+    Config,
+    Cut,
+    Determinant,
+    EpochRange,
+    Positions,
+    Progress,
+    Proposal,
+)
 
 
 class Verdict(Enum):
@@ -45,6 +57,16 @@ def is_next_attempt(attempt: int, last_attempt: int) -> bool:
     return attempt == last_attempt + 1
 
 
+def is_unanswered(determinants: Sequence[Determinant] | None) -> bool:
+    """The first whole answer to a question counts, and no other ever: what was computed from it may be published."""
+    return determinants is None
+
+
+def is_next_part(determinant: Determinant, received: Sequence[Determinant]) -> bool:
+    """An answer's parts come in order, all from one proposer; whole answers of others are not waited for."""
+    return determinant.part == len(received) and all(part.parts == determinant.parts for part in received)
+
+
 class Decisions:
     """What the log has decided so far, as far as anyone may still need it.
 
@@ -60,6 +82,8 @@ class Decisions:
         self.last_epoch = -1
         self._ranges: dict[int, EpochRange] = {}
         self._claims: dict[int, list[Claim]] = {}
+        self._answers: dict[int, dict[str, list[Determinant]]] = {}
+        self._received: dict[int, dict[str, dict[str, list[Determinant]]]] = {}
         self._last_ends = Positions()
 
     @classmethod
@@ -85,6 +109,8 @@ class Decisions:
                 return self._cut(proposal, offset)
             case Claim():
                 return self._claim(proposal)
+            case Determinant():
+                return self._determinant(proposal)
             case Progress():
                 return Verdict.ADVICE
 
@@ -119,6 +145,22 @@ class Decisions:
         self._claims.setdefault(claim.epoch, []).append(claim)
         return Verdict.ACCEPTED
 
+    def _determinant(self, determinant: Determinant) -> Verdict:
+        epoch, name = determinant.epoch, determinant.name
+        if epoch > self.last_epoch:
+            return Verdict.TOO_EARLY
+        if epoch not in self._ranges or not is_unanswered(self._answers.get(epoch, {}).get(name)):
+            return Verdict.REPEATED
+        proposed = self._received.setdefault(epoch, {}).setdefault(name, {})
+        received = proposed.setdefault(determinant.proposer, [])
+        if not is_next_part(determinant, received):
+            return Verdict.REPEATED if determinant.part < len(received) else Verdict.TOO_EARLY
+        received.append(determinant)
+        if len(received) == determinant.parts:
+            self._answers.setdefault(epoch, {})[name] = received
+            del self._received[epoch][name]
+        return Verdict.ACCEPTED
+
     @property
     def last_ends(self) -> Positions:
         """Where the last accepted cut ended: the start of the next epoch."""
@@ -141,8 +183,20 @@ class Decisions:
         """Whether somebody has computed `epoch` and claimed it."""
         return bool(self._claims.get(epoch))
 
+    def answer(self, epoch: int, name: str) -> tuple[str | None, ...] | None:
+        """The answer to question `name` of `epoch`; None if it is not decided yet, or forgotten."""
+        parts = self._answers.get(epoch, {}).get(name)
+        return None if parts is None else tuple(answer for part in parts for answer in part.answers)
+
+    def answered_by(self, epoch: int, name: str) -> str | None:
+        """Who proposed the answer that counts."""
+        parts = self._answers.get(epoch, {}).get(name)
+        return None if parts is None else parts[0].proposer
+
     def forget_before(self, epoch: int) -> None:
         """Drop what was decided about epochs before `epoch`, to bound memory. The counters of the rules stay."""
         for old in [known for known in self._ranges if known < epoch]:
             del self._ranges[old]
             self._claims.pop(old, None)
+            self._answers.pop(old, None)
+            self._received.pop(old, None)

@@ -14,13 +14,15 @@ class PaceSettings:
     """How the pace is set; all times in ms, `*_epochs` in epochs.
 
     `room` is how much slower than the slowest live replica that lags the epochs are cut, while it lags by
-    `lagging_epochs` or more; but never slower than `most_room` times what the fastest replica needs for an epoch: one that
-    is still warming up must not become a gap for the readers. A replica that said nothing for `live_ms` gets no room.
+    `lagging_epochs` or more; but never slower than `most_room` times what the fastest replica needs for an epoch, or
+    `most_room_ms` if that is more: one that is still warming up must not become a gap for the readers. A replica that said
+    nothing for `live_ms` gets no room.
     """
 
     min_epoch_interval_ms: float = 0.0
     room: float = 1.5
     most_room: float = 2.5
+    most_room_ms: float = 150.0
     lagging_epochs: int = 3
     live_ms: float = 2_000.0
 
@@ -41,6 +43,7 @@ class Pace:
     def __init__(self, settings: PaceSettings, silence: SilenceBound) -> None:
         self._settings = settings
         self._silence = silence
+        self._acts = False
         self._last_epoch = -1
         self._cut_at = -float("inf")
         self._claimed_at: float | None = -float("inf")  # None: the last epoch is not claimed yet
@@ -50,10 +53,19 @@ class Pace:
             maxlen=7
         )  # of the fastest replica, from a cut to its claim: a JVM is slow at first
 
-    def cut(self, epoch: int, now_ms: float) -> None:
-        """The cut of `epoch` was accepted."""
+    @property
+    def acts(self) -> bool:
+        """Whether this process cut the last epoch: then it goes on proposing at once, also if it does not lead.
+
+        Else each epoch after a leader's death would wait for the bound on silence, until the election has ended.
+        """
+        return self._acts
+
+    def cut(self, epoch: int, now_ms: float, mine: bool = False) -> None:
+        """The cut of `epoch` was accepted; `mine`: this process had proposed it."""
+        self._acts = mine
         due = self._due()
-        if due is not None and self._input_at is not None:
+        if not mine and due is not None and self._input_at is not None:
             self._silence.observe(max(0.0, now_ms - max(due, self._input_at)))
         self._last_epoch, self._cut_at, self._claimed_at, self._input_at = epoch, now_ms, None, None
 
@@ -110,7 +122,7 @@ class Pace:
             return self._settings.min_epoch_interval_ms
         room = self._settings.room * max(lagging)
         if self._epoch_ms:
-            room = min(room, self._settings.most_room * median(self._epoch_ms))
+            room = min(room, max(self._settings.most_room * median(self._epoch_ms), self._settings.most_room_ms))
         return max(self._settings.min_epoch_interval_ms, room)
 
     def _due(self) -> float | None:

@@ -17,7 +17,7 @@ class SilenceBound:
 
     least_ms: float
     most_ms: float
-    factor: float = 3.0
+    factor: float = 2.0
     window: int = 64
     _seen: deque[float] = field(default_factory=deque, init=False)
 

@@ -90,7 +90,27 @@ class Progress:
     epoch_ms: float
 
 
-Proposal = Config | Cut | Claim | Progress
+@dataclass(frozen=True, slots=True)
+class Determinant:
+    """What the world answered to question `name` of `epoch`: once for each record that was asked about, or once in all.
+
+    None is an answer as well: nobody answered in time. Long answers come in `parts`, of which this is number `part`, from
+    0 on. `proposer` is an incarnation: it proposes the same answer to a question, however often it sends it.
+    """
+
+    epoch: int
+    name: str
+    part: int
+    parts: int
+    answers: tuple[str | None, ...]
+    proposer: str
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.part < self.parts:
+            raise ValueError(f"part {self.part} of {self.parts}")
+
+
+Proposal = Config | Cut | Claim | Determinant | Progress
 
 
 @dataclass(frozen=True, slots=True)

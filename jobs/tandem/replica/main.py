@@ -26,7 +26,7 @@ from tandem.manifest import Manifest, ManifestError, SecretError, load
 from tandem.metrics import MetricsServer, ReplicaMetrics
 from tandem.process import ExitCode, ProcessInfo, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError
-from tandem.replica.replica import Replica, new_incarnation
+from tandem.replica.replica import Replica, SteppedDownError, new_incarnation
 from tandem.replica.tables import TableError
 
 _log = logs.get_logger(__name__)
@@ -72,20 +72,26 @@ def run(manifest: Manifest, name: str, run_directory: Path | None, metrics_port:
     stopping = stop_on_signals(started)
     with ExitStack() as stack:
         try:
-            replica = _start(manifest, name, run_directory, metrics_port, stack)
+            replica = _prepare(manifest, name, run_directory, metrics_port, stack)
             started.set()
-            replica.run_until(stopping)
+            if replica.stand_by(stopping):
+                replica.activate()
+                _log.info("started")
+                replica.run_until(stopping)
         except _REFUSALS as error:
             _log.error("refused", reason=str(error), kind=type(error).__name__)
             return ExitCode.REFUSED
+        except SteppedDownError as error:
+            _log.info("stepped_down", reason=str(error))
+            return ExitCode.FAILED
         except Exception as error:
             _log.error("failed", reason=str(error), kind=type(error).__name__, exc_info=True)
             return ExitCode.FAILED
     return ExitCode.OK
 
 
-def _start(manifest: Manifest, name: str, run_directory: Path | None, metrics_port: int, stack: ExitStack) -> Replica:
-    """A running replica; `stack` takes it apart."""
+def _prepare(manifest: Manifest, name: str, run_directory: Path | None, metrics_port: int, stack: ExitStack) -> Replica:
+    """A replica that is ready to compute; `stack` takes it apart."""
     registry = CollectorRegistry()
     metrics = ReplicaMetrics(registry, manifest.name, name)
     incarnation = new_incarnation(manifest.name, name)
@@ -97,8 +103,8 @@ def _start(manifest: Manifest, name: str, run_directory: Path | None, metrics_po
     stack.enter_context(ProcessInfo(name, "replica", os.getpid(), port, incarnation).announced(run_directory))
     replica = Replica(manifest, name, incarnation, metrics)
     stack.callback(_close, replica)
-    replica.start()
-    _log.info("started", incarnation=incarnation, metrics_port=port)
+    replica.prepare()
+    _log.info("prepared", incarnation=incarnation, metrics_port=port)
     return replica
 
 

@@ -66,6 +66,7 @@ class Publisher:
     Parameters
     ----------
     write_tables : writes the rows of an epoch that go to tables; called by the owner before the epoch's transaction.
+    on_published : called with each epoch that this replica has published, and its digest.
     """
 
     def __init__(
@@ -79,6 +80,7 @@ class Publisher:
         catch_up: CatchUp,
         metrics: ReplicaMetrics,
         write_tables: Callable[[EpochRows], None] = lambda _: None,
+        on_published: Callable[[int, str], None] = lambda _epoch, _digest: None,
     ) -> None:
         self._settings = settings
         self._publication = publication
@@ -89,6 +91,7 @@ class Publisher:
         self._catch_up = catch_up
         self._metrics = metrics
         self._write_tables = write_tables
+        self._on_published = on_published
         self._rows: dict[int, EpochRows] = {}
         self._current: Action | None = None
         self._failing_since: float | None = None
@@ -281,6 +284,8 @@ class Publisher:
                 self._settings.transaction_timeout_s,
             )
         self._count(outcome, records)
+        if outcome is Outcome.COMMITTED:
+            self._on_published(action.epoch, rows.digest)
         with self._state:
             self._publication.published(action.epoch, outcome)
 

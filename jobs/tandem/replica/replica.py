@@ -7,6 +7,7 @@ import re
 import shutil
 import sysconfig
 import threading
+import time
 import uuid
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from pyspark.errors import StreamingQueryException
 
 from tandem import logs
 from tandem.embedded import Jars
-from tandem.engine.checkpoint import find_newest, restore
+from tandem.engine.causal import Proposer
+from tandem.engine.checkpoint import find_newest
 from tandem.engine.fetch import EpochFetcher
 from tandem.engine.interface import EnginePosition, JobError
 from tandem.engine.job import make_importable
@@ -40,12 +42,27 @@ from tandem.replica.place import find_place
 from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
 from tandem.replica.rows import EpochRows
+from tandem.replica.slots import Slots
+from tandem.replica.standby import Standby
+from tandem.replica.states import States
 from tandem.replica.tables import TableWriter, table_sinks
+from tandem.snapshots import Snapshotter
 from tandem.topics import ensure_topics, isolation_levels, names_for, output_limits, sink_topics
 
 _log = logs.get_logger(__name__)
 
 START_TIMEOUT_S = 30.0
+_SILENT = 5
+"""A standby lets the actives be silent for so many times the least bound of a take-over: promotion is the greater step."""
+_SLOWER = 3.0
+"""And for so many times the slowest claim of late."""
+_LONGEST_SILENCE_MS = 60_000.0
+"""Before it has seen a claim: actives that start together with it take long for their first epoch."""
+_SURPLUS_S = 15.0
+
+
+class SteppedDownError(Exception):
+    """This replica is one too many: it had better start again, as a standby."""
 
 
 def new_incarnation(job: str, name: str) -> str:
@@ -54,7 +71,7 @@ def new_incarnation(job: str, name: str) -> str:
 
 
 class Replica:
-    """Builds the parts of a replica in `start`, runs them, and takes them apart in `close`."""
+    """Builds the parts of a replica in `prepare` and `activate`, runs them, and takes them apart in `close`."""
 
     def __init__(self, manifest: Manifest, name: str, incarnation: str, metrics: ReplicaMetrics) -> None:
         self._manifest = manifest
@@ -68,55 +85,95 @@ class Replica:
         self._engine: MicroBatchEngine | None = None
         self._publisher: Publisher | None = None
         self._failure: BaseException | None = None
+        self._slots: Slots | None = None
+        self._snapshotter: Snapshotter | None = None
+        self._surplus_since: float | None = None
 
-    def start(self) -> None:
-        """Start in the order that makes a restart short and safe. Raises what `main` calls refusals.
+    def prepare(self) -> None:
+        """Everything that takes long and can be done before there is a place for this replica. Raises what `main` calls
+        refusals.
 
         1. Topics and the job's identity, so that a wrong set-up is refused within a second.
         2. The producer is initialised before anything is claimed under its id.
         3. The JVM, the longest; then the plan, which shows errors of the job.
         4. A few epochs to warm up.
-        5. The newest state, as late as possible, so that little is to be caught up.
-        6. The place in both logs; the publisher; the query.
         """
         manifest, spec = self._manifest, self._manifest.spec
         topics = Topics(self._connection)
         ensure_topics(topics, manifest, self._name)
         self._sinks = sink_topics(topics, manifest)
         limits = output_limits(topics, self._sinks)
-        tables = TableWriter(manifest.name, table_sinks(manifest))
-        appender = ProposalAppender(self._connection, self._topics.ordering)
+        self._appender = ProposalAppender(self._connection, self._topics.ordering)
         mine = Config(
             0, identity_of(config_parts(manifest)), starting_positions(topics, spec.sources), self._incarnation
         )
-        config = agree_on_config(self._connection, appender, self._topics.ordering, mine)
-        producer = self._make_producer(limits)
-        producer.start(START_TIMEOUT_S)
+        self._config = agree_on_config(self._connection, self._appender, self._topics.ordering, mine)
+        self._producer = self._make_producer(limits)
+        self._producer.start(START_TIMEOUT_S)
 
         scratch = self._folder / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
         make_importable(spec.job, manifest.base)
         spark = build_session(manifest.name, self._name, spec.spark, Jars.resolve().spark_classpath(), scratch)
-        self._engine = MicroBatchEngine.prepare(spark, manifest, self._folder, self._fetcher, self._metrics.phase)
+        proposer = Proposer(self._incarnation, self._appender.append)
+        self._engine = MicroBatchEngine.prepare(
+            spark, manifest, self._folder, self._fetcher, self._metrics.phase, proposer
+        )
 
         checkpoints = sorted(folder / "checkpoint" for folder in self._relatives())
-        recent = find_newest(checkpoints, self._last_published())
+        recent = find_newest(checkpoints, self._newest_published().epoch)
         self._engine.warm_up(EnginePosition() if recent is None else recent.position)
 
-        position = restore(checkpoints, self._last_published(), self._folder / "checkpoint")
-        place = find_place(self._connection, config, self._topics.ordering, self._topics.commits, position)
+    def stand_by(self, stopping: threading.Event) -> bool:
+        """Wait for a slot, if the job has standbys; False if this replica is stopped before it gets one."""
+        options = self._manifest.zookeeper_options(os.environ)
+        spec = self._manifest.spec
+        if not spec.standbys or options is None:
+            return True
+        self._slots = Slots(options, self._manifest.name, spec.replicas, self._incarnation)
+        self._slots.start()
+        self._metrics.standby.set(1)
+        _log.info("standing_by")
+        place = find_place(self._connection, self._config, *self._log_topics, self._newest_published())
+        bound = SilenceBound(spec.take_over.min_bound.ms * _SILENT, _LONGEST_SILENCE_MS, factor=_SLOWER)
+        tail = LogTail(self._connection, {self._topics.ordering: place.starts[self._topics.ordering]})
+        promotion = Standby(self._slots, place.decisions, tail, bound).wait(stopping.is_set)
+        if promotion is None:
+            return False
+        self._metrics.standby.set(0)
+        self._metrics.promotions.inc()
+        _log.info("promoted", because=promotion.value, slot=self._slots.slot)
+        return True
+
+    def activate(self) -> None:
+        """Begin to compute: what is left to do is short.
+
+        1. The newest state, as late as possible, so that little is to be caught up.
+        2. The place in both logs; the publisher; the query.
+        """
+        manifest, spec = self._manifest, self._manifest.spec
+        assert self._engine is not None  # noqa: S101
+        checkpoints = sorted(folder / "checkpoint" for folder in self._relatives())
+        states = States(manifest, self._incarnation, self._config.digest, self._folder / "checkpoint")
+        position = states.restore(checkpoints, self._newest_published().epoch)
+        self._snapshotter = states.snapshotter()
+        place = find_place(self._connection, self._config, *self._log_topics, position)
+        tables = TableWriter(manifest.name, table_sinks(manifest))
         bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
         self._publisher = Publisher(
             PublisherSettings(self._topics.ordering, self._topics.commits, self._sinks),
             Publication(self._incarnation, place.decisions, place.head, self._delivery, bound),
             LogTail(self._connection, place.starts),
-            appender,
-            producer,
+            self._appender,
+            self._producer,
             Fencer(self._connection),
             CatchUp(self._name, position.epoch),
             self._metrics,
             tables.write,
+            self._on_published,
         )
+        if self._snapshotter is not None:
+            self._snapshotter.start()
         self._publisher.start()
         self._engine.start(position, self._on_epoch)
         self._remove_predecessors()
@@ -134,13 +191,18 @@ class Replica:
             failure = self._engine.failure()
             if failure is not None:
                 raise classified(failure)
+            self._step_down_if_surplus()
 
     def close(self) -> None:
-        """Stop computing, then publishing."""
+        """Stop computing, then publishing; then give up the slot."""
         if self._publisher is not None:
             self._publisher.stop()
         if self._engine is not None:
             self._engine.stop()
+        if self._snapshotter is not None:
+            self._snapshotter.stop()
+        if self._slots is not None:
+            self._slots.stop()
         shutil.rmtree(self._folder / "scratch", ignore_errors=True)
 
     def _on_epoch(self, epoch: int, table: pa.Table) -> None:
@@ -153,6 +215,10 @@ class Replica:
             self._failure = self._failure or error
             self._diverged_rows = rows
             raise
+
+    def _on_published(self, epoch: int, digest: str) -> None:
+        if self._snapshotter is not None:
+            self._snapshotter.offer(epoch, digest)
 
     def _fetcher(self, after: EnginePosition) -> EpochFetcher:
         return EpochFetcher(self._connection, self._topics.ordering, isolation_levels(self._manifest), after)
@@ -173,9 +239,23 @@ class Replica:
 
     _diverged_rows: EpochRows
 
-    def _last_published(self) -> int:
+    def _step_down_if_surplus(self) -> None:
+        """Promoted by the log's silence, or without a session for long: others hold all slots, and have for a while."""
+        now = time.monotonic()
+        if self._slots is None or not self._slots.is_surplus:
+            self._surplus_since = None
+        elif self._surplus_since is None:
+            self._surplus_since = now
+        elif now - self._surplus_since > _SURPLUS_S:
+            raise SteppedDownError(f"others have held all slots for {_SURPLUS_S:.0f} s: this replica stands by again")
+
+    @property
+    def _log_topics(self) -> tuple[str, str]:
+        return self._topics.ordering, self._topics.commits
+
+    def _newest_published(self) -> EnginePosition:
         marker = last_marker(self._connection, self._topics.commits)
-        return -1 if marker is None else marker.epoch
+        return EnginePosition() if marker is None else EnginePosition(marker.epoch, marker.log_offset)
 
     def _relatives(self) -> list[Path]:
         """Folders of all other incarnations of the job's replicas on this machine."""
@@ -183,6 +263,7 @@ class Replica:
         return [folder for folder in root.iterdir() if folder.is_dir() and folder != self._folder]
 
     def _remove_predecessors(self) -> None:
+        """Called when this replica has restored its state: nobody needs that of its earlier incarnations any more."""
         mine = self._incarnation.rpartition(".")[0]
         for folder in self._relatives():
             if folder.name.rpartition(".")[0] == mine:

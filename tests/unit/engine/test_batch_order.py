@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -10,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tandem.engine.batch import SCHEMA, to_batch
-from tandem.engine.fetch import Fetched
+from tandem.engine.fetch import Answered, Fetched
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 
 CREATED = 1_700_000_000_123
+CUT = CREATED + 250
+SEED = 2**63 - 1
 
 
 def message(partition: int, offset: int, timestamp: tuple[int, int] = (1, CREATED), topic: str = "in") -> Message:
@@ -24,7 +27,7 @@ def message(partition: int, offset: int, timestamp: tuple[int, int] = (1, CREATE
 def fetched(*inputs: list[Message], epoch: int = 7) -> Fetched:
     """An epoch with the records of partition 0, 1, …"""
     records = tuple((TopicPartition("in", partition), messages) for partition, messages in enumerate(inputs))
-    return Fetched(EpochRange(epoch, Positions(), Positions(), CREATED, 0, 99), records)
+    return Fetched(EpochRange(epoch, Positions(), Positions(), CUT, SEED, 99), records)
 
 
 def values(batch: pa.RecordBatch) -> list[str]:
@@ -66,7 +69,23 @@ def test_every_column_is_that_of_the_record() -> None:
             "timestampType": 0,
             "epoch": 7,
             "seq": 0,
+            "epoch_time": datetime.fromtimestamp(CUT // 1_000, UTC).replace(microsecond=373_000),
+            "epoch_seed": SEED,
+            "answers": None,
         }
+    ]
+
+
+def test_answers_stay_with_their_records() -> None:
+    epoch = fetched([message(0, n) for n in (4, 5, 6)], [message(1, 9)])
+    asked = (Answered("score", ("a", None, "c", "d")), Answered("rate", ("r",) * 4))
+
+    rows = to_batch(replace(epoch, answers=asked)).to_pylist()
+    assert [(row["value"].decode(), dict(row["answers"])) for row in rows] == [
+        ("0:4", {"score": "a", "rate": "r"}),
+        ("1:9", {"score": "d", "rate": "r"}),
+        ("0:5", {"score": None, "rate": "r"}),
+        ("0:6", {"score": "c", "rate": "r"}),
     ]
 
 
@@ -85,4 +104,5 @@ def test_records_without_key_or_value_are_null() -> None:
 
 def test_an_epoch_may_be_empty() -> None:
     assert to_batch(fetched([], [])).num_rows == 0
+    assert to_batch(replace(fetched([], []), answers=(Answered("score", ()),))).num_rows == 0
     assert to_batch(fetched()).schema == SCHEMA

@@ -46,6 +46,12 @@ def test_an_orderer_stands_beside_each_replica(mode: str) -> None:
     ]
 
 
+def test_a_standby_is_one_more_replica_and_has_an_orderer_too() -> None:
+    planned = planned_processes(manifest("leader", replicas=1, standbys=1))
+
+    assert [process.name for process in planned] == ["replica-0", "replica-1", "orderer-0", "orderer-1"]
+
+
 def test_heartbeat_generators_are_as_many_as_the_manifest_says_and_stand_beside_no_replica() -> None:
     planned = planned_processes(manifest("heartbeat", replicas=1))
 

@@ -55,6 +55,12 @@ def test_a_replica_that_is_behind_says_how_far() -> None:
     assert screen(STATUS)["replica-1"].startswith("replica-1 running catches up 1,100 104 ep")
 
 
+def test_a_standby_says_so() -> None:
+    standby = replace(PUBLISHING, share=0.0, ready=False, epoch=0, standby=True)
+
+    assert screen(replace(STATUS, replicas=(standby,)))["replica-0"].startswith("replica-0 running stands by")
+
+
 def test_a_process_that_is_down_has_neither_role_nor_numbers() -> None:
     down = ReplicaStatus("replica-1", "restarting", 0, False, 3, "")
 

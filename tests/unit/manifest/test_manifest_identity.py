@@ -48,6 +48,7 @@ DOES_NOT_COUNT = {
     "the port of metrics": ("takeOver: {}", "metrics: {port: 9100}"),
     "the checkpoint's folder": ("takeOver: {}", "checkpoint: {directory: /tmp/x}"),
     "memory": ("spark: {}", "spark: {driverMemory: 2g, conf: {spark.ui.enabled: 'false'}}"),
+    "the snapshots": ("takeOver: {}", "snapshots: {store: /data, interval: 1s}"),
     "labels": ("metadata:\n", "metadata:\n  labels: {a: b}\n  annotations: {c: d}\n  namespace: x\n"),
     "a default written out": ("topics: [weather]", "topics: [weather]\n      startingOffsets: earliest"),
     "the order of keys": (

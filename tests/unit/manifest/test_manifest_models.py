@@ -66,6 +66,13 @@ spec:
   takeOver: {minBound: 50ms, maxBound: 2s}
   maxRecordBytes: 2000
   checkpoint: {directory: state}
+  snapshots:
+    store: s3://bucket/snapshots
+    interval: 2s
+    retainCount: 3
+    retainAge: 1h
+    properties: {endpoint_url: "http://s3:9000"}
+    secretProperties: {secret: {env: S3_SECRET}}
   spark: {conf: {spark.sql.session.timeZone: UTC, spark.speculation: "false"}, parallelism: 2, driverMemory: 2g}
   metrics: {enabled: false, port: 9100}
 """

@@ -5,7 +5,17 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.values import Claim, Config, Cut, Marker, Positions, Progress, Proposal, TopicPartition
+from tandem.protocol.values import (
+    Claim,
+    Config,
+    Cut,
+    Determinant,
+    Marker,
+    Positions,
+    Progress,
+    Proposal,
+    TopicPartition,
+)
 
 
 def at(*offsets: int, topic: str = "in") -> Positions:
@@ -21,6 +31,13 @@ def config(*start: int, generation: int = 0) -> Config:
 def cut(epoch: int, *ends: int, by: str = "orderer-0") -> Cut:
     """A cut of `epoch` at these offsets."""
     return Cut(epoch, at(*ends), 1_000 + epoch, 7, by)
+
+
+def answer(
+    epoch: int, *answers: str | None, by: str = "a", name: str = "score", part: tuple[int, int] = (0, 1)
+) -> Determinant:
+    """An answer of `by` to question `name` of `epoch`; `part`: which of how many."""
+    return Determinant(epoch, name, *part, answers, by)
 
 
 def marker(epoch: int, owner: str = "a", attempt: int = 0, digest: str = "d", skipped: bool = False) -> Marker:
@@ -51,7 +68,16 @@ any_cut = st.builds(Cut, st.integers(0, 4), any_positions, st.integers(0, 9), st
 any_claim = st.builds(Claim, st.integers(0, 4), st.integers(0, 3), names)
 any_config = st.builds(Config, st.integers(0, 2), st.text(max_size=3), any_positions, names)
 any_progress = st.builds(Progress, names, st.integers(0, 4), st.floats(0, 1e6).map(lambda ms: round(ms, 3)))
-any_proposal = st.one_of(any_cut, any_claim, any_config, any_progress)
+parts = st.tuples(st.integers(0, 2), st.integers(1, 3)).filter(lambda part: part[0] < part[1])
+any_determinant = st.builds(
+    lambda epoch, name, part, answers, by: Determinant(epoch, name, *part, tuple(answers), by),
+    st.integers(0, 4),
+    st.sampled_from(["score", "rate"]),
+    parts,
+    st.lists(st.none() | st.text(max_size=3), max_size=3),
+    names,
+)
+any_proposal = st.one_of(any_cut, any_claim, any_determinant, any_config, any_progress)
 any_marker = st.builds(
     Marker, st.integers(0, 9), st.integers(0, 3), names, st.text(), st.integers(0, 9), st.integers(0, 99), st.booleans()
 )

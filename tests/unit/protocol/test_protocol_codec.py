@@ -40,6 +40,10 @@ def test_a_cut_reads_like_the_offsets_of_a_kafka_source() -> None:
         b'{"type":"claim","epoch":"x","attempt":0,"owner":"a"}',
         b'{"type":"cut","epoch":1,"ends":{"in":3},"time":0,"seed":0,"proposer":"a"}',
         b'{"type":"cut","epoch":1,"ends":[1],"time":0,"seed":0,"proposer":"a"}',
+        b'{"type":"determinant","epoch":1,"name":"q","part":1,"parts":1,"answers":[],"proposer":"a"}',
+        b'{"type":"determinant","epoch":1,"name":"q","part":-1,"parts":1,"answers":[],"proposer":"a"}',
+        b'{"type":"determinant","epoch":1,"name":"q","part":0,"parts":1,"answers":[3],"proposer":"a"}',
+        b'{"type":"determinant","epoch":1,"name":"q","part":0,"parts":1,"answers":null,"proposer":"a"}',
     ],
 )
 def test_what_is_no_proposal_is_one_clear_error(value: bytes | None) -> None:

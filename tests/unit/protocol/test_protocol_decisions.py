@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from protocol_builders import any_claim, any_cut, any_proposal, at, config, cut, decided, verdicts
+from protocol_builders import (
+    answer,
+    any_claim,
+    any_cut,
+    any_determinant,
+    any_proposal,
+    at,
+    config,
+    cut,
+    decided,
+    verdicts,
+)
 
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.values import Claim, Cut, Positions, Progress, Proposal, TopicPartition
+from tandem.protocol.values import Claim, Cut, Determinant, Positions, Progress, Proposal, TopicPartition
 
 A, R, E, B = Verdict.ACCEPTED, Verdict.REPEATED, Verdict.TOO_EARLY, Verdict.GOES_BACK
 
@@ -114,7 +125,7 @@ def test_whatever_is_proposed_an_attempt_has_one_owner(proposals: list[Proposal]
         assert list(log.claims(epoch)) == [claim for claim in accepted if claim.epoch == epoch]
 
 
-@given(st.lists(any_claim | any_cut, max_size=40), st.integers(0, 4))
+@given(st.lists(any_claim | any_determinant | any_cut, max_size=40), st.integers(0, 4))
 def test_who_reads_from_a_published_cut_decides_as_who_read_everything(
     proposals: list[Proposal], published: int
 ) -> None:
@@ -131,6 +142,77 @@ def test_who_reads_from_a_published_cut_decides_as_who_read_everything(
     for epoch in range(published + 1, whole.last_epoch + 1):
         assert resumed.epoch_range(epoch) == whole.epoch_range(epoch)
         assert resumed.claims(epoch) == whole.claims(epoch)
+        for name in ("score", "rate"):
+            assert resumed.answer(epoch, name) == whole.answer(epoch, name)
+
+
+def test_the_first_answer_to_a_question_of_a_cut_epoch_counts() -> None:
+    log = decided(epochs=2)
+    proposed = (answer(2, "x"), answer(1, "x", by="b"), answer(1, "y"), answer(1, "x", by="b"), answer(1, name="rate"))
+    assert verdicts(log, *proposed) == [E, A, R, R, A]
+    assert (log.answer(1, "score"), log.answered_by(1, "score")) == (("x",), "b")
+    assert (log.answer(1, "rate"), log.answered_by(1, "rate")) == ((), "a")
+    assert (log.answer(0, "score"), log.answered_by(0, "score")) == (None, None)
+
+
+def test_that_nobody_answered_is_an_answer() -> None:
+    log = decided(answer(0, None, None), answer(0, "late", "later", by="b"), epochs=1)
+    assert log.answer(0, "score") == (None, None)
+
+
+def test_an_answer_in_parts_counts_when_its_last_part_has_come_and_no_part_may_be_missing() -> None:
+    log = decided(epochs=1)
+    first, second, third = (answer(0, text, part=(part, 3)) for part, text in enumerate("xyz"))
+    assert verdicts(log, second, first, first, third) == [E, A, R, E]
+    assert log.answer(0, "score") is None
+    assert verdicts(log, second, third, first) == [A, A, R]
+    assert log.answer(0, "score") == ("x", "y", "z")
+
+
+def test_parts_of_different_answers_are_never_mixed() -> None:
+    log = decided(epochs=1)
+    mine = [answer(0, f"a{part}", by="a", part=(part, 2)) for part in (0, 1)]
+    other = [answer(0, f"b{part}", by="b", part=(part, 2)) for part in (0, 1)]
+    assert verdicts(log, mine[0], other[0], other[1], mine[1]) == [A, A, A, R]
+    assert log.answer(0, "score") == ("b0", "b1")
+
+
+def test_parts_that_disagree_on_their_number_are_never_mixed() -> None:
+    log = decided(epochs=1)
+    assert verdicts(log, answer(0, "x", part=(0, 2)), answer(0, "y", part=(1, 3)), answer(0, "y", part=(1, 2))) == [
+        A,
+        E,
+        A,
+    ]
+
+
+def test_an_answer_that_broke_off_with_its_proposer_does_not_block_the_next_one() -> None:
+    log = decided(answer(0, "x", by="dead", part=(0, 2)), epochs=1)
+    assert verdicts(log, answer(0, "y", by="b")) == [A]
+    assert log.answer(0, "score") == ("y",)
+
+
+def test_answers_are_forgotten_with_their_epoch() -> None:
+    log = decided(answer(0, "x"), answer(1, "y", part=(0, 2)), answer(2, "z"), epochs=3)
+    log.forget_before(2)
+    assert verdicts(log, answer(0, "later"), answer(1, "later", part=(1, 2))) == [R, R]
+    assert [log.answer(epoch, "score") for epoch in range(3)] == [None, None, ("z",)]
+
+
+@given(st.lists(any_determinant, max_size=40))
+def test_an_answer_that_counts_never_changes_and_is_wholly_one_proposers(proposals: list[Determinant]) -> None:
+    log = decided(epochs=5)
+    counted: dict[tuple[int, str], tuple[str | None, ...]] = {}
+    for proposal in proposals:
+        question = proposal.epoch, proposal.name
+        log.apply(proposal)
+        found = log.answer(*question)
+        assert question not in counted or found == counted[question]
+        if found is not None:
+            counted[question] = found
+            by = log.answered_by(*question)
+            said = {p.answers for p in proposals if (p.epoch, p.name, p.proposer) == (*question, by)}
+            assert any(found[: len(part)] == part for part in said)
 
 
 def test_positions_of_other_topics_are_other_inputs() -> None:

@@ -58,11 +58,41 @@ def test_the_others_propose_when_the_leader_is_silent_for_longer_than_the_bound(
 def test_a_leader_that_was_quick_is_missed_sooner() -> None:
     pace = _pace()
     pace.input_seen(0.0)
-    pace.cut(0, 4.0)  # 4 ms after it was due: the bound is 3 × 4, and 20 at least
+    pace.cut(0, 4.0)  # 4 ms after it was due: the bound is 2 × 4, and 20 at least
     pace.claimed(0, 10.0)
     pace.input_seen(10.0)
     assert not pace.wants_cut(29.0, leading=False)
     assert pace.wants_cut(30.0, leading=False)
+
+
+def test_who_stepped_in_for_a_silent_leader_goes_on_at_once() -> None:
+    pace = _claimed(_pace(), 0, 0.0, 10.0)
+    pace.input_seen(10.0)
+    assert pace.wants_cut(110.0, leading=False)
+    pace.cut(1, 111.0, mine=True)
+    pace.claimed(1, 120.0)
+    pace.input_seen(120.0)
+    assert pace.acts
+    assert pace.wants_cut(120.0, leading=pace.acts)
+
+
+def test_a_leader_that_is_back_ends_the_stepping_in() -> None:
+    pace = _pace()
+    pace.cut(0, 1.0, mine=True)
+    pace.cut(1, 2.0)
+    assert not pace.acts
+
+
+def test_what_others_had_to_wait_for_a_dead_leader_does_not_stretch_the_bound() -> None:
+    pace = _claimed(_pace(), 0, 0.0, 50.0)
+    pace.input_seen(50.0)
+    _claimed(pace, 1, 60.0, 100.0)
+    pace.input_seen(100.0)
+    pace.cut(2, 140.0, mine=True)  # 40 ms after it was due
+    pace.claimed(2, 150.0)
+    pace.input_seen(150.0)
+    assert not pace.wants_cut(169.0, leading=False)
+    assert pace.wants_cut(170.0, leading=False)
 
 
 def test_epochs_are_at_least_the_users_interval_apart() -> None:
@@ -94,7 +124,11 @@ def test_a_replica_that_has_fallen_silent_gets_none() -> None:
 
 
 def test_room_never_becomes_a_gap_for_the_readers() -> None:
-    assert _ten_epochs(lagging=0, said_at=900.0, epoch_ms=5_000.0).interval_ms(950.0) == 2.5 * 50.0
+    assert _ten_epochs(lagging=0, said_at=900.0, epoch_ms=5_000.0).interval_ms(950.0) == 150.0
+    slow = _claimed(_pace(), 0, 0.0, 400.0)
+    _claimed(slow, 5, 1_000.0, 1_400.0)
+    slow.progress("replica-1", 0, 5_000.0, 1_300.0)
+    assert slow.interval_ms(1_400.0) == 2.5 * 400.0
 
 
 def test_who_starts_after_published_epochs_does_not_mistake_a_replica_for_one_that_lags() -> None:

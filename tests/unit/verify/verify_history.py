@@ -10,7 +10,7 @@ from tandem.protocol.publication import Delivery
 from tandem.protocol.values import Config, Cut, Marker, Positions, Proposal, TopicPartition
 from tandem.verify.check import Checker, Kept
 from tandem.verify.inputs import InputBounds
-from tandem.verify.report import Report
+from tandem.verify.report import Anomaly, Report
 
 INPUT = TopicPartition("in", 0)
 OUT = (TopicPartition("out", 0), TopicPartition("out", 1))
@@ -84,3 +84,11 @@ def good(epochs: int = 5, delivery: Delivery = Delivery.EXACTLY_ONCE) -> History
     log = (Config(0, "c0ffee", Positions({INPUT: 0}), "replica-0"), *(cut(e, TAKEN * (e + 1)) for e in range(epochs)))
     outputs = tuple(tuple(RowId(e, i) for e in range(epochs) for i in range(p, ROWS, 2)) for p in (0, 1))
     return History(log, tuple(marker(e) for e in range(epochs)), (outputs[0], outputs[1]), TAKEN * epochs, delivery)
+
+
+def counts(report: Report) -> tuple[int, int, int]:
+    return report.lost, report.duplicated, report.reordered
+
+
+def texts(report: Report, anomaly: Anomaly) -> list[str]:
+    return [finding.text for finding in report.findings if finding.anomaly is anomaly]

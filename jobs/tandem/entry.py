@@ -1,0 +1,67 @@
+"""What the entry points of a job's processes do alike: read the manifest, announce themselves, and say why they end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import typer
+from prometheus_client import CollectorRegistry
+
+from tandem import logs
+from tandem.kafka.errors import ConnectionFailedError, LostInputError, MissingTopicError, TopicMismatchError
+from tandem.manifest import Manifest, ManifestError, SecretError, load
+from tandem.metrics import MetricsServer
+from tandem.process import ExitCode, ProcessInfo
+
+_log = logs.get_logger(__name__)
+
+REFUSALS = (LostInputError, MissingTopicError, TopicMismatchError, ConnectionFailedError, SecretError)
+"""Errors of the cluster or of the manifest, after which a restart would not help any process."""
+
+
+def manifest_or_exit(path: Path) -> Manifest:
+    """The manifest in `path`. Raises `typer.Exit` with `USAGE` if it cannot be used, and says why on standard error."""
+    try:
+        return load(path)
+    except (ManifestError, OSError) as error:
+        typer.echo(error, err=True)
+        raise typer.Exit(ExitCode.USAGE) from error
+
+
+@contextmanager
+def announced(
+    manifest: Manifest,
+    registry: CollectorRegistry,
+    name: str,
+    kind: str,
+    run_directory: Path | None,
+    port: int = 0,
+    incarnation: str = "",
+) -> Iterator[int]:
+    """Serve the metrics, if the manifest wants that, and tell in `run_directory` where, while the block runs.
+
+    `port` 0: any free one. Yields the port that they are served on; 0: they are not.
+    """
+    with ExitStack() as stack:
+        served_on = 0
+        if manifest.spec.metrics.enabled:
+            server = MetricsServer(registry, port)
+            stack.callback(server.close)
+            served_on = server.port
+        info = ProcessInfo(name, kind, os.getpid(), served_on, incarnation)
+        stack.enter_context(info.announced(run_directory))
+        yield served_on
+
+
+def log_end(error: Exception, refusals: tuple[type[Exception], ...] = REFUSALS) -> ExitCode:
+    """Log that the process refuses (`error` is one of `refusals`) or fails, and why; what it must exit with.
+
+    To be called while `error` is handled: a failure is logged with its trace.
+    """
+    refuses = isinstance(error, refusals)
+    event, code = ("refused", ExitCode.REFUSED) if refuses else ("failed", ExitCode.FAILED)
+    _log.error(event, reason=str(error), kind=type(error).__name__, exc_info=not refuses)
+    return code

@@ -1,0 +1,220 @@
+"""Takes snapshots while the job runs, on a thread of its own. Nothing that goes wrong here may stop the job."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tandem.engine.interface import EnginePosition
+from tandem.logs import get_logger
+from tandem.snapshots.errors import IncompleteCheckpointError, SnapshotCancelledError, SnapshotError
+from tandem.snapshots.garbage import Retention
+from tandem.snapshots.local import pin
+from tandem.snapshots.store import SnapshotStore
+from tandem.snapshots.turn import Turn
+from tandem.snapshots.values import SnapshotHead, SnapshotManifest
+
+_log = get_logger(__name__)
+
+_LEASE_MS = 30_000
+_PIN_TRIES = 10
+_PIN_AGAIN_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotIdentity:
+    """Whose state it is; see `SnapshotHead`."""
+
+    job: str
+    incarnation: str
+    config_digest: str
+    state_format: str
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotterSettings:
+    """How often a snapshot is taken by whoever, how many are kept, and how often garbage is looked for."""
+
+    interval_ms: int = 5_000
+    retention: Retention = field(default_factory=Retention)
+    collect_every_ms: int = 60_000
+
+
+class Snapshotter:
+    """One replica's part in the job's snapshots.
+
+    Parameters
+    ----------
+    checkpoint : the folder that Spark writes; links to its files are kept beside it while they are sent.
+    now_ms : wall clock, ms since 1970.
+    on_saved : called with each snapshot that this replica took, for metrics.
+    """
+
+    def __init__(
+        self,
+        store: SnapshotStore,
+        identity: SnapshotIdentity,
+        checkpoint: Path,
+        settings: SnapshotterSettings,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        on_saved: Callable[[SnapshotManifest], None] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._on_saved = on_saved
+        self._identity = identity
+        self._checkpoint = checkpoint
+        self._staging = checkpoint.with_name(f"{checkpoint.name}-snapshot")
+        self._settings = settings
+        self._now_ms = now_ms
+        lease_ms = max(_LEASE_MS, 3 * settings.interval_ms)
+        self._turn = Turn(store.remote, identity.incarnation, lease_ms, now_ms)
+        self._digests: dict[int, str] = {}
+        self._offered: int | None = None
+        self._due_ms = 0
+        self._collect_ms = now_ms() + settings.collect_every_ms
+        self._failures = 0
+        self._busy = False
+        self._stopped = False
+        self._state = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="snapshotter", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def offer(self, epoch: int, digest: str = "") -> None:
+        """This replica has published `epoch`, whose rows have `digest`: a snapshot may be taken. Returns at once."""
+        with self._state:
+            self._digests[epoch] = digest
+            while len(self._digests) > 16:
+                del self._digests[min(self._digests)]
+            if self._now_ms() >= self._due_ms:
+                self._offered = epoch
+                self._state.notify_all()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nothing is under way."""
+        with self._state:
+            return self._offered is None and not self._busy
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """Give up what is under way and stop; a call to the store that hangs is left behind."""
+        with self._state:
+            self._stopped = True
+            self._state.notify_all()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        if self._thread.is_alive():
+            _log.warning("snapshot_abandoned", reason=f"the store did not answer within {timeout_s:.0f} s")
+        else:
+            shutil.rmtree(self._staging, ignore_errors=True)
+
+    def _run(self) -> None:
+        while True:
+            with self._state:
+                self._state.wait_for(lambda: self._stopped or self._offered is not None)
+                if self._stopped:
+                    return
+                epoch, self._offered, self._busy = self._offered, None, True
+            assert epoch is not None  # noqa: S101
+            due = self._attempt(epoch)
+            with self._state:
+                self._due_ms, self._offered, self._busy = due, None, False
+
+    def _attempt(self, epoch: int) -> int:
+        """Take a snapshot if it is this replica's turn; returns when to look again."""
+        began = self._now_ms()
+        due = began + self._settings.interval_ms
+        try:
+            newest = self._store.newest()
+            if newest is not None and 0 <= began - newest.taken_at_ms < self._settings.interval_ms:
+                due = newest.taken_at_ms + self._settings.interval_ms
+            elif self._turn.take():
+                try:
+                    self._take(epoch)
+                    self._collect()
+                finally:
+                    with suppress(SnapshotError):
+                        self._turn.give_back()
+            self._succeeded()
+        except SnapshotCancelledError as error:
+            _log.info("snapshot_cancelled", reason=str(error))
+        except Exception as error:
+            due = self._now_ms() + self._settings.interval_ms
+            self._failed(error)
+            with suppress(Exception):
+                self._collect()  # perhaps the store is full
+        finally:
+            shutil.rmtree(self._staging, ignore_errors=True)
+        return due
+
+    def _take(self, epoch: int) -> None:
+        taken_at = self._now_ms()
+        position = self._pinned(epoch)
+        mine = self._identity
+        with self._state:
+            digest = self._digests.get(position.epoch, "")
+        head = SnapshotHead(
+            job=mine.job,
+            epoch=position.epoch,
+            log_offset=position.log_offset,
+            config_digest=mine.config_digest,
+            digest=digest,
+            taken_at_ms=taken_at,
+            state_format=mine.state_format,
+            incarnation=mine.incarnation,
+        )
+        self._on_saved(self._store.save(head, self._staging, self._stop_asked))
+
+    def _pinned(self, epoch: int) -> EnginePosition:
+        """Spark commits an epoch a moment after it is published, and may be cleaning up: tried for a while."""
+        for _ in range(_PIN_TRIES):
+            shutil.rmtree(self._staging, ignore_errors=True)
+            try:
+                return pin(self._checkpoint, epoch, self._staging)
+            except IncompleteCheckpointError as error:
+                last = error
+            with self._state:
+                if self._state.wait_for(lambda: self._stopped, _PIN_AGAIN_S):
+                    raise SnapshotCancelledError(f"epoch {epoch} was not saved: the process stops")
+        raise last
+
+    def _stop_asked(self) -> bool:
+        """Asked between two files: whether to stop."""
+        if not self._stopped:
+            self._turn.renew()
+        return self._stopped
+
+    def _collect(self) -> None:
+        now = self._now_ms()
+        if now < self._collect_ms or self._stopped:
+            return
+        self._collect_ms = now + self._settings.collect_every_ms
+        collected = self._store.collect_garbage(self._settings.retention, now)
+        _log.info(
+            "snapshots_collected",
+            retired=collected.retired,
+            removed=collected.removed,
+            removed_bytes=collected.removed_bytes,
+        )
+
+    def _failed(self, error: Exception) -> None:
+        """One warning for each time that the store is away, however long."""
+        self._failures += 1
+        if self._failures == 1:
+            _log.warning(
+                "snapshot_failed", reason=str(error), next_try_ms=self._settings.interval_ms, effect="the job goes on"
+            )
+        else:
+            _log.debug("snapshot_failed_again", reason=str(error), failures=self._failures)
+
+    def _succeeded(self) -> None:
+        if self._failures:
+            _log.info("snapshots_go_on", failures=self._failures)
+        self._failures = 0

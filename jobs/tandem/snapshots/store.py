@@ -1,0 +1,290 @@
+"""The snapshot store: contents under their hashes, manifests written last, everything checked when it is read.
+
+objects/<hh>/<hash>-<upload>          a file's content, once however many snapshots it is in
+manifests/<epoch>-<incarnation>.json  one whole snapshot
+manifests/….json.retired              the mark of one that is about to go
+incoming/…                            what is being written, where files do not appear at once
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from tandem.engine.interface import EnginePosition
+from tandem.logs import get_logger
+from tandem.snapshots.errors import (
+    IncompleteCheckpointError,
+    SnapshotCancelledError,
+    SnapshotCorruptError,
+    SnapshotManifestError,
+    SnapshotStoreError,
+    UnknownManifestVersionError,
+)
+from tandem.snapshots.garbage import Collected, Retention, newest_first, older_than, to_retire, unnamed
+from tandem.snapshots.local import Hasher, LocalFile
+from tandem.snapshots.parallel import for_each
+from tandem.snapshots.remote import INCOMING, Remote, RemoteFile
+from tandem.snapshots.values import (
+    SnapshotFile,
+    SnapshotHead,
+    SnapshotManifest,
+    decode_manifest,
+    encode_manifest,
+    object_path,
+)
+
+_log = get_logger(__name__)
+
+GRACE_MS: Final = 900_000
+"""How long what is named by nothing stays. All processes of a job must agree on it."""
+
+_RETIRED: Final = ".retired"
+_LOOK_EVERY_MS: Final = 60_000
+_UNREADABLE: Final = 3
+_WRITERS: Final = 4
+_READERS: Final = 8
+
+
+class SnapshotStore:
+    """The snapshots of one job. Safe for several processes at once, collectors included.
+
+    Parameters
+    ----------
+    url : the job's own folder: a path, or a URL that fsspec knows.
+    options : of the file system, as fsspec's documentation names them.
+    grace_ms : see `GRACE_MS`; a snapshot must be saved within half of it.
+    clock_ms : any monotonic clock, ms.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        options: Mapping[str, Any] | None = None,
+        grace_ms: int = GRACE_MS,
+        clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
+    ) -> None:
+        self.remote = Remote(url, options or {})
+        self._grace_ms = grace_ms
+        self._clock_ms = clock_ms
+        self._hasher = Hasher()
+        self._known: dict[str, dict[str, SnapshotFile]] = {}  # manifest → hash → file
+        self._mine: dict[str, tuple[str, float]] = {}  # hash → upload, when it began
+        self._there: dict[str, int] = {}  # object → bytes
+        self._looked_ms = -math.inf
+
+    def save(self, head: SnapshotHead, folder: Path, stopped: Callable[[], bool] = lambda: False) -> SnapshotManifest:
+        """Save all files of `folder` as one snapshot; contents that are in the store already are not sent again.
+
+        Until the manifest is there, which is written last, nobody sees anything of it.
+
+        Raises
+        ------
+        SnapshotStoreError
+            The store is away, full, or too slow. What was sent is used by the next call.
+        SnapshotCancelledError
+            `stopped` became true.
+        """
+        files = self._hasher.hash_all(folder)
+        if not files:
+            raise IncompleteCheckpointError(f"{folder} is empty")
+        began = self._clock_ms()
+        uploads = self._reliable({file.hash for file in files}, began)
+        missing = {file.hash: file for file in files if file.hash not in uploads}
+
+        def upload(file: LocalFile) -> None:
+            if stopped():
+                raise SnapshotCancelledError(f"epoch {head.epoch} was not saved: the process stops")
+            name, at = uuid.uuid4().hex[:8], self._clock_ms()
+            self.remote.put_file(folder / file.path, object_path(file.hash, name))
+            self._mine[file.hash], self._there[object_path(file.hash, name)] = (name, at), file.size
+            uploads[file.hash] = name
+
+        for_each(upload, missing.values(), _WRITERS)
+        manifest = SnapshotManifest(
+            **asdict(head), files=tuple(SnapshotFile(f.path, f.hash, f.size, uploads[f.hash]) for f in files)
+        )
+        content = encode_manifest(manifest)
+        if self._clock_ms() - began >= self._grace_ms / 2:
+            # Somebody may be collecting what this relied on.
+            raise SnapshotStoreError(f"saving took longer than {self._grace_ms / 2000:.0f} s: the store is too slow")
+        self.remote.put_bytes(content, f"manifests/{manifest.name}")
+        if self._clock_ms() - began >= self._grace_ms / 2:
+            self.remote.remove(f"manifests/{manifest.name}")
+            raise SnapshotStoreError("writing the manifest took too long: the store is too slow")
+        _log.info(
+            "snapshot_saved",
+            epoch=head.epoch,
+            files=len(files),
+            bytes=manifest.size,
+            sent_files=len(missing),
+            sent_bytes=sum(file.size for file in missing.values()),
+            ms=round(self._clock_ms() - began),
+        )
+        return manifest
+
+    def list(self) -> tuple[SnapshotManifest, ...]:
+        """All snapshots, newest first; manifests that cannot be read are logged and left out."""
+        return tuple(newest_first(self._valid()))
+
+    def newest(self) -> SnapshotManifest | None:
+        """The newest snapshot, whoever took it; None if there is none."""
+        return next(self._valid(), None)
+
+    def restore(self, manifest: SnapshotManifest, target: Path) -> None:
+        """Bring a snapshot to the folder `target`, which must be absent or empty. It appears whole or not at all.
+
+        Raises
+        ------
+        SnapshotCorruptError
+            A file is missing or is not what was saved.
+        SnapshotStoreError
+            The store is away.
+        FileExistsError
+            `target` holds something.
+        """
+        if target.exists() and any(target.iterdir()):
+            raise FileExistsError(f"{target} is not empty: a snapshot is restored into a new folder")
+        staging = target.with_name(f".{target.name}.restoring")
+        shutil.rmtree(staging, ignore_errors=True)
+        try:
+            for_each(lambda file: self._fetch(file, staging / file.path), manifest.files, _READERS)
+            staging.rename(target)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
+
+    def newest_usable(
+        self, last_published: int, config_digest: str, target: Path, newer_than: int = -1
+    ) -> EnginePosition | None:
+        """Restore the newest snapshot of this very job that is not after `last_published`; returns where it stands.
+
+        It must be after the epoch `newer_than`, for those who have a state already. Snapshots that turn out damaged are
+        logged and passed over, and so are a few that cannot be read. None if there is none; then `target` is untouched.
+        Raises `SnapshotStoreError` if the store is away.
+        """
+        unreadable: list[SnapshotStoreError] = []
+        for manifest in self._valid():
+            if not newer_than < manifest.epoch <= last_published:
+                continue
+            if manifest.config_digest != config_digest:
+                _log.info("snapshot_of_another_config", snapshot=manifest.name)
+                continue
+            try:
+                self.restore(manifest, target)
+            except SnapshotCorruptError as error:
+                _log.warning("snapshot_corrupt", snapshot=manifest.name, file=error.file, reason=error.reason)
+                continue
+            except SnapshotStoreError as error:
+                _log.warning("snapshot_unreadable", snapshot=manifest.name, reason=str(error))
+                unreadable.append(error)
+                if len(unreadable) == _UNREADABLE:
+                    break
+                continue
+            _log.info("snapshot_restored", snapshot=manifest.name, epoch=manifest.epoch, bytes=manifest.size)
+            return EnginePosition(manifest.epoch, manifest.log_offset)
+        if unreadable:
+            raise unreadable[0]
+        return None
+
+    def collect_garbage(self, retention: Retention, now_ms: int) -> Collected:
+        """Retire snapshots beyond `retention`, then remove what nothing has named for the grace period.
+
+        `now_ms` is wall clock, as the store's; they may differ by much less than the grace period. Raises
+        `SnapshotStoreError`.
+        """
+        paths, marks = self._manifests()
+        expired = older_than(marks, self._grace_ms, now_ms)
+        try:
+            read = {path: self._read(path, collecting=True) for path in paths if path not in expired}
+        except UnknownManifestVersionError as error:
+            _log.warning("garbage_left", reason=f"{error}; what its snapshot names is not known")
+            return Collected()
+        objects = self.remote.files("objects") | self.remote.files(INCOMING)
+        named_by = {path: manifest for path, manifest in read.items() if manifest is not None}
+        garbage = unnamed(older_than(objects, self._grace_ms, now_ms), named_by.values())
+        torn = [path for path in older_than(paths, self._grace_ms, now_ms) if path in read and read[path] is None]
+
+        leaving = to_retire(newest_first(m for path, m in named_by.items() if path not in marks), retention, now_ms)
+        for manifest in leaving:
+            self.remote.put_bytes(b"", f"manifests/{manifest.name}{_RETIRED}")
+        # Marks go last: without its mark, a manifest whose objects are gone would be found again.
+        for_each(self.remote.remove, [path for path in expired if path in paths], _WRITERS)
+        for_each(self.remote.remove, [*garbage, *torn], _WRITERS)
+        for_each(self.remote.remove, [path + _RETIRED for path in expired], _WRITERS)
+        return Collected(len(leaving), len(garbage), sum(objects[path].size for path in garbage))
+
+    def _reliable(self, wanted: set[str], now: float) -> dict[str, str]:
+        """Those contents that are in the store, whole, and will stay until a manifest is written: hash → upload.
+
+        Objects are looked for once a minute: what is there stays there, unless somebody else damages the store.
+        """
+        paths, marks = self._manifests()
+        self._known = {path: files for path, files in self._known.items() if path in paths and path not in marks}
+        for path in paths.keys() - marks.keys() - self._known.keys():
+            if (manifest := self._read(path)) is not None:
+                self._known[path] = {file.hash: file for file in manifest.files}
+        if now - self._looked_ms > _LOOK_EVERY_MS:
+            self._there = {path: object_.size for path, object_ in self.remote.files("objects").items()}
+            self._looked_ms = now
+        self._mine = {hash_: mine for hash_, mine in self._mine.items() if now - mine[1] < self._grace_ms / 2}
+        reliable = {
+            hash_: mine[0]
+            for hash_, mine in self._mine.items()
+            if hash_ in wanted and object_path(hash_, mine[0]) in self._there
+        }
+        for path in sorted(self._known, reverse=True):
+            for hash_ in wanted - reliable.keys():
+                file = self._known[path].get(hash_)
+                if file is not None and self._there.get(file.object_path) == file.size:
+                    reliable[hash_] = file.upload
+        return reliable
+
+    def _manifests(self) -> tuple[dict[str, RemoteFile], dict[str, RemoteFile]]:
+        """All manifests, and the marks of those that are retired, both by the manifests' paths."""
+        files = self.remote.files("manifests")
+        marks = {path.removesuffix(_RETIRED): file for path, file in files.items() if path.endswith(_RETIRED)}
+        return {path: file for path, file in files.items() if not path.endswith(_RETIRED)}, marks
+
+    def _valid(self) -> Iterator[SnapshotManifest]:
+        """Manifests that are not retired and can be read, newest first, one by one."""
+        paths, marks = self._manifests()
+        for path in sorted(paths.keys() - marks.keys(), reverse=True):
+            if (manifest := self._read(path)) is not None:
+                yield manifest
+
+    def _read(self, path: str, collecting: bool = False) -> SnapshotManifest | None:
+        try:
+            manifest = decode_manifest(self.remote.read(path))
+            if manifest.name != path.rpartition("/")[2]:
+                raise SnapshotManifestError(f"it is that of {manifest.name}")
+        except FileNotFoundError:
+            return None  # collected meanwhile
+        except SnapshotManifestError as error:
+            if collecting and isinstance(error, UnknownManifestVersionError):
+                raise
+            _log.warning("snapshot_manifest_invalid", manifest=path, reason=str(error))
+            return None
+        return manifest
+
+    def _fetch(self, file: SnapshotFile, destination: Path) -> None:
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        hasher, size = hashlib.blake2b(digest_size=32), 0
+        try:
+            with destination.open("xb") as output:
+                for block in self.remote.blocks(file.object_path, file.size):
+                    hasher.update(block)
+                    size += len(block)
+                    output.write(block)
+        except FileNotFoundError as error:
+            raise SnapshotCorruptError(file.path, f"{file.object_path} is missing from the store") from error
+        if size != file.size:
+            raise SnapshotCorruptError(file.path, f"{file.object_path} has {size} bytes instead of {file.size}")
+        if hasher.hexdigest() != file.hash:
+            raise SnapshotCorruptError(file.path, f"{file.object_path} does not match its hash: it was altered")

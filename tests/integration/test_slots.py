@@ -1,0 +1,67 @@
+"""Slots in a real ZooKeeper: as many are held as there are, and a freed one is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+
+from tandem.embedded import ZooKeeperServer
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.replica.slots import Slots
+
+pytestmark = pytest.mark.integration
+
+PATIENCE_S = 30.0
+
+
+def within(condition: Callable[[], bool]) -> bool:
+    return wait_until(condition, Deadline(PATIENCE_S))
+
+
+def options(server: ZooKeeperServer) -> dict[str, Any]:
+    return {"hosts": server.connect, "timeout": 2.0}
+
+
+@contextmanager
+def contending(server: ZooKeeperServer, job: str, count: int, members: int) -> Iterator[list[Slots]]:
+    """So many members that contend for the slots."""
+    with ExitStack() as stack:
+        made = [Slots(options(server), job, count, f"{job}.replica-{n}") for n in range(members)]
+        for slots in made:
+            stack.callback(slots.stop)
+            slots.start()
+        yield made
+
+
+def held(members: list[Slots]) -> list[int]:
+    return sorted(member.slot for member in members if member.slot is not None)
+
+
+def test_each_slot_is_held_by_one_and_the_rest_know_that_they_are_too_many(
+    zookeeper: ZooKeeperServer, topic_prefix: str
+) -> None:
+    with contending(zookeeper, topic_prefix, count=2, members=3) as members:
+        assert within(lambda: held(members) == [0, 1] and sum(m.is_surplus for m in members) == 1)
+
+
+def test_a_slot_that_is_given_up_is_taken_by_a_standby(zookeeper: ZooKeeperServer, topic_prefix: str) -> None:
+    with contending(zookeeper, topic_prefix, count=1, members=2) as members:
+        assert within(lambda: held(members) == [0] and any(m.is_surplus for m in members))
+        holder = next(member for member in members if member.slot is not None)
+        standby = next(member for member in members if member is not holder)
+        holder.stop()
+        assert within(lambda: standby.slot == 0)
+
+
+def test_while_zookeeper_is_away_nobody_gives_up_a_slot(own_zookeeper: ZooKeeperServer, topic_prefix: str) -> None:
+    with contending(own_zookeeper, topic_prefix, count=1, members=2) as members:
+        assert within(lambda: held(members) == [0] and any(m.is_surplus for m in members))
+        holder = next(member for member in members if member.slot is not None)
+        own_zookeeper.kill()
+        assert within(lambda: not any(member.is_surplus for member in members))
+        assert holder.slot == 0
+        own_zookeeper.start()
+        assert within(lambda: held(members) == [0] and any(m.is_surplus for m in members))

@@ -1,0 +1,231 @@
+"""Snapshots in a real S3: a server that checks signatures, whose objects can be damaged and whose process can be killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from tandem.embedded.ports import accepts, free_ports
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.engine.interface import EnginePosition
+from tandem.snapshots import (
+    Retention,
+    SnapshotCorruptError,
+    SnapshotHead,
+    SnapshotIdentity,
+    SnapshotManifest,
+    SnapshotStore,
+    SnapshotStoreError,
+    Snapshotter,
+    SnapshotterSettings,
+)
+
+pytestmark = pytest.mark.integration
+
+KEY, SECRET = "tandem", "a-secret-of-the-tests"
+DEADLINE_S = 60.0
+FAST = {"connect_timeout": 1, "read_timeout": 2, "retries": {"max_attempts": 0}}
+FILES = {"metadata": b"m", "state/0/0/1.zip": os.urandom(7_000_000), "offsets/7": b"seven", "commits/7": b""}
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    assert wait_until(condition, Deadline(DEADLINE_S)), f"not within {DEADLINE_S:.0f} s: {what}"
+
+
+class S3Server:
+    """An S3 server as a process of its own, which can be stopped and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._port = free_ports(1)[0]
+        self._process: subprocess.Popen[bytes] | None = None
+        (folder / "bucket").mkdir(parents=True)
+
+    def start(self) -> None:
+        """Start it, and wait until it accepts connections."""
+        command = [sys.executable, "-m", "nanio", "serve", "--data-dir", str(self.folder), "--port", str(self._port)]
+        environment = {**os.environ, "NANIO_ACCESS_KEY": KEY, "NANIO_SECRET_KEY": SECRET}
+        self._process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
+        until(self._accepts, "the S3 server accepts connections")
+
+    def stop(self) -> None:
+        """Kill it."""
+        if self._process is not None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(DEADLINE_S)
+            self._process = None
+
+    def signal(self, what: int) -> None:
+        """Pause it or let it go on."""
+        assert self._process is not None
+        os.killpg(self._process.pid, what)
+
+    def options(self, secret: str = SECRET) -> dict[str, object]:
+        """What the store is opened with."""
+        endpoint = f"http://127.0.0.1:{self._port}"
+        return {"key": KEY, "secret": secret, "endpoint_url": endpoint, "config_kwargs": FAST}
+
+    def store(self) -> SnapshotStore:
+        """The snapshots of a job in it."""
+        return SnapshotStore("s3://bucket/snapshots/j", self.options())
+
+    def objects(self) -> list[Path]:
+        """Where the server keeps what was sent."""
+        root = self.folder / "bucket" / "snapshots" / "j" / "objects"
+        return sorted(path for path in root.rglob("*") if path.is_file())
+
+    def _accepts(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, "the S3 server has ended"
+        return accepts(self._port)
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    """A server for all tests of this file."""
+    server = S3Server(tmp_path_factory.mktemp("s3"))
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def s3(running: S3Server) -> Iterator[S3Server]:
+    """The server without any snapshots."""
+    yield running
+    for path in sorted((running.folder / "bucket").rglob("*"), reverse=True):
+        path.unlink() if path.is_file() else path.rmdir()
+
+
+def fill(folder: Path, contents: dict[str, bytes]) -> Path:
+    for name, content in contents.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def save(store: SnapshotStore, epoch: int, folder: Path) -> SnapshotManifest:
+    head = SnapshotHead(
+        job="j",
+        epoch=epoch,
+        log_offset=epoch * 10,
+        config_digest="c",
+        digest="",
+        taken_at_ms=time.time_ns() // 1_000_000,
+        state_format="",
+        incarnation="j.replica-0.1a",
+    )
+    return store.save(head, folder)
+
+
+def test_a_snapshot_comes_back_from_s3_on_another_machine(s3: S3Server, tmp_path: Path) -> None:
+    saved = save(s3.store(), 7, fill(tmp_path / "checkpoint", FILES))
+
+    assert s3.store().list() == (saved,)
+    assert s3.store().newest_usable(9, "c", tmp_path / "target") == EnginePosition(7, 70)
+    assert contents(tmp_path / "target") == FILES
+
+
+def test_only_what_is_new_is_sent_to_s3(s3: S3Server, tmp_path: Path) -> None:
+    reader = s3.store()
+    save(s3.store(), 7, fill(tmp_path / "checkpoint", FILES))
+    before = s3.objects()
+    assert [manifest.epoch for manifest in reader.list()] == [7]
+
+    save(s3.store(), 8, fill(tmp_path / "checkpoint", {"offsets/8": b"eight"}))
+
+    assert len(before) == len(FILES)
+    assert len(s3.objects()) == len(FILES) + 1
+    assert [manifest.epoch for manifest in reader.list()] == [8, 7]
+
+
+def test_a_damaged_object_in_s3_is_found_and_fallen_back_from(s3: S3Server, tmp_path: Path) -> None:
+    save(s3.store(), 7, fill(tmp_path / "checkpoint", FILES))
+    newest = save(s3.store(), 8, fill(tmp_path / "checkpoint", {"offsets/8": b"eight"}))
+    (own,) = (f"bucket/snapshots/j/{file.object_path}" for file in newest.files if file.path == "offsets/8")
+    bucket = fsspec.filesystem("s3", skip_instance_cache=True, **s3.options())
+
+    for damage, reason in ((b"EIGHT", "altered"), (b"eigh", "has 4 bytes instead of 5")):
+        bucket.pipe_file(own, damage)
+        with pytest.raises(SnapshotCorruptError, match=f"offsets/8: .*{reason}"):
+            s3.store().restore(newest, tmp_path / "target")
+    bucket.rm_file(own)
+    with pytest.raises(SnapshotCorruptError, match=r"offsets/8: .* is missing from the store"):
+        s3.store().restore(newest, tmp_path / "target")
+
+    assert s3.store().newest_usable(9, "c", tmp_path / "target") == EnginePosition(7, 70)
+    assert contents(tmp_path / "target") == FILES
+
+
+def test_garbage_goes_from_s3(s3: S3Server, tmp_path: Path) -> None:
+    save(s3.store(), 7, fill(tmp_path / "seven", {"offsets/7": b"seven", "metadata": b"m"}))
+    kept = save(s3.store(), 8, fill(tmp_path / "eight", {"offsets/8": b"eight", "metadata": b"m"}))
+    in_an_hour = time.time_ns() // 1_000_000 + 3_600_000
+
+    first = s3.store().collect_garbage(Retention(count=1, age_ms=0), in_an_hour - 3_599_000)
+    assert (first.retired, first.removed) == (1, 0)
+    second = s3.store().collect_garbage(Retention(count=1, age_ms=0), in_an_hour)
+    assert (second.retired, second.removed, second.removed_bytes) == (0, 1, 5)
+
+    assert s3.store().list() == (kept,)
+    assert s3.store().newest_usable(9, "c", tmp_path / "target") == EnginePosition(8, 80)
+
+
+def test_a_bucket_that_is_absent_and_credentials_that_are_wrong_are_told(s3: S3Server, tmp_path: Path) -> None:
+    folder = fill(tmp_path / "checkpoint", {"metadata": b"m"})
+
+    with pytest.raises(SnapshotStoreError, match=r"s3://absent/j: .*bucket"):
+        save(SnapshotStore("s3://absent/j", s3.options()), 7, folder)
+    with pytest.raises(SnapshotStoreError, match="cannot list manifests in s3://bucket/j"):
+        save(SnapshotStore("s3://bucket/j", s3.options("wrong")), 7, folder)
+    with pytest.raises(SnapshotStoreError, match="cannot list manifests in s3://bucket/j"):
+        SnapshotStore("s3://bucket/j", s3.options("wrong")).list()
+
+
+@pytest.mark.parametrize("away", ["killed", "paused"])
+def test_an_s3_that_is_away_stops_nothing_and_is_used_again_when_it_is_back(
+    s3: S3Server, tmp_path: Path, away: str
+) -> None:
+    store = s3.store()
+    save(store, 7, fill(tmp_path / "saved", FILES))
+    s3.stop() if away == "killed" else s3.signal(signal.SIGSTOP)
+    checkpoint = fill(tmp_path / "job" / "checkpoint", {"metadata": b"m"})
+    identity = SnapshotIdentity("j", "j.replica-1.2b", "c", "")
+    snapshotter = Snapshotter(s3.store(), identity, checkpoint, SnapshotterSettings(interval_ms=200))
+    snapshotter.start()
+
+    def publish(epoch: int) -> None:
+        position = b'v1\n{}\n{"epoch":%d,"log":%d}' % (epoch, epoch * 10)
+        fill(checkpoint, {f"offsets/{epoch}": position, f"commits/{epoch}": b"v1\n{}"})
+        began = time.monotonic()
+        snapshotter.offer(epoch)
+        assert time.monotonic() - began < 0.2
+
+    publish(8)
+    with pytest.raises(SnapshotStoreError, match="cannot list manifests in s3://bucket/snapshots/j"):
+        store.newest_usable(9, "c", tmp_path / "target")
+    assert not (tmp_path / "target").exists()
+    publish(9)
+    s3.start() if away == "killed" else s3.signal(signal.SIGCONT)
+
+    def taken() -> bool:
+        publish(10)
+        newest = s3.store().newest()
+        return newest is not None and newest.epoch == 10
+
+    until(taken, "a snapshot when S3 is back")
+    snapshotter.stop()
+    assert s3.store().newest_usable(10, "c", tmp_path / "target") == EnginePosition(10, 100)

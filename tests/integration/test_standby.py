@@ -1,0 +1,97 @@
+"""Standbys under load: they take the place of dead actives by themselves, and nothing is lost, repeated or reordered.
+
+One job for each number of actives: each test begins when the job is staffed, and ends with everything accounted for.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from integration.workload import Cluster, Workload, write_manifest
+from tandem.embedded import KafkaBroker, ZooKeeperServer
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+MASKED_S = 10.0
+STAFFED_S = 300.0
+"""A promotion takes about a second, a replica's start ten and more: the bound only tells these apart."""
+
+
+@contextmanager
+def staffed_job(tmp_path_factory: pytest.TempPathFactory, replicas: int, standbys: int) -> Iterator[Workload]:
+    folder = tmp_path_factory.mktemp(f"standby-{replicas}")
+    name = f"standby-{uuid.uuid4().hex[:6]}"
+    with KafkaBroker(folder / "kafka") as kafka, ZooKeeperServer(folder / "zookeeper") as zookeeper:
+        cluster = Cluster(kafka, zookeeper)
+        manifest = write_manifest(folder / "job", cluster, name, replicas=replicas, standbys=standbys)
+        workload = Workload(cluster, manifest, name)
+        workload.job.start()
+        try:
+            workload.when_staffed(replicas, standbys, STAFFED_S)
+            yield workload
+            workload.check_exactly_once()
+        finally:
+            workload.close()
+
+
+@pytest.fixture(scope="module")
+def one_active(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workload]:
+    """One active replica and one standby."""
+    with staffed_job(tmp_path_factory, 1, 1) as workload:
+        yield workload
+
+
+def test_a_standby_takes_the_place_of_the_only_active_replica(one_active: Workload) -> None:
+    (active,), (standby,) = one_active.roles()
+    with one_active.output_goes_on(MASKED_S):
+        one_active.job.kill(active)
+        one_active.flows_on(400)
+    assert one_active.roles()[0] == [standby]
+    one_active.when_staffed(1, 1, STAFFED_S)
+    assert one_active.roles() == ([standby], [active])
+
+
+def test_the_logs_silence_is_enough_while_zookeeper_is_away(one_active: Workload) -> None:
+    one_active.when_staffed(1, 1, STAFFED_S)
+    (active,), (standby,) = one_active.roles()
+    one_active.cluster.zookeeper.kill()
+    with one_active.output_goes_on(MASKED_S * 2):
+        one_active.job.kill(active)
+        one_active.flows_on(400)
+    one_active.cluster.zookeeper.start()
+    one_active.when_staffed(1, 1, STAFFED_S)
+    assert one_active.roles() == ([standby], [active])
+
+
+def test_an_active_that_was_replaced_while_it_was_paused_stands_by_in_the_end(one_active: Workload) -> None:
+    one_active.when_staffed(1, 1, STAFFED_S)
+    (active,), (standby,) = one_active.roles()
+    one_active.job.pause(active)
+    one_active.wait(lambda: standby in one_active.roles()[0], 30, f"{standby} is promoted")
+    one_active.flows_on(400)
+    one_active.job.resume(active)
+    one_active.when_staffed(1, 1, STAFFED_S)
+    assert one_active.roles() == ([standby], [active])
+
+
+def test_all_replicas_killed_at_once_go_on_where_they_were(one_active: Workload) -> None:
+    one_active.when_staffed(1, 1, STAFFED_S)
+    for name in sorted(name for role in one_active.roles() for name in role):
+        one_active.job.kill(name)
+    one_active.when_staffed(1, 1, STAFFED_S)
+    one_active.flows_on(400)
+
+
+def test_two_actives_are_two_again_after_a_kill(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with staffed_job(tmp_path_factory, 2, 1) as workload:
+        actives, (standby,) = workload.roles()
+        victim = workload.publisher()
+        with workload.output_goes_on(MASKED_S):
+            workload.job.kill(victim)
+            workload.flows_on(400)
+        workload.when_staffed(2, 1, STAFFED_S)
+        assert sorted(workload.roles()[0]) == sorted({*actives, standby} - {victim})

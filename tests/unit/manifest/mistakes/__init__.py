@@ -1,0 +1,23 @@
+"""Mistakes that a user could make in a manifest: each is the good manifest with one thing replaced."""
+
+from mistakes.job import JOB
+from mistakes.kafka import KAFKA
+from mistakes.mark import HERE, Mistake
+from mistakes.running import RUNNING
+from mistakes.streams import STREAMS
+
+BAD: dict[str, Mistake] = {**JOB, **KAFKA, **STREAMS, **RUNNING}
+
+LINES_OF_PARENTS = {
+    "no name": "metadata:",
+    "no code": "  job:",
+    "no brokers": "  kafka:",
+    "json without a schema": "    - name: flights",
+    "a table without a path": "      parquet:",
+    "a table within another": "        path: /data/out",
+    "a leader without ZooKeeper": "spec:",
+    "an output to a topic of Tandem": "    topics: {}",
+}
+"""For what is not there to be marked: the line of what would contain it, or of what it clashes with."""
+
+__all__ = ["BAD", "HERE", "LINES_OF_PARENTS"]

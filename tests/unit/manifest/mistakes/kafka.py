@@ -1,0 +1,101 @@
+"""Mistakes in spec.kafka: brokers, properties, secrets."""
+
+from __future__ import annotations
+
+from mistakes.mark import HERE, Mistake
+
+KAFKA: dict[str, Mistake] = {
+    "brokers with a scheme": (
+        "localhost:9092", f"kafka://a:9092 {HERE}", "spec.kafka.bootstrapServers", "without a scheme",
+    ),
+    "a broker without a port": ("localhost:9092", f"kafka {HERE}", "spec.kafka.bootstrapServers", "Write host:port"),
+    "an impossible port": ("localhost:9092", f"kafka:99999 {HERE}", "spec.kafka.bootstrapServers", "99999 is no port"),
+    "brokers as a list": (
+        "localhost:9092", f"[a:9092, b:9092] {HERE}", "spec.kafka.bootstrapServers", "Separate the servers by commas",
+    ),
+    "a variable to be replaced": (
+        "localhost:9092", f"${{BROKERS}} {HERE}", "spec.kafka.bootstrapServers", "${BROKERS} would not be replaced",
+    ),
+    "no brokers": (
+        "    bootstrapServers: localhost:9092\n", "",
+        "spec.kafka.bootstrapServers", "e.g. bootstrapServers: localhost:9092",
+    ),
+    "a property that Tandem owns": (
+        "properties: {}\n    s", f"properties:\n      transactional.id: a {HERE}\n    s",
+        "spec.kafka.properties[transactional.id]", "or fencing fails. Remove it",
+    ),
+    "a property with a field of its own": (
+        "properties: {}\n    s", f"properties:\n      isolation.level: read_committed {HERE}\n    s",
+        "spec.kafka.properties[isolation.level]", "Use spec.sources[].isolationLevel",
+    ),
+    "a property of Java": (
+        "properties: {}\n    s", f"properties:\n      ssl.truststore.location: /a {HERE}\n    s",
+        "spec.kafka.properties[ssl.truststore.location]", "ssl.ca.location",
+    ),
+    "a misspelt property": (
+        "properties: {}\n    s", f"properties:\n      security.protcol: SSL {HERE}\n    s",
+        "spec.kafka.properties[security.protcol]", "Did you mean security.protocol?",
+    ),
+    "a property without quotes": (
+        "properties: {}\n    s", f"properties:\n      socket.keepalive.enable: true {HERE}\n    s",
+        "spec.kafka.properties[socket.keepalive.enable]", 'Put it in quotes: "true"',
+    ),
+    "an unknown protocol": (
+        "properties: {}\n    s", f"properties:\n      security.protocol: SASL-SSL {HERE}\n    s",
+        "spec.kafka.properties[security.protocol]", "Did you mean SASL_SSL?",
+    ),
+    "TLS settings without TLS": (
+        "properties: {}\n    s", f"properties:\n      ssl.ca.location: /ca.pem {HERE}\n    s",
+        "spec.kafka.properties[ssl.ca.location]", "Set security.protocol: SSL",
+    ),
+    "a password inline": (
+        "properties: {}\n    s", f"properties:\n      sasl.password: geheim {HERE}\n    s",
+        "spec.kafka.properties[sasl.password]", "secretProperties, e.g. sasl.password: {env: SASL_PASSWORD}",
+    ),
+    "a mechanism without a password": (
+        "properties: {}\n    secretProperties: {}",
+        "properties: {security.protocol: SASL_SSL, sasl.mechanism: PLAIN, sasl.username: u}\n"
+        f"    secretProperties: {{}} {HERE}",
+        "spec.kafka.secretProperties[sasl.password]", "sasl.mechanism PLAIN needs sasl.password",
+    ),
+    "a password without a mechanism": (
+        "properties: {}\n    secretProperties: {}",
+        "properties: {security.protocol: SASL_SSL, sasl.username: u}\n    secretProperties:\n"
+        f"      sasl.password: {{env: P}} {HERE}",
+        "spec.kafka.secretProperties[sasl.password]", "Set sasl.mechanism in properties to PLAIN",
+    ),
+    "a login without SASL": (
+        "properties: {}\n    s", f"properties:\n      sasl.username: u {HERE}\n    s",
+        "spec.kafka.properties[sasl.username]", "as security.protocol is PLAINTEXT. Set security.protocol: SASL_SSL",
+    ),
+    "an unknown mechanism": (
+        "properties: {}\n    s", "properties:\n      security.protocol: SASL_SSL\n"
+        f"      sasl.mechanism: SCRAM-SHA512 {HERE}\n    s",
+        "spec.kafka.properties[sasl.mechanism]", "Did you mean SCRAM-SHA-512?",
+    ),
+    "a property given twice": (
+        "properties: {}\n    secretProperties: {}",
+        "properties: {security.protocol: SASL_SSL, sasl.mechanism: OAUTHBEARER, sasl.username: u}\n"
+        f"    secretProperties:\n      sasl.username: {{env: U}} {HERE}",
+        "spec.kafka.secretProperties[sasl.username]", "is also in spec.kafka.properties",
+    ),
+    "a secret property that Tandem owns": (
+        "secretProperties: {}", f"secretProperties:\n      group.id: {{env: G}} {HERE}",
+        "spec.kafka.secretProperties[group.id]", "not as a consumer group. Remove it",
+    ),
+    "a secret inline": (
+        "secretProperties: {}", f"secretProperties:\n      ssl.key.password: geheim {HERE}",
+        "spec.kafka.secretProperties[ssl.key.password]", "{env: NAME} or {file: path}",
+    ),
+    "a secret from two places": (
+        "properties: {}\n    secretProperties: {}",
+        "properties: {security.protocol: SSL}\n    secretProperties:\n"
+        f"      ssl.key.password: {{env: A, file: /b}} {HERE}",
+        "spec.kafka.secretProperties[ssl.key.password]", "env and file exclude each other",
+    ),
+    "a secret from nowhere": (
+        "properties: {}\n    secretProperties: {}",
+        f"properties: {{security.protocol: SSL}}\n    secretProperties:\n      ssl.key.password: {{}} {HERE}",
+        "spec.kafka.secretProperties[ssl.key.password]", "says nothing of where the secret is",
+    ),
+}  # fmt: skip
