@@ -30,11 +30,15 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class OrdererSettings:
-    """`tick_s`: how long to wait for news at most while a cut is due; `repropose_ms`: when an unseen cut is repeated."""
+    """How long to wait for news at most: `tick_s` while a cut is due, `watching_tick_s` if it is another's to make.
+
+    `repropose_ms`: when a cut that the log does not show is repeated.
+    """
 
     name: str
     max_records_per_epoch: int
     tick_s: float = 0.005
+    watching_tick_s: float = 0.02
     idle_tick_s: float = 0.05
     repropose_ms: float = 500.0
 
@@ -73,7 +77,7 @@ class OrdererLoop:
         leading = leads or self._pace.acts
         due = self._pace.is_due
         self._metrics.leading.set(leads)
-        for record in self._tail.poll(self._settings.tick_s if due and leading else self._settings.idle_tick_s):
+        for record in self._tail.poll(self._tick_s(due, leading)):
             self._take(record)
         if self._decisions.config is None:
             return
@@ -81,6 +85,11 @@ class OrdererLoop:
         self._inputs.refresh(self._decisions.last_ends, now)
         if self._pace.is_due and not self._is_proposed(now):
             self._propose_if_wanted(now, leading)
+
+    def _tick_s(self, due: bool, leading: bool) -> float:
+        if not due:
+            return self._settings.idle_tick_s
+        return self._settings.tick_s if leading else self._settings.watching_tick_s
 
     def _take(self, record: Record) -> None:
         try:

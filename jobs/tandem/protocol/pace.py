@@ -65,9 +65,16 @@ class Pace:
         """The cut of `epoch` was accepted; `mine`: this process had proposed it."""
         self._acts = mine
         due = self._due()
-        if not mine and due is not None and self._input_at is not None:
-            self._silence.observe(max(0.0, now_ms - max(due, self._input_at)))
+        if not mine and due is not None:
+            self._leader_took(now_ms, due)
         self._last_epoch, self._cut_at, self._claimed_at, self._input_at = epoch, now_ms, None, None
+
+    def _leader_took(self, now_ms: float, due: float) -> None:
+        """Learn how long another one takes to cut. Who has not looked for input does not know how long it was there."""
+        if self._input_at is not None:
+            self._silence.observe(max(0.0, now_ms - max(due, self._input_at)))
+        elif now_ms - due <= self._silence.least_ms:
+            self._silence.observe(max(0.0, now_ms - due))
 
     def resume(self, epoch: int) -> None:
         """`epoch` was published before this process began."""
@@ -94,9 +101,9 @@ class Pace:
         return self._claimed_at is not None
 
     def wants_look(self, now_ms: float, leading: bool) -> bool:
-        """Whether to look for input now: nobody else has to before the leader's silence is remarkable."""
+        """Whether to look for input now: nobody else has to before the leader's silence begins to be remarkable."""
         due = self._due()
-        return due is not None and now_ms >= (due if leading else due + self._silence.least_ms)
+        return due is not None and now_ms >= (due if leading else due + self._silence.least_ms / 2)
 
     def wants_cut(self, now_ms: float, leading: bool) -> bool:
         """Whether to propose the next cut now.

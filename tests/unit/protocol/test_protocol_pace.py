@@ -65,6 +65,24 @@ def test_a_leader_that_was_quick_is_missed_sooner() -> None:
     assert pace.wants_cut(30.0, leading=False)
 
 
+def test_a_leader_whose_cuts_come_before_anybody_else_looks_for_input_is_missed_sooner() -> None:
+    pace = _claimed(_pace(), 0, 10.0, 20.0)
+    pace.cut(1, 30.0)
+    pace.claimed(1, 40.0)
+    pace.input_seen(50.0)
+    assert not pace.wants_cut(69.0, leading=False)
+    assert pace.wants_cut(70.0, leading=False)
+
+
+def test_a_cut_that_waited_for_input_says_nothing_about_the_leader() -> None:
+    pace = _claimed(_pace(), 0, 10.0, 20.0)
+    pace.cut(1, 41.0)
+    pace.claimed(1, 50.0)
+    pace.input_seen(60.0)
+    assert not pace.wants_cut(159.0, leading=False)
+    assert pace.wants_cut(160.0, leading=False)
+
+
 def test_who_stepped_in_for_a_silent_leader_goes_on_at_once() -> None:
     pace = _claimed(_pace(), 0, 0.0, 10.0)
     pace.input_seen(10.0)
