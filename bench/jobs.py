@@ -15,3 +15,10 @@ def count(events: DataFrame) -> DataFrame:
     grouped = events.select("key", created.alias("created")).groupBy("key")
     counts: DataFrame = grouped.agg(F.count("*").alias("number"), F.max("created").alias("created"))
     return counts.select("key", F.concat_ws(" ", "number", "created").cast("binary").alias("value"))
+
+
+def latest(events: DataFrame) -> DataFrame:
+    """The largest value of each key: a state as large as all keys with one value each."""
+    kept = events.groupBy("key").agg(F.count("*").alias("number"), F.max("value").alias("value"))
+    told: DataFrame = kept.select("key", F.concat_ws(" ", "number", F.length("value")).cast("binary").alias("value"))
+    return told

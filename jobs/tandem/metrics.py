@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Thread
@@ -84,8 +84,25 @@ class ReplicaMetrics:
         self.lag_epochs = gauge("tandem_replica_lag_epochs", "Epochs between the log's head and this replica")
         self.lag_records = gauge("tandem_replica_lag_records", "Input records between the log's head and this replica")
         self.lag_seconds = gauge("tandem_replica_lag_seconds", "Age of the newest epoch that this replica computed")
+        self.catch_up_seconds = gauge(
+            "tandem_replica_catch_up_seconds",
+            "Estimated time to the log's head; 0 at the head, -1 while it is not known",
+        )
         self.ready = gauge("tandem_replica_ready", "1 once this replica has reached the log's head")
         self.standby = gauge("tandem_replica_standby", "1 while this replica stands by")
+        self.followed_epoch = gauge(
+            "tandem_standby_followed_epoch", "Epoch that the followed state stands at; -1: none"
+        )
+        self.verified_epoch = gauge(
+            "tandem_standby_verified_epoch", "Newest epoch that was computed from followed state as published; -1: none"
+        )
+        for none_yet in (self.followed_epoch, self.verified_epoch):
+            none_yet.set(-1)
+        self.state_mismatches = counter(
+            "tandem_standby_state_mismatches_total", "Followed states that turned out wrong"
+        )
+        self.shipped_epoch = gauge("tandem_shipped_epoch", "Newest epoch whose changes of state this replica shipped")
+        self.shipped_bytes = counter("tandem_shipped_bytes_total", "Bytes of state that this replica shipped")
         self.promotions = counter("tandem_promotions_total", "Times this replica was promoted from standby")
         self.claims_won = counter("tandem_claims_won_total", "Epochs that this replica was the first to claim")
         self.claims_lost = counter("tandem_claims_lost_total", "Epochs that another replica claimed before")
@@ -107,6 +124,25 @@ class ReplicaMetrics:
         ).labels(job, replica)
         self._phase = make.durations("tandem_phase_seconds", "Duration of the phases of an epoch", "phase")
         self._labels = (job, replica)
+        self._retention_seconds = Gauge(
+            "tandem_retention_margin_seconds",
+            "Time until a topic's retention may delete what a restart from the oldest state would read",
+            ("job_name", "replica", "topic"),
+            registry=registry,
+        )
+        self._retention_records = Gauge(
+            "tandem_retention_margin_records",
+            "Records that retention.bytes still leaves room for before it may delete what a restart would read",
+            ("job_name", "replica", "topic"),
+            registry=registry,
+        )
+
+    def retention(self, topic: str, seconds: Iterable[float | None], records: Iterable[int | None]) -> None:
+        """What is left in the partitions of `topic` before something is deleted that a restart needs; None: no limit."""
+        least_s = min((s for s in seconds if s is not None), default=float("inf"))
+        least = min((n for n in records if n is not None), default=float("inf"))
+        self._retention_seconds.labels(*self._labels, topic).set(least_s)
+        self._retention_records.labels(*self._labels, topic).set(least)
 
     def observe_phase(self, phase: str, seconds: float) -> None:
         """Phase `phase` of an epoch took `seconds`."""

@@ -22,14 +22,28 @@ _USUAL_LIMIT = 1_048_588
 """What a broker takes as a batch by default, bytes."""
 
 
+_KEPT_SHORTLY = {
+    "cleanup.policy": "delete",
+    "retention.ms": "600000",
+    "segment.ms": "120000",
+    "segment.bytes": "67108864",
+    "max.message.bytes": "4194304",
+}
+"""Shipped state: older than a few snapshots it is of no use, and an epoch's changes may be larger than a usual record."""
+
+
 @dataclass(frozen=True, slots=True)
 class SinkTopics:
-    """Where rows go: sink → topic, topic → number of partitions, and what becomes of rows over `max_record_bytes`."""
+    """Where rows go: sink → topic, topic → number of partitions, and what becomes of rows over `max_record_bytes`.
+
+    `job` is named in every row: several jobs may write one topic.
+    """
 
     topics: Mapping[str, str]
     partitions: Mapping[str, int]
     dead_letter: str
     max_record_bytes: int
+    job: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +72,10 @@ def ensure_topics(topics: Topics, manifest: Manifest, replica: str) -> None:
     own = [NewTopic(name, 1, factor, KEPT_FOR_EVER) for name in (logs.ordering, logs.commits)]
     largest = max(_USUAL_LIMIT, spec.max_record_bytes + RECORD_OVERHEAD)
     letters = {"retention.ms": "-1", "max.message.bytes": str(largest)}
-    topics.ensure([*own, NewTopic(manifest.model.topics.dead_letter, 1, factor, letters)])
+    own.append(NewTopic(manifest.model.topics.dead_letter, 1, factor, letters))
+    if manifest.model.ships_state:
+        own.append(NewTopic(manifest.model.topics.checkpoints, 1, factor, _KEPT_SHORTLY))
+    topics.ensure(own)
 
 
 def sink_topics(topics: Topics, manifest: Manifest) -> SinkTopics:
@@ -67,7 +84,8 @@ def sink_topics(topics: Topics, manifest: Manifest) -> SinkTopics:
     names = {sink.name: sink.topic for sink in manifest.spec.sinks if sink.topic is not None} | {
         DEAD_LETTER_SINK: dead_letter
     }
-    return SinkTopics(names, topics.partitions(set(names.values())), dead_letter, manifest.spec.max_record_bytes)
+    partitions = topics.partitions(set(names.values()))
+    return SinkTopics(names, partitions, dead_letter, manifest.spec.max_record_bytes, manifest.name)
 
 
 def output_limits(topics: Topics, sinks: SinkTopics) -> OutputLimits:

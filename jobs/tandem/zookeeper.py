@@ -7,11 +7,11 @@ queues requests while it is disconnected), rounds are repeated until they succee
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException, NodeExistsError
+from kazoo.exceptions import KazooException, NodeExistsError, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
@@ -22,16 +22,99 @@ _log = get_logger(__name__)
 CALL_DEADLINE_S = 1.0
 ROUND_S = 0.25
 
+ZOOKEEPER_ERRORS = (KazooException, KazooTimeoutError)
+"""What every method of `Nodes` may raise."""
 
-class Member:
+
+class Nodes:
+    """Nodes below `root`, each call with a deadline. Names are relative to `root`; those that begin with / are not.
+
+    `changed` is called, from a thread of the client, when something that was read has changed.
+    """
+
+    def __init__(self, client: KazooClient, root: str, changed: Callable[[], None] = lambda: None) -> None:
+        self._client = client
+        self._root = root
+        self._changed = changed
+
+    def ensure(self, *folders: str) -> None:
+        """Make the folders."""
+        for folder in folders:
+            self._client.ensure_path_async(self._at(folder)).get(timeout=CALL_DEADLINE_S)
+
+    def children(self, folder: str = "") -> list[str]:
+        """The names in a folder."""
+        names: list[str] = self._client.get_children_async(self._at(folder), watch=self._on_event).get(
+            timeout=CALL_DEADLINE_S
+        )
+        return names
+
+    def value(self, name: str) -> bytes:
+        """The value of a node."""
+        value: bytes = self._client.get_async(self._at(name), watch=self._on_event).get(timeout=CALL_DEADLINE_S)[0]
+        return value
+
+    def values(self, folder: str) -> dict[str, bytes]:
+        """The nodes in a folder with their values; none if there is no such folder."""
+        found = {}
+        try:
+            names = self.children(folder)
+        except NoNodeError:
+            return {}
+        for name in names:
+            try:
+                found[name] = self.value(f"{folder}/{name}")
+            except NoNodeError:
+                continue  # gone meanwhile
+        return found
+
+    def create(self, name: str, value: bytes, sequence: bool = False) -> bool:
+        """Make an ephemeral node; False if it is there already."""
+        try:
+            self._client.create_async(self._at(name), value, ephemeral=True, sequence=sequence).get(
+                timeout=CALL_DEADLINE_S
+            )
+        except NodeExistsError:
+            return False
+        return True
+
+    def write(self, name: str, value: bytes) -> None:
+        """Change the value of a node."""
+        self._client.set_async(self._at(name), value).get(timeout=CALL_DEADLINE_S)
+
+    def remove(self, name: str) -> None:
+        """Remove a node, if it is there."""
+        try:
+            self._client.delete_async(self._at(name)).get(timeout=CALL_DEADLINE_S)
+        except NoNodeError:
+            return
+
+    def replace(self, name: str, value: bytes, only_while: str) -> bool:
+        """Put an ephemeral node of ours in the place of somebody's, in one step, if the node `only_while` exists."""
+        transaction = self._client.transaction()
+        transaction.check(self._at(only_while), -1)
+        transaction.delete(self._at(name))
+        transaction.create(self._at(name), value, ephemeral=True)
+        results = transaction.commit_async().get(timeout=CALL_DEADLINE_S)
+        return not any(isinstance(result, Exception) for result in results)
+
+    def _at(self, name: str) -> str:
+        return name if name.startswith("/") else f"{self._root}/{name}".rstrip("/")
+
+    def _on_event(self, _event: object) -> None:
+        # One bound method for all watches: kazoo keeps each of them once, however often it is given.
+        self._changed()
+
+
+class Member(Nodes):
     """A session in ZooKeeper, and a thread that calls `round` whenever something may have changed.
 
     Parameters
     ----------
     options : arguments of KazooClient: hosts, timeout (s), TLS and credentials.
     what : what this member takes part in, for its thread and the log.
-    path : the parent of the nodes; made when ZooKeeper answers.
-    round : called while ZooKeeper answers, every quarter of a second and at once when the children of `path` change.
+    path : the root of the nodes; made when ZooKeeper answers, as are `folders` in it.
+    round : called while ZooKeeper answers, every quarter of a second and at once when what it has read changes.
     suspended : called when the connection is lost, when a round fails, and at the end.
     """
 
@@ -42,22 +125,27 @@ class Member:
         path: str,
         round_: Callable[[Member], None],
         suspended: Callable[[], None],
+        folders: Sequence[str] = ("",),
     ) -> None:
-        self._client = KazooClient(**options, connection_retry={"max_tries": -1, "delay": 0.05, "max_delay": 0.5})
+        retry = {"max_tries": -1, "delay": 0.05, "max_delay": 0.5}
+        self._session = KazooClient(**options, connection_retry=retry)
+        self._news = threading.Event()
+        super().__init__(self._session, path, self._news.set)
         self._what = what
-        self._path = path
+        self._folders = folders
         self._round = round_
         self._suspended = suspended
-        self._made_path = False
+        self._made_folders = False
         self._stopped = threading.Event()
-        self._news = threading.Event()
         self._thread = threading.Thread(target=self._run, name=what, daemon=True)
         self.connected = False
+        self.has_news = True
+        """Whether the present round was asked for, or something that was read has changed."""
 
     def start(self) -> None:
         """Begin to take part; returns at once, whether or not ZooKeeper can be reached."""
-        self._client.add_listener(self._state_changed)
-        self._client.start_async()
+        self._session.add_listener(self._state_changed)
+        self._session.start_async()
         self._thread.start()
 
     def stop(self) -> None:
@@ -67,30 +155,12 @@ class Member:
         if self._thread.is_alive():
             self._thread.join(CALL_DEADLINE_S * 4)
         self._suspended()
-        self._client.stop()
-        self._client.close()
+        self._session.stop()
+        self._session.close()
 
-    def children(self) -> list[str]:
-        """The names below `path`. Raises `KazooException`, `KazooTimeoutError`, as all that follows."""
-        names: list[str] = self._client.get_children_async(self._path, watch=lambda _: self._news.set()).get(
-            timeout=CALL_DEADLINE_S
-        )
-        return names
-
-    def create(self, name: str, value: bytes, sequence: bool = False) -> bool:
-        """Make an ephemeral node below `path`; False if it is there already."""
-        try:
-            self._client.create_async(f"{self._path}/{name}", value, ephemeral=True, sequence=sequence).get(
-                timeout=CALL_DEADLINE_S
-            )
-        except NodeExistsError:
-            return False
-        return True
-
-    def value(self, name: str) -> bytes:
-        """The value of a node below `path`."""
-        value: bytes = self._client.get_async(f"{self._path}/{name}").get(timeout=CALL_DEADLINE_S)[0]
-        return value
+    def wake(self) -> None:
+        """Ask for a round now."""
+        self._news.set()
 
     def _state_changed(self, state: str) -> None:
         self.connected = state == KazooState.CONNECTED
@@ -100,15 +170,15 @@ class Member:
 
     def _run(self) -> None:
         while not self._stopped.is_set():
-            self._news.wait(ROUND_S)
+            self.has_news = self._news.wait(ROUND_S)
             self._news.clear()
             if not self.connected or self._stopped.is_set():
                 continue
             try:
-                if not self._made_path:
-                    self._client.ensure_path_async(self._path).get(timeout=CALL_DEADLINE_S)
-                    self._made_path = True
+                if not self._made_folders:
+                    self.ensure(*self._folders)
+                    self._made_folders = True
                 self._round(self)
-            except (KazooException, KazooTimeoutError) as error:
+            except ZOOKEEPER_ERRORS as error:
                 _log.warning("zookeeper_round_failed", what=self._what, reason=repr(error))
                 self._suspended()

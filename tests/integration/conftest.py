@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.embedded import Jars, KafkaBroker, ZooKeeperServer
+from tandem.engine.session import build_session
+from tandem.manifest import SparkSpec
 
 
 @pytest.fixture(scope="session")
@@ -25,6 +28,15 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
     """A ZooKeeper that lives as long as the session: do not stop it."""
     with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session as a replica has it."""
+    folder = tmp_path_factory.mktemp("spark")
+    session = build_session("tests", "replica-0", SparkSpec(), Jars.resolve().spark_classpath(), folder)
+    yield session
+    session.stop()
 
 
 @pytest.fixture

@@ -87,7 +87,9 @@ class Job:
 
     def run(self, epoch: int, records: Sequence[Record], answers: Sequence[Answered] = ()) -> pa.Table:
         """Compute one epoch and acknowledge it."""
-        self._bridge.offer(EnginePosition(epoch, epoch * 10), batch(epoch, records, answers))
+        self._bridge.offer(
+            EnginePosition(epoch, epoch * 10), batch(epoch, records, answers), epoch_time_us(epoch) // 1_000
+        )
         deadline = time.monotonic() + EPOCH_DEADLINE_S
         while (taken := self._bridge.take()) is None:
             assert self._query is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +11,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, as_json, epoch_time_us, kafka_sink, raw_source, values
-from tandem.embedded import Jars
 from tandem.engine.fetch import Answered
 from tandem.engine.interface import JobError
 from tandem.engine.job import JobContext
 from tandem.engine.plan_check import check_determined, check_repeatable
-from tandem.engine.session import build_session
-from tandem.manifest import SourceSpec, SparkSpec
+from tandem.manifest import SourceSpec
 
 pytestmark = pytest.mark.integration
 
 PAYMENTS = SourceSpec(name="payments", topics=("in",), format="json", schema="id INT")
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session as a replica has it."""
-    folder = tmp_path_factory.mktemp("spark")
-    session = build_session("tests", "replica-0", SparkSpec(), Jars.resolve().spark_classpath(), folder)
-    yield session
-    session.stop()
 
 
 def rows(count: int) -> list[Record]:

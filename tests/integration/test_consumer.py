@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import TopicPartition
-from written_job import PATIENCE_S, WrittenJob
+from written_job import PATIENCE_S, WrittenJob, headers_of
 
 from tandem.consumer import EpochConsumer
 from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline
-from tandem.kafka.headers import RowId, row_id
+from tandem.kafka.headers import JOB_HEADER, RowId, job_of, row_id
 
 pytestmark = pytest.mark.integration
 
@@ -114,3 +114,18 @@ def test_records_of_others_are_passed_on(job: WrittenJob, consumer: EpochConsume
 
     assert message is not None
     assert message.value() == b"stranger"
+
+
+def test_rows_of_two_jobs_in_one_topic_are_all_seen_once(job: WrittenJob, consumer: EpochConsumer) -> None:
+    for row in (RowId(0, 0), RowId(0, 0), RowId(1, 2)):
+        headers = [*headers_of(row), (JOB_HEADER, b"another")]
+        job.plain.produce(job.output, b"of another", partition=0, headers=headers)
+    assert job.plain.flush(PATIENCE_S) == 0
+    consumer.assign([TopicPartition(job.output, 0, 0)])
+    seen: list[tuple[str | None, RowId | None]] = []
+    deadline = Deadline(PATIENCE_S)
+    while ("another", RowId(1, 2)) not in seen and not deadline.passed:
+        seen += [(job_of(m.headers()), row_id(m.headers())) for m in consumer.consume(10, 0.5)]
+
+    assert [row for name, row in seen if name == "another"] == [RowId(0, 0), RowId(1, 2)]
+    assert [row for name, row in seen if name is None] == ONCE

@@ -13,27 +13,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, as_json, kafka_sink, raw_source, values
-from tandem.embedded import Jars
 from tandem.engine.checkpoint import restore
 from tandem.engine.interface import EnginePosition, JobError
 from tandem.engine.job import JobContext, call, load_function
 from tandem.engine.output import one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
-from tandem.engine.session import build_session
-from tandem.manifest import FileSink, JobSpec, SinkSpec, SourceSpec, SparkSpec
+from tandem.manifest import FileSink, JobSpec, SinkSpec, SourceSpec
 from tandem.protocol.merge import merge_order
 from tandem.replica.rows import EpochRows
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session as a replica has it."""
-    folder = tmp_path_factory.mktemp("spark")
-    session = build_session("tests", "replica-0", SparkSpec(), Jars.resolve().spark_classpath(), folder)
-    yield session
-    session.stop()
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ from tandem.kafka.fencing import Fencer
 from tandem.kafka.history import cut_at, first_config, last_marker, markers_back_to
 from tandem.kafka.tail import LogTail
 from tandem.kafka.transactions import OutputRecord, TransactionalProducer
+from tandem.protocol.actions import Outcome
 from tandem.protocol.codec import decode_marker, decode_proposal
-from tandem.protocol.publication import Outcome
 from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal
 
 pytestmark = pytest.mark.integration

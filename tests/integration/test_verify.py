@@ -10,13 +10,13 @@ import pytest
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
-from written_job import PATIENCE_S, WrittenJob, marker, transactional_producer
+from written_job import PATIENCE_S, WrittenJob, headers_of, marker, transactional_producer
 
 from tandem.cli.main import app
 from tandem.embedded import KafkaBroker
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError, ReadTimeoutError
-from tandem.kafka.headers import RowId
+from tandem.kafka.headers import JOB_HEADER, RowId
 from tandem.process import ExitCode
 from tandem.protocol.publication import Delivery
 from tandem.protocol.values import Claim, Cut, Progress
@@ -229,3 +229,17 @@ spec:
 """
     )
     return path
+
+
+def test_rows_of_another_job_in_the_same_topic_are_not_taken_for_repeats(job: WrittenJob) -> None:
+    job.feed(20)
+    job.run([0, 1])
+    for index in range(4):
+        headers = [*headers_of(RowId(1, index)), (JOB_HEADER, b"another")]
+        job.plain.produce(job.output, b"value", partition=index % 2, headers=headers)
+    assert job.plain.flush(PATIENCE_S) == 0
+
+    report = verify(job.connection, replace(job.history, job=job.name))
+
+    assert counts(report) == (0, 0, 0), report.findings
+    assert f"4 records of {job.output} are not this job's: not looked at" in report.notes

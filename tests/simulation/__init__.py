@@ -1,19 +1,30 @@
 """A deterministic simulator of Kafka, ZooKeeper, processes and their failures, driving the real `tandem.protocol`.
 
-One seed is one schedule is one story: `TANDEM_SEED=7 pytest tests/simulation -k replay -s` tells it.
+One seed is one schedule is one story: `TANDEM_SEED=7 pytest tests/simulation -k replay -s` tells it. One of five
+schedules has standbys, snapshots, or both.
 
-==============  =====================================================================================
-`schedule`      what a seed stands for: sizes, delays, failures
-`clock`         simulated time, and processes that pause, die and come back
-`kafka`         the ordering log, transactional partitions, the coordinator that fences
-`zookeeper`     sessions and the election
-`replica`       runs the real `Publication`: computes epochs, carries out its actions step by step
-`producer`      the transactional producer of a replica
-`orderer`       runs the real `Pace` and `next_ends`
-`failures`      injects what the schedule says
-`invariants`    what must hold after every step, and the failure-free output
-`world`         puts one schedule's parts together and runs them
-`campaign`      many schedules over several processes
-`guards`        the protocol with one of its guards removed
-==============  =====================================================================================
+===================  ==================================================================================
+`schedule`           what a seed stands for: sizes, delays, failures
+`redundancy`         what it stands for besides: standbys, slots, a snapshot store, and their failures
+`clock`              simulated time, and processes that pause, die and come back
+`kafka`              the ordering log, transactional partitions, the coordinator that fences
+`zookeeper`          sessions, the election, ephemeral nodes
+`store`              the snapshot store: torn uploads, damage, times when it is away
+`tasks`              blocking code of the product, run step by step in simulated time
+`replica`            runs the real `Publication`: computes epochs, carries out its actions step by step
+`producer`           the transactional producer of a replica
+`standby`            a replica that stands by first: the real `ClaimWatch`, `Slots` and `Duty`
+`slots`              the session through which `Slots` sees ZooKeeper; an operator who asks for switchovers
+`states`             checkpoints, restoring them, the real `SnapshotStore` and `Snapshotter`
+`scale`              the product's long times, scaled down
+`orderer`            runs the real `Pace` and `next_ends`
+`failures`           injects what the schedule says
+`invariants`         what must hold after every step, and the failure-free output
+`world`              puts one schedule's parts together and runs them
+`campaign`           many schedules over several processes
+`guards`             the protocol with one of its guards removed
+`guards_of_state`    standbys, slots and snapshots with one of theirs removed
+`store_races`        the snapshot store alone, under many savers, readers and collectors that pause
+`guards_of_store`    the store with one of its guards against races removed
+===================  ==================================================================================
 """

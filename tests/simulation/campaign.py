@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from simulation.invariants import InvariantError
 from simulation.schedule import Schedule
 from simulation.world import Deviation, World
-from tandem.protocol.publication import Delivery
 
 _CHUNK = 250
 _KEPT = 5
@@ -68,22 +67,20 @@ def run(seeds: Iterable[int]) -> Report:
     return report
 
 
-def first_failure(seeds: Iterable[int], deviation: Deviation, delivery: Delivery) -> tuple[int, Failed | None]:
-    """How many schedules of that delivery were run until one became unsafe under `deviation`, and that one."""
+def first_failure(schedules: Iterable[Schedule], deviation: Deviation, unsafe: bool) -> tuple[int, Failed | None]:
+    """How many schedules were run until one failed under `deviation`, and that one; `unsafe`: until one became unsafe."""
     count = 0
-    for schedule in map(Schedule.of, seeds):
-        if schedule.delivery is not delivery:
-            continue
+    for schedule in schedules:
         count += 1
         failed = _failure(World(schedule, deviation))
-        if failed is not None and failed.unsafe:
+        if failed is not None and failed.unsafe >= unsafe:
             return count, failed
     return count, None
 
 
-def story(seed: int, deviation: Deviation | None = None) -> str:
-    """What happens under a seed, line by line, ending with the violation if there is one."""
-    world = World(Schedule.of(seed), deviation, telling=True)
+def story(schedule: Schedule, deviation: Deviation | None = None) -> str:
+    """What happens under a schedule, line by line, ending with the violation if there is one."""
+    world = World(schedule, deviation, telling=True)
     failed = _failure(world)
     return "\n".join([str(world.schedule), *world.story, failed.violation if failed else "no invariant was broken"])
 
@@ -93,7 +90,8 @@ def explain(failed: list[Failed]) -> str:
     if not failed:
         return "no schedule failed"
     seeds = "\n".join(f"seed {one.seed}: {one.violation}" for one in failed[:_KEPT])
-    return f"{len(failed)} schedules failed, among them\n{seeds}\n\nThe first one's story:\n{story(failed[0].seed)}"
+    first = story(Schedule.of(failed[0].seed))
+    return f"{len(failed)} schedules failed, among them\n{seeds}\n\nThe first one's story:\n{first}"
 
 
 def _failure(world: World) -> Failed | None:

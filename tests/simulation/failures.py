@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simulation.clock import Life
-from simulation.orderer import Orderer
 from simulation.process import Process
 from simulation.schedule import Failure
+from simulation.standby import StandbyReplica
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -27,7 +27,8 @@ class Injector:
         self._steps = frozenset(failure.step for failure in self._waiting)
         for failure in world.schedule.failures:
             if not failure.step:
-                world.timeline.at(failure.at_ms, None, self._inject, failure, world.process(failure.target))
+                who = world.process(failure.target or "orderer-0")
+                world.timeline.at(failure.at_ms, None, self._inject, failure, who)
 
     def reached(self, step: str, who: Life) -> None:
         """`who` has taken that step."""
@@ -43,7 +44,7 @@ class Injector:
         now = world.timeline.now
         if world.schedule.alone and now < self.healed_at + (SETTLE_MS if self.healed_at else 0.0):
             return
-        if not who.alive:
+        if failure.target and not who.alive:
             return
         until = now + failure.duration_ms
         self.healed_at = max(self.healed_at, until)
@@ -52,6 +53,23 @@ class Injector:
         match failure.kind:
             case "crash":
                 self._crash(who, until)
+            case "machine lost":
+                self._lose_machine(who, until)
+            case "all actives" | "all actives, no zookeeper":
+                if failure.kind != "all actives":
+                    world.ensemble.outage(until + world.rng.uniform(0, 300))
+                for replica in world.actives():
+                    self._crash(replica, until + world.rng.uniform(0, 200))
+            case "switchover":
+                if world.wisher is not None:
+                    world.wisher.ask_for_switchover()
+            case "stop":
+                if isinstance(who, StandbyReplica):
+                    who.stop(failure.duration_ms)
+            case "store outage":
+                world.store.down_until = max(world.store.down_until, until)
+            case "damage":
+                world.store.damage()
             case "full stop":
                 for process in world.processes:
                     if process.alive:
@@ -62,7 +80,7 @@ class Injector:
             case "isolate":
                 who.cut_off_until = max(who.cut_off_until, until)
             case "suspend":
-                if isinstance(who, Orderer) and not world.schedule.heartbeat:
+                if who.session is not None:
                     world.ensemble.suspend(who.session, until)
             case "zookeeper outage":
                 world.ensemble.outage(until)
@@ -73,8 +91,18 @@ class Injector:
     def _crash(self, who: Process, until: float) -> None:
         who.crash()
         self._silence(who)
+        if self._world.redundancy_is_passive and isinstance(who, StandbyReplica):
+            self._world.checker.excuse(until + _RESTART_MS)
         self._world.timeline.at(until + _RESTART_MS, None, self._restart, who)
         self.healed_at = max(self.healed_at, until + _RESTART_MS)
+
+    def _lose_machine(self, who: Process, until: float) -> None:
+        """Whoever runs there dies, and nothing of what lay there is left."""
+        if isinstance(who, StandbyReplica):
+            for process in self._world.processes:
+                if isinstance(process, StandbyReplica) and process.machine is who.machine and process.alive:
+                    self._crash(process, until)
+            who.machine.checkpoints.clear()
 
     def _restart(self, who: Process) -> None:
         if not who.alive:
@@ -92,9 +120,9 @@ class Injector:
     def _resume(self, who: Process, life: int) -> None:
         if who.life == life and who.alive and self._world.timeline.now >= who.paused_until:
             self._world.tell(who, "resumes")
-            if isinstance(who, Orderer) and not self._world.schedule.heartbeat:
+            if who.session is not None:
                 self._world.ensemble.heard(who.session)
 
     def _silence(self, who: Process) -> None:
-        if isinstance(who, Orderer) and not self._world.schedule.heartbeat:
+        if who.session is not None:
             self._world.ensemble.silent(who.session)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any
 
 from simulation.campaign import Failed, first_failure
+from simulation.schedule import Schedule
 from simulation.world import Deviation
 from tandem.protocol import decisions
-from tandem.protocol.publication import (
-    Action,
-    Delivery,
-    Fence,
-    Outcome,
-    Publication,
-    ReadToEnd,
-    RenewProducer,
-)
-from tandem.protocol.values import Claim
+from tandem.protocol.actions import Action, Fence, Outcome, ReadToEnd, RenewProducer
+from tandem.protocol.publication import Delivery, Publication
+from tandem.protocol.values import Claim, Marker
 
 
 class ReadsBeforeItFences(Publication):
@@ -140,33 +136,54 @@ class ForgetsThatRowsMayBeOut(Publication):
         self._unsure = None
 
 
+class ClaimsForOthers(Publication):
+    """Claims whatever it has computed, whichever generation it is of."""
+
+    def _is_my_turn(self, epoch: int, now_ms: float) -> bool:  # noqa: ARG002
+        return True
+
+
+class NeverSuperseded(Publication):
+    """Goes on publishing although a later generation has begun to."""
+
+    def is_superseded(self, marker: Marker) -> bool:  # noqa: ARG002
+        return False
+
+
 @dataclass(frozen=True)
 class Guard:
-    """A guard, and the protocol without it: a deviation, or another rule in place of one of `decisions`."""
+    """A guard, and the protocol without it: a deviation, or another rule in place of one of the product's."""
 
     name: str
     deviation: Deviation = field(default_factory=Deviation)
-    rule: str = ""
-    instead: Callable[..., bool] | None = None
-    delivery: Delivery = Delivery.EXACTLY_ONCE
+    rules: tuple[tuple[ModuleType, str, Callable[..., Any]], ...] = ()  # module, name, what stands there instead
+    unsafe: bool = True  # without it the output is wrong; else it does not come, or the job is not whole again
+    schedule: Callable[[int], Schedule] = Schedule.plain
+    where: Callable[[Schedule], bool] = lambda schedule: schedule.delivery is Delivery.EXACTLY_ONCE
     near: int = 0  # the seed at which the search begins: for what is rare, not long before one that is known to show it
 
     @contextmanager
     def removed(self) -> Iterator[Deviation]:
         """As long as this is entered the guard is gone."""
-        kept = getattr(decisions, self.rule) if self.rule else None
+        kept = [(module, name, getattr(module, name)) for module, name, _ in self.rules]
         try:
-            if self.rule:
-                setattr(decisions, self.rule, self.instead)
+            for module, name, instead in self.rules:
+                setattr(module, name, instead)
             yield self.deviation
         finally:
-            if self.rule:
-                setattr(decisions, self.rule, kept)
+            for module, name, rule in kept:
+                setattr(module, name, rule)
 
     def missed_after(self, most: int) -> tuple[int, Failed | None]:
         """How many schedules it takes to find that the guard is missing, and what is found."""
+        schedules = filter(self.where, map(self.schedule, range(self.near, self.near + most)))
         with self.removed() as deviation:
-            return first_failure(range(self.near, self.near + most), deviation, self.delivery)
+            return first_failure(schedules, deviation, self.unsafe)
+
+
+def _hasty(seed: int) -> Schedule:
+    """The schedule of a seed with bounds so short that a take-over is often taken over."""
+    return replace(Schedule.plain(seed), least_bound_ms=10.0, most_bound_ms=20.0)
 
 
 def _publication(name: str, publication: type[Publication]) -> Guard:
@@ -174,11 +191,34 @@ def _publication(name: str, publication: type[Publication]) -> Guard:
 
 
 GUARDS = (
-    Guard("no input's position goes back", rule="never_goes_back", instead=lambda *_: True),
-    Guard("no epoch is cut twice", rule="is_next_epoch", instead=lambda epoch, last: last <= epoch <= last + 1),
-    Guard("no epoch is left out", rule="is_next_epoch", instead=lambda epoch, last: epoch > last),
-    Guard("an attempt has one owner", rule="is_next_attempt", instead=lambda *_: True),
-    Guard("the first answer counts", rule="is_unanswered", instead=lambda *_: True),
+    Guard("no input's position goes back", rules=((decisions, "never_goes_back", lambda *_: True),)),
+    Guard(
+        "no epoch is cut twice", rules=((decisions, "is_next_epoch", lambda epoch, last: last <= epoch <= last + 1),)
+    ),
+    Guard("no epoch is left out", rules=((decisions, "is_next_epoch", lambda epoch, last: epoch > last),)),
+    Guard("an attempt has one owner", rules=((decisions, "is_next_attempt", lambda *_: True),)),
+    Guard(
+        "a generation ends where the next one's config stands",
+        Deviation(publication=ClaimsForOthers),
+        rules=((decisions, "is_of_generation", lambda *_: True),),
+        schedule=Schedule.upgrading,
+    ),
+    Guard(
+        "who reads a marker of a later generation stops",
+        Deviation(publication=NeverSuperseded),
+        schedule=Schedule.upgrading,
+    ),
+    Guard(
+        "a newcomer knows the config that was in force",
+        Deviation(resumes_with_config_at=0),
+        schedule=Schedule.upgrading,
+    ),
+    Guard(
+        "a generation's state comes from its savepoint",
+        Deviation(restores_any_lineage=True),
+        schedule=Schedule.upgrading,
+    ),
+    Guard("the first answer counts", rules=((decisions, "is_unanswered", lambda *_: True),)),
     Guard("only the log answers", Deviation(trusts_its_answer=True)),
     _publication("only the log makes an owner", TrustsItsProposal),
     _publication("an owner concedes to the next", NeverConcedes),
@@ -193,13 +233,14 @@ GUARDS = (
     Guard(
         "who renews reads to the end although the head moved on",
         Deviation(publication=RenewsBeforeItReclaims),
-        near=10_650,
+        schedule=_hasty,
+        near=3_800,
     ),
     _publication("who does not know the outcome renews", GoesOnWithItsProducer),
     Guard(
         "at most once: rows that may be out are given up",
         Deviation(publication=ForgetsThatRowsMayBeOut),
-        delivery=Delivery.AT_MOST_ONCE,
+        where=lambda schedule: schedule.delivery is Delivery.AT_MOST_ONCE,
     ),
     Guard("reading to the end reads the ordering log", Deviation(reads_only="commits")),
     Guard("reading to the end reads the commits topic", Deviation(reads_only="log")),

@@ -32,12 +32,14 @@ class Row(NamedTuple):
     value: int
 
 
-def compute(state: int, what: EpochRange, answers: tuple[str | None, ...]) -> tuple[int, list[list[Row]]]:
+def compute(
+    state: int, what: EpochRange, answers: tuple[str | None, ...], generation: int = 0
+) -> tuple[int, list[list[Row]]]:
     """State and rows (of each output partition) of an epoch: any record too many, missing or misplaced changes both.
 
-    So does any other answer of the outside world.
+    So does any other answer of the outside world, and the code of another generation.
     """
-    state = _mix(state, what.epoch, what.time_ms ^ what.seed)
+    state = _mix(state, what.epoch + 7_919 * generation, what.time_ms ^ what.seed)
     for answer in answers:
         state = _mix(state, 0, int(answer or 0))
     rows: list[list[Row]] = [[] for _ in range(OUTPUTS)]
@@ -65,7 +67,7 @@ class Checker:
         self.ranges: list[EpochRange] = []
         self.published = 0  # epochs whose marker is visible
         self._verdicts: list[Verdict] = []
-        self._state = 0
+        self._states: list[int] = []
         self._digests: list[str] = []
         self._expected: list[list[Row]] = [[] for _ in range(OUTPUTS)]
         self._shown = [0] * OUTPUTS
@@ -119,22 +121,37 @@ class Checker:
             answers = self.decisions.answer(what.epoch, QUESTION) if self._world.schedule.asks else ()
             if answers is None:
                 return
-            self._state, rows = compute(self._state, what, answers)
-            self._digests.append(f"{self._state:x}")
+            state, rows = compute(self._states[-1] if self._states else 0, what, answers)
+            self._states.append(state)
+            self._digests.append(f"{state:x}")
             for expected, some in zip(self._expected, rows, strict=True):
                 expected.extend(some)
 
-    def on_verdict(self, who: str, offset: int, verdict: Verdict, decisions: Decisions) -> None:
-        """A process applied a record: it must have decided what everybody decides there."""
+    def on_verdict(self, who: str, offset: int, verdict: Verdict, decisions: Decisions, watches: bool) -> None:
+        """A process applied a record: it must have decided what everybody decides there. `watches`: it is a standby."""
         proposal, expected = self._world.log.records[offset], self._verdicts[offset]
-        if isinstance(proposal, Claim | Determinant) and proposal.epoch < self.published:
-            return  # of no use to anyone, and who started later need not know
+        if isinstance(proposal, Claim | Determinant):
+            if proposal.epoch < self.published:
+                return  # of no use to anyone, and who started later need not know
+            if watches and verdict is Verdict.REPEATED and decisions.epoch_range(proposal.epoch) is None:
+                return  # it has forgotten what is claimed, and begins anew when it is promoted
         if verdict is not expected:
             raise InvariantError(f"{who} says {verdict.value} to {proposal} at {offset}: not {expected.value}")
         if isinstance(proposal, Cut) and verdict is Verdict.ACCEPTED:
             mine = decisions.epoch_range(proposal.epoch)
             if mine != self.ranges[proposal.epoch]:
                 raise InvariantError(f"{who} reads {mine}: not {self.ranges[proposal.epoch]}")
+
+    # State -----------------------------------------------------------------------------------------------------------
+
+    def on_restored(self, who: str, epoch: int, log_offset: int, state: int) -> None:
+        """A replica starts from the state after `epoch`: a published one, and it is the failure-free one."""
+        if epoch > self._world.last_marker():
+            raise InvariantError(f"{who} restored epoch {epoch}, the last marker is {self._world.last_marker()}")
+        if epoch >= 0 and state != self._states[epoch]:
+            raise InvariantError(f"{who} restored a state of epoch {epoch} that is not the failure-free one")
+        if epoch >= 0 and log_offset != self.ranges[epoch].log_offset:
+            raise InvariantError(f"{who} would go on after epoch {epoch} at offset {log_offset}, where it is not")
 
     # The output ------------------------------------------------------------------------------------------------------
 
@@ -161,12 +178,16 @@ class Checker:
                 raise InvariantError(f"{marker} names another cut")
             if marker.epoch >= len(self._digests):
                 raise InvariantError(f"{marker} is of an epoch whose question the log does not answer")
-            if not marker.skipped and marker.digest != self._digests[marker.epoch]:
+            if not marker.skipped and marker.digest != self.digest_of(marker):
                 raise InvariantError(f"{marker} has another digest")
             self.published += 1
             self._published()
         elif marker.epoch > self.published:
             raise InvariantError(f"expected the marker of epoch {self.published}, found {marker}")
+
+    def digest_of(self, marker: Marker) -> str:
+        """What the marker of a decided epoch must say."""
+        return self._digests[marker.epoch]
 
     def on_visible_row(self, output: int, row: Row) -> None:
         """A committed reader of an output partition is shown a row: it is the next one of the failure-free output."""

@@ -43,6 +43,7 @@ class OrderingLog:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self.beginning = 0  # what is before was removed; it stays in `records` so that offsets are indices
         self.records: list[Proposal] = []
 
     def append(self, proposal: Proposal) -> int:

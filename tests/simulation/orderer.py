@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simulation.process import Process
-from simulation.zookeeper import Session
 from tandem.protocol.cutting import next_ends
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.pace import Pace, PaceSettings
@@ -22,8 +21,6 @@ _AHEAD = 2
 
 class Orderer(Process):
     """In leader mode `leading` is what it believes, rightly or not; a heartbeat generator always proposes."""
-
-    session: Session
 
     def __init__(self, world: World, name: str) -> None:
         super().__init__(world, name)
@@ -47,6 +44,13 @@ class Orderer(Process):
         """ZooKeeper has given the session up, and this process learns it only now."""
         self.leading = False
         self.session = self.world.ensemble.connect(self)
+
+    def told(self, leading: bool) -> None:
+        """What it believes from now on."""
+        self.leading = leading
+        if leading:
+            self.think()
+            self.world.reached("elected", self)
 
     @property
     def decisions(self) -> Decisions:

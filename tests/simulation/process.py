@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from simulation.clock import Call, Life
+from simulation.invariants import InvariantError
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.values import Cut, Proposal
+from tandem.protocol.values import Config, Cut, Proposal
 
 if TYPE_CHECKING:
     from simulation.world import World
+    from simulation.zookeeper import Session
 
 
 class Process(Life):
     """Base of replicas and orderers. Between any two of its events it may pause, be cut off from Kafka, or die."""
+
+    session: Session | None = None  # in ZooKeeper, if it has one
+    stands_by = False
 
     def __init__(self, world: World, name: str) -> None:
         super().__init__(name)
@@ -47,6 +52,20 @@ class Process(Life):
     def crash(self) -> None:
         """What was sent is still on its way; nothing else is left."""
         self.alive = False
+
+    # What ZooKeeper tells ------------------------------------------------------------------------------------------
+
+    def session_lost(self) -> None:
+        """ZooKeeper has given the session up, and this process learns it only now."""
+
+    def told(self, leading: bool) -> None:
+        """It leads; or it does not, or has lost its connection."""
+
+    def nodes_changed(self) -> None:
+        """Some node in ZooKeeper did."""
+
+    def reconnected(self) -> None:
+        """The connection is back, and the session is still alive."""
 
     # Asking Kafka ----------------------------------------------------------------------------------------------------
 
@@ -146,7 +165,7 @@ class Process(Life):
             offset = self.log_at
             self.log_at += 1
             verdict = self.on_record(records[offset], offset)
-            self.world.checker.on_verdict(self.name, offset, verdict, self.decisions)
+            self.world.checker.on_verdict(self.name, offset, verdict, self.decisions, self.stands_by)
 
     def on_record(self, proposal: Proposal, offset: int) -> Verdict:
         """The next record of the ordering log."""
@@ -163,9 +182,14 @@ class Process(Life):
         if epoch < 0:
             self.log_at = 0
             return Decisions()
-        offset = world.marker_of(epoch).log_offset
-        config, cut = world.first_config(), world.log.records[offset]
-        assert config is not None
+        marker = world.marker_of(epoch)
+        offset = marker.log_offset
+        if offset < world.log.beginning:
+            raise InvariantError(f"{self.name} would read on at {offset}, the log begins at {world.log.beginning}")
+        config_at = self.world.deviation.resumes_with_config_at
+        config_at = marker.config_offset if config_at is None else config_at
+        config, cut = world.log.records[config_at], world.log.records[offset]
+        assert isinstance(config, Config)
         assert isinstance(cut, Cut)
         self.log_at = offset + 1
-        return Decisions.resumed(config, cut, offset)
+        return Decisions.resumed(config, cut, offset, config_at)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from simulation.kafka import Partition
-from tandem.protocol.publication import Outcome
+from tandem.protocol.actions import Outcome
 from tandem.protocol.values import Marker
 
 if TYPE_CHECKING:

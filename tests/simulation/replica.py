@@ -7,21 +7,10 @@ from typing import TYPE_CHECKING
 from simulation.invariants import QUESTION, InvariantError, Row, compute
 from simulation.process import Process
 from simulation.producer import Initialisation, PlainProducer, TransactionalProducer
+from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.determinants import in_parts
-from tandem.protocol.publication import (
-    Action,
-    Delivery,
-    DivergedError,
-    Fence,
-    MissingMarkerError,
-    Outcome,
-    ProposeClaim,
-    Publication,
-    Publish,
-    ReadToEnd,
-    RenewProducer,
-)
+from tandem.protocol.publication import Delivery, DivergedError, MissingMarkerError, Publication, SupersededError
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Claim, Config, EpochRange, Marker, Progress, Proposal
 
@@ -36,6 +25,7 @@ _PART_BYTES = 20  # so that an answer has two parts
 class Replica(Process):
     """`world.deviation` may make it skip what the protocol asks of the runtime; see `guards`."""
 
+    generation = 0
     publication: Publication
     producer: TransactionalProducer | PlainProducer
 
@@ -64,15 +54,24 @@ class Replica(Process):
 
     def _restore(self) -> None:
         world = self.world
+        config = world.newest_config()
+        if config is not None and config.generation > self.generation:
+            world.reached("a superseded replica was refused")
+            self.crash()
+            return
         epoch = world.pick_state()
-        self._state = world.states.get(epoch, 0)
-        self._epoch = epoch
+        self.go_on_from(epoch, world.states.get(epoch, 0))
+
+    def go_on_from(self, epoch: int, state: int) -> None:
+        """Everything is ready: compute what comes after `epoch`."""
+        world = self.world
+        self._state, self._epoch = state, epoch
         self._rows: dict[int, tuple[str, list[list[Row]]]] = {}
         self._commits_at = world.place_after(epoch)
         decisions = self.decisions_since(epoch)
         bound = SilenceBound(world.schedule.least_bound_ms, world.schedule.most_bound_ms)
         delivery = world.schedule.delivery
-        self.publication = world.deviation.publication(self.me, decisions, epoch + 1, delivery, bound)
+        self.publication = world.deviation.publication(self.me, decisions, epoch + 1, delivery, bound, self.generation)
         self._running = True
         world.tell(self, "runs on from epoch", epoch)
         if epoch >= 0:
@@ -124,6 +123,10 @@ class Replica(Process):
             self._commits_at += 1
             try:
                 self.publication.on_marker(marker, self.now_ms)
+            except SupersededError:
+                self.world.reached("superseded")
+                self.crash()
+                return
             except (DivergedError, MissingMarkerError) as error:
                 raise InvariantError(f"{self.name} stops: {error}") from error
             self._rows.pop(marker.epoch, None)
@@ -178,9 +181,9 @@ class Replica(Process):
 
     def _computed(self, what: EpochRange, answers: tuple[str | None, ...]) -> None:
         self._computing = False
-        self._state, rows = compute(self._state, what, answers)
+        self._state, rows = compute(self._state, what, answers, self.generation)
         self._epoch = what.epoch
-        self.world.states.setdefault(self._epoch, self._state)
+        self.keep_state(what, self._state)
         digest = f"{self._state:x}"
         try:
             needed = self.publication.on_computed(self._epoch, digest)
@@ -195,6 +198,10 @@ class Replica(Process):
             self.append(Progress(self.name, self._epoch, self._compute_ms))
         self.world.reached("computed", self)
         self.think()
+
+    def keep_state(self, what: EpochRange, state: int) -> None:
+        """The state after an epoch lasts in some way."""
+        self.world.states.setdefault(what.epoch, state)
 
     # Doing -----------------------------------------------------------------------------------------------------------
 
@@ -286,7 +293,8 @@ class Replica(Process):
         assert what is not None
         digest, rows = self._rows[action.epoch]
         count = sum(map(len, rows))
-        marker = Marker(action.epoch, action.attempt, self.me, digest, count, what.log_offset, action.skipped)
+        place = what.log_offset, action.skipped, self.generation, what.config_offset
+        marker = Marker(action.epoch, action.attempt, self.me, digest, count, *place)
         outputs = [] if action.skipped else list(zip(self.world.outputs, rows, strict=True))
         self.producer.publish(outputs, marker, lambda outcome: self._published(action.epoch, outcome))
 

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from random import Random
+from typing import TYPE_CHECKING
 
 from tandem.protocol.publication import Delivery
+
+if TYPE_CHECKING:
+    from simulation.generations import Upgrade
+    from simulation.redundancy import Redundancy
 
 REPLICA_STEPS = (
     "computed",
@@ -70,10 +75,33 @@ class Schedule:
     transaction_timeout_ms: float
     commit_timeout_ms: float = 80.0
     session_timeout_ms: float = 200.0
+    redundancy: Redundancy | None = None
+    upgrade: Upgrade | None = None
 
     @classmethod
     def of(cls, seed: int) -> Schedule:
-        """The schedule of a seed."""
+        """The schedule of a seed: one of five has standbys, snapshots, or both, one of ten an upgrade."""
+        if seed % 10 == 3:
+            return cls.upgrading(seed)
+        return cls.redundant(seed) if seed % 5 == 1 else cls.plain(seed)
+
+    @classmethod
+    def upgrading(cls, seed: int) -> Schedule:
+        """The schedule of a seed in which a new generation follows."""
+        from simulation.generations import upgrading
+
+        return upgrading(cls.plain(seed))
+
+    @classmethod
+    def redundant(cls, seed: int) -> Schedule:
+        """The schedule of a seed with standbys, snapshots, or both."""
+        from simulation.redundancy import redundant
+
+        return redundant(cls.plain(seed))
+
+    @classmethod
+    def plain(cls, seed: int) -> Schedule:
+        """The schedule of a seed without standbys or snapshots."""
         rng = Random(seed)
         alone = rng.random() < 0.25
         heartbeat = rng.random() < 0.5
@@ -96,7 +124,7 @@ class Schedule:
             arrivals=arrivals,
             max_records=rng.choice((2, 4, 1_000)),
             alone=alone,
-            failures=_plot(rng) + tuple(_failure(rng, replicas, span) for _ in range(failures)),
+            failures=_plot(rng) + tuple(failure_of(rng, replicas, span) for _ in range(failures)),
             slow_messages=0.0 if calm else rng.choice((0.0, 0.02, 0.08)),
             repeated=rng.choice((0.0, 0.2)),
             unknown=0.0 if calm else rng.choice((0.0, 0.05, 0.2)),
@@ -114,6 +142,8 @@ class Schedule:
     def __str__(self) -> str:
         mode = "heartbeat" if self.heartbeat else "leader"
         text = f"seed {self.seed}: {self.delivery.value}, {mode} mode, {self.replicas} replicas"
+        text += f" ({self.redundancy})" if self.redundancy else ""
+        text += f", upgraded at {self.upgrade.at_ms:.0f}" if self.upgrade else ""
         text += ", asking" if self.asks else ""
         return text + (", one failure at a time" if self.alone else "") + "".join(f"\n  {f}" for f in self.failures)
 
@@ -131,7 +161,8 @@ def _plot(rng: Random) -> tuple[Failure, ...]:
     return stop, Failure(rng.choice(("crash", "pause")), rng.uniform(5, 300), step="took over", nth=1)
 
 
-def _failure(rng: Random, replicas: int, span: float) -> Failure:
+def failure_of(rng: Random, replicas: int, span: float) -> Failure:
+    """Some failure, of a replica or of an orderer."""
     on_replica = rng.random() < 0.7
     duration = rng.choice((rng.uniform(5, 60), rng.uniform(60, 500)))
     if rng.random() < 0.6:

@@ -8,6 +8,7 @@ import pytest
 
 from simulation.campaign import story
 from simulation.guards import GUARDS, Guard
+from simulation.guards_of_state import GUARDS_OF_STATE
 from simulation.schedule import Failure, Schedule
 from simulation.world import Deviation, World
 from tandem.protocol.publication import Delivery
@@ -15,14 +16,14 @@ from tandem.protocol.publication import Delivery
 MOST = 20_000  # far more than any guard needs
 
 
-@pytest.mark.parametrize("guard", GUARDS, ids=lambda guard: guard.name)
+@pytest.mark.parametrize("guard", GUARDS + GUARDS_OF_STATE, ids=lambda guard: guard.name)
 def test_removing_a_guard_is_found(guard: Guard) -> None:
     count, failed = guard.missed_after(MOST)
     assert failed is not None, f"{count} schedules do not miss: {guard.name}"
     print(f"{guard.name}: missed after {count} schedules, seed {failed.seed}: {failed.violation}")
     with guard.removed() as deviation:
-        assert failed.violation in story(failed.seed, deviation)
-    assert story(failed.seed).endswith("no invariant was broken")
+        assert failed.violation in story(guard.schedule(failed.seed), deviation)
+    assert story(guard.schedule(failed.seed)).endswith("no invariant was broken")
 
 
 def _silence(deviation: Deviation) -> float:
@@ -30,7 +31,7 @@ def _silence(deviation: Deviation) -> float:
     stopped = Failure("pause", 320.0, step="rows sent", nth=1)
     died = Failure("crash", 5_000.0, step="marker sent", nth=1)
     calm = replace(
-        next(s for s in map(Schedule.of, range(1_000)) if s.delivery is Delivery.EXACTLY_ONCE and s.replicas == 2),
+        next(s for s in map(Schedule.plain, range(1_000)) if s.delivery is Delivery.EXACTLY_ONCE and s.replicas == 2),
         failures=(stopped, died),
         alone=False,
         slow_messages=0.0,

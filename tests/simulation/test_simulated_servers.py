@@ -14,7 +14,7 @@ class Bench:
     """A coordinator with two partitions, and its own small world; rows are strings."""
 
     def __init__(self) -> None:
-        self.world = World(Schedule.of(1))
+        self.world = World(Schedule.plain(1))
         self.coordinator = Coordinator(self.world)
         self.left, self.right = Partition("left", lambda _: None), Partition("right", lambda _: None)
 
@@ -120,7 +120,7 @@ def test_an_abandoned_transaction_is_aborted_after_its_time_out(bench: Bench) ->
 
 
 def test_a_paused_leader_believes_in_itself_until_it_hears_of_its_successor() -> None:
-    schedule = next(s for s in map(Schedule.of, range(1_000)) if not s.heartbeat and not s.failures)
+    schedule = next(s for s in map(Schedule.plain, range(1_000)) if not s.heartbeat and not s.failures)
     world = World(schedule)
     for process in world.processes:
         process.start()

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from random import Random
 
 from simulation.clock import Life, Timeline
 from simulation.failures import Injector
+from simulation.generations import UpgradeChecker, begin_upgrade, successors
 from simulation.invariants import OUTPUTS, Checker, InvariantError
 from simulation.kafka import Coordinator, OrderingLog, Partition
 from simulation.orderer import Orderer
 from simulation.process import Process
+from simulation.redundancy import Redundancy
 from simulation.replica import Replica
+from simulation.scale import scaled_down
 from simulation.schedule import Schedule
+from simulation.slots import Wisher
+from simulation.standby import StandbyReplica
+from simulation.states import Machine
+from simulation.store import SimulatedRemote, StoreServer
+from simulation.tasks import Task
 from simulation.zookeeper import Ensemble
 from tandem.protocol.publication import Publication
 from tandem.protocol.values import Config, Marker, Positions, TopicPartition
+from tandem.snapshots import SnapshotStore
 
 _PATIENCE_MS = 15_000.0
 _AFTERMATH_MS = 150.0
+_RETENTION_MS = 35.0
+PROMOTION_BOUND_MS = 1_800.0  # the same with standbys or snapshots: three times the longest patience with actives
 SILENCE_BOUND_MS = 600.0  # under one failure at a time: four times the longest patience with an owner
 
 
@@ -36,6 +48,16 @@ class Deviation:
     trusts_its_answer: bool = False  # computes with its own answer, whatever the log says
     reads_only: str = ""  # "log" or "commits": the only one that it reads to its end
     waits_for_open_transactions: bool = False  # when it reads the commits topic to its end
+    resumes_with_config_at: int | None = None  # always this config, whichever was in force where the state was
+    restores_any_lineage: bool = False  # a new generation takes state of the old one, of whatever epoch
+    restores_unpublished: bool = False  # the newest state, whether or not its epoch is published
+    restores_any_config: bool = False  # state of another job
+    skips_replay: bool = False  # goes on after the last marker, however old its state is
+    waits_for_a_slot: bool = False  # a standby, however silent the log is
+    never_steps_down: bool = False
+    cuts_log_short: bool = False  # to what the newest snapshot needs
+    store: type[SnapshotStore] = SnapshotStore
+    remote: type[SimulatedRemote] = SimulatedRemote
 
 
 class World:
@@ -49,26 +71,59 @@ class World:
         self.timeline = Timeline()
         self.broker_down_until = 0.0
         self.states: dict[int, int] = {}
+        self.new_states: dict[int, int] = {}  # of the generation that follows
         self._tps = [TopicPartition("in", i) for i in range(schedule.inputs)]
         self.start = Positions(dict.fromkeys(self._tps, 0))
         self.available = self.start
         self._looks = [self.start]
-        self.checker = Checker(self)
+        self.checker = Checker(self) if schedule.upgrade is None else UpgradeChecker(self, schedule.upgrade)
         self.log = OrderingLog(self)
         self.commits = Partition("commits", self.checker.on_visible_marker)
         self.outputs = [Partition(f"out/{i}", partial(self.checker.on_visible_row, i)) for i in range(OUTPUTS)]
         self.coordinator = Coordinator(self)
         self.ensemble = Ensemble(self)
         self._proposers: dict[int, str] = {}
-        replicas = [Replica(self, f"replica-{i}", ms) for i, ms in enumerate(schedule.compute_ms)]
-        self.processes: list[Process] = [*replicas, *(Orderer(self, f"orderer-{i}") for i in range(2))]
+        self.store = StoreServer(self)
+        self.tasks: list[Task] = []
+        self.wisher = None if schedule.redundancy is None else Wisher(self)
+        replicas = self._replicas()
+        self.base: tuple[int, int] | None = None  # the savepoint of an upgrade: its epoch and state
+        self.successors = [] if schedule.upgrade is None else successors(self)
+        self.processes: list[Process] = [
+            *replicas,
+            *self.successors,
+            *(Orderer(self, f"orderer-{i}") for i in range(2)),
+        ]
         self._by_name = {process.name: process for process in self.processes}
         self.injector = Injector(self)
 
+    def _replicas(self) -> list[Replica]:
+        names = [(f"replica-{i}", ms) for i, ms in enumerate(self.schedule.compute_ms)]
+        if self.schedule.redundancy is None:
+            return [Replica(self, name, ms) for name, ms in names]
+        shared = Machine() if self.redundancy.one_machine else None
+        return [StandbyReplica(self, name, ms, shared or Machine()) for name, ms in names]
+
     def run(self) -> None:
-        """Run until everything is published and every failure is over. Raises `InvariantError`."""
+        """Run until everything is published, every failure is over and, with standbys, the job is whole again.
+
+        Raises `InvariantError`.
+        """
+        with scaled_down():
+            try:
+                self._run()
+            finally:
+                for task in self.tasks:
+                    task.kill()
+
+    def _run(self) -> None:
+        if self.schedule.redundancy is not None:
+            self._prepare(self.redundancy)
         for process in self.processes:
-            process.start()
+            if process not in self.successors:
+                process.start()
+        if self.schedule.upgrade is not None:
+            self.timeline.at(self.schedule.upgrade.at_ms, None, begin_upgrade, self, self.schedule.upgrade)
         for at, which, count in self.schedule.arrivals:
             self.timeline.at(at, None, self._arrive, which, count)
         last_arrival = self.schedule.arrivals[-1][0]
@@ -83,16 +138,38 @@ class World:
                 if now >= last_arrival and checker.all_published:
                     stop_at = max(now, self.injector.healed_at) + _AFTERMATH_MS
             if stop_at is not None and now > stop_at:
-                break
+                if self.is_whole:
+                    break
+                stop_at += _AFTERMATH_MS
             if now > _PATIENCE_MS:
                 break
         if stop_at is None:
             raise InvariantError(
                 f"only {checker.published} epochs of {len(checker.ranges)} are published", unsafe=False
             )
+        if not self.is_whole:
+            raise InvariantError(f"the job is not whole again: {self._roles()}", unsafe=False)
         checker.at_the_end()
-        if self.schedule.alone and checker.longest_silence > SILENCE_BOUND_MS:
+        masked = self.schedule.redundancy is None and self.schedule.upgrade is None
+        bound = SILENCE_BOUND_MS if masked else PROMOTION_BOUND_MS
+        if self.schedule.alone and checker.longest_silence > bound:
             raise InvariantError(f"the output was silent for {checker.longest_silence:.0f} ms", unsafe=False)
+
+    def _prepare(self, redundancy: Redundancy) -> None:
+        if redundancy.stranger >= 0:
+            self.store.put_stranger(redundancy.stranger)
+        if redundancy.cuts_log:
+            self.timeline.after(_RETENTION_MS, None, self._cut_log_off)
+
+    def _cut_log_off(self) -> None:
+        """Retention of the ordering log: kept at least back to the oldest snapshot that anyone may restore."""
+        offsets = [snapshot.log_offset for snapshot in self.store.restorable()]
+        if self.store.lasting():
+            needed = max(offsets) if self.deviation.cuts_log_short else min(offsets)
+            if needed > self.log.beginning:
+                self.reached("log cut off")
+                self.log.beginning = needed
+        self.timeline.after(_RETENTION_MS, None, self._cut_log_off)
 
     def _arrive(self, which: int, count: int) -> None:
         ends = dict(self.available)
@@ -124,13 +201,43 @@ class World:
         for process in self.processes:
             process.wake()
 
+    @property
+    def redundancy(self) -> Redundancy:
+        """Of a schedule that has it."""
+        assert self.schedule.redundancy is not None
+        return self.schedule.redundancy
+
+    @property
+    def redundancy_is_passive(self) -> bool:
+        """Whether the job has one active and no standby: while it is dead nobody publishes."""
+        return self.schedule.redundancy is not None and len(self.schedule.compute_ms) == 1
+
+    def actives(self) -> list[StandbyReplica]:
+        """The replicas that compute."""
+        return [process for process in self.processes if isinstance(process, StandbyReplica) and process.is_active]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether as many replicas are active as there are slots, and all others stand by."""
+        redundancy = self.schedule.redundancy
+        if redundancy is None:
+            return True
+        up = [one for one in self.processes if isinstance(one, StandbyReplica) and (one.is_active or one.stands_by)]
+        return len(self.actives()) == redundancy.slots and len(up) == redundancy.slots + redundancy.standbys
+
+    def _roles(self) -> str:
+        replicas = [process for process in self.processes if isinstance(process, StandbyReplica)]
+        return ", ".join(
+            f"{one.name} {'active' if one.is_active else 'standby' if one.stands_by else 'down'}" for one in replicas
+        )
+
     def process(self, name: str) -> Process:
         """The process of that name."""
         return self._by_name[name]
 
-    def first_config(self) -> Config | None:
-        """The first record of the ordering log that is a config."""
-        return next((record for record in self.log.records if isinstance(record, Config)), None)
+    def newest_config(self) -> Config | None:
+        """The config that is in force at the end of the log."""
+        return self.checker.decisions.config
 
     def last_marker(self) -> int:
         """The epoch of the last marker that a committed reader finds; -1 if there is none."""
@@ -145,10 +252,10 @@ class World:
         marker: Marker = self.commits.visible[self.place_after(epoch) - 1]
         return marker
 
-    def pick_state(self) -> int:
+    def pick_state(self, states: Mapping[int, int] | None = None) -> int:
         """The epoch of a state that a replica can start from: never after the last marker, often older."""
         last = self.last_marker()
-        known = sorted(epoch for epoch in self.states if epoch <= last)
+        known = sorted(epoch for epoch in (self.states if states is None else states) if epoch <= last)
         if not known or self.rng.random() < 0.1:
             return -1
         return known[-1] if self.rng.random() < 0.6 else known[bisect_right(known, self.rng.randint(0, last)) - 1]

@@ -32,7 +32,7 @@ _DONE = {
     SignalName.KILL: "killed; its supervisor restarts it",
     SignalName.STOP: "paused; --signal CONT lets it go on",
     SignalName.CONT: "goes on",
-    SignalName.TERM: "asked to stop; it stays down",
+    SignalName.TERM: "asked to stop; it stays down until tandem start",
 }
 
 

@@ -10,7 +10,12 @@ import typer
 from tandem.cli.demo import demo
 from tandem.cli.kill import kill
 from tandem.cli.run import run
+from tandem.cli.savepoint import savepoint_app
+from tandem.cli.start import start
+from tandem.cli.state import state
 from tandem.cli.status import status
+from tandem.cli.switchover import drain, promote
+from tandem.cli.upgrade import upgrade
 from tandem.cli.validate import validate
 from tandem.cli.verify import verify
 
@@ -40,7 +45,13 @@ def tandem(
 
 app.command()(run)
 app.command()(status)
+app.command()(promote)
+app.command()(drain)
+app.command()(start)
+app.command()(upgrade)
 app.command()(kill)
 app.command()(validate)
 app.command()(verify)
+app.command()(state)
+app.add_typer(savepoint_app)
 app.command()(demo)

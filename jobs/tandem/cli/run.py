@@ -28,7 +28,8 @@ _LINE_EVERY_S = 5.0
 _EVENTS_SHOWN = 6
 
 
-def _duration(text: str) -> float:
+def parse_duration(text: str) -> float:
+    """Seconds in `90s`, `5m`, `1h`. Raises `typer.BadParameter`."""
     try:
         return Duration.parse(text).seconds
     except PydanticCustomError as error:
@@ -56,11 +57,19 @@ def run(
         typer.Option(
             "--for",
             metavar="DURATION",
-            parser=_duration,
+            parser=parse_duration,
             help="Stop after that long: 90s, 5m, 1h.",
             show_default="never",
         ),
     ] = None,
+    savepoint: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Begin the job's next generation with the state of this savepoint: for changed code or parallelism.",
+            show_default="go on where the job stopped",
+        ),
+    ] = "",
     screen: Annotated[
         bool, typer.Option("--screen/--no-screen", help="A live table on a terminal, or a line every few seconds.")
     ] = True,
@@ -78,6 +87,8 @@ def run(
 
       tandem run flights.yaml --for 10m --no-screen
 
+      tandem run flights-2.yaml --savepoint before-upgrade
+
       tandem run flights.yaml --pin --run-directory /tmp/flights-run
     """
     stopping = stop_on_signals()
@@ -86,7 +97,7 @@ def run(
     try:
         with out.status("Making sure of Spark's jars …") if out.is_terminal else _nothing():
             Jars.resolve()
-        job = LocalJob(manifest, run_directory, pin)
+        job = LocalJob(manifest, run_directory, pin, savepoint=savepoint)
         observer = Observer.of(job)
         job.start()
     except (LocalJobError, EmbeddedError, SecretError) as error:

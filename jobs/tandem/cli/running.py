@@ -29,6 +29,13 @@ def find_job(name_or_manifest: str | None, run_directory: Path | None) -> tuple[
     return directory, running
 
 
+def find_local_job(name: str, run_directory: Path | None) -> RunDirectory | None:
+    """Where the job `name` runs on this machine; None if it does not."""
+    directory = RunDirectory(run_directory or default_run_directory(name))
+    running = directory.read()
+    return directory if running is not None and running.job == name else None
+
+
 def _name(name_or_manifest: str) -> str:
     path = Path(name_or_manifest)
     if path.suffix not in (".yaml", ".yml") and not path.is_file():

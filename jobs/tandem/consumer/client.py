@@ -8,8 +8,8 @@ from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
-from tandem.consumer.filter import EpochFilter
-from tandem.kafka.headers import row_id
+from tandem.consumer.filter import JobFilters
+from tandem.kafka.headers import job_of, row_id
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
@@ -21,13 +21,13 @@ _READ_BACK_S = 10.0
 class EpochConsumer(Consumer):
     """A `confluent_kafka.Consumer` that returns each row of a job's output once. Same configuration, same methods.
 
-    Guarantee, per partition and for topics that one job writes: no row is ever dropped that was not there before, and of
+    Guarantee, per partition and for each job that writes it: no row is ever dropped that was not there before, and of
     a row's copies only the first is returned. After a restart, a rebalance or a seek the rows before the new position
     count as seen, as far as `read_back` records reach: take at least the records that one epoch, with its repeats, may
     leave in a partition. If they cannot be read within 10 s, it goes on without them: rows may then come twice, none is
     lost. Records without Tandem's headers are passed on. Commit offsets as ever; repeats are passed over by them too.
 
-    Not for a topic that several jobs write, or a second job after a first one: each counts its epochs from 0.
+    Not for a topic to which a job that began anew under the same name writes again: it counts its epochs from 0.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class EpochConsumer(Consumer):
         super().__init__(config, **options)
         self._config = dict(config)
         self._read_back = read_back
-        self._filters: dict[tuple[str, int], tuple[EpochFilter, int]] = {}
+        self._filters: dict[tuple[str, int], tuple[JobFilters, int]] = {}
         self.dropped = 0
         """How many repeats were dropped so far."""
 
@@ -117,13 +117,13 @@ class EpochConsumer(Consumer):
         if repeats is None or offset <= last:  # a new position, or set back behind our back (auto.offset.reset)
             repeats = self._before(*place, offset)
         self._filters[place] = (repeats, offset)
-        first = repeats.is_first(row)
+        first = repeats.is_first(job_of(message.headers()), row)
         self.dropped += not first
         return first
 
-    def _before(self, topic: str, partition: int, offset: int) -> EpochFilter:
+    def _before(self, topic: str, partition: int, offset: int) -> JobFilters:
         """A filter that knows the rows before `offset`."""
-        repeats = EpochFilter()
+        repeats = JobFilters()
         start = max(0, offset - self._read_back)
         if start == offset:
             return repeats
@@ -142,7 +142,7 @@ class EpochConsumer(Consumer):
                         return repeats
                     row = row_id(message.headers())
                     if row is not None:
-                        repeats.is_first(row)
+                        repeats.is_first(job_of(message.headers()), row)
         finally:
             reader.close()
         _log.warning("rows_before_not_read", topic=topic, partition=partition, offset=offset)

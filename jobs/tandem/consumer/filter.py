@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from tandem.kafka.headers import RowId
 
 
@@ -46,3 +48,14 @@ class EpochFilter:
     def remembered(self) -> int:
         """How many indices are kept."""
         return len(self._seen)
+
+
+class JobFilters:
+    """An `EpochFilter` for each job that writes a partition: every job counts its own epochs from 0."""
+
+    def __init__(self) -> None:
+        self._filters: defaultdict[str | None, EpochFilter] = defaultdict(EpochFilter)
+
+    def is_first(self, job: str | None, row: RowId) -> bool:
+        """As `EpochFilter.is_first`, for a row of `job`; None: of a job that did not say."""
+        return self._filters[job].is_first(row)

@@ -24,15 +24,16 @@ import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.execution.streaming.runtime.SerializedOffset;
 import org.apache.spark.sql.types.StructType;
+import org.apache.spark.util.Clock;
 
 /**
- * The JVM's end of the bridge between Tandem and a streaming query: source and sink in one.
+ * The JVM's end of the bridge between Tandem and a streaming query: source, sink and clock in one.
  *
  * Python offers an epoch's records as an Arrow file, Spark runs them as one micro-batch, Python takes the rows as an
  * Arrow file and acknowledges; only then does Spark commit the batch. Compiled at start by Spark's own Janino, hence
  * without generics. All waits are bounded, so that a query can always be stopped.
  */
-public class EpochBridge implements Source, Sink {
+public class EpochBridge implements Source, Sink, Clock {
   private static final long WAIT_MS = 200L;
 
   private final StructType schema;
@@ -47,6 +48,7 @@ public class EpochBridge implements Source, Sink {
   private volatile boolean stopped;
   private volatile String position;
   private volatile String input;
+  private volatile long timeMs;
 
   public EpochBridge(StructType schema, org.apache.spark.sql.classic.SparkSession session,
       scala.collection.immutable.Seq attributes, String results) {
@@ -59,12 +61,20 @@ public class EpochBridge implements Source, Sink {
 
   // Called by Python --------------------------------------------------------------------------------------------------
 
-  /** Where a restored query goes on: the offset of its last epoch. */
-  public void startAfter(String offset) { position = offset; }
+  /** Before a query starts: the offset of its last epoch, null if there is none. Nothing is left of an earlier query. */
+  public void startAfter(String offset) {
+    offers.clear();
+    computed.clear();
+    acknowledged.clear();
+    input = null;
+    position = offset;
+    stopped = false;
+  }
 
-  /** The next epoch: its offset, and the file with its records; false if the last one is still under way. */
-  public boolean offer(String offset, String path) throws InterruptedException {
-    return offers.offer(new String[] {offset, path}, WAIT_MS, TimeUnit.MILLISECONDS);
+  /** The next epoch: its offset, the file with its records, its time; false if the last one is still under way. */
+  public boolean offer(String offset, String path, long epochTimeMs) throws InterruptedException {
+    Object[] offer = {offset, path, Long.valueOf(epochTimeMs)};
+    return offers.offer(offer, WAIT_MS, TimeUnit.MILLISECONDS);
   }
 
   /** The epoch whose rows are in the result file, or -1 after a short wait. */
@@ -82,10 +92,11 @@ public class EpochBridge implements Source, Sink {
 
   public scala.Option getOffset() {
     try {
-      String[] offer = stopped ? null : (String[]) offers.poll(WAIT_MS, TimeUnit.MILLISECONDS);
+      Object[] offer = stopped ? null : (Object[]) offers.poll(WAIT_MS, TimeUnit.MILLISECONDS);
       if (offer != null) {
-        input = offer[1];
-        position = offer[0];
+        timeMs = ((Long) offer[2]).longValue();
+        input = (String) offer[1];
+        position = (String) offer[0];
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -118,6 +129,16 @@ public class EpochBridge implements Source, Sink {
   }
 
   public void stop() { stopped = true; }
+
+  // Clock -------------------------------------------------------------------------------------------------------------
+
+  /** The time of the epoch offered last, which Spark takes as the time of its batch: the same in every replica. */
+  public long getTimeMillis() { return timeMs; }
+
+  public long nanoTime() { return System.nanoTime(); }
+
+  /** Nothing waits: the query is triggered by offers, not by time. */
+  public long waitTillTime(long targetTime) { return timeMs; }
 
   // Sink --------------------------------------------------------------------------------------------------------------
 

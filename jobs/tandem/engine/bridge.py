@@ -1,4 +1,4 @@
-"""The bridge to the JVM: a streaming source and sink that Python hands whole epochs to.
+"""The bridge to the JVM: a streaming source, sink and clock that Python hands whole epochs to.
 
 Spark offers Python two ways into a micro-batch: a Python data source, which runs in a planner process of its own and
 ships rows through it and a block store, and `foreachBatch`, which calls back into Python and then runs a second job to
@@ -20,10 +20,11 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from tandem.engine.interface import EnginePosition
+from tandem.engine.relocation import relocate
 
 
 class EpochBridge:
-    """One query's source and sink.
+    """One query's source, sink and clock.
 
     Parameters
     ----------
@@ -55,8 +56,17 @@ class EpochBridge:
 
     def start(self, frame: DataFrame, checkpoint: Path, output_mode: str, after: EnginePosition) -> StreamingQuery:
         """Start the query whose rows come out of `take`. `after` is where its checkpoint stands."""
-        if after.epoch >= 0:
-            self._bridge.startAfter(_offset(after))
+        self.stand_at(after)
+        return self.launch(frame, checkpoint, output_mode)
+
+    def stand_at(self, after: EnginePosition) -> None:
+        """Forget an earlier query; from now on epochs after `after` may be offered."""
+        self._input.parent.mkdir(parents=True, exist_ok=True)
+        self._bridge.startAfter(_offset(after) if after.epoch >= 0 else None)
+
+    def launch(self, frame: DataFrame, checkpoint: Path, output_mode: str) -> StreamingQuery:
+        """Start the query after `stand_at`."""
+        relocate(checkpoint)
         manager = self._spark._jsparkSession.streams()
         option = self._jvm.scala.Option
 
@@ -74,17 +84,17 @@ class EpochBridge:
             False,  # a temporary checkpoint
             True,  # recover from the checkpoint
             default(10),
-            default(11),
+            self._bridge,  # the clock
             option.empty(),
             option.empty(),
         )
         return StreamingQuery(query)
 
-    def offer(self, position: EnginePosition, batch: pa.RecordBatch) -> None:
-        """Hand an epoch's records to Spark. The last epoch must have been acknowledged."""
+    def offer(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int) -> None:
+        """Hand an epoch's records to Spark, and its time (Unix, ms). The last epoch must have been acknowledged."""
         with pa.OSFile(str(self._input), "wb") as sink, pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
-        while not self._bridge.offer(_offset(position), str(self._input)):
+        while not self._bridge.offer(_offset(position), str(self._input), time_ms):
             pass  # bounded by the caller: Spark takes an offer as soon as it has committed the last epoch
 
     def take(self) -> tuple[int, pa.Table] | None:

@@ -97,11 +97,3 @@ def _finding(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"the non-deterministic UDF {node.get('name')}",
             "compute it from its arguments alone; ask services with ctx.ask(...)",
         )
-    elif name in ("TransformWithState", "TransformWithStateInPySpark") and "ProcessingTime" in str(
-        node.get("timeMode")
-    ):
-        yield "processing time in transformWithState", "use timeMode EventTime or None"
-    elif name in ("FlatMapGroupsWithState", "FlatMapGroupsInPandasWithState") and "ProcessingTime" in str(
-        node.get("timeout")
-    ):
-        yield "a processing-time timeout", "use an event-time timeout"

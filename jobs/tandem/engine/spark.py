@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
@@ -23,6 +25,7 @@ from tandem.engine.interface import EnginePosition, JobError, OnEpoch
 from tandem.engine.job import call, load_function
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
+from tandem.engine.rehearsal import Rehearsal
 from tandem.engine.warm_up import WarmUp
 from tandem.manifest import Manifest
 from tandem.topics import DEAD_LETTER_SINK
@@ -42,7 +45,7 @@ class MicroBatchEngine:
     make_fetcher : makes what fetches epochs after a position.
     phase : called with the name of a phase, gives a context that times it.
     causal : answers what the job asks the outside world.
-    warm_up : the same plan once more, to warm up with.
+    warm_up, rehearsal : the same plan once more, to warm up with, and to rehearse epochs.
     """
 
     def __init__(
@@ -54,14 +57,20 @@ class MicroBatchEngine:
         phase: Callable[[str], Any],
         causal: Causal,
         warm_up: WarmUp,
+        rehearsal: Rehearsal,
     ) -> None:
+        self._rehearsal = rehearsal
         self._bridge = bridge
         self._warm_up = warm_up
         self._frame = frame
+        self._output_mode = output_mode(frame)
         self._checkpoint = checkpoint
         self._make_fetcher = make_fetcher
         self._phase = phase
         self._causal = causal
+        self.first_epoch: dict[str, int] = {}
+        """Of the first epoch: ms from `start` to what happened. Where a promotion's time goes."""
+        self._started_s = 0.0
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
         self._stopped = threading.Event()
@@ -88,21 +97,35 @@ class MicroBatchEngine:
         check_repeatable(stream, again)
         causal = Causal(tuple(context.questions.values()), proposer)
         warm_up = WarmUp(rehearsal, again, output_mode(again), causal, folder / "warm-up")
-        return cls(bridge, stream, folder / "checkpoint", make_fetcher, phase, causal, warm_up)
+        rehearsed = Rehearsal(rehearsal, again, output_mode(again), causal)
+        return cls(bridge, stream, folder / "checkpoint", make_fetcher, phase, causal, warm_up, rehearsed)
 
     def warm_up(self, after: EnginePosition) -> None:
         """Run a few epochs after `after`, and drop what comes out: the first epochs of a JVM take seconds."""
         self._warm_up.run(self._make_fetcher(after), self._stopped.is_set)
 
+    def rehearse(
+        self, checkpoint: Path, after: EnginePosition, stopped: Callable[[], bool]
+    ) -> Generator[tuple[int, pa.Table], None, None]:
+        """The epochs after `after`, on a copy of a state; see `Rehearsal.run`. Not while `warm_up` runs."""
+        return self._rehearsal.run(checkpoint, after, self._make_fetcher(after), stopped)
+
     def start(self, after: EnginePosition, on_epoch: OnEpoch) -> None:
-        """Start the query, and the thread that feeds it. Raises `JobError` if Spark refuses the plan."""
+        """Start the query, and the thread that feeds it. Raises `JobError` if Spark refuses the plan.
+
+        Both take some time, so they start at the same time.
+        """
         self._on_epoch = on_epoch
         self._after = after
-        try:
-            self._query = self._bridge.start(self._frame, self._checkpoint, output_mode(self._frame), after)
-        except PySparkException as error:
-            raise JobError(f"Spark refuses the job's plan: {error}") from error
+        self._started_s = time.monotonic()
+        self._bridge.stand_at(after)
         self._thread.start()
+        try:
+            self._query = self._bridge.launch(self._frame, self._checkpoint, self._output_mode)
+            self._passed("query")
+        except PySparkException as error:
+            self._stopped.set()
+            raise JobError(f"Spark refuses the job's plan: {error}") from error
 
     def failure(self) -> BaseException | None:
         """Why it stopped by itself; None while it runs."""
@@ -122,13 +145,16 @@ class MicroBatchEngine:
 
     def _run(self) -> None:
         fetcher = self._make_fetcher(self._after)
+        self._passed("fetcher")
         try:
             while not self._stopped.is_set():
                 with self._phase("wait"):
                     epoch = fetcher.next_cut(CUT_TIMEOUT_S)
                 if epoch is not None:
+                    self._passed("cut")
                     with self._phase("fetch"):
                         fetched = fetcher.fetch(epoch)
+                    self._passed("fetched")
                     if self._causal.questions:
                         with self._phase("ask"):
                             fetched = self._causal.answered(fetched, fetcher)
@@ -143,7 +169,9 @@ class MicroBatchEngine:
     def _compute(self, fetched: Fetched) -> None:
         epoch = fetched.range.epoch
         with self._phase("offer"):
-            self._bridge.offer(EnginePosition(epoch, fetched.range.log_offset), to_batch(fetched))
+            position = EnginePosition(epoch, fetched.range.log_offset)
+            self._bridge.offer(position, to_batch(fetched), fetched.range.time_ms)
+        self._passed("offered")
         with self._phase("compute"):
             while (taken := self._bridge.take()) is None:
                 if self._stopped.is_set() or (self._query is not None and not self._query.isActive):
@@ -153,8 +181,13 @@ class MicroBatchEngine:
             raise RuntimeError(
                 f"Spark ran epoch {epoch} as batch {computed}: the checkpoint is not at epoch {epoch - 1}"
             )
+        self._passed("computed")
         self._on_epoch(epoch, table)
         self._bridge.acknowledge()
+
+    def _passed(self, what: str) -> None:
+        if "computed" not in self.first_epoch:
+            self.first_epoch.setdefault(what, round(1_000 * (time.monotonic() - self._started_s)))
 
 
 def _plan(context: JobContext, manifest: Manifest, function: Callable[..., object], records: DataFrame) -> DataFrame:

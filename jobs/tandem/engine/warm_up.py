@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame
 from tandem.engine.batch import SCHEMA, to_batch
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal
-from tandem.engine.fetch import EpochFetcher
+from tandem.engine.fetch import EpochFetcher, Fetched
 from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
 
@@ -64,10 +64,11 @@ class WarmUp:
             query = self._bridge.start(self._frame, self._folder / "checkpoint", self._output_mode, EnginePosition())
             try:
                 for number in range(self._epochs):
-                    batch = self._next(fetcher)
-                    if batch is None and number > 0:
+                    fetched = self._next(fetcher)
+                    if fetched is None and number > 0:
                         return
-                    self._bridge.offer(EnginePosition(number, 0), _NO_RECORDS if batch is None else batch)
+                    batch, time_ms = (to_batch(fetched), fetched.range.time_ms) if fetched else (_NO_RECORDS, 0)
+                    self._bridge.offer(EnginePosition(number, 0), batch, time_ms)
                     while self._bridge.take() is None:
                         if stopped() or not query.isActive or time.monotonic() > deadline:
                             return
@@ -80,8 +81,8 @@ class WarmUp:
             fetcher.close()
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _next(self, fetcher: EpochFetcher) -> pa.RecordBatch | None:
+    def _next(self, fetcher: EpochFetcher) -> Fetched | None:
         epoch = fetcher.next_cut(_CUT_TIMEOUT_S)
         if epoch is None:
             return None
-        return to_batch(self._causal.recorded(fetcher.fetch(epoch, self._timeout_s), fetcher))
+        return self._causal.recorded(fetcher.fetch(epoch, self._timeout_s), fetcher)

@@ -1,12 +1,13 @@
-"""The headers that every output row carries: its epoch, and its index in it."""
+"""The headers that every output row carries: its epoch, its index in it, and the job, whose epochs these are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 EPOCH_HEADER = "tandem.epoch"
 INDEX_HEADER = "tandem.index"
+JOB_HEADER = "tandem.job"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -18,17 +19,28 @@ class RowId:
 
 
 HeaderValue = str | bytes | None
+Headers = Sequence[tuple[str, HeaderValue]] | Mapping[str, HeaderValue] | None
 
 
-def row_id(headers: Sequence[tuple[str, HeaderValue]] | Mapping[str, HeaderValue] | None) -> RowId | None:
+def row_id(headers: Headers) -> RowId | None:
     """The id in a record's headers; None for a record that no job of Tandem wrote."""
     epoch = index = None
-    for name, value in headers.items() if isinstance(headers, Mapping) else headers or ():
+    for name, value in _items(headers):
         if name == EPOCH_HEADER and epoch is None:
             epoch = _number(value)
         elif name == INDEX_HEADER and index is None:
             index = _number(value)
     return None if epoch is None or index is None else RowId(epoch, index)
+
+
+def job_of(headers: Headers) -> str | None:
+    """The job that wrote a record; None if it does not say: it is older than this header, or no job of Tandem wrote it."""
+    value = next((value for name, value in _items(headers) if name == JOB_HEADER), None)
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def _items(headers: Headers) -> Iterable[tuple[str, HeaderValue]]:
+    return headers.items() if isinstance(headers, Mapping) else headers or ()
 
 
 def _number(text: HeaderValue) -> int | None:

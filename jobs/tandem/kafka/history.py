@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
-from tandem.protocol.codec import decode_marker, decode_proposal
+from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
+from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import Config, Cut, Marker
 
 
@@ -82,6 +84,35 @@ def first_config(connection: KafkaConnection, topic: str, timeout_s: float = 30.
         if isinstance(proposal, Config):
             return proposal
     return None
+
+
+def config_at(connection: KafkaConnection, topic: str, offset: int, timeout_s: float = 30.0) -> Config:
+    """The config at `offset` of the ordering topic. Raises `ValueError` if there is none."""
+    for _, value in read_range(connection, topic, offset, offset + 1, timeout_s):
+        proposal = decode_proposal(value)
+        if isinstance(proposal, Config):
+            return proposal
+    raise ValueError(f"{topic}/0: no config at offset {offset}")
+
+
+def decisions_after(connection: KafkaConnection, topic: str, marker: Marker) -> Decisions:
+    """The decisions of the log up to the cut of a published epoch; what comes after it is still to be read."""
+    config = config_at(connection, topic, marker.config_offset)
+    return Decisions.resumed(
+        config, cut_at(connection, topic, marker.log_offset), marker.log_offset, marker.config_offset
+    )
+
+
+def current_config(connection: KafkaConnection, ordering: str, commits: str, timeout_s: float = 30.0) -> Config | None:
+    """The config of the job's newest generation; None if it never ran."""
+    marker = last_marker(connection, commits)
+    low, high = watermarks(connection, ordering, timeout_s)
+    decisions = Decisions() if marker is None else decisions_after(connection, ordering, marker)
+    start = low if marker is None else marker.log_offset + 1
+    for offset, value in read_range(connection, ordering, start, high, timeout_s):
+        with suppress(CodecError):
+            decisions.apply(decode_proposal(value), offset)
+    return decisions.config
 
 
 def cut_at(connection: KafkaConnection, topic: str, offset: int, timeout_s: float = 30.0) -> Cut:

@@ -84,14 +84,25 @@ class Topics:
 
     def message_limits(self, names: Iterable[str]) -> dict[str, int]:
         """`max.message.bytes` of topics, as far as we are allowed to see it."""
+        found = self.settings(names)
+        return {
+            name: int(settings["max.message.bytes"])
+            for name, settings in found.items()
+            if "max.message.bytes" in settings
+        }
+
+    def settings(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """All settings of topics, defaults included, as far as we are allowed to see them."""
         asked = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))])
-        limits = {}
+        found = {}
         for resource, future in asked.items():
             try:
-                limits[resource.name] = int(future.result(self._timeout_s)["max.message.bytes"].value)
-            except (KafkaException, TimeoutError, KeyError, ValueError) as error:
-                _log.info("message_limit_unknown", topic=resource.name, reason=str(error))
-        return limits
+                entries = future.result(self._timeout_s)
+            except (KafkaException, TimeoutError) as error:
+                _log.info("topic_settings_unknown", topic=resource.name, reason=str(error))
+                continue
+            found[resource.name] = {name: entry.value for name, entry in entries.items() if entry.value is not None}
+        return found
 
     def ensure(self, topics: Iterable[NewTopic]) -> None:
         """Create the topics that are missing. Raises `TopicMismatchError`, `ReadTimeoutError`, `KafkaException`.

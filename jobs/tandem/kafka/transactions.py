@@ -14,7 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from tandem.kafka.client import RECORD_OVERHEAD, KafkaConnection, OutputLimits
 from tandem.kafka.errors import ConnectionFailedError, ProducerLostError, RecordTooLargeError
 from tandem.logs import get_logger
-from tandem.protocol.publication import Outcome
+from tandem.protocol.actions import Outcome
 
 _log = get_logger(__name__)
 

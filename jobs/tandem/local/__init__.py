@@ -10,7 +10,14 @@ from tandem.local.errors import (
 )
 from tandem.local.outcome import Event, Outcome
 from tandem.local.restarts import RestartPolicy
-from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, default_root, default_run_directory
+from tandem.local.rundir import (
+    ProcessState,
+    RunDirectory,
+    RunningJob,
+    StartRequest,
+    default_root,
+    default_run_directory,
+)
 from tandem.local.supervisor import LocalJob
 
 __all__ = [
@@ -26,6 +33,7 @@ __all__ = [
     "RunDirectory",
     "RunDirectoryError",
     "RunningJob",
+    "StartRequest",
     "UnknownProcessError",
     "default_root",
     "default_run_directory",

@@ -1,4 +1,4 @@
-"""Why a process ended, in its own words: the last `refused` or `failed` line of its log."""
+"""Why a process ended, in its own words: the last `refused`, `failed` or `superseded` line of its log."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_story(log_file: Path, start: int) -> LogStory:
             continue
         event = entry.get("event")
         came_up = came_up or event in ("started", "standing_by")
-        if event in ("refused", "failed"):
+        if event in ("refused", "failed", "superseded"):
             reason, error = str(entry.get("reason", "")), str(entry.get("kind", ""))
     return LogStory(reason or "\n".join(plain[-_TAIL_LINES:]).strip(), error, came_up)
 

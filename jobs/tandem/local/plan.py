@@ -22,12 +22,13 @@ class PlannedProcess:
     beside: str = ""
     metrics_port: int = 0
 
-    def argv(self, manifest: Path, run_directory: Path, log_level: str) -> tuple[str, ...]:
-        """The command line; the same one a container would have."""
+    def argv(self, manifest: Path, run_directory: Path, log_level: str, savepoint: str = "") -> tuple[str, ...]:
+        """The command line; the same one a container would have. `savepoint`: of a new generation."""
         module = "tandem.replica" if self.kind == "replica" else "tandem.orderer"
         options = ["--name", self.name, "--run-directory", str(run_directory), "--log-level", log_level]
         if self.kind == "replica":
             options += ["--metrics-port", str(self.metrics_port)]
+            options += ["--savepoint", savepoint] if savepoint else []
         if self.beside:
             options += ["--replica", self.beside]
         return (sys.executable, "-m", module, str(manifest), *options)

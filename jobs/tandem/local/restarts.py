@@ -31,7 +31,8 @@ class RestartPolicy:
 class Ending:
     """How a process ended. `exit_code` −n: by signal n. `ran_s`: how long it ran. `in_a_row`: restarts since it was healthy.
 
-    `error` names the kind of failure that its log tells, `job_ran` whether a process of this job has ever come up.
+    `error` names the kind of failure that its log tells, `job_ran` whether a process of this job has ever come up,
+    `on_trial` whether it runs a manifest that no other process has proved yet.
     """
 
     exit_code: int
@@ -39,6 +40,7 @@ class Ending:
     in_a_row: int
     error: str = ""
     job_ran: bool = False
+    on_trial: bool = False
 
 
 class Then(Enum):
@@ -60,19 +62,19 @@ class Decision:
 
 
 _PASSING = "ConnectionFailedError"
-_OF_ONE_REPLICA = "DivergedError"
+_OF_ONE_REPLICA = ("DivergedError", "SupersededError")
 
 
 def decide(policy: RestartPolicy, ending: Ending) -> Decision:
     """Restart after a signal or a failure; stop the whole job when a restart cannot help.
 
     Two refusals are told apart. A broker that cannot be reached is the user's mistake at first, but an outage once the job
-    has run. And a replica that diverged must not take the others with it.
+    has run. And a replica that diverged, is superseded, or is on trial must not take the others with it.
     """
     code = ending.exit_code
     if code == ExitCode.OK:
         return Decision(Then.STAY_DOWN)
-    if code == ExitCode.REFUSED and ending.error == _OF_ONE_REPLICA:
+    if ending.on_trial or (code == ExitCode.REFUSED and ending.error in _OF_ONE_REPLICA):
         return Decision(Then.GIVE_UP)
     outage = code == ExitCode.REFUSED and ending.error == _PASSING and ending.job_ran
     if code in (ExitCode.REFUSED, ExitCode.USAGE) and not outage:

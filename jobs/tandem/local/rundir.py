@@ -19,6 +19,7 @@ from tandem.process import ProcessInfo
 
 _LOCK = "supervisor.lock"
 _JOB = "job.json"
+_REQUESTS = "start"
 _LOCK_DEADLINE_S = 0.5
 
 
@@ -70,6 +71,24 @@ class RunningJob:
     def to_json(self) -> dict[str, Any]:
         """As values of JSON."""
         return asdict(self) | {"manifest": str(self.manifest)}
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequest:
+    """Start `process`; from now on with the command line `argv`, if there is one. `on_trial`: see `restarts.Ending`.
+
+    `manifest`: the path of the one that the job runs from now on, if it is another.
+    """
+
+    process: str
+    argv: tuple[str, ...] = ()
+    on_trial: bool = False
+    manifest: str = ""
+
+    @staticmethod
+    def from_json(tree: Mapping[str, Any]) -> StartRequest:
+        """The inverse of `asdict`."""
+        return StartRequest(tree["process"], tuple(tree["argv"]), tree["on_trial"], tree["manifest"])
 
 
 def default_root() -> Path:
@@ -130,6 +149,26 @@ class RunDirectory:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
+    def ask_to_start(self, request: StartRequest) -> None:
+        """Ask the supervisor to start a process that stays down."""
+        requests = self.path / _REQUESTS
+        requests.mkdir(exist_ok=True)
+        temporary = self.path / f"{request.process}.start.tmp"
+        temporary.write_text(json.dumps(asdict(request)))
+        temporary.replace(requests / request.process)
+
+    def take_requests(self) -> list[StartRequest]:
+        """What somebody asked for since the last call."""
+        try:
+            names = os.listdir(self.path / _REQUESTS)  # noqa: PTH208, it is called fifty times a second
+        except OSError:
+            return []
+        found = []
+        for path in (self.path / _REQUESTS / name for name in names):
+            found.append(StartRequest.from_json(json.loads(path.read_text())))
+            path.unlink(missing_ok=True)
+        return found
+
     def announced(self) -> dict[str, ProcessInfo]:
         """What the processes wrote about themselves, by name, whether or not they still run."""
         try:
@@ -151,6 +190,7 @@ class RunDirectory:
 
     def _tidy(self) -> None:
         """Remove what an earlier supervisor left behind, and put its logs aside."""
+        self.take_requests()
         for left in (*self.path.glob("*.process.json"), self.path / _JOB):
             left.unlink(missing_ok=True)
         for log in self.path.glob("*.log"):

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from prometheus_client.parser import text_string_to_metric_families
 
+_FURTHER = frozenset({"le", "phase", "topic"})
 _LATENCY = "tandem_publish_latency_seconds_bucket"
 
 
@@ -68,7 +69,7 @@ def parse(text: str) -> Sample:
         for sample in family.samples:
             if sample.name == _LATENCY:
                 buckets.append((float(sample.labels["le"]), sample.value))
-            elif "le" not in sample.labels and "phase" not in sample.labels:
+            elif not _FURTHER & sample.labels.keys():
                 values[sample.name] = sample.value
     return Sample(values, Histogram(tuple(sorted(buckets))))
 

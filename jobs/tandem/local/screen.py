@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import datetime
 
 from rich import box
@@ -61,11 +62,12 @@ def _caption(status: JobStatus) -> str:
 
 def _replica(replica: ReplicaStatus) -> tuple[Text | str, ...]:
     known = replica.epoch >= 0
+    epoch = replica.followed_epoch if replica.standby else replica.epoch
     return (
         replica.name,
         _state(replica),
         Text(_role(replica), style="bold cyan" if replica.share else ""),
-        f"{replica.epoch:,}" if known else _NONE,
+        f"{epoch:,}" if epoch >= 0 else _NONE,
         f"{replica.lag_epochs:,} ep" if known else _NONE,
         _number(replica.rows_per_s),
         _number(replica.p50_ms),
@@ -97,12 +99,14 @@ def _role(replica: ReplicaStatus) -> str:
     if replica.state != "running":
         return ""
     if replica.standby:
-        return "stands by"
+        return "stands by, proved" if replica.verified_epoch >= 0 else "stands by"
     if replica.share:
         return f"publishes {replica.share:.0%}"
     if replica.epoch <= 0:  # a gauge that was never set is 0
         return "starts"
-    return "follows" if replica.ready else "catches up"
+    if replica.ready:
+        return "follows"
+    return "catches up" if replica.catch_up_s is None else f"catches up {_duration(replica.catch_up_s)}"
 
 
 def _replica_words(replica: ReplicaStatus) -> str:
@@ -118,6 +122,14 @@ def _replica_words(replica: ReplicaStatus) -> str:
 
 def _state(process: ReplicaStatus | OrdererStatus) -> Text:
     return Text(process.state, style=_STYLES.get(process.state, ""))
+
+
+def _duration(seconds: float) -> str:
+    """`12s`, `3m`, `2h`: rounded up, so that it never says 0."""
+    for limit, unit, name in ((99, 1, "s"), (99 * 60, 60, "m")):
+        if seconds <= limit:
+            return f"{math.ceil(seconds / unit)}{name}"
+    return f"{math.ceil(seconds / 3600)}h"
 
 
 def _number(value: float | None) -> str:

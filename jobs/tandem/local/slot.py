@@ -13,7 +13,7 @@ from tandem.local import sessions
 from tandem.local.endings import LogStory, read_story
 from tandem.local.plan import PlannedProcess
 from tandem.local.restarts import Decision, Ending, RestartPolicy, Then, decide
-from tandem.local.rundir import ProcessState
+from tandem.local.rundir import ProcessState, StartRequest
 from tandem.process import ExitCode
 
 
@@ -51,12 +51,16 @@ def how_it_ended(exit_code: int) -> str:
 
 @dataclass
 class Slot:
-    """Not thread-safe: its owner holds a lock. `held`: it stays down when it ends, until `launch`."""
+    """Not thread-safe: its owner holds a lock.
+
+    `held`: it stays down when it ends, until `launch`. `on_trial`: see `Ending`.
+    """
 
     plan: PlannedProcess
     command: Command
     core: int | None = None
     held: bool = False
+    on_trial: bool = False
     came_up: bool = False
     child: ChildProcess | None = None
     due: float | None = None
@@ -88,6 +92,12 @@ class Slot:
         """Whether it is down for good: given up, or ended well by itself."""
         return not self.running and self.due is None and not self.held and self._state.started_at > 0
 
+    def obey(self, request: StartRequest) -> None:
+        """From its next start on, it runs as asked."""
+        self.on_trial = request.on_trial
+        if request.argv:
+            self.command = replace(self.command, argv=request.argv)
+
     def launch(self, by_hand: bool = False) -> None:
         """Start a run; one by hand begins a new count of restarts in a row."""
         if by_hand:
@@ -117,7 +127,7 @@ class Slot:
         story = self.story()
         self.came_up = self.came_up or story.came_up
         ran_s = time.monotonic() - self._started
-        ending = Ending(exit_code, ran_s, self._in_a_row, story.error, job_ran or self.came_up)
+        ending = Ending(exit_code, ran_s, self._in_a_row, story.error, job_ran or self.came_up, self.on_trial)
         decision = decide(policy, ending)
         if decision.then is Then.RESTART and (self.held or not restarting):
             self.held = True

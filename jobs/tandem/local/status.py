@@ -13,9 +13,11 @@ from tandem.local.scrape import Sample
 class ReplicaStatus:
     """A replica, active or `standby`. Numbers are 0, epochs −1, while it tells none.
 
-    `share`: how much of the newest epochs (64 or more, if there are as many) it published, 0 to 1. `lag_*`: behind the
-    log's head. `rows_per_s`, `p50_ms`, `p99_ms`: over the observer's window; after a single look there is no rate, and the
-    quantiles are over the process's life. None without data.
+    `followed_epoch`: where the state that a standby follows stands; `verified_epoch`: the newest epoch computed from
+    such state as it was published. `share`: how much of the newest epochs (64 or more, if there are as many) it published, 0
+    to 1. `lag_*`: behind the log's head. `rows_per_s`, `p50_ms`, `p99_ms`: over the observer's window; after a single look
+    there is no rate, and the quantiles are over the process's life. None without data. `catch_up_s`: estimated time to the
+    log's head while it is not there, None while nobody can tell.
     """
 
     name: str
@@ -30,9 +32,12 @@ class ReplicaStatus:
     share: float = 0.0
     epoch: int = -1
     published_epoch: int = -1
+    followed_epoch: int = -1
+    verified_epoch: int = -1
     lag_epochs: int = 0
     lag_records: int = 0
     lag_s: float = 0.0
+    catch_up_s: float | None = None
     claims_won: int = 0
     take_overs: int = 0
     rows_published: int = 0
@@ -105,9 +110,12 @@ def replica_status(
         share=share,
         epoch=now.epoch("tandem_epoch"),
         published_epoch=now.epoch("tandem_published_epoch"),
+        followed_epoch=now.epoch("tandem_standby_followed_epoch"),
+        verified_epoch=now.epoch("tandem_standby_verified_epoch"),
         lag_epochs=now.count("tandem_replica_lag_epochs"),
         lag_records=now.count("tandem_replica_lag_records"),
         lag_s=now.get("tandem_replica_lag_seconds") or 0.0,
+        catch_up_s=_known(now.get("tandem_replica_catch_up_seconds")),
         claims_won=now.count("tandem_claims_won_total"),
         take_overs=now.count("tandem_take_overs_total"),
         rows_published=now.count(_ROWS),
@@ -144,6 +152,10 @@ def _process(state: ProcessState) -> dict[str, Any]:
         "restarts": state.restarts,
         "reason": state.reason,
     }
+
+
+def _known(seconds: float | None) -> float | None:
+    return seconds if seconds is not None and seconds > 0 else None
 
 
 def _ms(seconds: float | None) -> float | None:

@@ -20,7 +20,7 @@ from tandem.local.errors import JobEndedError
 from tandem.local.outcome import Event, Outcome, outcome_of, refusal
 from tandem.local.plan import PlannedProcess
 from tandem.local.restarts import RestartPolicy, Then
-from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, default_run_directory
+from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, StartRequest, default_run_directory
 from tandem.local.slot import Slot
 from tandem.manifest import load
 from tandem.process import ExitCode, ProcessInfo
@@ -40,6 +40,7 @@ class LocalJob:
     policy : when an ended process is restarted.
     log_level : of the processes.
     argv_of : the command line of a process, if it shall be another than the usual one.
+    savepoint : what the job's next generation begins with, if this is to be one.
 
     Raises
     ------
@@ -55,6 +56,7 @@ class LocalJob:
         policy: RestartPolicy | None = None,
         log_level: str = "INFO",
         argv_of: ArgvOf | None = None,
+        savepoint: str = "",
     ) -> None:
         self.manifest = load(Path(manifest_path).absolute())
         self.directory = RunDirectory(Path(run_directory or default_run_directory(self.manifest.name)).absolute())
@@ -62,7 +64,11 @@ class LocalJob:
         """Whether an ended process is restarted; if not, it stays down until `start(name)`."""
         self._policy = policy or RestartPolicy()
         usual = partial(
-            PlannedProcess.argv, manifest=self.manifest.path, run_directory=self.run_directory, log_level=log_level
+            PlannedProcess.argv,
+            manifest=self.manifest.path,
+            run_directory=self.run_directory,
+            log_level=log_level,
+            savepoint=savepoint,
         )
         self._crew = Crew(self.manifest, self.directory, argv_of or usual, pin_to_cores)
         self._state = threading.Condition(threading.RLock())
@@ -148,6 +154,15 @@ class LocalJob:
     def resume(self, name: str) -> None:
         """SIGCONT after `pause`."""
         self.kill(name, signal.SIGCONT)
+
+    def replace(self, name: str, argv: tuple[str, ...]) -> None:
+        """From its next start on, a process has another command line. Raises `UnknownProcessError`."""
+        with self._state:
+            self._crew.slot(name).obey(StartRequest(name, argv))
+
+    def argv(self, name: str) -> tuple[str, ...]:
+        """The command line of a process. Raises `UnknownProcessError`."""
+        return self._crew.slot(name).command.argv
 
     def processes(self) -> tuple[ProcessState, ...]:
         """How every process stands."""
@@ -245,7 +260,7 @@ class LocalJob:
 
     def _look(self) -> Outcome | None:
         """See who ended, start who is due; the outcome if the job is over."""
-        changed = False
+        changed = self._start_as_asked()
         job_ran = any(slot.came_up for slot in self._crew)
         for slot in self._crew:
             ended = slot.check(self._policy, self.restarting, job_ran)
@@ -261,6 +276,20 @@ class LocalJob:
             self._announce()
             return outcome_of(list(self._crew))
         return None
+
+    def _start_as_asked(self) -> bool:
+        """Start the processes that another command asked for; whether there were any."""
+        asked = {request.process: request for request in self.directory.take_requests()}
+        slots = [slot for slot in self._crew if slot.plan.name in asked]
+        for slot in slots:
+            request = asked[slot.plan.name]
+            slot.obey(request)
+            if request.manifest:
+                self.manifest = load(Path(request.manifest))
+            if not slot.running:
+                slot.launch(by_hand=True)
+                self._note(slot, "started")
+        return bool(slots)
 
     def _end_processes(self, deadline_s: float) -> None:
         with self._state:

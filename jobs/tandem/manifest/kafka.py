@@ -23,6 +23,9 @@ class TopicNames(Section):
     dead_letter: Topic | None = Field(
         default=None, description="Records that cannot be used. Default: <job>.dead-letter"
     )
+    checkpoints: Topic | None = Field(
+        default=None, description="The state's changes, for standbys. Default: <job>.checkpoints"
+    )
 
 
 class KafkaSpec(Section):

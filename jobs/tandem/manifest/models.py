@@ -77,6 +77,10 @@ class OrderingSpec(Section):
     generators: Count = Field(default=2, ge=1, le=99, description="Heartbeat generators, in mode heartbeat")
     max_records_per_epoch: Count = Field(default=10_000, ge=1)
     min_epoch_interval: Annotated[Duration, Within(0, 3_600_000)] = Field(default="0ms", validate_default=True)
+    idle_epoch_interval: Annotated[Duration, Within(10, 3_600_000)] | None = Field(
+        default=None,
+        description="An epoch at least this often, also without input, so that processing-time timers fire. Default: never",
+    )
 
 
 class TakeOverSpec(Section):
@@ -87,10 +91,14 @@ class TakeOverSpec(Section):
 
 
 class CheckpointSpec(Section):
-    """Where the query's checkpoint is: a cache, shared by the replicas on one machine."""
+    """Where the query's checkpoint is: a cache, shared by the replicas on one machine; and what others get of it."""
 
     directory: PathText | None = Field(
         default=None, description="Default: a folder in memory; a relative one starts from the manifest"
+    )
+    shipping: Flag | None = Field(
+        default=None,
+        description="Ship each epoch's changes through Kafka to those who follow. Default: if there are standbys",
     )
 
 
@@ -130,6 +138,7 @@ class JobTopics:
     ordering: str
     commits: str
     dead_letter: str
+    checkpoints: str
 
 
 class ReplicatedStreamJob(Section):
@@ -146,6 +155,12 @@ class ReplicatedStreamJob(Section):
         return self.metadata.name
 
     @property
+    def ships_state(self) -> bool:
+        """Whether the state's changes are shipped; without an agreed order of epochs there is no state to share."""
+        shipping = self.spec.checkpoint.shipping
+        return self.spec.ordering.mode != "none" and (bool(self.spec.standbys) if shipping is None else shipping)
+
+    @property
     def topics(self) -> JobTopics:
         """The names of Tandem's own topics."""
         given = self.spec.kafka.topics
@@ -153,6 +168,7 @@ class ReplicatedStreamJob(Section):
             given.ordering or f"{self.name}.ordering",
             given.commits or f"{self.name}.commits",
             given.dead_letter or f"{self.name}.dead-letter",
+            given.checkpoints or f"{self.name}.checkpoints",
         )
 
 

@@ -42,6 +42,8 @@ def _uses_of_topics(job: ReplicatedStreamJob) -> Iterator[tuple[str, str, Locati
     yield own.ordering, "the ordering topic", (*at, "ordering")
     yield own.commits, "the commits topic", (*at, "commits")
     yield own.dead_letter, "the dead-letter topic", (*at, "deadLetter")
+    if job.ships_state:
+        yield own.checkpoints, "the checkpoints topic", (*at, "checkpoints")
 
 
 def _other_topic(first_use: str, use: str) -> str:

@@ -119,7 +119,7 @@ class OrdererLoop:
             return
         self._metrics.lag.set(available.records_since(last))
         ends = next_ends(last, available, self._settings.max_records_per_epoch)
-        if ends.records_since(last) > 0:
+        if ends.records_since(last) > 0 or self._pace.wants_empty(now):
             self._pace.input_seen(now)
         if self._pace.wants_cut(now, leading):
             self._time_ms = max(self._time_ms, self._clocks.wall_ms())

@@ -16,7 +16,7 @@ from tandem import logs
 from tandem.entry import announced, log_end, manifest_or_exit
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.history import cut_at, first_config, last_marker, watermarks
+from tandem.kafka.history import decisions_after, last_marker, watermarks
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
 from tandem.manifest import Manifest
@@ -80,12 +80,12 @@ def _build(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics,
     stack.callback(appender.close)
     bounds = spec.take_over
     tick_s = (ordering.heartbeat_period.ms if ordering.mode == "heartbeat" else 5) / 1000
-    election = _election(manifest, name, metrics) if ordering.mode == "leader" else None
+    election = _election(manifest, name, replica, metrics) if ordering.mode == "leader" else None
     if election is not None:
         election.start()
         stack.callback(election.stop)
     pace = Pace(
-        PaceSettings(min_epoch_interval_ms=ordering.min_epoch_interval.ms),
+        PaceSettings(ordering.min_epoch_interval.ms, idle.ms if (idle := ordering.idle_epoch_interval) else None),
         SilenceBound(bounds.min_bound.ms, bounds.max_bound.ms),
     )
     pace.resume(decisions.last_epoch)
@@ -105,18 +105,18 @@ def _build(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics,
 def _resume(connection: KafkaConnection, ordering: str, commits: str) -> tuple[Decisions, int]:
     """The decisions after the last published epoch, and where to read on in the ordering topic."""
     marker = last_marker(connection, commits)
-    config = None if marker is None else first_config(connection, ordering)
-    if marker is None or config is None:
+    if marker is None:
         return Decisions(), watermarks(connection, ordering, 30.0)[0]
-    cut = cut_at(connection, ordering, marker.log_offset)
-    return Decisions.resumed(config, cut, marker.log_offset), marker.log_offset + 1
+    return decisions_after(connection, ordering, marker), marker.log_offset + 1
 
 
-def _election(manifest: Manifest, name: str, metrics: OrdererMetrics) -> Election:
+def _election(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics) -> Election:
     options = manifest.zookeeper_options(os.environ)
     if options is None:
         raise ValueError("ordering.mode leader needs spec.zookeeper")  # the manifest's rules see to that
-    return Election(options, f"/tandem/{manifest.name}/orderers", name, lambda _: metrics.leader_changes.inc())
+    root = f"/tandem/{manifest.name}"
+    changed = metrics.leader_changes.inc
+    return Election(options, f"{root}/orderers", name, lambda _: changed(), beside=replica, slots=f"{root}/slots")
 
 
 if __name__ == "__main__":

@@ -26,14 +26,14 @@ def encode_proposal(proposal: Proposal) -> bytes:
     """One proposal as the value of a record of the ordering topic."""
     body: dict[str, Any]
     match proposal:
-        case Config(generation, digest, start, proposer):
+        case Config(generation, digest, start, proposer, base, savepoint):
             body = {"type": "config", "generation": generation, "digest": digest, "start": positions_json(start)}
-            body["proposer"] = proposer
+            body |= {"proposer": proposer, "base": base, "savepoint": savepoint}
         case Cut(epoch, ends, time_ms, seed, proposer):
             body = {"type": "cut", "epoch": epoch, "ends": positions_json(ends), "time": time_ms, "seed": seed}
             body["proposer"] = proposer
-        case Claim(epoch, attempt, owner):
-            body = {"type": "claim", "epoch": epoch, "attempt": attempt, "owner": owner}
+        case Claim(epoch, attempt, owner, generation):
+            body = {"type": "claim", "epoch": epoch, "attempt": attempt, "owner": owner, "generation": generation}
         case Determinant(epoch, name, part, parts, answers, proposer):
             body = {"type": "determinant", "epoch": epoch, "name": name, "part": part, "parts": parts}
             body |= {"answers": answers, "proposer": proposer}
@@ -48,13 +48,13 @@ def decode_proposal(value: bytes | None) -> Proposal:
     try:
         match body["type"]:
             case "config":
-                start = positions_from_json(body["start"])
-                return Config(int(body["generation"]), str(body["digest"]), start, str(body["proposer"]))
+                return _config(body)
             case "cut":
                 ends = positions_from_json(body["ends"])
                 return Cut(int(body["epoch"]), ends, int(body["time"]), int(body["seed"]), str(body["proposer"]))
             case "claim":
-                return Claim(int(body["epoch"]), int(body["attempt"]), str(body["owner"]))
+                generation = int(body.get("generation", 0))
+                return Claim(int(body["epoch"]), int(body["attempt"]), str(body["owner"]), generation)
             case "determinant":
                 return _determinant(body)
             case "progress":
@@ -68,6 +68,7 @@ def encode_marker(marker: Marker) -> bytes:
     """One epoch marker as the value of a record of the commits topic."""
     body: dict[str, Any] = {"epoch": marker.epoch, "attempt": marker.attempt, "owner": marker.owner}
     body |= {"digest": marker.digest, "rows": marker.rows, "log": marker.log_offset}
+    body |= {"generation": marker.generation, "config": marker.config_offset}
     return _dump(body | ({"skipped": True} if marker.skipped else {}))
 
 
@@ -83,6 +84,8 @@ def decode_marker(value: bytes | None) -> Marker:
             int(body["rows"]),
             int(body["log"]),
             bool(body.get("skipped", False)),
+            int(body.get("generation", 0)),
+            int(body.get("config", 0)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CodecError(f"not an epoch marker: {value!r} ({error})") from error
@@ -103,6 +106,11 @@ def positions_from_json(body: dict[str, dict[str, int]]) -> Positions:
         for topic, partitions in body.items()
         for partition, offset in partitions.items()
     )
+
+
+def _config(body: dict[str, Any]) -> Config:
+    identity = int(body["generation"]), str(body["digest"]), positions_from_json(body["start"]), str(body["proposer"])
+    return Config(*identity, int(body.get("base", -1)), str(body.get("savepoint", "")))
 
 
 def _determinant(body: dict[str, Any]) -> Determinant:

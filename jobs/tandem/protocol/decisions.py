@@ -6,9 +6,10 @@ so agree. A proposal that a rule refuses has no effect: it was late, repeated, o
 ===========  ===================================================================================
 proposal     accepted when
 ===========  ===================================================================================
-config       it is the first of the next generation
+config       it is the first of the next generation; what is cut after it is of that generation
 cut          its epoch is the last accepted one + 1, and no input's position goes back
-claim        its epoch is cut, and its attempt is the last accepted attempt of that epoch + 1
+claim        its epoch is cut, its attempt is the last accepted attempt of that epoch + 1, and it
+             is by the epoch's generation, or by a later one, never by an earlier
 determinant  its epoch is cut, its question has no whole answer yet, and it is the next part of
              its proposer's answer: the first answer that is whole counts
 progress     never: it is advice
@@ -39,6 +40,7 @@ class Verdict(Enum):
     REPEATED = "repeated"  # somebody else was first, or it is a copy
     TOO_EARLY = "too early"  # a gap: its predecessor is not in the log
     GOES_BACK = "goes back"  # a cut that would take records back
+    SUPERSEDED = "superseded"  # a claim of an earlier generation than the epoch's
     ADVICE = "advice"
 
 
@@ -55,6 +57,11 @@ def never_goes_back(ends: Positions, last_ends: Positions) -> bool:
 def is_next_attempt(attempt: int, last_attempt: int) -> bool:
     """Attempts to publish an epoch are numbered without gaps, so each has exactly one owner."""
     return attempt == last_attempt + 1
+
+
+def is_of_generation(generation: int, epochs: int, newest: int) -> bool:
+    """Whether code of `generation` may make an epoch of the generation `epochs`: a later one may, if its own does not."""
+    return epochs <= generation <= newest
 
 
 def is_unanswered(determinants: Sequence[Determinant] | None) -> bool:
@@ -79,7 +86,9 @@ class Decisions:
 
     def __init__(self) -> None:
         self.config: Config | None = None
+        self.config_offset = 0
         self.last_epoch = -1
+        self._generations: list[tuple[int, int]] = []  # the last epoch before a generation, and its number
         self._ranges: dict[int, EpochRange] = {}
         self._claims: dict[int, list[Claim]] = {}
         self._answers: dict[int, dict[str, list[Determinant]]] = {}
@@ -87,16 +96,18 @@ class Decisions:
         self._last_ends = Positions()
 
     @classmethod
-    def resumed(cls, config: Config, published: Cut, offset: int) -> Decisions:
+    def resumed(cls, config: Config, published: Cut, offset: int, config_offset: int = 0) -> Decisions:
         """The decisions of a log that is read from `offset` on, where the accepted cut `published` stands.
 
-        Sound where that cut's epoch is published: nothing before its cut can matter any more.
+        Sound where that cut's epoch is published: nothing before its cut can matter any more, but the `config` that is in
+        force there, at `config_offset`.
         """
         log = cls()
-        log.config = config
+        log.config, log.config_offset = config, config_offset
+        log._generations = [(published.epoch - 1, config.generation)]
         log.last_epoch, log._last_ends = published.epoch, published.ends
         log._ranges[published.epoch] = EpochRange(
-            published.epoch, Positions(), published.ends, published.time_ms, published.seed, offset
+            published.epoch, Positions(), published.ends, published.time_ms, published.seed, offset, config_offset
         )
         return log
 
@@ -104,7 +115,7 @@ class Decisions:
         """Apply the next record of the log, the one at `offset`. All that can change the state is called from here."""
         match proposal:
             case Config():
-                return self._config(proposal)
+                return self._config(proposal, offset)
             case Cut():
                 return self._cut(proposal, offset)
             case Claim():
@@ -114,13 +125,14 @@ class Decisions:
             case Progress():
                 return Verdict.ADVICE
 
-    def _config(self, config: Config) -> Verdict:
+    def _config(self, config: Config, offset: int) -> Verdict:
         generation = -1 if self.config is None else self.config.generation
         if config.generation != generation + 1:
             return Verdict.REPEATED if config.generation <= generation else Verdict.TOO_EARLY
         if self.config is None:
             self._last_ends = config.start
-        self.config = config
+        self.config, self.config_offset = config, offset
+        self._generations.append((self.last_epoch, config.generation))
         return Verdict.ACCEPTED
 
     def _cut(self, cut: Cut, offset: int) -> Verdict:
@@ -130,7 +142,9 @@ class Decisions:
             return Verdict.REPEATED if cut.epoch <= self.last_epoch else Verdict.TOO_EARLY
         if not never_goes_back(cut.ends, self._last_ends):
             return Verdict.GOES_BACK
-        self._ranges[cut.epoch] = EpochRange(cut.epoch, self._last_ends, cut.ends, cut.time_ms, cut.seed, offset)
+        self._ranges[cut.epoch] = EpochRange(
+            cut.epoch, self._last_ends, cut.ends, cut.time_ms, cut.seed, offset, self.config_offset
+        )
         self.last_epoch, self._last_ends = cut.epoch, cut.ends
         return Verdict.ACCEPTED
 
@@ -142,6 +156,8 @@ class Decisions:
         last_attempt = len(self._claims.get(claim.epoch, ())) - 1
         if not is_next_attempt(claim.attempt, last_attempt):
             return Verdict.REPEATED if claim.attempt <= last_attempt else Verdict.TOO_EARLY
+        if not is_of_generation(claim.generation, self.generation_of(claim.epoch), self._generations[-1][1]):
+            return Verdict.SUPERSEDED if claim.generation < self._generations[-1][1] else Verdict.TOO_EARLY
         self._claims.setdefault(claim.epoch, []).append(claim)
         return Verdict.ACCEPTED
 
@@ -165,6 +181,10 @@ class Decisions:
     def last_ends(self) -> Positions:
         """Where the last accepted cut ended: the start of the next epoch."""
         return self._last_ends
+
+    def generation_of(self, epoch: int) -> int:
+        """The generation that `epoch` was cut in, or would be now; −1 before the first config."""
+        return next((number for last, number in reversed(self._generations) if epoch > last), -1)
 
     def epoch_range(self, epoch: int) -> EpochRange | None:
         """What `epoch` reads; None if it is not cut yet, or forgotten."""

@@ -16,10 +16,11 @@ class PaceSettings:
     `room` is how much slower than the slowest live replica that lags the epochs are cut, while it lags by
     `lagging_epochs` or more; but never slower than `most_room` times what the fastest replica needs for an epoch, or
     `most_room_ms` if that is more: one that is still warming up must not become a gap for the readers. A replica that said
-    nothing for `live_ms` gets no room.
+    nothing for `live_ms` gets no room. `idle_epoch_interval_ms`: an epoch without input after so long; None: never.
     """
 
     min_epoch_interval_ms: float = 0.0
+    idle_epoch_interval_ms: float | None = None
     room: float = 1.5
     most_room: float = 2.5
     most_room_ms: float = 150.0
@@ -90,8 +91,13 @@ class Pace:
         """A replica that lags says how far it is."""
         self._replicas[replica] = _Replica(epoch, epoch_ms, now_ms)
 
+    def wants_empty(self, now_ms: float) -> bool:
+        """Whether an epoch is wanted although there is no input."""
+        idle_ms = self._settings.idle_epoch_interval_ms
+        return idle_ms is not None and now_ms - self._cut_at >= idle_ms
+
     def input_seen(self, now_ms: float) -> None:
-        """There is input beyond the last cut."""
+        """There is input beyond the last cut, or an epoch without any is wanted."""
         if self._input_at is None:
             self._input_at = now_ms
 

@@ -10,16 +10,28 @@ no epoch is ever published twice, whoever pauses, dies or comes back:
 3. A producer that was renewed could commit again although somebody fenced it. So a renewal is followed by the same
    reading to the end, and the claim of whoever fenced is found there, because it was appended before the fence.
 4. Epoch n + 1 is published only after the marker of n was read, so markers are contiguous.
+5. Generations follow each other at one epoch: the log refuses claims of an earlier generation than the epoch's. A later one
+   may publish what its own does not publish; whoever reads a marker of a later generation has published its last epoch.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
+from tandem.protocol.actions import (
+    Action,
+    Fence,
+    Outcome,
+    ProposeClaim,
+    Publish,
+    ReadToEnd,
+    RenewProducer,
+)
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Claim, Marker, Proposal
+from tandem.protocol.values import Claim, Config, Cut, Marker, Proposal
+
+_LONGEST_PATIENCE = 4
 
 
 class Delivery(Enum):
@@ -30,59 +42,16 @@ class Delivery(Enum):
     AT_MOST_ONCE = "atMostOnce"
 
 
-class Outcome(Enum):
-    """How an attempt to publish ended."""
-
-    COMMITTED = "committed"
-    FENCED = "fenced"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class ProposeClaim:
-    """Append this claim to the ordering log. The log will say whether it counts."""
-
-    claim: Claim
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """Make sure that no transaction of these transactional ids can commit any more; then call `fenced`."""
-
-    owners: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ReadToEnd:
-    """Read both topics to the ends they have *now*, feeding what comes; then call `at_end`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Publish:
-    """Publish the rows of `epoch` and its marker, in one transaction if delivery is exactly once; call `published`.
-
-    `skipped`: only the marker, because the epoch's rows were given up with their owner (at most once).
-    """
-
-    epoch: int
-    attempt: int
-    skipped: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RenewProducer:
-    """Destroy the transactional producer, make another of the same id, initialise it; then call `renewed`."""
-
-
-Action = ProposeClaim | Fence | ReadToEnd | Publish | RenewProducer
-
-
 class DivergedError(Exception):
     """This replica computed other rows for an epoch than the published ones."""
 
     def __init__(self, epoch: int, mine: str, published: Marker) -> None:
         super().__init__(f"epoch {epoch}: computed digest {mine}, published {published.digest} by {published.owner}")
         self.epoch, self.mine, self.published = epoch, mine, published
+
+
+class SupersededError(Exception):
+    """A later generation of the job publishes: this replica has nothing left to do."""
 
 
 class MissingMarkerError(Exception):
@@ -98,14 +67,20 @@ class Publication:
     decisions : the fold of the ordering log; fed through `on_proposal` only.
     head : the first epoch whose marker has not been read.
     bound : adaptive bound on the time between a claim and its marker; also spaces repeated proposals.
+    generation : the one whose code this replica runs. Epochs of earlier ones it computes, but does not claim or compare.
     """
 
-    def __init__(self, me: str, decisions: Decisions, head: int, delivery: Delivery, bound: SilenceBound) -> None:
+    def __init__(
+        self, me: str, decisions: Decisions, head: int, delivery: Delivery, bound: SilenceBound, generation: int = 0
+    ) -> None:
         self.me = me
         self.decisions = decisions
         self.head = head
         self._delivery = delivery
         self._bound = bound
+        self.generation = generation
+        self._begun = False
+        self._retired = False
         self._computed: dict[int, str] = {}
         self._published: dict[int, Marker] = {}
         self._proposed: dict[int, tuple[int, float]] = {}  # epoch -> attempt, when
@@ -122,14 +97,24 @@ class Publication:
     def on_proposal(self, proposal: Proposal, offset: int, now_ms: float) -> Verdict:
         """The next record of the ordering log."""
         verdict = self.decisions.apply(proposal, offset)
-        if isinstance(proposal, Claim) and verdict is Verdict.ACCEPTED and proposal.epoch == self.head:
+        if verdict is Verdict.ACCEPTED and self._begins_a_wait(proposal):
             self._waiting_since = now_ms
         return verdict
 
+    def _begins_a_wait(self, proposal: Proposal) -> bool:
+        """Whether somebody else has something to do from now on: to claim the head, or to publish it."""
+        match proposal:
+            case Cut() | Claim():
+                return proposal.epoch == self.head
+            case _:
+                return isinstance(proposal, Config)
+
     def on_marker(self, marker: Marker, now_ms: float) -> bool:
-        """The next marker; whether it is news. Raises `DivergedError`, `MissingMarkerError`."""
+        """The next marker; whether it is news. Raises `DivergedError`, `MissingMarkerError`, `SupersededError`."""
         if marker.epoch < self.head:
             return False
+        if self.is_superseded(marker):
+            raise SupersededError(f"generation {marker.generation} publishes from epoch {marker.epoch} on")
         if marker.epoch > self.head:
             raise MissingMarkerError(f"expected the marker of epoch {self.head}, found that of {marker.epoch}")
         mine = self._computed.pop(marker.epoch, None)
@@ -139,6 +124,7 @@ class Publication:
             self._compare(marker.epoch, mine, marker)
         if self.decisions.is_claimed(marker.epoch) and now_ms >= self._waiting_since:
             self._bound.observe(now_ms - self._waiting_since)
+        self._begun = marker.generation == self.generation
         self.head = marker.epoch + 1
         self._waiting_since = now_ms
         self._proposed.pop(marker.epoch, None)
@@ -178,6 +164,16 @@ class Publication:
             self._unsure = epoch
             self._renewals = self.renewal_steps()
 
+    def retire(self) -> None:
+        """This incarnation is about to go: it claims nothing any more, and only publishes what it owns."""
+        self._retired = True
+
+    @property
+    def owes(self) -> bool:
+        """Whether an epoch waits for this incarnation: it has claimed it, or its claim was not read yet."""
+        owners = [self.decisions.owner(epoch) for epoch in self._proposed if epoch >= self.head]
+        return any(claim is None or claim.owner == self.me for claim in owners)
+
     # What to do ------------------------------------------------------------------------------------------------------
 
     def next_action(self, now_ms: float) -> Action | None:
@@ -194,9 +190,22 @@ class Publication:
         Also while another action is under way: a claim only says "ask me", and whoever is asked too late is fenced.
         """
         for epoch in sorted(self._computed):
-            if epoch >= self.head and not self.decisions.is_claimed(epoch):
+            if epoch >= self.head and not self.decisions.is_claimed(epoch) and self._is_my_turn(epoch, now_ms):
                 return self._propose(epoch, 0, now_ms)
         return None
+
+    def _is_my_turn(self, epoch: int, now_ms: float) -> bool:
+        """Whether to claim `epoch`, as far as generations go: what is left of the one before waits for its own replicas."""
+        if self._retired:
+            return False
+        config, of = self.decisions.config, self.decisions.generation_of(epoch)
+        if config is None or not of <= self.generation <= config.generation:
+            return False
+        return of == self.generation or self._begun or now_ms - self._waiting_since > self._bound.most_ms
+
+    def is_superseded(self, marker: Marker) -> bool:
+        """Whether `marker` ends what this replica's generation publishes."""
+        return marker.generation > self.generation
 
     def take_over_steps(self, claim: Claim) -> list[Action]:
         """What must be done between a claim that takes over and its publication, in this order.
@@ -226,7 +235,7 @@ class Publication:
         if last is not None and last[0] == attempt and now_ms - last[1] < self._bound.most_ms:
             return None
         self._proposed[epoch] = (attempt, now_ms)
-        return ProposeClaim(Claim(epoch, attempt, self.me))
+        return ProposeClaim(Claim(epoch, attempt, self.me, self.generation))
 
     def _publish_head(self, now_ms: float) -> Action | None:
         for epoch in self.candidates():
@@ -244,8 +253,14 @@ class Publication:
         return (self.head,)
 
     def _take_over(self, claim: Claim, now_ms: float) -> ProposeClaim | None:
-        """Claim the next attempt if the owner has been silent for too long."""
-        if now_ms - self._waiting_since <= self._bound.ms:
+        """Claim the next attempt if the owner has been silent for too long.
+
+        Who took over has fencing and reading to do before it can publish. So each attempt gets twice the time of the one
+        before: else two that are slower than the bound would fence each other for ever.
+        """
+        patience = min(self._bound.ms * 2**claim.attempt, _LONGEST_PATIENCE * self._bound.most_ms)
+        silent = now_ms - self._waiting_since > patience
+        if not silent or not self._is_my_turn(claim.epoch, now_ms):
             return None
         return self._propose(claim.epoch, claim.attempt + 1, now_ms)
 
@@ -275,5 +290,5 @@ class Publication:
             self._preparing[1].pop(0)
 
     def _compare(self, epoch: int, mine: str, marker: Marker) -> None:
-        if not marker.skipped and mine != marker.digest:
+        if marker.generation == self.generation and not marker.skipped and mine != marker.digest:
             raise DivergedError(epoch, mine, marker)

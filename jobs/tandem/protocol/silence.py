@@ -13,12 +13,15 @@ class SilenceBound:
 
     The slowest of a window, rather than mean and deviation (RFC 6298): answers here come in bursts with rare slow ones
     (a flush, a collection), and a take-over that was not needed costs more than one that comes some milliseconds later.
+    Until `enough` answers were seen, the bound is `careful_ms` at least.
     """
 
     least_ms: float
     most_ms: float
     factor: float = 2.0
     window: int = 64
+    enough: int = 1
+    careful_ms: float = 0.0
     _seen: deque[float] = field(default_factory=deque, init=False)
 
     def observe(self, elapsed_ms: float) -> None:
@@ -34,4 +37,5 @@ class SilenceBound:
         """The bound now. Before anything was seen it is the most."""
         if not self._seen:
             return self.most_ms
-        return min(self.most_ms, max(self.least_ms, self.factor * max(self._seen)))
+        least = self.least_ms if len(self._seen) >= self.enough else max(self.least_ms, self.careful_ms)
+        return min(self.most_ms, max(least, self.factor * max(self._seen)))

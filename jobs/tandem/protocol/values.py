@@ -53,12 +53,24 @@ class Config:
 
     `digest` covers code, options, schemas and versions; a replica with another one refuses to run. `start` is where the
     job begins to read; the epochs of generation g + 1 go on where those of g ended.
+
+    Generation g + 1 publishes the epochs that are cut after its config. Its state is that of the savepoint `savepoint`,
+    taken at the epoch `base`: it computes the epochs since then once more, with its own code, and drops their rows.
     """
 
     generation: int
     digest: str
     start: Positions
     proposer: str
+    base: int = -1
+    savepoint: str = ""
+
+    @property
+    def lineage(self) -> str:
+        """What state must have come from to be exchanged: two states of one lineage at the same epoch are equal."""
+        if self.generation == 0:
+            return self.digest
+        return f"{self.generation}:{self.base}:{self.savepoint}:{self.digest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +86,15 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Incarnation `owner` publishes `epoch`, attempt `attempt` (0 is the first). `owner` is its transactional id."""
+    """Incarnation `owner` publishes `epoch`, attempt `attempt` (0 is the first). `owner` is its transactional id.
+
+    `generation` is the one whose code computed the epoch's rows.
+    """
 
     epoch: int
     attempt: int
     owner: str
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +134,7 @@ class EpochRange:
     """What an epoch reads: of every input the records from `starts` (included) to `ends` (excluded).
 
     `log_offset` is where its cut stands in the ordering topic: whoever goes on after this epoch reads on from there.
+    `config_offset` is where the config stands that was in force there.
     """
 
     epoch: int
@@ -126,6 +143,7 @@ class EpochRange:
     time_ms: int
     seed: int
     log_offset: int
+    config_offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +151,9 @@ class Marker:
     """The last record of an epoch's transaction: the epoch is published, by whom, and what it contained.
 
     `rows` counts the rows of all Kafka sinks; `digest` is that of `content.digest`. `skipped` says that the rows of an
-    at-most-once epoch were given up with their owner. `log_offset` is that of the epoch's cut in the ordering topic, so
-    that a newcomer finds its place in the log from the last marker alone.
+    at-most-once epoch were given up with their owner. `log_offset` is that of the epoch's cut in the ordering topic,
+    `config_offset` that of the config in force there, so that a newcomer finds its place in the log from the last marker
+    alone. `generation` is the one whose code computed the rows.
     """
 
     epoch: int
@@ -144,3 +163,5 @@ class Marker:
     rows: int
     log_offset: int
     skipped: bool = False
+    generation: int = 0
+    config_offset: int = 0

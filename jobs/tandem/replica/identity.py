@@ -5,43 +5,76 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
-from tandem.kafka.history import first_config
+from tandem.kafka.history import current_config
 from tandem.kafka.topics import Topics
 from tandem.manifest import SourceSpec
 from tandem.process import RefusedError
 from tandem.protocol.values import Config, Positions
+from tandem.topics import LogTopics
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """The generation that a replica belongs to; `candidate`: the log has not accepted its config yet."""
+
+    config: Config
+    candidate: bool = False
 
 
 def agree_on_config(
     connection: KafkaConnection,
     appender: ProposalAppender,
-    topic: str,
+    logs: LogTopics,
     mine: Config,
     timeout_s: float = 30.0,
-) -> Config:
-    """The config that the log accepted, proposing `mine` if there is none.
+) -> Membership:
+    """The generation of a replica whose manifest makes the config `mine`, which is proposed if the job never ran.
 
-    Raises `RefusedError` if it is another one, `ReadTimeoutError`.
+    With `mine.savepoint` it may be a candidate for the next generation.
+
+    Raises `RefusedError` if the job is another one, `ReadTimeoutError`.
     """
     deadline = time.monotonic() + timeout_s
-    accepted = first_config(connection, topic)
+    accepted = current_config(connection, logs.ordering, logs.commits)
     if accepted is None:
+        if mine.savepoint:
+            raise RefusedError(
+                f"there is nothing to upgrade: {logs.ordering} is empty. Start the job without a savepoint"
+            )
         appender.append(mine)
     while accepted is None:
         if time.monotonic() > deadline:
-            raise ReadTimeoutError(f"no config appeared in {topic} within {timeout_s:.0f} s")
-        accepted = first_config(connection, topic)
-    if accepted.digest != mine.digest:
+            raise ReadTimeoutError(f"no config appeared in {logs.ordering} within {timeout_s:.0f} s")
+        accepted = current_config(connection, logs.ordering, logs.commits)
+    if accepted.digest == mine.digest:
+        return Membership(accepted)
+    if not mine.savepoint:
         raise RefusedError(
-            f"this replica's job is not the one that {topic} was begun with, by {accepted.proposer}: "
-            f"{difference(mine.digest, accepted.digest)}. Run the same files and versions in every replica; to run a "
-            "changed job, give it another metadata.name"
+            f"this replica's job is not the one that {logs.ordering} runs, by {accepted.proposer}: "
+            f"{difference(mine.digest, accepted.digest)}. Run the same files and versions in every replica; to change a "
+            "running job, use `tandem upgrade`; to run another one beside it, give it another metadata.name"
         )
-    return accepted
+    _check_upgrade(mine, accepted)
+    return Membership(replace(mine, generation=accepted.generation + 1, start=accepted.start), candidate=True)
+
+
+def _check_upgrade(mine: Config, accepted: Config) -> None:
+    """A generation reads on where the one before ended, and publishes in the same way. Raises `RefusedError`."""
+    wanted, read = ({tp.topic for tp in config.start} for config in (mine, accepted))
+    if wanted != read:
+        changes = [f"new is {topic}" for topic in sorted(wanted - read)]
+        changes += [f"missing is {topic}" for topic in sorted(read - wanted)]
+        raise RefusedError(
+            f"the upgrade reads other inputs than the job: {', '.join(changes)}. Give the changed job another "
+            "metadata.name, with new topics of its own"
+        )
+    if differs_in("delivery", mine.digest, accepted.digest):
+        raise RefusedError("an upgrade cannot change spec.delivery. Give the changed job another metadata.name")
 
 
 def identity_of(parts: Mapping[str, str]) -> str:
@@ -68,6 +101,14 @@ _WORDS = {
     "parallelism": "spec.spark.parallelism",
     "conf": "spec.spark.conf (settings spark.sql.*)",
 }
+
+
+def differs_in(part: str, mine: str, accepted: str) -> bool:
+    """Whether two identities differ in one part."""
+    try:
+        return bool(json.loads(mine).get(part) != json.loads(accepted).get(part))
+    except (ValueError, AttributeError):
+        return True
 
 
 def starting_positions(topics: Topics, sources: Iterable[SourceSpec]) -> Positions:

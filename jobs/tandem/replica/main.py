@@ -25,8 +25,10 @@ from tandem.kafka.errors import (
 from tandem.manifest import Manifest, ManifestError, SecretError, load
 from tandem.metrics import MetricsServer, ReplicaMetrics
 from tandem.process import ExitCode, ProcessInfo, RefusedError, stop_on_signals
-from tandem.protocol.publication import DivergedError, MissingMarkerError
-from tandem.replica.replica import Replica, SteppedDownError, new_incarnation
+from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
+from tandem.protocol.succession import SuccessionError
+from tandem.replica.handover import DrainedError, SteppedDownError
+from tandem.replica.replica import Replica, new_incarnation
 from tandem.replica.tables import TableError
 
 _log = logs.get_logger(__name__)
@@ -45,6 +47,7 @@ _REFUSALS = (
     MissingMarkerError,
     DivergedError,
     TableError,
+    SuccessionError,
 )
 
 
@@ -52,6 +55,7 @@ def main(
     manifest: Annotated[Path, typer.Argument(help="ReplicatedStreamJob, YAML")],
     name: Annotated[str, typer.Option(help="This replica's name")] = "replica-0",
     run_directory: Annotated[Path | None, typer.Option(help="Where to announce this process")] = None,
+    savepoint: Annotated[str, typer.Option(help="Upgrade the job: begin its next generation from this savepoint")] = "",
     metrics_port: Annotated[int | None, typer.Option(help="Instead of the manifest's; 0: any free port")] = None,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
 ) -> None:
@@ -63,16 +67,16 @@ def main(
         raise typer.Exit(ExitCode.USAGE) from error
     logs.configure(log_level, job=loaded.name, replica=name)
     port = loaded.spec.metrics.port if metrics_port is None else metrics_port
-    _leave(run(loaded, name, run_directory, port))
+    _leave(run(loaded, name, run_directory, port, savepoint))
 
 
-def run(manifest: Manifest, name: str, run_directory: Path | None, metrics_port: int) -> ExitCode:
+def run(manifest: Manifest, name: str, run_directory: Path | None, metrics_port: int, savepoint: str = "") -> ExitCode:
     """Run the replica `name` until SIGTERM, SIGINT, or a failure; says why in the log."""
     started = threading.Event()
     stopping = stop_on_signals(started)
     with ExitStack() as stack:
         try:
-            replica = _prepare(manifest, name, run_directory, metrics_port, stack)
+            replica = _prepare(manifest, name, run_directory, metrics_port, savepoint, stack)
             started.set()
             if replica.stand_by(stopping):
                 replica.activate()
@@ -81,6 +85,11 @@ def run(manifest: Manifest, name: str, run_directory: Path | None, metrics_port:
         except _REFUSALS as error:
             _log.error("refused", reason=str(error), kind=type(error).__name__)
             return ExitCode.REFUSED
+        except SupersededError as error:
+            _log.info("superseded", reason=str(error), kind=type(error).__name__)
+            return ExitCode.REFUSED
+        except DrainedError as error:
+            _log.info("drained", reason=str(error))
         except SteppedDownError as error:
             _log.info("stepped_down", reason=str(error))
             return ExitCode.FAILED
@@ -90,7 +99,9 @@ def run(manifest: Manifest, name: str, run_directory: Path | None, metrics_port:
     return ExitCode.OK
 
 
-def _prepare(manifest: Manifest, name: str, run_directory: Path | None, metrics_port: int, stack: ExitStack) -> Replica:
+def _prepare(
+    manifest: Manifest, name: str, run_directory: Path | None, metrics_port: int, savepoint: str, stack: ExitStack
+) -> Replica:
     """A replica that is ready to compute; `stack` takes it apart."""
     registry = CollectorRegistry()
     metrics = ReplicaMetrics(registry, manifest.name, name)
@@ -101,7 +112,7 @@ def _prepare(manifest: Manifest, name: str, run_directory: Path | None, metrics_
         stack.callback(server.close)
         port = server.port
     stack.enter_context(ProcessInfo(name, "replica", os.getpid(), port, incarnation).announced(run_directory))
-    replica = Replica(manifest, name, incarnation, metrics)
+    replica = Replica(manifest, name, incarnation, metrics, savepoint)
     stack.callback(_close, replica)
     replica.prepare()
     _log.info("prepared", incarnation=incarnation, metrics_port=port)

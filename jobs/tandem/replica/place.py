@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.history import cut_at, markers_back_to, watermarks
+from tandem.kafka.history import decisions_after, markers_back_to, watermarks
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.values import Config
+from tandem.protocol.publication import MissingMarkerError
 
 _TIMEOUT_S = 30.0
 
@@ -23,17 +23,19 @@ class Place:
     starts: Mapping[str, int]
 
 
-def find_place(
-    connection: KafkaConnection, config: Config, ordering_topic: str, commits_topic: str, position: EnginePosition
-) -> Place:
-    """The place of a replica whose engine stands at `position`: every marker after it will be read, and compared."""
-    markers = markers_back_to(connection, commits_topic, position.epoch)
-    before = [offset for offset, marker in markers if marker.epoch <= position.epoch]
+def find_place(connection: KafkaConnection, ordering_topic: str, commits_topic: str, position: EnginePosition) -> Place:
+    """The place of a replica whose engine stands at `position`: every marker after it will be read, and compared.
+
+    Raises `MissingMarkerError` if the commits topic does not reach back to `position`.
+    """
     beginning, _ = watermarks(connection, commits_topic, _TIMEOUT_S)
-    commits_start = before[-1] + 1 if before else beginning
     if position.epoch < 0:
         log_beginning, _ = watermarks(connection, ordering_topic, _TIMEOUT_S)
-        return Place(Decisions(), 0, {ordering_topic: log_beginning, commits_topic: commits_start})
-    cut = cut_at(connection, ordering_topic, position.log_offset)
-    decisions = Decisions.resumed(config, cut, position.log_offset)
-    return Place(decisions, position.epoch + 1, {ordering_topic: position.log_offset + 1, commits_topic: commits_start})
+        return Place(Decisions(), 0, {ordering_topic: log_beginning, commits_topic: beginning})
+    markers = markers_back_to(connection, commits_topic, position.epoch)
+    found = [(offset, marker) for offset, marker in markers if marker.epoch == position.epoch]
+    if not found:
+        raise MissingMarkerError(f"{commits_topic} has no marker of epoch {position.epoch}, at which the state stands")
+    offset, marker = found[-1]
+    decisions = decisions_after(connection, ordering_topic, marker)
+    return Place(decisions, position.epoch + 1, {ordering_topic: position.log_offset + 1, commits_topic: offset + 1})

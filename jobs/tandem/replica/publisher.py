@@ -20,20 +20,14 @@ from tandem.kafka.tail import LogTail, Record
 from tandem.kafka.transactions import EpochProducer, OutputRecord
 from tandem.logs import get_logger
 from tandem.metrics import ReplicaMetrics
+from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
+from tandem.protocol.catching_up import Standing
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal, encode_marker
 from tandem.protocol.decisions import Verdict
-from tandem.protocol.publication import (
-    Action,
-    DivergedError,
-    Fence,
-    Outcome,
-    ProposeClaim,
-    Publication,
-    Publish,
-    ReadToEnd,
-    RenewProducer,
-)
+from tandem.protocol.publication import DivergedError, Publication
+from tandem.protocol.succession import Succession
 from tandem.protocol.values import Claim, Cut, Marker
+from tandem.replica.catching_up import CatchUpLog
 from tandem.replica.progress import CatchUp
 from tandem.replica.rows import EpochRows
 from tandem.topics import SinkTopics
@@ -42,6 +36,10 @@ _log = get_logger(__name__)
 
 _NOT_READY_EPOCHS = 20
 """A replica this far behind would not mask a failure of the others at once."""
+
+
+_IDLE_MS = 3_000.0
+"""A replica that has had nothing to compute for so long since its start is at the head: nobody cuts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +65,8 @@ class Publisher:
     ----------
     write_tables : writes the rows of an epoch that go to tables; called by the owner before the epoch's transaction.
     on_published : called with each epoch that this replica has published, and its digest.
+    on_marker : called with each epoch that whoever has published.
+    succession : proposes this replica's config, if its generation has not begun yet.
     """
 
     def __init__(
@@ -81,7 +81,10 @@ class Publisher:
         metrics: ReplicaMetrics,
         write_tables: Callable[[EpochRows], None] = lambda _: None,
         on_published: Callable[[int, str], None] = lambda _epoch, _digest: None,
+        on_marker: Callable[[int], None] = lambda _: None,
+        succession: Succession | None = None,
     ) -> None:
+        self._succession = succession
         self._settings = settings
         self._publication = publication
         self._tail = tail
@@ -90,19 +93,32 @@ class Publisher:
         self._fencer = fencer
         self._catch_up = catch_up
         self._metrics = metrics
+        self._catch_up_log = CatchUpLog(metrics)
+        self._began_ms = _now_ms()
         self._write_tables = write_tables
         self._on_published = on_published
+        self._on_marker = on_marker
         self._rows: dict[int, EpochRows] = {}
         self._current: Action | None = None
         self._failing_since: float | None = None
         self._failure: BaseException | None = None
         self._stopped = False
+        self.ready = False
+        """Whether this replica has reached the log's head, and has not fallen far behind since."""
         self._state = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
 
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()
+
+    def retire(self, timeout_s: float = 2.0) -> None:
+        """Claim nothing any more, and wait until what was claimed is published: then nobody has to take over."""
+        with self._state:
+            self._publication.retire()
+            self._state.wait_for(
+                lambda: not self._publication.owes or self._stopped or self._failure is not None, timeout_s
+            )
 
     def stop(self, timeout_s: float = 15.0) -> None:
         """Finish what is under way and stop."""
@@ -113,6 +129,11 @@ class Publisher:
         self._appender.close()
         self._producer.close()
         self._tail.close()
+
+    @property
+    def is_candidate(self) -> bool:
+        """Whether the log has not accepted this replica's generation yet."""
+        return self._succession is not None
 
     def failure(self) -> BaseException | None:
         """Why it stopped by itself; None while it runs."""
@@ -162,10 +183,27 @@ class Publisher:
             action = self._current or self._publication.next_action(_now_ms())
             progress = self._catch_up.report(self._publication.decisions.last_epoch, _now_ms())
             self._catch_up.check(self._publication.decisions.last_epoch, _now_ms())
+            self._look_how_far()
         if progress is not None:
             self._appender.append(progress)
+        self._succeed()
         if action is not None:
             self._patiently(action)
+
+    def _succeed(self) -> None:
+        if self._succession is None:
+            return
+        decisions = self._publication.decisions
+        with self._state:
+            proved = self._catch_up.has_computed or self.ready
+            computed = self._catch_up.last_computed if proved else None
+            config = self._succession.next_proposal(decisions, computed, _now_ms())
+            over = self._succession.is_over(decisions)
+        if config is not None:
+            self._appender.append(config)
+        if over:
+            _log.info("generation_begun", generation=self._publication.generation, after=decisions.last_epoch)
+            self._succession = None
 
     def _feed(self, record: Record) -> None:
         try:
@@ -198,6 +236,7 @@ class Publisher:
             return
         self._rows.pop(marker.epoch, None)
         self._metrics.published_epoch.set(marker.epoch)
+        self._on_marker(marker.epoch)
         if epoch is not None and marker.owner == self._publication.me:
             self._metrics.publish_latency.observe(max(0.0, time.time() - epoch.time_ms / 1000))
         self._publication.decisions.forget_before(min(self._publication.head, self._catch_up.last_computed))
@@ -220,9 +259,18 @@ class Publisher:
             self._metrics.lag_records.set(decisions.last_ends.records_since(mine.ends))
             self._metrics.lag_seconds.set(max(0.0, time.time() - mine.time_ms / 1000))
         if epochs <= 1 and self._catch_up.has_computed:
-            self._metrics.ready.set(1)
+            self.ready = True
         elif epochs >= _NOT_READY_EPOCHS:
-            self._metrics.ready.set(0)
+            self.ready = False
+        self._metrics.ready.set(self.ready)
+
+    def _look_how_far(self) -> None:
+        now, head = _now_ms(), self._publication.decisions.last_epoch
+        is_idle = now - self._began_ms > _IDLE_MS and not self._tail.is_behind
+        if not self.ready and is_idle and self._catch_up.last_computed >= head:
+            self.ready = True
+            self._metrics.ready.set(1)
+        self._catch_up_log.look(Standing(now, self._catch_up.last_computed, head), self.ready)
 
     def _patiently(self, action: Action) -> None:
         """Carry out an action; if Kafka is away, again at the next step, until patience ends."""
@@ -276,6 +324,8 @@ class Publisher:
             len(records),
             epoch.log_offset,
             action.skipped,
+            self._publication.generation,
+            epoch.config_offset,
         )
         with self._metrics.phase("publish"):
             outcome = self._producer.publish(

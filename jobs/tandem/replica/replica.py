@@ -3,29 +3,23 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
-import sysconfig
 import threading
-import time
 import uuid
-from pathlib import Path
 
 import pyarrow as pa
-from pyspark.errors import StreamingQueryException
 
 from tandem import logs
 from tandem.embedded import Jars
 from tandem.engine.causal import Proposer
 from tandem.engine.checkpoint import find_newest
 from tandem.engine.fetch import EpochFetcher
-from tandem.engine.interface import EnginePosition, JobError
+from tandem.engine.interface import EnginePosition
 from tandem.engine.job import make_importable
 from tandem.engine.session import build_session
 from tandem.engine.spark import MicroBatchEngine
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection, OutputLimits
-from tandem.kafka.errors import LostInputError
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.history import last_marker
 from tandem.kafka.tail import LogTail
@@ -35,13 +29,19 @@ from tandem.manifest import Manifest, config_parts
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.publication import Delivery, DivergedError, Publication
 from tandem.protocol.silence import SilenceBound
+from tandem.protocol.succession import Succession
+from tandem.protocol.switchover import Role
 from tandem.protocol.values import Config
 from tandem.replica.divergence import first_difference
+from tandem.replica.failures import classified
+from tandem.replica.handover import DrainedError, Duty, SteppedDownError
 from tandem.replica.identity import agree_on_config, identity_of, starting_positions
 from tandem.replica.place import find_place
 from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
+from tandem.replica.retention import RetentionWatch, Watched
 from tandem.replica.rows import EpochRows
+from tandem.replica.shipping import StateShipping
 from tandem.replica.slots import Slots
 from tandem.replica.standby import Standby
 from tandem.replica.states import States
@@ -56,13 +56,10 @@ _SILENT = 5
 """A standby lets the actives be silent for so many times the least bound of a take-over: promotion is the greater step."""
 _SLOWER = 3.0
 """And for so many times the slowest claim of late."""
+_CAREFUL = (16, 5_000.0)
+"""Until it has seen so many claims, it does not know yet how long they take, and lets them take so long, ms."""
 _LONGEST_SILENCE_MS = 60_000.0
 """Before it has seen a claim: actives that start together with it take long for their first epoch."""
-_SURPLUS_S = 15.0
-
-
-class SteppedDownError(Exception):
-    """This replica is one too many: it had better start again, as a standby."""
 
 
 def new_incarnation(job: str, name: str) -> str:
@@ -73,7 +70,10 @@ def new_incarnation(job: str, name: str) -> str:
 class Replica:
     """Builds the parts of a replica in `prepare` and `activate`, runs them, and takes them apart in `close`."""
 
-    def __init__(self, manifest: Manifest, name: str, incarnation: str, metrics: ReplicaMetrics) -> None:
+    def __init__(
+        self, manifest: Manifest, name: str, incarnation: str, metrics: ReplicaMetrics, savepoint: str = ""
+    ) -> None:
+        self._savepoint = savepoint
         self._manifest = manifest
         self._name = name
         self._incarnation = incarnation
@@ -85,9 +85,14 @@ class Replica:
         self._engine: MicroBatchEngine | None = None
         self._publisher: Publisher | None = None
         self._failure: BaseException | None = None
+        self._first_epoch: int | None = None
+        self._publishing = threading.Event()
         self._slots: Slots | None = None
         self._snapshotter: Snapshotter | None = None
-        self._surplus_since: float | None = None
+        self._retention: RetentionWatch | None = None
+        self._shipping = StateShipping(
+            manifest, self._connection, self._topics.commits, incarnation, self._folder, metrics
+        )
 
     def prepare(self) -> None:
         """Everything that takes long and can be done before there is a place for this replica. Raises what `main` calls
@@ -104,10 +109,17 @@ class Replica:
         self._sinks = sink_topics(topics, manifest)
         limits = output_limits(topics, self._sinks)
         self._appender = ProposalAppender(self._connection, self._topics.ordering)
+        self._states = States(manifest, self._incarnation, self._folder)
         mine = Config(
-            0, identity_of(config_parts(manifest)), starting_positions(topics, spec.sources), self._incarnation
+            0,
+            identity_of(config_parts(manifest)),
+            starting_positions(topics, spec.sources),
+            self._incarnation,
+            *self._upgrade_from(topics),
         )
-        self._config = agree_on_config(self._connection, self._appender, self._topics.ordering, mine)
+        self._membership = agree_on_config(self._connection, self._appender, self._topics, mine)
+        self._states.belong_to(self._membership.config)
+        self._shipping.follow(self._membership.config, self._states.bases())
         self._producer = self._make_producer(limits)
         self._producer.start(START_TIMEOUT_S)
 
@@ -120,49 +132,62 @@ class Replica:
             spark, manifest, self._folder, self._fetcher, self._metrics.phase, proposer
         )
 
-        checkpoints = sorted(folder / "checkpoint" for folder in self._relatives())
-        recent = find_newest(checkpoints, self._newest_published().epoch)
+        recent = find_newest(self._states.checkpoints(), self._newest_published().epoch)
         self._engine.warm_up(EnginePosition() if recent is None else recent.position)
 
     def stand_by(self, stopping: threading.Event) -> bool:
-        """Wait for a slot, if the job has standbys; False if this replica is stopped before it gets one."""
-        options = self._manifest.zookeeper_options(os.environ)
+        """Wait for a slot, if the job has standbys; False if this replica is stopped before it gets one.
+
+        A candidate for the next generation waits for no slot: those are the old generation's.
+
+        Raises `DrainedError`, `SupersededError`.
+        """
         spec = self._manifest.spec
-        if not spec.standbys or options is None:
+        slots = None if self._membership.candidate else self._join_slots()
+        if slots is None or not spec.standbys:
             return True
-        self._slots = Slots(options, self._manifest.name, spec.replicas, self._incarnation)
-        self._slots.start()
         self._metrics.standby.set(1)
         _log.info("standing_by")
-        place = find_place(self._connection, self._config, *self._log_topics, self._newest_published())
-        bound = SilenceBound(spec.take_over.min_bound.ms * _SILENT, _LONGEST_SILENCE_MS, factor=_SLOWER)
+        if self._engine is not None:
+            self._shipping.prove_with(self._engine)
+        place = find_place(self._connection, *self._log_topics, self._newest_published())
+        bound = SilenceBound(spec.take_over.min_bound.ms * _SILENT, _LONGEST_SILENCE_MS, _SLOWER, 64, *_CAREFUL)
         tail = LogTail(self._connection, {self._topics.ordering: place.starts[self._topics.ordering]})
-        promotion = Standby(self._slots, place.decisions, tail, bound).wait(stopping.is_set)
+        promotion = Standby(slots, place.decisions, tail, bound).wait(lambda: stopping.is_set() or slots.must_end)
+        if slots.must_end:
+            raise DrainedError("drained: it stays down until tandem start")
         if promotion is None:
             return False
+        slots.tell(Role.CATCHING_UP)
         self._metrics.standby.set(0)
         self._metrics.promotions.inc()
-        _log.info("promoted", because=promotion.value, slot=self._slots.slot)
+        _log.info("promoted", because=promotion.value, slot=slots.slot)
         return True
 
     def activate(self) -> None:
         """Begin to compute: what is left to do is short.
 
         1. The newest state, as late as possible, so that little is to be caught up.
-        2. The place in both logs; the publisher; the query.
+        2. The query. While it starts, and computes its first epoch:
+        3. The place in both logs, and the publisher.
         """
         manifest, spec = self._manifest, self._manifest.spec
         assert self._engine is not None  # noqa: S101
-        checkpoints = sorted(folder / "checkpoint" for folder in self._relatives())
-        states = States(manifest, self._incarnation, self._config.digest, self._folder / "checkpoint")
-        position = states.restore(checkpoints, self._newest_published().epoch)
-        self._snapshotter = states.snapshotter()
-        place = find_place(self._connection, self._config, *self._log_topics, position)
+        membership = self._membership
+        last_published = self._shipping.last_published
+        if last_published is None:
+            last_published = self._newest_published().epoch
+        position = self._states.restore(last_published, self._shipping)
+        self._engine.start(position, self._on_epoch)
+        self._snapshotter = self._states.snapshotter()
+        place = find_place(self._connection, *self._log_topics, position)
         tables = TableWriter(manifest.name, table_sinks(manifest))
         bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
         self._publisher = Publisher(
             PublisherSettings(self._topics.ordering, self._topics.commits, self._sinks),
-            Publication(self._incarnation, place.decisions, place.head, self._delivery, bound),
+            Publication(
+                self._incarnation, place.decisions, place.head, self._delivery, bound, membership.config.generation
+            ),
             LogTail(self._connection, place.starts),
             self._appender,
             self._producer,
@@ -171,41 +196,85 @@ class Replica:
             self._metrics,
             tables.write,
             self._on_published,
+            self._shipping.published,
+            Succession(membership.config) if membership.candidate else None,
         )
+        watched = Watched(self._topics, frozenset(isolation_levels(manifest)))
+        self._retention = RetentionWatch(self._connection, watched, self._states.oldest, self._metrics)
         if self._snapshotter is not None:
             self._snapshotter.start()
+        self._retention.start()
         self._publisher.start()
-        self._engine.start(position, self._on_epoch)
-        self._remove_predecessors()
+        self._publishing.set()
+        if not membership.candidate:
+            self._shipping.ship(self._states.checkpoint)
+        self._states.remove_predecessors()
 
     def run_until(self, stopping: threading.Event) -> None:
-        """Run until `stopping` is set. Raises whatever stopped the engine or the publisher."""
+        """Run until `stopping` is set and a standby, if there is one, has taken over.
+
+        Raises whatever stopped the engine or the publisher, `SteppedDownError`, `DrainedError`.
+        """
+        assert self._publisher is not None  # noqa: S101
+        if self._membership.candidate:
+            while self._publisher.is_candidate and not stopping.wait(0.1):
+                self._check()
+            self._join_slots()
+            self._shipping.ship(self._states.checkpoint)
+        duty = Duty(self._slots)
+        try:
+            while not stopping.wait(0.1):
+                self._check()
+                duty.check(self._publisher.ready)
+            duty.hand_over(self._check)
+        except (SteppedDownError, DrainedError):
+            self._publisher.retire()
+            raise
+        self._publisher.retire()
+
+    def _join_slots(self) -> Slots | None:
+        """Tell ZooKeeper, if the job has one, that this replica is there, and try to get a slot if there are standbys."""
+        options, spec = self._manifest.zookeeper_options(os.environ), self._manifest.spec
+        if options is None:
+            return None
+        self._slots = Slots(options, self._manifest.name, spec.replicas if spec.standbys else 0, self._incarnation)
+        self._slots.start()
+        return self._slots
+
+    def _check(self) -> None:
+        """Raise whatever stopped the engine or the publisher."""
         assert self._engine is not None  # noqa: S101
         assert self._publisher is not None  # noqa: S101
-        while not stopping.wait(0.1):
-            failure = self._failure or self._publisher.failure()
-            if isinstance(failure, DivergedError):
-                raise self._explained(failure)
-            if failure is not None and not isinstance(failure, PublisherStoppedError):
-                raise failure
-            failure = self._engine.failure()
-            if failure is not None:
-                raise classified(failure)
-            self._step_down_if_surplus()
+        failure = self._failure or self._publisher.failure()
+        if isinstance(failure, DivergedError):
+            raise self._explained(failure)
+        if failure is not None and not isinstance(failure, PublisherStoppedError):
+            raise failure
+        failure = self._engine.failure()
+        if failure is not None:
+            raise classified(failure)
 
     def close(self) -> None:
-        """Stop computing, then publishing; then give up the slot."""
+        """Give up the slot at once; stop publishing, then computing."""
+        if self._slots is not None:
+            self._slots.stop()
+        if self._retention is not None:
+            self._retention.stop()
         if self._publisher is not None:
             self._publisher.stop()
         if self._engine is not None:
             self._engine.stop()
         if self._snapshotter is not None:
             self._snapshotter.stop()
-        if self._slots is not None:
-            self._slots.stop()
+        self._shipping.stop()
         shutil.rmtree(self._folder / "scratch", ignore_errors=True)
 
     def _on_epoch(self, epoch: int, table: pa.Table) -> None:
+        if self._first_epoch is None:
+            self._first_epoch = epoch
+            _log.info("first_epoch", epoch=epoch, ms=self._engine.first_epoch if self._engine is not None else {})
+            if not self._publishing.wait(START_TIMEOUT_S):
+                raise PublisherStoppedError
         assert self._publisher is not None  # noqa: S101
         with self._metrics.phase("digest"):
             rows = EpochRows.of(epoch, table, ordered=self._manifest.spec.spark.parallelism == 1)
@@ -219,6 +288,14 @@ class Replica:
     def _on_published(self, epoch: int, digest: str) -> None:
         if self._snapshotter is not None:
             self._snapshotter.offer(epoch, digest)
+
+    def _upgrade_from(self, topics: Topics) -> tuple[int, str] | tuple[()]:
+        """The epoch and the name of the savepoint that this replica's generation starts from, if it is a new one."""
+        if not self._savepoint:
+            return ()
+        inputs = [topic for source in self._manifest.spec.sources for topic in source.topics]
+        savepoint = self._states.fitting_savepoint(self._savepoint, topics.partitions(inputs))
+        return savepoint.snapshot.epoch, savepoint.name
 
     def _fetcher(self, after: EnginePosition) -> EpochFetcher:
         return EpochFetcher(self._connection, self._topics.ordering, isolation_levels(self._manifest), after)
@@ -239,16 +316,6 @@ class Replica:
 
     _diverged_rows: EpochRows
 
-    def _step_down_if_surplus(self) -> None:
-        """Promoted by the log's silence, or without a session for long: others hold all slots, and have for a while."""
-        now = time.monotonic()
-        if self._slots is None or not self._slots.is_surplus:
-            self._surplus_since = None
-        elif self._surplus_since is None:
-            self._surplus_since = now
-        elif now - self._surplus_since > _SURPLUS_S:
-            raise SteppedDownError(f"others have held all slots for {_SURPLUS_S:.0f} s: this replica stands by again")
-
     @property
     def _log_topics(self) -> tuple[str, str]:
         return self._topics.ordering, self._topics.commits
@@ -256,35 +323,3 @@ class Replica:
     def _newest_published(self) -> EnginePosition:
         marker = last_marker(self._connection, self._topics.commits)
         return EnginePosition() if marker is None else EnginePosition(marker.epoch, marker.log_offset)
-
-    def _relatives(self) -> list[Path]:
-        """Folders of all other incarnations of the job's replicas on this machine."""
-        root = self._manifest.checkpoint_directory
-        return [folder for folder in root.iterdir() if folder.is_dir() and folder != self._folder]
-
-    def _remove_predecessors(self) -> None:
-        """Called when this replica has restored its state: nobody needs that of its earlier incarnations any more."""
-        mine = self._incarnation.rpartition(".")[0]
-        for folder in self._relatives():
-            if folder.name.rpartition(".")[0] == mine:
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def classified(error: BaseException) -> BaseException:
-    """Failures inside Spark that come from the user's code or from lost input are refusals, not worth a restart."""
-    text = str(error)
-    if "LostInputError" in text:
-        return LostInputError(next(line for line in text.splitlines() if "LostInputError" in line))
-    if isinstance(error, StreamingQueryException) and "PythonException" in text:
-        return JobError(f"the job raised while it ran: {_python_error(text)}")
-    return error
-
-
-def _python_error(text: str) -> str:
-    """`ValueError: text (job.py:12)`: the end of the traceback of a Python worker, and where the job's own code was."""
-    lines = text.partition("Traceback (most recent call last):")[2].splitlines()[1:]
-    error = next((line for line in lines if line and not line.startswith(" ")), "") or text.splitlines()[0]
-    frames = [(Path(m[1]), m[2]) for line in lines if (m := re.match(r'  File "([^<].*)", line (\d+)', line))]
-    libraries = Path(sysconfig.get_path("stdlib"))
-    own = [f" ({p.name}:{n})" for p, n in frames if "pyspark" not in p.parts and not p.is_relative_to(libraries)]
-    return error + (own[-1] if own else "")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER
+from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, JOB_HEADER
 from tandem.kafka.transactions import OutputRecord
 from tandem.topics import SinkTopics
 
@@ -32,13 +32,14 @@ class EpochRows:
         return cls(epoch, table, digest(table))
 
     def records(self, sinks: SinkTopics) -> list[OutputRecord]:
-        """The records of all Kafka sinks, in order. Each carries the epoch and its index in it as headers."""
+        """The records of all Kafka sinks, in order. Each carries the epoch, its index in it, and the job as headers."""
         return list(self._records(sinks))
 
     def _records(self, sinks: SinkTopics) -> Iterator[OutputRecord]:
         if not self.table.num_rows:
             return
         epoch = str(self.epoch).encode()
+        job = [(JOB_HEADER, sinks.job.encode())] if sinks.job else []
         names = self.table.column_names
         nothing = [None] * self.table.num_rows
         partitions = self.table["partition"].to_pylist() if "partition" in names else nothing
@@ -48,7 +49,7 @@ class EpochRows:
             topic = sinks.topics.get(sink)
             if topic is None:
                 continue  # a row of a table
-            own = [(EPOCH_HEADER, epoch), (INDEX_HEADER, str(index).encode())]
+            own = [(EPOCH_HEADER, epoch), (INDEX_HEADER, str(index).encode()), *job]
             users = [(h["key"], h["value"]) for h in extra or ()]
             size = _length(key, value, *(part for name, content in users for part in (name.encode(), content)))
             reason = ""

@@ -10,9 +10,10 @@ from enum import Enum
 from tandem.kafka.tail import LogTail
 from tandem.protocol.codec import CodecError, decode_proposal
 from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.publication import SupersededError
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.standby import ClaimWatch
-from tandem.protocol.values import Claim, Cut
+from tandem.protocol.values import Claim, Config, Cut
 from tandem.replica.slots import Slots
 
 _POLL_S = 0.05
@@ -23,6 +24,7 @@ class Promotion(Enum):
 
     SLOT = "it holds a slot"
     SILENCE = "nobody claims"
+    WISH = "a switchover was asked for"
 
 
 class Standby:
@@ -50,12 +52,14 @@ class Standby:
         self._clock_ms = clock_ms
 
     def wait(self, stopped: Callable[[], bool]) -> Promotion | None:
-        """Wait until this standby is promoted; None if it is stopped before. Raises `LostInputError`."""
+        """Wait until this standby is promoted; None if it is stopped before. Raises `LostInputError`, `SupersededError`."""
         with self._tail:
             while not stopped():
                 self._follow()
                 if self._slots.slot is not None:
                     return Promotion.SLOT
+                if self._slots.is_summoned:
+                    return Promotion.WISH
                 if self._watch.is_silent(self._clock_ms()):
                     return Promotion.SILENCE
         return None
@@ -66,6 +70,8 @@ class Standby:
                 proposal = decode_proposal(record.value)
                 if self._decisions.apply(proposal, record.offset) is not Verdict.ACCEPTED:
                     continue
+                if isinstance(proposal, Config):
+                    raise SupersededError(f"generation {proposal.generation} of the job has begun")
                 if isinstance(proposal, Cut):
                     self._watch.cut(proposal.epoch, self._clock_ms())
                 elif isinstance(proposal, Claim):

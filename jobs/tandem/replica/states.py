@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Protocol
 
 import pyspark
 
@@ -12,13 +14,21 @@ from tandem.engine.checkpoint import find_newest, restore
 from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
+from tandem.process import RefusedError
+from tandem.protocol.values import Config
+from tandem.shipping import Bases, FirstOf, LocalBases, StoredBases
 from tandem.snapshots import (
     Retention,
+    Savepoint,
+    Savepoints,
+    SnapshotError,
     SnapshotIdentity,
     SnapshotStore,
     SnapshotStoreError,
     Snapshotter,
     SnapshotterSettings,
+    layout,
+    misfits,
     rocksdb_state_format,
 )
 
@@ -26,6 +36,20 @@ _log = get_logger(__name__)
 
 _FAR_EPOCHS = 100
 """State on this machine that is no farther behind is used without asking the store: that is quicker."""
+_NEAR_EPOCHS = 5
+"""Followed state that is no farther behind is used at once: to compute so many epochs again is quicker than linking."""
+_LINEAGE = "lineage"
+
+
+class Followed(Protocol):
+    """State that this incarnation has followed while it stood by; see `StateShipping`."""
+
+    @property
+    def followed(self) -> int:
+        """The epoch that it stands at; −1: there is none."""
+
+    def hand_over(self, target: Path) -> EnginePosition | None:
+        """It becomes the new folder `target`."""
 
 
 class States:
@@ -33,39 +57,105 @@ class States:
 
     Parameters
     ----------
-    config_digest : the job's identity; state of another one is never restored.
-    checkpoint : this incarnation's checkpoint folder.
+    folder : this incarnation's; its siblings are those of other incarnations, `checkpoint` in it is Spark's.
     """
 
-    def __init__(self, manifest: Manifest, incarnation: str, config_digest: str, checkpoint: Path) -> None:
+    def __init__(self, manifest: Manifest, incarnation: str, folder: Path) -> None:
         self._manifest = manifest
         self._incarnation = incarnation
-        self._config_digest = config_digest
-        self._checkpoint = checkpoint
+        self._folder = folder
+        self._config: Config | None = None
         spec = manifest.spec.snapshots
         self._store: SnapshotStore | None = None
         if spec is not None:
             options = spec.options(os.environ, manifest.base)
             self._store = SnapshotStore(spec.url(manifest.name, manifest.base), options)
 
-    def restore(self, folders: Sequence[Path], last_published: int) -> EnginePosition:
+    def fitting_savepoint(self, name: str, partitions: Mapping[str, int]) -> Savepoint:
+        """The savepoint that an upgrade starts from; `partitions`: of the sources' topics. Raises `RefusedError`."""
+        savepoint, spec = self._savepoint(name), self._manifest.spec
+        sources = layout(((source.name, source.topics) for source in spec.sources), partitions)
+        found = misfits(savepoint, sources, spec.spark.parallelism)
+        if found:
+            raise RefusedError(f"the job cannot go on from savepoint {name}: {'; '.join(found)}")
+        return savepoint
+
+    def belong_to(self, config: Config) -> None:
+        """This incarnation's generation is that of `config`. State of another one is never restored."""
+        self._config = config
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / _LINEAGE).write_text(config.lineage)
+
+    @property
+    def checkpoint(self) -> Path:
+        """This incarnation's checkpoint folder."""
+        return self._folder / "checkpoint"
+
+    def relatives(self) -> list[Path]:
+        """Folders of all other incarnations of this generation on this machine."""
+        return [folder for folder in self._siblings() if _lineage_of(folder) == self._lineage]
+
+    def checkpoints(self) -> list[Path]:
+        """The checkpoints of `relatives`."""
+        return sorted(folder / "checkpoint" for folder in self.relatives())
+
+    def oldest(self, last_published: int) -> EnginePosition:
+        """Where the oldest state stands that anyone may restore: the store's, or where there is none this machine's.
+
+        Raises `SnapshotStoreError`.
+        """
+        oldest = None if self._store is None else self._store.oldest()
+        if oldest is not None:
+            return EnginePosition(oldest.epoch, oldest.log_offset)
+        found = (find_newest([folder], last_published) for folder in (self.checkpoint, *self.checkpoints()))
+        positions = [checkpoint.position for checkpoint in found if checkpoint is not None]
+        return min(positions, key=lambda position: position.epoch, default=EnginePosition())
+
+    def remove_predecessors(self) -> None:
+        """This replica has restored its state: nobody needs that of its earlier incarnations any more."""
+        mine = self._incarnation.rpartition(".")[0]
+        for folder in self._siblings():
+            if folder.name.rpartition(".")[0] == mine:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def bases(self) -> Bases:
+        """Where this incarnation begins to follow state: on this machine, or with a snapshot."""
+        local = LocalBases(self.checkpoints)
+        return local if self._store is None else FirstOf(local, StoredBases(self._store, self._lineage))
+
+    def restore(self, last_published: int, followed: Followed) -> EnginePosition:
         """Restore the newest state that is not after `last_published`; returns where it stands.
 
-        `folders` : checkpoints of other incarnations on this machine.
+        `followed` is taken unless there is one on this machine, or far newer ones in the store: nothing is copied then.
+        Raises `RefusedError` if a generation's savepoint is needed and cannot be had.
         """
-        local = find_newest(folders, last_published)
+        checkpoints = self.checkpoints()
+        local = find_newest(checkpoints, last_published)
         stands_at = -1 if local is None else local.position.epoch
+        is_near = self._store is None or last_published - followed.followed <= _FAR_EPOCHS
+        if stands_at - _NEAR_EPOCHS < followed.followed <= last_published and is_near:
+            position = followed.hand_over(self.checkpoint)
+            if position is not None:
+                _log.info("followed_state_used", epoch=position.epoch, last_published=last_published)
+                return position
         if self._store is not None and (local is None or last_published - stands_at > _FAR_EPOCHS):
             try:
                 position = self._store.newest_usable(
-                    last_published, self._config_digest, self._checkpoint, newer_than=stands_at
+                    last_published, self._lineage, self.checkpoint, newer_than=stands_at
                 )
             except SnapshotStoreError as error:
                 _log.warning("snapshot_store_away", reason=str(error), effect="epochs are computed again instead")
                 position = None
             if position is not None:
                 return position
-        return restore(folders, last_published, self._checkpoint)
+        if (
+            stands_at < followed.followed <= last_published
+            and (position := followed.hand_over(self.checkpoint)) is not None
+        ):
+            _log.info("followed_state_used", epoch=position.epoch, last_published=last_published)
+            return position
+        position = restore(checkpoints, last_published, self.checkpoint)
+        return position if position.epoch >= 0 else self._beginning(position)
 
     def snapshotter(self) -> Snapshotter | None:
         """What takes this incarnation's snapshots; None if the manifest names no store."""
@@ -73,7 +163,50 @@ class States:
         if spec is None or self._store is None:
             return None
         identity = SnapshotIdentity(
-            self._manifest.name, self._incarnation, self._config_digest, rocksdb_state_format(pyspark.__version__)
+            self._manifest.name, self._incarnation, self._lineage, rocksdb_state_format(pyspark.__version__)
         )
         retention = Retention(spec.retain_count, spec.retain_age.ms)
-        return Snapshotter(self._store, identity, self._checkpoint, SnapshotterSettings(spec.interval.ms, retention))
+        return Snapshotter(self._store, identity, self.checkpoint, SnapshotterSettings(spec.interval.ms, retention))
+
+    @property
+    def _lineage(self) -> str:
+        assert self._config is not None, "belong_to comes first"  # noqa: S101
+        return self._config.lineage
+
+    def _savepoint(self, name: str) -> Savepoint:
+        if self._store is None:
+            raise RefusedError("an upgrade needs spec.snapshots, where its savepoint is")
+        try:
+            return Savepoints(self._store).get(name)
+        except SnapshotError as error:
+            raise RefusedError(f"savepoint {name}: {error}") from error
+
+    def _beginning(self, nothing: EnginePosition) -> EnginePosition:
+        """Where the generation began: with no state at all, or with its savepoint."""
+        if self._config is None or not self._config.savepoint:
+            return nothing
+        savepoint = self._savepoint(self._config.savepoint)
+        if savepoint.snapshot.epoch != self._config.base:
+            raise RefusedError(
+                f"savepoint {savepoint.name} is of epoch {savepoint.snapshot.epoch}, but generation "
+                f"{self._config.generation} began with one of that name of epoch {self._config.base}: it was made anew"
+            )
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        assert self._store is not None  # noqa: S101
+        try:
+            position = Savepoints(self._store).restore(savepoint, self.checkpoint)
+        except SnapshotError as error:
+            raise RefusedError(f"savepoint {savepoint.name}: {error}") from error
+        _log.info("savepoint_restored", savepoint=savepoint.name, epoch=position.epoch)
+        return position
+
+    def _siblings(self) -> list[Path]:
+        root = self._folder.parent
+        return [folder for folder in root.iterdir() if folder.is_dir() and folder != self._folder]
+
+
+def _lineage_of(folder: Path) -> str | None:
+    try:
+        return (folder / _LINEAGE).read_text()
+    except OSError:
+        return None

@@ -1,20 +1,41 @@
 """Asynchronous, incremental, content-addressed copies of a query's checkpoint, in any store that fsspec reaches."""
 
 from tandem.snapshots.errors import (
+    NoSnapshotError,
+    SavepointExistsError,
+    SavepointNameError,
     SnapshotCancelledError,
     SnapshotCorruptError,
     SnapshotError,
     SnapshotManifestError,
     SnapshotStoreError,
+    UnknownSavepointError,
 )
 from tandem.snapshots.garbage import Collected, Retention
+from tandem.snapshots.savepoint_store import (
+    DamagedSavepoint,
+    Listing,
+    Savepoints,
+    newest_snapshot,
+    not_before_epoch,
+    not_before_ms,
+)
+from tandem.snapshots.savepoints import Inputs, Savepoint, SourceLayout, TopicLayout, differences, layout, misfits
 from tandem.snapshots.snapshotter import SnapshotIdentity, Snapshotter, SnapshotterSettings
 from tandem.snapshots.store import SnapshotStore
 from tandem.snapshots.values import SnapshotFile, SnapshotHead, SnapshotManifest, rocksdb_state_format
 
 __all__ = [
     "Collected",
+    "DamagedSavepoint",
+    "Inputs",
+    "Listing",
+    "NoSnapshotError",
     "Retention",
+    "Savepoint",
+    "SavepointExistsError",
+    "SavepointNameError",
+    "Savepoints",
     "SnapshotCancelledError",
     "SnapshotCorruptError",
     "SnapshotError",
@@ -27,5 +48,14 @@ __all__ = [
     "SnapshotStoreError",
     "Snapshotter",
     "SnapshotterSettings",
+    "SourceLayout",
+    "TopicLayout",
+    "UnknownSavepointError",
+    "differences",
+    "layout",
+    "misfits",
+    "newest_snapshot",
+    "not_before_epoch",
+    "not_before_ms",
     "rocksdb_state_format",
 ]

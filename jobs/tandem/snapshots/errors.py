@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tandem.snapshots.values import SnapshotManifest
+
 
 class SnapshotError(Exception):
     """Anything that keeps a snapshot from being taken or restored."""
@@ -34,3 +39,23 @@ class SnapshotCorruptError(SnapshotError):
         super().__init__(f"{file}: {reason}")
         self.file = file
         self.reason = reason
+
+
+class NoSnapshotError(SnapshotError):
+    """No snapshot is there that is recent enough; `newest` is the newest one, if there is any."""
+
+    def __init__(self, reason: str, newest: SnapshotManifest | None = None) -> None:
+        super().__init__(reason)
+        self.newest = newest
+
+
+class SavepointNameError(SnapshotError):
+    """A savepoint cannot be called that."""
+
+
+class SavepointExistsError(SnapshotError):
+    """The name is taken."""
+
+
+class UnknownSavepointError(SnapshotError):
+    """There is no savepoint of that name."""

@@ -3,6 +3,7 @@
 objects/<hh>/<hash>-<upload>          a file's content, once however many snapshots it is in
 manifests/<epoch>-<incarnation>.json  one whole snapshot
 manifests/….json.retired              the mark of one that is about to go
+savepoints/…                          snapshots with names (`savepoints`)
 incoming/…                            what is being written, where files do not appear at once
 """
 
@@ -14,14 +15,17 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from tandem.engine.checkpoint import link
 from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
 from tandem.snapshots.errors import (
     IncompleteCheckpointError,
+    NoSnapshotError,
     SnapshotCancelledError,
     SnapshotCorruptError,
     SnapshotManifestError,
@@ -29,6 +33,7 @@ from tandem.snapshots.errors import (
     UnknownManifestVersionError,
 )
 from tandem.snapshots.garbage import Collected, Retention, newest_first, older_than, to_retire, unnamed
+from tandem.snapshots.kept import named_by_savepoints
 from tandem.snapshots.local import Hasher, LocalFile
 from tandem.snapshots.parallel import for_each
 from tandem.snapshots.remote import INCOMING, Remote, RemoteFile
@@ -79,11 +84,22 @@ class SnapshotStore:
         self._mine: dict[str, tuple[str, float]] = {}  # hash → upload, when it began
         self._there: dict[str, int] = {}  # object → bytes
         self._looked_ms = -math.inf
+        self._restored: dict[Path, dict[str, str]] = {}  # folder → path in it → hash
 
-    def save(self, head: SnapshotHead, folder: Path, stopped: Callable[[], bool] = lambda: False) -> SnapshotManifest:
+    def save(
+        self,
+        head: SnapshotHead,
+        folder: Path,
+        stopped: Callable[[], bool] = lambda: False,
+        named_in: Callable[[SnapshotManifest], tuple[str, bytes]] = lambda it: (
+            f"manifests/{it.name}",
+            encode_manifest(it),
+        ),
+    ) -> SnapshotManifest:
         """Save all files of `folder` as one snapshot; contents that are in the store already are not sent again.
 
-        Until the manifest is there, which is written last, nobody sees anything of it.
+        Until the manifest is there, which is written last, nobody sees anything of it. `named_in` gives the path and content
+        of the file that is written instead of one in `manifests`.
 
         Raises
         ------
@@ -111,14 +127,7 @@ class SnapshotStore:
         manifest = SnapshotManifest(
             **asdict(head), files=tuple(SnapshotFile(f.path, f.hash, f.size, uploads[f.hash]) for f in files)
         )
-        content = encode_manifest(manifest)
-        if self._clock_ms() - began >= self._grace_ms / 2:
-            # Somebody may be collecting what this relied on.
-            raise SnapshotStoreError(f"saving took longer than {self._grace_ms / 2000:.0f} s: the store is too slow")
-        self.remote.put_bytes(content, f"manifests/{manifest.name}")
-        if self._clock_ms() - began >= self._grace_ms / 2:
-            self.remote.remove(f"manifests/{manifest.name}")
-            raise SnapshotStoreError("writing the manifest took too long: the store is too slow")
+        self._write_last(*named_in(manifest), began)
         _log.info(
             "snapshot_saved",
             epoch=head.epoch,
@@ -130,6 +139,32 @@ class SnapshotStore:
         )
         return manifest
 
+    def keep(self, manifest: SnapshotManifest, path: str, content: bytes) -> None:
+        """Write the file `path`, which names what a snapshot names, so that this stays even if the snapshot goes.
+
+        Raises `NoSnapshotError` if the snapshot is about to go, `SnapshotCorruptError` if a file of it is missing,
+        `SnapshotStoreError`.
+        """
+        began = self._clock_ms()
+        paths, marks = self._manifests()
+        if (its_path := f"manifests/{manifest.name}") not in paths or its_path in marks:
+            raise NoSnapshotError(f"snapshot {manifest.name} was collected meanwhile")
+        there = self.remote.files("objects")
+        for file in manifest.files:
+            if file.object_path not in there or there[file.object_path].size != file.size:
+                raise SnapshotCorruptError(file.path, f"{file.object_path} is missing from the store, or was cut off")
+        self._write_last(path, content, began)
+
+    def _write_last(self, path: str, content: bytes, began: float) -> None:
+        """Write a file that names objects which were looked for at `began`: in half the grace period they may go."""
+        late = SnapshotStoreError(f"saving took longer than {self._grace_ms / 2000:.0f} s: the store is too slow")
+        if self._clock_ms() - began >= self._grace_ms / 2:
+            raise late
+        self.remote.put_bytes(content, path)
+        if self._clock_ms() - began >= self._grace_ms / 2:
+            self.remote.remove(path)
+            raise late
+
     def list(self) -> tuple[SnapshotManifest, ...]:
         """All snapshots, newest first; manifests that cannot be read are logged and left out."""
         return tuple(newest_first(self._valid()))
@@ -138,8 +173,16 @@ class SnapshotStore:
         """The newest snapshot, whoever took it; None if there is none."""
         return next(self._valid(), None)
 
-    def restore(self, manifest: SnapshotManifest, target: Path) -> None:
+    def oldest(self) -> SnapshotManifest | None:
+        """The oldest snapshot that anyone may restore, whoever took it; None if there is none."""
+        paths, marks = self._manifests()
+        found = (self._read(path) for path in sorted(paths.keys() - marks.keys()))
+        return next((manifest for manifest in found if manifest is not None), None)
+
+    def restore(self, manifest: SnapshotManifest, target: Path, have: Path | None = None) -> None:
         """Bring a snapshot to the folder `target`, which must be absent or empty. It appears whole or not at all.
+
+        Files that the folder `have`, restored by an earlier call, has already are linked from there.
 
         Raises
         ------
@@ -155,19 +198,27 @@ class SnapshotStore:
         staging = target.with_name(f".{target.name}.restoring")
         shutil.rmtree(staging, ignore_errors=True)
         try:
-            for_each(lambda file: self._fetch(file, staging / file.path), manifest.files, _READERS)
+            for_each(lambda file: self._bring(file, staging, have), manifest.files, _READERS)
             staging.rename(target)
+            self._restored = {folder: files for folder, files in self._restored.items() if folder.exists()}
+            self._restored[target] = {file.path: file.hash for file in manifest.files}
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
     def newest_usable(
-        self, last_published: int, config_digest: str, target: Path, newer_than: int = -1
+        self,
+        last_published: int,
+        config_digest: str,
+        target: Path,
+        newer_than: int = -1,
+        have: Path | None = None,
+        wanted: Callable[[SnapshotManifest], bool] = lambda _: True,
     ) -> EnginePosition | None:
         """Restore the newest snapshot of this very job that is not after `last_published`; returns where it stands.
 
-        It must be after the epoch `newer_than`, for those who have a state already. Snapshots that turn out damaged are
-        logged and passed over, and so are a few that cannot be read. None if there is none; then `target` is untouched.
-        Raises `SnapshotStoreError` if the store is away.
+        It must be after the epoch `newer_than`, for those who have a state already (`have`: see `restore`), and be `wanted`.
+        Snapshots that turn out damaged are logged and passed over, and so are a few that cannot be read. None if there is
+        none; then `target` is untouched. Raises `SnapshotStoreError` if the store is away.
         """
         unreadable: list[SnapshotStoreError] = []
         for manifest in self._valid():
@@ -176,8 +227,10 @@ class SnapshotStore:
             if manifest.config_digest != config_digest:
                 _log.info("snapshot_of_another_config", snapshot=manifest.name)
                 continue
+            if not wanted(manifest):
+                continue
             try:
-                self.restore(manifest, target)
+                self.restore(manifest, target, have)
             except SnapshotCorruptError as error:
                 _log.warning("snapshot_corrupt", snapshot=manifest.name, file=error.file, reason=error.reason)
                 continue
@@ -203,12 +256,14 @@ class SnapshotStore:
         expired = older_than(marks, self._grace_ms, now_ms)
         try:
             read = {path: self._read(path, collecting=True) for path in paths if path not in expired}
-        except UnknownManifestVersionError as error:
+            # After the marks: who keeps a snapshot of which these are old has written its savepoint before.
+            savepoints, deleted = named_by_savepoints(self.remote, self._grace_ms, now_ms)
+        except SnapshotManifestError as error:
             _log.warning("garbage_left", reason=f"{error}; what its snapshot names is not known")
             return Collected()
         objects = self.remote.files("objects") | self.remote.files(INCOMING)
         named_by = {path: manifest for path, manifest in read.items() if manifest is not None}
-        garbage = unnamed(older_than(objects, self._grace_ms, now_ms), named_by.values())
+        garbage = unnamed(older_than(objects, self._grace_ms, now_ms), [*named_by.values(), *savepoints])
         torn = [path for path in older_than(paths, self._grace_ms, now_ms) if path in read and read[path] is None]
 
         leaving = to_retire(newest_first(m for path, m in named_by.items() if path not in marks), retention, now_ms)
@@ -216,7 +271,7 @@ class SnapshotStore:
             self.remote.put_bytes(b"", f"manifests/{manifest.name}{_RETIRED}")
         # Marks go last: without its mark, a manifest whose objects are gone would be found again.
         for_each(self.remote.remove, [path for path in expired if path in paths], _WRITERS)
-        for_each(self.remote.remove, [*garbage, *torn], _WRITERS)
+        for_each(self.remote.remove, [*garbage, *torn, *deleted], _WRITERS)
         for_each(self.remote.remove, [path + _RETIRED for path in expired], _WRITERS)
         return Collected(len(leaving), len(garbage), sum(objects[path].size for path in garbage))
 
@@ -227,7 +282,7 @@ class SnapshotStore:
         """
         paths, marks = self._manifests()
         self._known = {path: files for path, files in self._known.items() if path in paths and path not in marks}
-        for path in paths.keys() - marks.keys() - self._known.keys():
+        for path in sorted(paths.keys() - marks.keys() - self._known.keys()):
             if (manifest := self._read(path)) is not None:
                 self._known[path] = {file.hash: file for file in manifest.files}
         if now - self._looked_ms > _LOOK_EVERY_MS:
@@ -264,14 +319,26 @@ class SnapshotStore:
             manifest = decode_manifest(self.remote.read(path))
             if manifest.name != path.rpartition("/")[2]:
                 raise SnapshotManifestError(f"it is that of {manifest.name}")
-        except FileNotFoundError:
-            return None  # collected meanwhile
+        except FileNotFoundError as error:
+            if collecting:
+                # Newer snapshots, which were not there to be found, may name what it named.
+                raise SnapshotManifestError(f"{path} was collected by somebody else meanwhile") from error
+            return None
         except SnapshotManifestError as error:
             if collecting and isinstance(error, UnknownManifestVersionError):
                 raise
             _log.warning("snapshot_manifest_invalid", manifest=path, reason=str(error))
             return None
         return manifest
+
+    def _bring(self, file: SnapshotFile, staging: Path, have: Path | None) -> None:
+        destination = staging / file.path
+        if have is not None and self._restored.get(have, {}).get(file.path) == file.hash:
+            with suppress(FileNotFoundError):
+                destination.parent.mkdir(parents=True, exist_ok=True)
+                link(have / file.path, destination)
+                return
+        self._fetch(file, destination)
 
     def _fetch(self, file: SnapshotFile, destination: Path) -> None:
         destination.parent.mkdir(parents=True, exist_ok=True)

@@ -116,7 +116,11 @@ def rocksdb_state_format(spark_version: str) -> str:
 
 def encode_manifest(manifest: SnapshotManifest) -> bytes:
     """A manifest as the content of its file."""
-    body = _MANIFEST.dump_json(manifest)
+    return checked(_MANIFEST.dump_json(manifest))
+
+
+def checked(body: bytes) -> bytes:
+    """The body with the line before it that makes a torn or altered one be found."""
     return json.dumps({"version": VERSION, "hash": hash_of(body)}).encode() + b"\n" + body
 
 
@@ -130,21 +134,26 @@ def decode_manifest(content: bytes) -> SnapshotManifest:
     SnapshotManifestError
         It is torn, was altered, or is no manifest.
     """
+    try:
+        return _MANIFEST.validate_json(decode_checked(content, "a manifest of a snapshot"))
+    except ValidationError as error:
+        details = error.errors()[0]
+        raise SnapshotManifestError(f"{'.'.join(map(str, details['loc']))}: {details['msg']}") from error
+
+
+def decode_checked(content: bytes, what: str) -> bytes:
+    """The body that was `checked`; `what` it should be, for messages. Raises as `decode_manifest`."""
     first, _, body = content.partition(b"\n")
     try:
         header = json.loads(first)
     except ValueError as error:
-        raise SnapshotManifestError(f"its first line is no JSON, so it is torn or no manifest: {error}") from error
+        raise SnapshotManifestError(f"its first line is no JSON, so it is torn or not {what}: {error}") from error
     if not isinstance(header, dict) or "version" not in header:
-        raise SnapshotManifestError("it is no manifest of a snapshot")
+        raise SnapshotManifestError(f"it is not {what}")
     if header["version"] != VERSION:
         raise UnknownManifestVersionError(f"it has version {header['version']!r}, this Tandem reads {VERSION}")
     if header.keys() != {"version", "hash"}:
         raise SnapshotManifestError(f"its first line has {', '.join(sorted(header))} instead of hash and version")
     if hash_of(body) != header["hash"]:
         raise SnapshotManifestError("its content does not match its hash, so it is torn or was altered")
-    try:
-        return _MANIFEST.validate_json(body)
-    except ValidationError as error:
-        details = error.errors()[0]
-        raise SnapshotManifestError(f"{'.'.join(map(str, details['loc']))}: {details['msg']}") from error
+    return body

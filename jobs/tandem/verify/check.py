@@ -115,7 +115,7 @@ class Checker:
                 self._retire(row.epoch, epoch)
 
     def on_foreign(self, topic: str) -> None:
-        """A record that no job of Tandem wrote."""
+        """A record that this job did not write."""
         self._foreign[topic] += 1
 
     # What it means ---------------------------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class Checker:
         if self._repeated_markers:
             yield f"{self._repeated_markers} markers were repeated, as {self._delivery.value} allows"
         for topic, count in sorted(self._foreign.items()):
-            yield f"{count} records of {topic} are not Tandem's: not looked at"
+            yield f"{count} records of {topic} are not this job's: not looked at"
 
     def _given_up(self, marker: Marker) -> None:
         self._skipped += 1

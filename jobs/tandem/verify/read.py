@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
-from tandem.kafka.headers import row_id
+from tandem.kafka.headers import job_of, row_id
 from tandem.kafka.tail import is_transient
 from tandem.kafka.topics import Topics
 from tandem.manifest import Manifest
@@ -32,7 +32,7 @@ Progress = Callable[[int, int], None]
 @dataclass(frozen=True, slots=True)
 class JobHistory:
     """The topics of a job, and what it promises. `inputs`: topic → isolation level; `from_start`: those read from their
-    first record on."""
+    first record on. `job` is its name; rows of other jobs in the same topics are not its own."""
 
     ordering: str
     commits: str
@@ -40,6 +40,7 @@ class JobHistory:
     inputs: Mapping[str, str]
     from_start: frozenset[str]
     delivery: Delivery
+    job: str = ""
 
     @classmethod
     def of(cls, manifest: Manifest) -> JobHistory:
@@ -54,6 +55,7 @@ class JobHistory:
                 topic for source in spec.sources if source.starting_offsets == "earliest" for topic in source.topics
             ),
             delivery=Delivery(spec.delivery),
+            job=manifest.name,
         )
 
 
@@ -204,8 +206,9 @@ class HistoryReader:
                 if isinstance(proposal, Cut):
                     self._lead.reached(tp, proposal.epoch)
             else:
-                row = row_id(message.headers())
-                if row is None:
+                headers = message.headers()
+                row = row_id(headers)
+                if row is None or (self._history.job and job_of(headers) not in (None, self._history.job)):
                     self.checker.on_foreign(tp.topic)
                     return
                 self.checker.on_row(tp, row, offset)

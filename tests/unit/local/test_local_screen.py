@@ -55,6 +55,14 @@ def test_a_replica_that_is_behind_says_how_far() -> None:
     assert screen(STATUS)["replica-1"].startswith("replica-1 running catches up 1,100 104 ep")
 
 
+def test_a_replica_that_comes_nearer_says_how_long_it_will_take() -> None:
+    for seconds, words in ((11.2, "12s"), (150.0, "3m"), (6_000.0, "2h")):
+        nearing = replace(BEHIND, catch_up_s=seconds)
+
+        assert f"catches up {words} 1,100 104 ep" in screen(replace(STATUS, replicas=(nearing,)))["replica-1"]
+        assert f"catches up {words}, 104 behind" in progress_line(replace(STATUS, replicas=(nearing,)))
+
+
 def test_a_standby_says_so() -> None:
     standby = replace(PUBLISHING, share=0.0, ready=False, epoch=0, standby=True)
 
@@ -82,7 +90,7 @@ def test_trouble_takes_the_place_of_the_caption() -> None:
 
 def test_the_table_fits_a_terminal_of_eighty_columns() -> None:
     out = Console(file=io.StringIO(), width=80, color_system=None)
-    out.print(job_table(STATUS))
+    out.print(job_table(replace(STATUS, replicas=(PUBLISHING, replace(BEHIND, catch_up_s=59.0)))))
     assert isinstance(out.file, io.StringIO)
 
     assert "…" not in out.file.getvalue()

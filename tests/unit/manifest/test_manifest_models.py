@@ -44,7 +44,7 @@ spec:
     bootstrapServers: "kafka-0:9092, kafka-1:9092,[::1]:9092"
     properties: {security.protocol: sasl_ssl, sasl.mechanism: SCRAM-SHA-512, sasl.username: tandem, batch.size: "1000"}
     secretProperties: {sasl.password: {env: KAFKA_PASSWORD}, ssl.key.password: {file: secrets/key}}
-    topics: {ordering: o, commits: c, deadLetter: d}
+    topics: {ordering: o, commits: c, deadLetter: d, checkpoints: s}
     replicationFactor: 3
   zookeeper:
     connect: zk-0:2181,zk-1:2181/tandem
@@ -133,8 +133,10 @@ def test_what_the_server_adds_is_no_mistake(everything: Manifest) -> None:
 
 
 def test_tandems_topics_are_named_after_the_job_unless_given(write: Writer, everything: Manifest) -> None:
-    assert load(write()).model.topics == JobTopics("flights.ordering", "flights.commits", "flights.dead-letter")
-    assert everything.model.topics == JobTopics("o", "c", "d")
+    assert load(write()).model.topics == JobTopics(
+        "flights.ordering", "flights.commits", "flights.dead-letter", "flights.checkpoints"
+    )
+    assert everything.model.topics == JobTopics("o", "c", "d", "s")
 
 
 def test_models_are_built_in_python_by_their_python_names() -> None:

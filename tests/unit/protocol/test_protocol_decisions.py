@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from protocol_builders import (
     answer,
     any_claim,
+    any_config,
     any_cut,
     any_determinant,
     any_proposal,
@@ -125,7 +126,7 @@ def test_whatever_is_proposed_an_attempt_has_one_owner(proposals: list[Proposal]
         assert list(log.claims(epoch)) == [claim for claim in accepted if claim.epoch == epoch]
 
 
-@given(st.lists(any_claim | any_determinant | any_cut, max_size=40), st.integers(0, 4))
+@given(st.lists(any_claim | any_determinant | any_cut | any_config, max_size=40), st.integers(0, 4))
 def test_who_reads_from_a_published_cut_decides_as_who_read_everything(
     proposals: list[Proposal], published: int
 ) -> None:
@@ -142,6 +143,7 @@ def test_who_reads_from_a_published_cut_decides_as_who_read_everything(
     for epoch in range(published + 1, whole.last_epoch + 1):
         assert resumed.epoch_range(epoch) == whole.epoch_range(epoch)
         assert resumed.claims(epoch) == whole.claims(epoch)
+        assert resumed.generation_of(epoch) == whole.generation_of(epoch)
         for name in ("score", "rate"):
             assert resumed.answer(epoch, name) == whole.answer(epoch, name)
 

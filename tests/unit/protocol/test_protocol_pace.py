@@ -129,6 +129,13 @@ def _ten_epochs(lagging: int, said_at: float, epoch_ms: float = 40.0) -> Pace:
     return pace
 
 
+def test_without_input_no_epoch_is_wanted_unless_the_user_wants_them_for_timers() -> None:
+    assert not _claimed(_pace(), 0, 10.0, 20.0).wants_empty(1e9)
+    pace = _claimed(_pace(PaceSettings(idle_epoch_interval_ms=500.0)), 0, 10.0, 20.0)
+    assert not pace.wants_empty(509.0)
+    assert pace.wants_empty(510.0)
+
+
 def test_a_replica_that_lags_gets_room() -> None:
     assert _ten_epochs(lagging=6, said_at=900.0).interval_ms(950.0) == 60.0
 

@@ -5,20 +5,9 @@ from __future__ import annotations
 import pytest
 from protocol_builders import config, cut, marker
 
+from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import (
-    Action,
-    Delivery,
-    DivergedError,
-    Fence,
-    MissingMarkerError,
-    Outcome,
-    ProposeClaim,
-    Publication,
-    Publish,
-    ReadToEnd,
-    RenewProducer,
-)
+from tandem.protocol.publication import Delivery, DivergedError, MissingMarkerError, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Claim, Proposal
 
@@ -56,7 +45,7 @@ class Replica:
         """Has computed epoch 0, which `owners` have claimed in vain, and has its claim accepted."""
         self.computes(0)
         self.reads(*(Claim(0, attempt, owner) for attempt, owner in enumerate(owners)))
-        self.now += MOST_MS + 1
+        self.now += 4 * MOST_MS + 1
         assert self.next() == ProposeClaim(Claim(0, len(owners), "a"))
         self.reads(Claim(0, len(owners), "a"))
 
@@ -134,6 +123,16 @@ def test_nobody_is_taken_over_within_the_bound(replica: Replica) -> None:
     replica.reads(Claim(0, 0, "b"))
     replica.now += MOST_MS
     assert replica.next() is None
+
+
+def test_who_took_over_gets_twice_the_time_of_the_one_before_but_not_for_ever(replica: Replica) -> None:
+    replica.computes(0)
+    for attempt, patience in enumerate((MOST_MS, 2 * MOST_MS, 4 * MOST_MS, 4 * MOST_MS)):
+        replica.reads(Claim(0, attempt, "b"))
+        replica.now += patience
+        assert replica.next() is None
+        replica.now += 1
+        assert replica.next() == ProposeClaim(Claim(0, attempt + 1, "a"))
 
 
 def test_every_earlier_owner_is_fenced(replica: Replica) -> None:

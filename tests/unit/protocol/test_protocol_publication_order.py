@@ -7,18 +7,9 @@ from random import Random
 
 from protocol_builders import config, cut, marker
 
+from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import (
-    Action,
-    Delivery,
-    Fence,
-    Outcome,
-    ProposeClaim,
-    Publication,
-    Publish,
-    ReadToEnd,
-    RenewProducer,
-)
+from tandem.protocol.publication import Delivery, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Claim, Proposal
 

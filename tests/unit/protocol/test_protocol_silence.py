@@ -31,6 +31,15 @@ def test_an_old_slow_answer_is_forgotten() -> None:
     assert _after(200.0, 40.0, 40.0, window=2) == 120.0
 
 
+def test_the_bound_is_careful_until_enough_was_seen() -> None:
+    bound = SilenceBound(50.0, 1_000.0, factor=3.0, enough=3, careful_ms=400.0)
+    bounds = []
+    for elapsed in (100.0, 20.0, 20.0):
+        bound.observe(elapsed)
+        bounds.append(bound.ms)
+    assert bounds == [400.0, 400.0, 300.0]
+
+
 @pytest.mark.parametrize("elapsed", [-1.0, float("inf"), float("nan")])
 def test_an_impossible_time_is_refused(elapsed: float) -> None:
     with pytest.raises(ValueError, match="finite and not negative"):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tandem.kafka.headers import RowId, row_id
+from tandem.kafka.headers import RowId, job_of, row_id
 from tandem.kafka.transactions import OutputRecord
 from tandem.replica.rows import EpochRows, digest
 from tandem.topics import SinkTopics
@@ -154,6 +155,13 @@ def test_every_record_carries_its_epoch_its_index_and_then_the_headers_of_the_jo
     assert row_id(dict(first.headers)) == RowId(12, 0)
     assert row_id(dict(second.headers)) == RowId(12, 1)
     assert list(first.headers)[2:] == [("colour", b"red")]
+
+
+def test_a_record_names_its_job_before_the_headers_of_the_user_could() -> None:
+    columns = {"sink": ["out"], "key": [None], "value": [b"1"], "headers": [[{"key": "tandem.job", "value": b"other"}]]}
+    found = EpochRows.of(12, pa.table(columns), ordered=True).records(replace(SINKS, job="flights"))
+
+    assert job_of(list(found[0].headers)) == "flights"
 
 
 def test_a_key_chooses_the_partition_and_records_without_one_go_round_by_index() -> None:

@@ -9,8 +9,8 @@ from pyspark.errors import StreamingQueryException
 
 from tandem.engine.interface import JobError
 from tandem.kafka.errors import LostInputError
+from tandem.replica.failures import classified
 from tandem.replica.identity import difference, identity_of
-from tandem.replica.replica import classified
 
 PARTS = {"code": "1", "versions": "2", "sinks": "3", "maxRecordBytes": "4"}
 
@@ -62,3 +62,15 @@ def test_lost_input_inside_the_engine_is_told_as_such_and_any_other_failure_stay
     assert isinstance(classified(RuntimeError("x\nLostInputError: gone\ny")), LostInputError)
     crash = StreamingQueryException("[STREAM_FAILED] java.lang.OutOfMemoryError")
     assert classified(crash) is crash
+
+
+def test_state_of_another_plan_is_a_refusal_that_says_what_differs() -> None:
+    text = (
+        "[STREAM_FAILED] Query terminated with exception: [STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE] Provided key schema does "
+        "not match existing state key schema.\nPlease check number and type of fields.\nExisting key_schema=(key,Binary) "
+        "and new key_schema=(key,Binary)(partition,Integer).\nSQLSTATE: XXKST\n\tat org.apache.Some.method(Some.scala:1)"
+    )
+    found = classified(StreamingQueryException(text))
+    assert isinstance(found, JobError)
+    assert "new key_schema=(key,Binary)(partition,Integer)" in str(found)
+    assert "Some.scala" not in str(found)

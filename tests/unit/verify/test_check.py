@@ -145,7 +145,7 @@ def test_foreign_records_are_noted() -> None:
     checker = Checker(Delivery.EXACTLY_ONCE)
     checker.on_foreign("out")
 
-    assert "1 records of out are not Tandem's: not looked at" in checker.report().notes
+    assert "1 records of out are not this job's: not looked at" in checker.report().notes
 
 
 def test_only_epochs_under_way_are_kept() -> None:

@@ -1,0 +1,244 @@
+"""`tandem savepoint`: snapshots with a name, which stay."""
+
+from __future__ import annotations
+
+import json as json_module
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.table import Table
+
+from tandem.cli.run import parse_duration
+from tandem.cli.stores import ManifestFile, Screen, ago, short, size_text, store_of
+from tandem.embedded.waiting import Deadline
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import MissingTopicError
+from tandem.kafka.history import cut_at, last_marker
+from tandem.kafka.topics import Topics
+from tandem.manifest import Manifest, load
+from tandem.process import ExitCode
+from tandem.snapshots import (
+    Inputs,
+    Listing,
+    NoSnapshotError,
+    Savepoint,
+    Savepoints,
+    SnapshotManifest,
+    SnapshotStore,
+    newest_snapshot,
+    not_before_epoch,
+)
+from tandem.state import rescale_savepoint, state_session
+
+savepoint_app = typer.Typer(
+    name="savepoint",
+    help="Snapshots with a name, which stay until they are deleted: to go back to, to upgrade from, to move a job.",
+    no_args_is_help=True,
+)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes and underscores.")]
+
+
+@savepoint_app.command()
+def create(
+    manifest: ManifestFile,
+    name: Name,
+    wait: Annotated[
+        float,
+        typer.Option(
+            metavar="DURATION", parser=parse_duration, help="How long to wait for a snapshot that is recent enough."
+        ),
+    ] = "30s",  # type: ignore[assignment]
+    newest: Annotated[
+        bool, typer.Option("--newest", help="Take the newest snapshot as it is, and do not wait.")
+    ] = False,
+) -> None:
+    """Make a savepoint of a job. It includes everything that was published when you asked; the job goes on meanwhile.
+
+    Waits for a snapshot that is recent enough, as replicas take them every spec.snapshots.interval.
+
+    Exit code 0: made; 1: not made, and why; 78: the manifest, Kafka or the store must be mended first.
+
+    Examples:
+
+      tandem savepoint create flights.yaml before-upgrade
+
+      tandem savepoint create flights.yaml last-known --newest
+    """
+    screen = Screen()
+    with screen.telling("no savepoint was made", manifest):
+        job = load(manifest)
+        store = store_of(job)
+        savepoints = Savepoints(store)
+        savepoints.check_free(name)
+        connection = KafkaConnection(job.kafka_properties(os.environ))
+        _check_logs(job, connection)
+        snapshot = _chosen(screen, job, connection, store, None if newest else wait, f"{manifest} {name}")
+        made = savepoints.create(name, snapshot, _inputs(job, connection, snapshot))
+        screen.out.print(f"savepoint {name} of job {job.name}: {_told(made)}")
+
+
+@savepoint_app.command("list")
+def list_(
+    manifest: ManifestFile,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False,
+) -> None:
+    """Show the savepoints of a job.
+
+    Exit code 0: listed; 1: some are damaged, or the store is away; 78: the manifest must be mended first.
+    """
+    screen = Screen()
+    with screen.telling("savepoints cannot be listed", manifest):
+        job = load(manifest)
+        listing = Savepoints(store_of(job)).list()
+    if as_json:
+        typer.echo(json_module.dumps({"job": job.name, "savepoints": [_fields(one) for one in listing.savepoints]}))
+    elif listing.savepoints:
+        screen.out.print(_table(listing), soft_wrap=False)
+    else:
+        screen.out.print(f"job {job.name} has no savepoint; make one with: tandem savepoint create {manifest} NAME")
+    for one in listing.damaged:
+        screen.errors.print(f"{one.name} is damaged: {one.reason}. Nothing is collected while it is there", style="red")
+    if listing.damaged:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@savepoint_app.command()
+def delete(manifest: ManifestFile, name: Name) -> None:
+    """Delete a savepoint. What only it needs goes from the store within half an hour, while the job runs.
+
+    Exit code 0: deleted; 1: there is none of that name, or the store is away; 78: the manifest must be mended first.
+    """
+    screen = Screen()
+    with screen.telling("not deleted", manifest):
+        job = load(manifest)
+        Savepoints(store_of(job)).delete(name)
+    screen.out.print(f"savepoint {name} of job {job.name} is deleted")
+
+
+@savepoint_app.command()
+def rescale(
+    manifest: ManifestFile,
+    name: Name,
+    partitions: Annotated[
+        int, typer.Option(min=1, max=1_024, help="Of the state: the spec.spark.parallelism to come.")
+    ],
+    to: Annotated[str, typer.Option(metavar="NAME", help="Of the new savepoint; the old one stays.")],
+) -> None:
+    """Make a new savepoint with the same state, divided into another number of partitions.
+
+    The whole state is read and written once, on this machine; the job is not touched, and need not run.
+
+    Exit code 0: made; 1: not made, and why; 78: the manifest must be mended first.
+
+    Examples:
+
+      tandem savepoint rescale flights.yaml before-upgrade --partitions 4 --to on-four-cores
+    """
+    screen = Screen()
+    with screen.telling("no savepoint was made", manifest):
+        job = load(manifest)
+        savepoints = Savepoints(store_of(job))
+        old = savepoints.get(name)
+        savepoints.check_free(to)
+        with tempfile.TemporaryDirectory(prefix="tandem-rescale-") as folder:
+            screen.errors.print(f"dividing {size_text(old.snapshot.size)} of state into {partitions} partitions …")
+            with state_session(job, Path(folder) / "scratch") as spark:
+                made = rescale_savepoint(spark, savepoints, old, partitions, to, Path(folder))
+        screen.out.print(f"savepoint {to} of job {job.name}: {_told(made)}")
+
+
+def _chosen(
+    screen: Screen, job: Manifest, connection: KafkaConnection, store: SnapshotStore, wait_s: float | None, again: str
+) -> SnapshotManifest:
+    """The snapshot to keep: the newest one, or after at most `wait_s` one that includes all that is published by now."""
+    if wait_s is None:
+        return newest_snapshot(store)
+    marker = last_marker(connection, job.model.topics.commits)
+    if marker is None:
+        raise NoSnapshotError(f"job {job.name} has published nothing yet: there is no state to keep")
+    try:
+        with screen.doing(f"Waiting for a snapshot of epoch {marker.epoch:,} or later, for at most {wait_s:.0f} s …"):
+            return newest_snapshot(store, not_before_epoch(marker.epoch), Deadline(wait_s))
+    except NoSnapshotError as error:
+        wanted = f"no snapshot of epoch {marker.epoch:,}, the last one published, appeared within {wait_s:.0f} s"
+        if error.newest is None:
+            raise NoSnapshotError(f"{wanted}, and there is no older one: does the job run?") from error
+        newest = f"the newest one is of epoch {error.newest.epoch:,}, taken {ago(error.newest.taken_at_ms)} ago"
+        interval = job.spec.snapshots and job.spec.snapshots.interval
+        raise NoSnapshotError(
+            f"{wanted}; {newest}. If the job runs, --wait for longer than spec.snapshots.interval ({interval}); if it has "
+            f"stopped, take that one: tandem savepoint create {again} --newest"
+        ) from error
+
+
+def _check_logs(job: Manifest, connection: KafkaConnection) -> None:
+    """Within seconds: Kafka answers, and the job has run there."""
+    topics = Topics(connection)
+    topics.partitions([topic for source in job.spec.sources for topic in source.topics])
+    try:
+        topics.partitions([job.model.topics.ordering, job.model.topics.commits])
+    except MissingTopicError as error:
+        raise NoSnapshotError(f"job {job.name} has never run on this Kafka: there is no state to keep") from error
+
+
+def _inputs(job: Manifest, connection: KafkaConnection, snapshot: SnapshotManifest) -> Inputs:
+    """Where the inputs stood when the snapshot's epoch ended: its cut tells."""
+    topic = job.model.topics.ordering
+    try:
+        cut = cut_at(connection, topic, snapshot.log_offset)
+    except ValueError as error:
+        raise NoSnapshotError(
+            f"{error}: {snapshot.name} is of another topic, or what it stands on is deleted"
+        ) from error
+    return Inputs.of(((source.name, source.topics) for source in job.spec.sources), cut)
+
+
+def _told(made: Savepoint) -> str:
+    snapshot = made.snapshot
+    return (
+        f"epoch {snapshot.epoch:,}, {size_text(snapshot.size)} in {len(snapshot.files):,} files, {_partitions(made)}, "
+        f"taken {ago(snapshot.taken_at_ms)} ago"
+    )
+
+
+def _partitions(savepoint: Savepoint) -> str:
+    count = savepoint.partitions
+    return "no state" if count == 0 else f"{count} partition{'' if count == 1 else 's'} of state"
+
+
+def _table(listing: Listing) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    table.add_column("Name", style="bold")
+    for heading in ("Epoch", "Age", "Size", "Partitions"):
+        table.add_column(heading, justify="right")
+    for heading in ("Config", "From"):
+        table.add_column(heading)
+    for one in listing.savepoints:
+        snapshot = one.snapshot
+        numbers = (
+            f"{snapshot.epoch:,}",
+            ago(snapshot.taken_at_ms),
+            size_text(snapshot.size),
+            str(one.partitions or "–"),
+        )
+        table.add_row(one.name, *numbers, short(snapshot.config_digest), one.rescaled_from or snapshot.incarnation)
+    return table
+
+
+def _fields(one: Savepoint) -> dict[str, object]:
+    snapshot = one.snapshot
+    return {
+        "name": one.name,
+        "epoch": snapshot.epoch,
+        "takenAtMs": snapshot.taken_at_ms,
+        "createdAtMs": one.created_at_ms,
+        "bytes": snapshot.size,
+        "partitions": one.partitions,
+        "config": short(snapshot.config_digest),
+        "rescaledFrom": one.rescaled_from or None,
+        "inputs": {f"{end.topic}/{end.partition}": end.offset for end in one.inputs.ends},
+    }

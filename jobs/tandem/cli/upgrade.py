@@ -1,0 +1,76 @@
+"""`tandem upgrade`: a running job gets new code or options, one replica at a time."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tandem.cli.running import find_job
+from tandem.cli.stores import ManifestFile, Screen, store_of
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.history import cut_at
+from tandem.local.upgrade import ObservedProgress, Upgrade, UpgradeError
+from tandem.manifest import Manifest, load
+from tandem.process import ExitCode
+from tandem.snapshots import Inputs, Savepoints, newest_snapshot
+
+
+def upgrade(
+    manifest: ManifestFile,
+    savepoint: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="The savepoint whose state the new generation begins with.",
+            show_default="one that is made now, generation-N",
+        ),
+    ] = "",
+    run_directory: Annotated[
+        Path | None, typer.Option(help="The run directory, if the job was started with one.", show_default=False)
+    ] = None,
+) -> None:
+    """Move a running job to a changed manifest or changed code; readers notice nothing but the new rows.
+
+    MANIFEST is a file beside the one that the job runs, of the same metadata.name. One replica after the other starts again
+    with it, from a savepoint, and computes what came since; the old generation publishes until the first of them has reached
+    the head of the log. From one epoch on all rows are the new generation's.
+
+    If the new code cannot go on from the savepoint's state, or does not come up, the old generation runs on. To go back
+    later, upgrade to the old manifest from the same savepoint.
+
+    Exit code 0: done; 1: not done, and what runs now; 78: a manifest, Kafka or the store must be mended first.
+
+    Examples:
+
+      tandem upgrade flights-2.yaml
+
+      tandem upgrade flights.yaml --savepoint generation-1
+    """
+    screen = Screen()
+    with screen.telling("not upgraded", manifest):
+        new = load(manifest)
+        directory, running = find_job(new.name, run_directory)
+        old = load(running.manifest)
+        try:
+            progress = ObservedProgress(old, directory)
+            name = savepoint or _savepoint(old, progress.generation() + 1)
+            screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}")
+            generation = Upgrade(directory, old, new, name, progress, screen.out.print).run()
+        except UpgradeError as error:
+            screen.errors.print(f"not upgraded: {error}", style="red")
+            raise typer.Exit(ExitCode.FAILED) from error
+        screen.out.print(f"{new.name} runs generation {generation}; back: tandem upgrade {old.path} --savepoint {name}")
+
+
+def _savepoint(job: Manifest, generation: int) -> str:
+    """Name the newest snapshot; the name is kept if a try before this one has made it."""
+    store = store_of(job)
+    savepoints, name = Savepoints(store), f"generation-{generation}"
+    if name not in savepoints.list().names:
+        snapshot = newest_snapshot(store)
+        cut = cut_at(KafkaConnection(job.kafka_properties(os.environ)), job.model.topics.ordering, snapshot.log_offset)
+        savepoints.create(name, snapshot, Inputs.of(((s.name, s.topics) for s in job.spec.sources), cut))
+    return name

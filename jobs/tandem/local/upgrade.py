@@ -1,0 +1,174 @@
+"""Upgrading a running job, one replica at a time: the old generation publishes until the new one has reached the head."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.history import current_config
+from tandem.local import sessions
+from tandem.local.observe import Observer
+from tandem.local.plan import PlannedProcess, planned_processes
+from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, StartRequest
+from tandem.manifest import Manifest
+
+STEP_DEADLINE_S = 300.0
+"""How long a replica may take to come up and reach the head."""
+_LOOK_EVERY_S = 0.2
+
+
+class UpgradeError(Exception):
+    """The upgrade cannot be done, or was given up; the text says what runs now."""
+
+
+class Progress(Protocol):
+    """What an upgrade must know of the job. `generation`: of the newest config; `is_ready`: a replica is at the head."""
+
+    def generation(self) -> int: ...
+
+    def is_ready(self, replica: str) -> bool: ...
+
+
+class ObservedProgress:
+    """What metrics and logs of a running job tell."""
+
+    def __init__(self, manifest: Manifest, directory: RunDirectory) -> None:
+        self._observer = Observer(manifest, directory, lambda: _running(directory).processes)
+        self._connection = KafkaConnection(manifest.kafka_properties(os.environ))
+        self._topics = manifest.model.topics
+
+    def generation(self) -> int:
+        """See `Progress`."""
+        config = current_config(self._connection, self._topics.ordering, self._topics.commits)
+        if config is None:
+            raise UpgradeError("the job has not run yet: there is nothing to upgrade")
+        return config.generation
+
+    def is_ready(self, replica: str) -> bool:
+        """See `Progress`."""
+        return any(r.name == replica and r.alive and r.ready and r.epoch >= 0 for r in self._observer.look().replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """Moves the processes of the job that runs in `directory` from the manifest `old` to `new`.
+
+    Parameters
+    ----------
+    savepoint : whose state the new generation begins with.
+    say : told about every step, in words.
+    """
+
+    directory: RunDirectory
+    old: Manifest
+    new: Manifest
+    savepoint: str
+    progress: Progress
+    say: Callable[[str], None] = lambda _: None
+    step_deadline_s: float = STEP_DEADLINE_S
+
+    def run(self) -> int:
+        """Do it; returns the new generation.
+
+        The last replica goes first. If it does not come up, or its generation is not accepted, it gets its old manifest
+        back, and nothing has changed for the reader.
+
+        Raises `UpgradeError`.
+        """
+        self._check()
+        before = self.progress.generation()
+        plans = planned_processes(self.new)
+        replicas = [plan for plan in plans if plan.kind == "replica"]
+        for plan in reversed(replicas):
+            self._move(plan, before, first=plan is replicas[-1])
+        for plan in plans:
+            if plan.kind != "replica":
+                self._restart(plan, self.new)
+                self._wait(plan.name, partial(self._is_announced, plan.name), "is up")
+        return self.progress.generation()
+
+    def _check(self) -> None:
+        if self.new.name != self.old.name:
+            raise UpgradeError(
+                f"the running job is {self.old.name}, the new manifest is of {self.new.name}: give both one name"
+            )
+        if self.new.path == self.old.path:
+            raise UpgradeError("the job was started with this very file: put the changed job into another one")
+        if self.old.spec.replicas + self.old.spec.standbys == 1:
+            raise UpgradeError(
+                "a job with one replica has nobody who publishes meanwhile. Stop it, and start it again with: tandem run "
+                f"{self.new.path} --savepoint {self.savepoint}"
+            )
+        running = [state.name for state in _running(self.directory).processes]
+        if [plan.name for plan in planned_processes(self.new)] != running:
+            raise UpgradeError(
+                "an upgrade cannot change spec.replicas, spec.standbys, spec.ordering.mode or spec.ordering.generators "
+                "at the same time: stop the job and start it again for that"
+            )
+
+    def _move(self, plan: PlannedProcess, before: int, first: bool) -> None:
+        """One replica: down with the old, up with the new, until it is at the head and its generation has begun."""
+        name = plan.name
+        self.say(f"{name} starts again, from savepoint {self.savepoint}")
+        self._restart(plan, self.new, on_trial=True)
+        try:
+            self._wait(name, lambda: self.progress.is_ready(name), "was at the head")
+            self._wait(name, lambda: self.progress.generation() > before, "had begun its generation")
+        except UpgradeError as error:
+            if not first or self.progress.generation() > before:
+                raise
+            self.say(f"{name} goes back: {error}")
+            self._restart(plan, self.old)
+            raise UpgradeError(f"{error}; the old generation runs on") from error
+        proved = StartRequest(name, self._argv(plan, self.new), manifest=str(self.new.path))
+        self.directory.ask_to_start(proved)
+        self.say(f"{name} is at the head")
+
+    def _restart(self, plan: PlannedProcess, manifest: Manifest, on_trial: bool = False) -> None:
+        name = plan.name
+        state = self._state(name)
+        if state.running:
+            sessions.send(state.pid, signal.SIGTERM)
+        if not wait_until(lambda: not self._state(name).running, Deadline(self.step_deadline_s), _LOOK_EVERY_S):
+            raise UpgradeError(f"{name} does not stop")
+        self.directory.ask_to_start(StartRequest(name, self._argv(plan, manifest), on_trial))
+        self._wait_until_started(name)
+
+    def _wait_until_started(self, name: str) -> None:
+        if not wait_until(lambda: self._state(name).running, Deadline(self.step_deadline_s), _LOOK_EVERY_S):
+            raise UpgradeError(f"{name} was not started by the job's supervisor")
+
+    def _argv(self, plan: PlannedProcess, manifest: Manifest) -> tuple[str, ...]:
+        savepoint = self.savepoint if manifest is self.new else ""
+        return plan.argv(manifest.path, self.directory.path, "INFO", savepoint)
+
+    def _wait(self, name: str, condition: Callable[[], bool], what: str) -> None:
+        """Until `condition`; raises `UpgradeError` if the process ends, or time does."""
+        reached = wait_until(
+            lambda: not self._state(name).running or condition(), Deadline(self.step_deadline_s), _LOOK_EVERY_S
+        )
+        state = self._state(name)
+        if not state.running:
+            raise UpgradeError(f"{name} ended before it {what}: {state.reason or f'exit code {state.exit_code}'}")
+        if not reached:
+            raise UpgradeError(f"{name} needed longer than {self.step_deadline_s:.0f} s until it {what}")
+
+    def _is_announced(self, name: str) -> bool:
+        info = self.directory.announced().get(name)
+        return info is not None and info.pid == self._state(name).pid
+
+    def _state(self, name: str) -> ProcessState:
+        return next(state for state in _running(self.directory).processes if state.name == name)
+
+
+def _running(directory: RunDirectory) -> RunningJob:
+    running = directory.read()
+    if running is None:
+        raise UpgradeError("the job does not run any more")
+    return running

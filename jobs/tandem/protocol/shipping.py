@@ -1,0 +1,48 @@
+"""Whose turn it is to ship the state's changes. Pure; only to save work: two at once send everything twice, and no more."""
+
+from __future__ import annotations
+
+from tandem.protocol.silence import SilenceBound
+
+_MOST_WAITED_FOR = 1_000
+
+
+class ShippingTurn:
+    """Watches markers and shipped epochs. Times are ms of any monotonic clock.
+
+    Whoever was the first to ship the newest shipped epoch goes on. Another one takes over when a published epoch stays
+    unshipped for longer than the adaptive bound; then its own deltas are the first, and the others see that.
+    """
+
+    def __init__(self, me: str, bound: SilenceBound) -> None:
+        self._me = me
+        self._bound = bound
+        self._shipper: str | None = None
+        self._shipped = -1
+        self._waiting: dict[int, float] = {}
+
+    @property
+    def shipped(self) -> int:
+        """The newest epoch that was shipped by whomever; −1: none that is known of."""
+        return self._shipped
+
+    def published(self, epoch: int, now_ms: float) -> None:
+        """The marker of `epoch` was read."""
+        if epoch > self._shipped and len(self._waiting) < _MOST_WAITED_FOR:
+            self._waiting.setdefault(epoch, now_ms)
+
+    def delta(self, epoch: int, shipper: str, now_ms: float) -> None:
+        """A delta was read from the topic; only the first one of an epoch counts."""
+        if epoch <= self._shipped:
+            return
+        published_at = self._waiting.get(epoch)
+        if published_at is not None and shipper != self._me:
+            self._bound.observe(max(0.0, now_ms - published_at))
+        self._shipper, self._shipped = shipper, epoch
+        self._waiting = {other: at for other, at in self._waiting.items() if other > epoch}
+
+    def is_mine(self, now_ms: float) -> bool:
+        """Whether to ship now."""
+        if self._shipper == self._me:
+            return True
+        return any(now_ms - at > self._bound.ms for at in self._waiting.values())

@@ -1,0 +1,37 @@
+"""Slots: whose they are, which are free, and who is one too many. Pure; liveness only.
+
+A job has as many slots as it shall have active replicas, each an ephemeral node that names the incarnation that holds it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+
+def held_by(me: bytes, holders: Iterable[tuple[int, bytes]]) -> int | None:
+    """The slot that `me` holds: after a lost reply or a session's end only the nodes themselves can tell."""
+    return next((slot for slot, holder in holders if holder == me), None)
+
+
+def free_slots(count: int, taken: Collection[int]) -> list[int]:
+    """The slots that nobody holds, in the order in which they are to be tried."""
+    return [slot for slot in range(count) if slot not in taken]
+
+
+class SurplusWatch:
+    """Tells an active that holds no slot when to step down: once others have held all slots for `limit_ms`.
+
+    Not at once: it was promoted by the log's silence, or lost its session, and the nodes of the dead are still there.
+    """
+
+    def __init__(self, limit_ms: float) -> None:
+        self._limit_ms = limit_ms
+        self._since: float | None = None
+
+    def must_step_down(self, is_surplus: bool, now_ms: float) -> bool:
+        """Whether it is time; `is_surplus`: others hold all slots, as far as is known. Times are of any monotonic clock."""
+        if not is_surplus:
+            self._since = None
+        elif self._since is None:
+            self._since = now_ms
+        return self._since is not None and now_ms - self._since > self._limit_ms

@@ -1,0 +1,155 @@
+"""An incarnation's part in state shipping: it follows others' state until it computes itself, then it may ship its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyspark
+
+from tandem.engine.interface import EnginePosition
+from tandem.engine.spark import MicroBatchEngine
+from tandem.kafka.client import KafkaConnection
+from tandem.manifest import Manifest
+from tandem.metrics import ReplicaMetrics
+from tandem.protocol.shipping import ShippingTurn
+from tandem.protocol.silence import SilenceBound
+from tandem.protocol.values import Config
+from tandem.protocol.verification import VerificationPace
+from tandem.replica.rows import EpochRows
+from tandem.shipping import (
+    Bases,
+    Follower,
+    FollowerSettings,
+    Shipper,
+    ShipperSettings,
+    StateIdentity,
+    Verifier,
+)
+from tandem.snapshots import rocksdb_state_format
+
+_LEAST_SILENCE_MS, _MOST_SILENCE_MS, _SLOWER = 500.0, 3_000.0, 3.0
+_MOST_BYTES = 4_000_000
+
+
+class StateShipping:
+    """Does nothing at all if the manifest does not want it.
+
+    Parameters
+    ----------
+    commits_topic : with the markers that this replica reads.
+    folder : the incarnation's.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        connection: KafkaConnection,
+        commits_topic: str,
+        incarnation: str,
+        folder: Path,
+        metrics: ReplicaMetrics,
+    ) -> None:
+        self._manifest = manifest
+        self._connection = connection
+        self._commits_topic = commits_topic
+        self._incarnation = incarnation
+        self._folder = folder
+        self._metrics = metrics
+        self._topic = manifest.model.topics.checkpoints
+        self._identity = StateIdentity("", "")
+        self._follower: Follower | None = None
+        self._verifier: Verifier | None = None
+        self._shipper: Shipper | None = None
+
+    @property
+    def followed(self) -> int:
+        """The epoch that the followed state stands at; −1: there is none."""
+        return -1 if self._follower is None else self._follower.epoch
+
+    @property
+    def last_published(self) -> int | None:
+        """The last published epoch as far as the follower knows, if it is up to date."""
+        return self._follower.published if self._follower is not None and self._follower.is_current else None
+
+    def follow(self, config: Config, bases: Bases) -> None:
+        """Begin to follow the state of `config`'s generation."""
+        if not self._manifest.model.ships_state:
+            return
+        self._identity = StateIdentity(config.lineage, rocksdb_state_format(pyspark.__version__))
+        self._follower = Follower(
+            self._connection,
+            FollowerSettings(self._commits_topic, self._topic, config.generation),
+            self._identity,
+            bases,
+            self._folder / "followed",
+            self._metrics.followed_epoch.set,
+        )
+        self._follower.start()
+
+    def prove_with(self, engine: MicroBatchEngine) -> None:
+        """Prove the followed state from time to time, while `engine` does not compute."""
+        if self._follower is None:
+            return
+        ordered = self._manifest.spec.spark.parallelism == 1
+
+        def digest_of(epoch: int, table: pa.Table) -> str:
+            return EpochRows.of(epoch, table, ordered).digest
+
+        self._verifier = Verifier(
+            self._follower,
+            engine.rehearse,
+            digest_of,
+            self._folder / "proof",
+            VerificationPace(),
+            on_verified=self._metrics.verified_epoch.set,
+            on_mismatch=lambda _: self._metrics.state_mismatches.inc(),
+        )
+        self._verifier.start()
+
+    def hand_over(self, target: Path) -> EnginePosition | None:
+        """End following and proving; the followed state becomes the new folder `target`. None if there is none."""
+        if self._verifier is not None:
+            self._verifier.stop()
+        follower, self._follower = self._follower, None
+        return None if follower is None else follower.hand_over(target)
+
+    def ship(self, checkpoint: Path) -> None:
+        """This incarnation computes: it ships what it adds to `checkpoint` when it is its turn."""
+        if not self._manifest.model.ships_state:
+            return
+        self._end_following()
+        bound = SilenceBound(_LEAST_SILENCE_MS, _MOST_SILENCE_MS, _SLOWER)
+        shipper = Shipper(
+            self._connection,
+            ShipperSettings(self._topic, _MOST_BYTES),
+            self._identity,
+            self._incarnation,
+            checkpoint,
+            ShippingTurn(self._incarnation, bound),
+            self._shipped,
+        )
+        shipper.start()
+        self._shipper = shipper
+
+    def published(self, epoch: int) -> None:
+        """The marker of `epoch` was read, and says what this replica has computed."""
+        if self._shipper is not None:
+            self._shipper.published(epoch)
+
+    def stop(self) -> None:
+        """Stop everything."""
+        if self._shipper is not None:
+            self._shipper.stop()
+        self._end_following()
+
+    def _end_following(self) -> None:
+        if self._verifier is not None:
+            self._verifier.stop()
+        if self._follower is not None:
+            self._follower.stop()
+        self._follower = None
+
+    def _shipped(self, epoch: int, size: int) -> None:
+        self._metrics.shipped_epoch.set(epoch)
+        self._metrics.shipped_bytes.inc(size)

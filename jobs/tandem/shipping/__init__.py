@@ -1,0 +1,30 @@
+"""State shipping: what each epoch adds to a checkpoint goes through a Kafka topic to whoever follows."""
+
+from tandem.shipping.bases import Bases, FirstOf, LocalBases, StoredBases, Wanted
+from tandem.shipping.errors import DeltaError, DeltaGapError, ShippingError, UnknownStateError
+from tandem.shipping.follower import Follower, FollowerSettings
+from tandem.shipping.shipper import Shipper, ShipperSettings
+from tandem.shipping.state import FollowedState
+from tandem.shipping.values import Delta, DeltaFile, StateIdentity
+from tandem.shipping.verifier import Verifier
+
+__all__ = [
+    "Bases",
+    "Delta",
+    "DeltaError",
+    "DeltaFile",
+    "DeltaGapError",
+    "FirstOf",
+    "FollowedState",
+    "Follower",
+    "FollowerSettings",
+    "LocalBases",
+    "Shipper",
+    "ShipperSettings",
+    "ShippingError",
+    "StateIdentity",
+    "StoredBases",
+    "UnknownStateError",
+    "Verifier",
+    "Wanted",
+]

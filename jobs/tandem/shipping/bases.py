@@ -1,0 +1,119 @@
+"""Where a follower's base comes from: a checkpoint of this machine, or the newest snapshot in the store."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Protocol
+
+from tandem.engine.checkpoint import find_newest
+from tandem.logs import get_logger
+from tandem.shipping.errors import UnknownStateError
+from tandem.shipping.state import FollowedState, longest_chain
+from tandem.snapshots import SnapshotError, SnapshotManifest, SnapshotStore
+from tandem.snapshots.errors import IncompleteCheckpointError
+from tandem.snapshots.local import pin
+
+_log = get_logger(__name__)
+
+_LOCAL_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """`newer_than` < epoch <= `last_published`, and fewer than `shorter_than` changes after the last full copy.
+
+    What `have`, the state that came before, has already need not be fetched again.
+    """
+
+    newer_than: int
+    last_published: int
+    have: Path | None = None
+    shorter_than: float = math.inf
+
+
+class Bases(Protocol):
+    """Gives a follower what to begin with."""
+
+    def newest(self, wanted: Wanted, folder: Path) -> FollowedState | None:
+        """The newest state that is wanted, in the new folder `folder`; None if there is none.
+
+        Raises `UnknownStateError` if state of that job can never be followed.
+        """
+
+
+class LocalBases:
+    """Checkpoints of other incarnations on this machine: their files are linked, not copied.
+
+    Parameters
+    ----------
+    checkpoints : the folders that there are now.
+    """
+
+    def __init__(self, checkpoints: Callable[[], Iterable[Path]]) -> None:
+        self._checkpoints = checkpoints
+
+    def newest(self, wanted: Wanted, folder: Path) -> FollowedState | None:
+        """See `Bases`."""
+        for _ in range(_LOCAL_TRIES):
+            found = find_newest(self._checkpoints(), wanted.last_published)
+            if found is None or found.position.epoch <= wanted.newer_than:
+                return None
+            shutil.rmtree(folder, ignore_errors=True)
+            try:
+                position = pin(found.folder, wanted.last_published, folder)
+            except IncompleteCheckpointError as error:
+                _log.debug("base_moved_on", folder=str(found.folder), reason=str(error))
+                continue
+            state = FollowedState(folder, position)
+            if state.chain < wanted.shorter_than:
+                return state
+            state.remove()
+            return None
+        return None
+
+
+class StoredBases:
+    """Snapshots in the store."""
+
+    def __init__(self, store: SnapshotStore, config_digest: str) -> None:
+        self._store = store
+        self._config_digest = config_digest
+
+    def newest(self, wanted: Wanted, folder: Path) -> FollowedState | None:
+        """See `Bases`."""
+
+        def is_short(manifest: SnapshotManifest) -> bool:
+            return longest_chain(PurePosixPath(file.path) for file in manifest.files) < wanted.shorter_than
+
+        shutil.rmtree(folder, ignore_errors=True)
+        try:
+            position = self._store.newest_usable(
+                wanted.last_published, self._config_digest, folder, wanted.newer_than, wanted.have, is_short
+            )
+        except SnapshotError as error:
+            _log.warning("no_base_from_store", reason=str(error))
+            return None
+        return None if position is None else FollowedState(folder, position)
+
+
+class FirstOf:
+    """The first of several places that has a base."""
+
+    def __init__(self, *places: Bases) -> None:
+        self._places = places
+
+    def newest(self, wanted: Wanted, folder: Path) -> FollowedState | None:
+        """See `Bases`."""
+        for place in self._places:
+            try:
+                state = place.newest(wanted, folder)
+            except UnknownStateError:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            if state is not None:
+                return state
+        return None

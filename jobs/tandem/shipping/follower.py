@@ -1,0 +1,307 @@
+"""Follows the shipped state on a thread of its own, so that a state one or two epochs old is there at any time.
+
+What is not published is never used: a delta waits for its epoch's marker. What does not fit (a gap, a torn or foreign
+record) is never applied: the state stays where it is, complete, until a newer base takes its place.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tandem.engine.interface import EnginePosition
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.history import markers_back_to, watermarks
+from tandem.kafka.tail import LogTail, Record
+from tandem.logs import get_logger
+from tandem.protocol.codec import CodecError, decode_marker
+from tandem.protocol.values import Marker
+from tandem.shipping.bases import Bases, Wanted
+from tandem.shipping.errors import DeltaError, DeltaGapError, UnknownStateError
+from tandem.shipping.state import FollowedState
+from tandem.shipping.topic import place_of
+from tandem.shipping.values import Delta, StateIdentity, decode_delta
+
+_log = get_logger(__name__)
+
+_POLL_S = 0.1
+_TIMEOUT_S = 10.0
+_AGAIN_S = 1.0
+_MUCH_SHORTER = 0.7
+_KEPT_DIGESTS = 1_000
+_MOST_WAITING_BYTES = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class FollowerSettings:
+    """`generation`: whose digests a proof is compared with; markers of others only say that an epoch is published.
+
+    `longest_chain`: with so many changes after its full state, a shorter base is looked for, every `shorten_every_ms`.
+
+    `retry_ms`: how often a base is looked for while one is needed.
+    """
+
+    commits_topic: str
+    checkpoints_topic: str
+    generation: int = 0
+    longest_chain: int = 100
+    shorten_every_ms: float = 15_000.0
+    retry_ms: float = 1_000.0
+
+
+class Follower:
+    """Parameters
+    ----------
+    identity : state of another job, configuration or format is not used.
+    bases : where to begin.
+    folder : for this object alone; it is removed in the end.
+    on_followed : called with each epoch that the state has come to.
+    clock_ms : any monotonic clock.
+    """
+
+    def __init__(
+        self,
+        connection: KafkaConnection,
+        settings: FollowerSettings,
+        identity: StateIdentity,
+        bases: Bases,
+        folder: Path,
+        on_followed: Callable[[int], None] = lambda _: None,
+        clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
+    ) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._identity = identity
+        self._bases = bases
+        self._folder = folder
+        self._on_followed = on_followed
+        self._clock_ms = clock_ms
+        self._state: FollowedState | None = None
+        self._waiting: dict[int, Delta] = {}
+        self._read = -1  # the newest epoch whose delta was read
+        self._newer_than = -1  # a base must be
+        self._gap = False
+        self._read_again = False
+        self._look_ms = 0.0
+        self._number = 0
+        self._digests: dict[int, str] = {}
+        self._last_published = -1
+        self._commits_start = 0
+        self._ended = False
+        self._warned = False
+        self.is_current = False
+        """Whether both topics are being read."""
+        self._news = threading.Condition()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """Stop and remove the state."""
+        self._end()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    @property
+    def epoch(self) -> int:
+        """The epoch that the state stands at; −1 without one."""
+        with self._news:
+            return -1 if self._state is None else self._state.position.epoch
+
+    @property
+    def published(self) -> int:
+        """The newest epoch whose marker was read; −1 before the first."""
+        return self._last_published
+
+    def digest(self, epoch: int, timeout_s: float = 0.0) -> str | None:
+        """What the marker of a recent epoch says; None if it is not read within `timeout_s`."""
+        with self._news:
+            self._news.wait_for(lambda: epoch in self._digests or self._ended, timeout_s)
+            return self._digests.get(epoch)
+
+    def wait_for(self, epoch: int, timeout_s: float) -> bool:
+        """Whether the state has come to `epoch` within `timeout_s`."""
+        with self._news:
+            return self._news.wait_for(
+                lambda: self._state is not None and self._state.position.epoch >= epoch, timeout_s
+            )
+
+    def copy_to(self, target: Path) -> EnginePosition | None:
+        """The state as hard links in the new folder `target`; None if there is none."""
+        with self._news:
+            return None if self._state is None else self._state.copy_to(target)
+
+    def drop(self, epoch: int) -> None:
+        """The state of `epoch` was found wrong: it goes, and what comes in its place must begin after `epoch`."""
+        with self._news:
+            self._newer_than = max(self._newer_than, epoch)
+            if self._state is not None:
+                self._state.remove()
+                self._state = None
+
+    def hand_over(self, target: Path) -> EnginePosition | None:
+        """Stop, and let the state become the new folder `target`, by renaming. None if there is none."""
+        with self._news:
+            self._ended = True
+            state, self._state = self._state, None
+        self._end()
+        if state is None:
+            return None
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        state.folder.rename(target)
+        return state.position
+
+    def take(self, record: Record) -> None:
+        """A record of one of the two topics was read. Called by the thread, and by tests."""
+        try:
+            if record.topic == self._settings.commits_topic:
+                self._published(decode_marker(record.value))
+            else:
+                self._shipped(decode_delta(record.value))
+        except CodecError as error:
+            _log.error("foreign_record", topic=record.topic, offset=record.offset, reason=str(error))
+        except DeltaError as error:
+            _log.warning("delta_unusable", topic=record.topic, offset=record.offset, reason=str(error))
+
+    def advance(self) -> None:
+        """Apply what may be applied, and look for a base if one is needed. Raises `UnknownStateError`."""
+        while self._apply_next():
+            pass
+        now = self._clock_ms()
+        if self._stopped.is_set() or now < self._look_ms or not self._wants_base():
+            return
+        self._look()
+        needed = self._state is None or self._gap
+        self._look_ms = self._clock_ms() + (self._settings.retry_ms if needed else self._settings.shorten_every_ms)
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            try:
+                self._follow()
+            except UnknownStateError as error:
+                _log.error("state_cannot_be_followed", reason=str(error), effect="a standby restores it when promoted")
+                return
+            except Exception as error:
+                self.is_current = False
+                if not self._warned:
+                    _log.warning("following_interrupted", reason=str(error), exc_info=True)
+                self._warned = True
+                self._stopped.wait(_AGAIN_S)
+
+    def _follow(self) -> None:
+        """Read on from where the state stands, until there is something to be read again."""
+        self._read_markers()
+        topic = self._settings.checkpoints_topic
+        while not self._stopped.is_set():
+            place = place_of(self._connection, topic, self.epoch + 1)
+            self._waiting.clear()
+            self._read, self._read_again = self.epoch, False
+            with LogTail(self._connection, {self._settings.commits_topic: self._commits_start, topic: place}) as tail:
+                while not self._stopped.is_set() and not self._read_again:
+                    for record in tail.poll(_POLL_S):
+                        self.take(record)
+                    self._commits_start = tail.next_offsets[self._settings.commits_topic]
+                    self.advance()
+                    self._warned, self.is_current = False, True
+
+    def _read_markers(self) -> None:
+        topic = self._settings.commits_topic
+        markers = markers_back_to(self._connection, topic, None)
+        for _, marker in markers:
+            self._published(marker)
+        self._commits_start = markers[-1][0] + 1 if markers else watermarks(self._connection, topic, _TIMEOUT_S)[0]
+
+    def _published(self, marker: Marker) -> None:
+        with self._news:
+            if marker.generation == self._settings.generation:
+                self._digests[marker.epoch] = marker.digest
+            self._last_published = max(self._last_published, marker.epoch)
+            while len(self._digests) > _KEPT_DIGESTS:
+                del self._digests[min(self._digests)]
+            self._news.notify_all()
+
+    def _shipped(self, delta: Delta) -> None:
+        if delta.identity != self._identity:
+            _log.debug("delta_of_another_state", epoch=delta.epoch, shipper=delta.shipper)
+            return
+        self._read = max(self._read, delta.epoch)
+        if delta.epoch > self.epoch >= 0 and sum(d.size for d in self._waiting.values()) < _MOST_WAITING_BYTES:
+            self._waiting.setdefault(delta.epoch, delta)
+
+    def _apply_next(self) -> bool:
+        """Apply one waiting delta; False if there is none that may be applied."""
+        with self._news:
+            if self._state is None or not self._waiting:
+                return False
+            epoch = min(self._waiting)
+            if epoch > self._last_published:
+                return False
+            delta = self._waiting.pop(epoch)
+            if epoch <= self._state.position.epoch:
+                return True
+            try:
+                self._state.apply(delta)
+            except (DeltaGapError, DeltaError) as error:
+                self._found_gap(epoch, error)
+                return True
+            self._gap = False
+            self._news.notify_all()
+        self._on_followed(epoch)
+        return True
+
+    def _found_gap(self, epoch: int, error: Exception) -> None:
+        if not self._gap:
+            _log.info("delta_does_not_fit", epoch=epoch, reason=str(error), effect="a newer base is looked for")
+            self._look_ms = 0.0
+        self._gap = True
+
+    def _wants_base(self) -> bool:
+        return self._state is None or self._gap or self._state.chain > self._settings.longest_chain
+
+    def _look(self) -> None:
+        """Look for a base, and go on from it; what is known of later epochs is kept."""
+        newer_than = max(self._newer_than, self.epoch if self._gap else -1)
+        self._number += 1
+        wanted = Wanted(newer_than, self.published)
+        if self._state is not None:
+            shorter_than = math.inf if self._gap else self._state.chain * _MUCH_SHORTER
+            wanted = Wanted(newer_than, self.published, self._state.folder, shorter_than)
+        state = self._bases.newest(wanted, self._folder / f"state-{self._number}")
+        if state is None:
+            return
+        base = state.position.epoch
+        with self._news:
+            if self._ended or base <= self._newer_than:
+                state.remove()
+                return
+            if self._state is not None:
+                state.carry_over(self._state)
+                behind = state.position.epoch < self._state.position.epoch
+                if not self._gap and (behind or state.chain > self._state.chain * _MUCH_SHORTER):
+                    state.remove()
+                    return
+            earlier, self._state = self._state, state
+            self._gap = False
+            self._read_again = state.position.epoch < self._read and state.position.epoch + 1 not in self._waiting
+            self._news.notify_all()
+        if earlier is not None:
+            earlier.remove()
+        _log.info("following", base=base, epoch=state.position.epoch, chain=state.chain)
+        self._on_followed(state.position.epoch)
+
+    def _end(self) -> None:
+        self._stopped.set()
+        with self._news:
+            self._ended = True
+            self._news.notify_all()

@@ -1,0 +1,125 @@
+"""Proves a followed state from time to time: its next epochs are computed and compared with the published digests."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Callable, Generator
+from contextlib import closing
+from itertools import islice
+from pathlib import Path
+
+import pyarrow as pa
+
+from tandem.engine.interface import EnginePosition
+from tandem.engine.rehearsal import StateUnusableError
+from tandem.logs import get_logger
+from tandem.protocol.verification import VerificationPace
+from tandem.shipping.follower import Follower
+
+_log = get_logger(__name__)
+
+_MARKER_TIMEOUT_S = 30.0
+_TICK_S = 0.5
+
+Rehearse = Callable[[Path, EnginePosition, Callable[[], bool]], Generator[tuple[int, pa.Table], None, None]]
+"""Computes the epochs after a position on a checkpoint of no consequence, while they are asked for."""
+
+
+class Verifier:
+    """Parameters
+    ----------
+    digest_of : epoch and rows → what its marker must say.
+    first_epochs, epochs : how many epochs the first proof computes, and how many the others. The first also warms the JVM
+        JVM up with real state: to load it cold takes several times as long.
+    folder : for copies of the state; removed in the end.
+    on_verified : called with the newest epoch that was proved.
+    on_mismatch : called with the epoch whose state turned out wrong; the follower has dropped it by then.
+    clock_ms : any monotonic clock.
+    """
+
+    def __init__(
+        self,
+        follower: Follower,
+        rehearse: Rehearse,
+        digest_of: Callable[[int, pa.Table], str],
+        folder: Path,
+        pace: VerificationPace,
+        first_epochs: int = 20,
+        epochs: int = 3,
+        on_verified: Callable[[int], None] = lambda _: None,
+        on_mismatch: Callable[[int], None] = lambda _: None,
+        clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
+    ) -> None:
+        self._follower = follower
+        self._rehearse = rehearse
+        self._digest_of = digest_of
+        self._folder = folder
+        self._pace = pace
+        self._first_epochs: int | None = first_epochs
+        self._epochs = epochs
+        self._on_verified = on_verified
+        self._on_mismatch = on_mismatch
+        self._clock_ms = clock_ms
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="verifier", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ask the thread to end; a proof that is under way is given up, and not waited for."""
+        self._stopped.set()
+
+    def prove(self) -> int | None:
+        """Prove the state as it is now; the newest epoch that was proved, None if there was nothing to compare with."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+        checkpoint = self._folder / "checkpoint"
+        position = self._follower.copy_to(checkpoint)
+        if position is None:
+            return None
+        began, times, verified = self._clock_ms(), [self._clock_ms()], None
+        most, self._first_epochs = self._first_epochs or self._epochs, None
+        try:
+            with closing(self._rehearse(checkpoint, position, self._stopped.is_set)) as rehearsal:
+                for epoch, table in islice(rehearsal, most):
+                    times.append(self._clock_ms())
+                    expected = self._follower.digest(epoch, _MARKER_TIMEOUT_S)
+                    if expected is None or self._stopped.is_set():
+                        break
+                    if self._digest_of(epoch, table) != expected:
+                        self._wrong(position.epoch, f"epoch {epoch}, computed from it, has not the published rows")
+                        return None
+                    verified = epoch
+        except StateUnusableError as error:
+            self._wrong(position.epoch, str(error))
+            return None
+        finally:
+            now = self._clock_ms()
+            last = times[-1] - times[-2] if len(times) > 1 else now - began
+            self._pace.proved(self._follower.published, now - began, last)
+            shutil.rmtree(self._folder, ignore_errors=True)
+        if verified is not None:
+            _log.info("state_verified", epoch=verified, ms=round(self._clock_ms() - began))
+            self._on_verified(verified)
+        return verified
+
+    def _run(self) -> None:
+        while not self._stopped.wait(_TICK_S):
+            if self._follower.epoch < 0 or not self._pace.is_due(self._follower.published):
+                continue
+            try:
+                self.prove()
+            except Exception as error:
+                _log.warning("state_not_verified", reason=str(error).partition("\n")[0])
+
+    def _wrong(self, epoch: int, reason: str) -> None:
+        if self._stopped.is_set():
+            return
+        self._follower.drop(epoch)
+        self._on_mismatch(epoch)
+        _log.error(
+            "followed_state_wrong", epoch=epoch, reason=reason, effect="it is dropped; a newer base takes its place"
+        )

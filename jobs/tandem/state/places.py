@@ -1,0 +1,95 @@
+"""A copy of a job's state to look at: of a snapshot or savepoint, or of what its replicas on this machine hold."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.engine.checkpoint import find_newest
+from tandem.engine.relocation import relocate
+from tandem.snapshots import SnapshotManifest, SnapshotStore
+from tandem.snapshots.errors import IncompleteCheckpointError
+from tandem.snapshots.local import pin
+from tandem.state.errors import NoStateError
+
+_NEVER: Final = sys.maxsize
+_PIN_S: Final = 10.0
+_COPY: Final = "state-copy"
+
+
+@dataclass(frozen=True, slots=True)
+class StatePlace:
+    """A checkpoint folder of one's own that stands after `epoch`; `at_ms` (wall clock) is when that was."""
+
+    folder: Path
+    epoch: int
+    at_ms: int
+
+
+@contextmanager
+def saved_state(store: SnapshotStore, snapshot: SnapshotManifest) -> Iterator[StatePlace]:
+    """The state of a snapshot, or of a savepoint's snapshot, in a temporary folder. Raises what `restore` raises."""
+    with tempfile.TemporaryDirectory(prefix="tandem-state-") as folder:
+        target = Path(folder) / "checkpoint"
+        store.restore(snapshot, target)
+        relocate(target)
+        yield StatePlace(target, snapshot.epoch, snapshot.taken_at_ms)
+
+
+@contextmanager
+def live_state(directory: Path) -> Iterator[StatePlace]:
+    """The newest state that the job's replicas have on this machine, below `directory`: links to it, nothing is copied.
+
+    The job goes on meanwhile; what it cleans up stays until the end of the block. Raises `NoStateError`.
+    """
+    _remove_leftovers(directory)
+    copy = directory / f"{_COPY}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    try:
+        place = _linked(directory, copy / "links")
+        relocate(place.folder)
+        yield place
+    finally:
+        shutil.rmtree(copy, ignore_errors=True)
+
+
+def _linked(directory: Path, target: Path) -> StatePlace:
+    problem = f"there is no state below {directory}: no replica of the job has computed an epoch on this machine"
+    found: list[StatePlace] = []
+
+    def linked() -> bool:
+        nonlocal problem
+        folders = [folder / "checkpoint" for folder in directory.iterdir()] if directory.is_dir() else []
+        newest = find_newest(folders, _NEVER)
+        if newest is None:
+            return True
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            epoch = pin(newest.folder, _NEVER, target).epoch
+            found.append(StatePlace(target, epoch, (target / "commits" / str(epoch)).stat().st_mtime_ns // 1_000_000))
+        except (IncompleteCheckpointError, OSError) as error:
+            problem = f"the state below {directory} could not be linked within {_PIN_S:.0f} s: {error}"
+        return bool(found)
+
+    wait_until(linked, Deadline(_PIN_S), 0.1)
+    if not found:
+        raise NoStateError(problem)
+    return found[0]
+
+
+def _remove_leftovers(directory: Path) -> None:
+    """Links of commands that were killed."""
+    for folder in directory.glob(f"{_COPY}-*-*"):
+        pid = folder.name.split("-")[2]
+        if not (pid.isdigit() and psutil.pid_exists(int(pid))):
+            shutil.rmtree(folder, ignore_errors=True)

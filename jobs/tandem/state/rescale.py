@@ -1,0 +1,122 @@
+"""Dividing the state of a checkpoint into another number of partitions, by Spark's own offline repartitioning.
+
+Spark (4.2 and later) does it in a batch of its own: it writes the state of batch n, divided anew, as that of batch n + 1.
+But a batch is an epoch here, and nobody cut an epoch for it. So what Spark wrote for n + 1 is then given the number n.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from tandem.engine.checkpoint import STATE_FILE
+from tandem.engine.relocation import relocate
+from tandem.snapshots import Savepoint, Savepoints, SnapshotHead
+from tandem.snapshots.local import pin
+from tandem.state.errors import RescaleError
+from tandem.state.reader import StateReader
+from tandem.state.spark_errors import SparkError, reason
+
+_SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
+
+
+def rescale(spark: SparkSession, checkpoint: Path, epoch: int, partitions: int) -> None:
+    """Divide the state in a checkpoint, which stands after `epoch` and which no query runs on, into so many partitions.
+
+    If it raises, the folder is of no use any more.
+
+    Raises
+    ------
+    StatelessJobError
+    RescaleError
+        It has as many already, or Spark cannot do it for this state.
+    """
+    if partitions < 1:
+        raise RescaleError(f"{partitions} partitions: give at least 1")
+    relocate(checkpoint)
+    operators = StateReader(spark, checkpoint, epoch).operators()
+    if all(operator.partitions == partitions for operator in operators):
+        raise RescaleError(f"the state has {partitions} partitions already")
+    try:
+        spark._streamingCheckpointManager.repartition(str(checkpoint), partitions)
+    except SparkError as error:
+        kinds = ", ".join(f"{operator.id} ({operator.kind})" for operator in operators)
+        raise RescaleError(
+            f"Spark cannot divide this state anew, that of the operators {kinds}: {reason(error)}"
+        ) from error
+    for operator in operators:
+        _renumber_operator(checkpoint / "state" / str(operator.id), epoch, partitions)
+    (checkpoint / "commits" / str(epoch + 1)).unlink()
+    (checkpoint / "offsets" / str(epoch + 1)).replace(checkpoint / "offsets" / str(epoch))
+    _check(checkpoint, epoch, partitions)
+
+
+def rescale_savepoint(
+    spark: SparkSession, savepoints: Savepoints, savepoint: Savepoint, partitions: int, name: str, folder: Path
+) -> Savepoint:
+    """A new savepoint `name` with the state of another one in so many partitions; `folder` is for temporary files.
+
+    Raises what `rescale`, `Savepoints.restore` and `Savepoints.save` raise.
+    """
+    savepoints.check_free(name)
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        checkpoint, chosen = Path(work) / "checkpoint", Path(work) / "chosen"
+        epoch = savepoints.restore(savepoint, checkpoint).epoch
+        rescale(spark, checkpoint, epoch, partitions)
+        pin(checkpoint, epoch, chosen)
+        head = SnapshotHead(**{field: getattr(savepoint.snapshot, field) for field in _HEAD})
+        return savepoints.save(name, head, chosen, savepoint.inputs, savepoint.name)
+
+
+_HEAD: Final = tuple(SnapshotHead.__dataclass_fields__)
+
+
+def _renumber_operator(operator: Path, epoch: int, partitions: int) -> None:
+    """What Spark wrote for the batch after `epoch` becomes that of `epoch`; everything older goes."""
+    for store in [folder for folder in operator.iterdir() if folder.name.isdigit()]:
+        if int(store.name) >= partitions:
+            shutil.rmtree(store)
+    written, wanted = epoch + 2, epoch + 1  # version v is the state after batch v - 1
+    for path in sorted(operator.rglob("*")):
+        if (match := STATE_FILE.match(path.name)) and int(match[1]) != written:
+            path.unlink()
+    for path in sorted(operator.rglob(f"{written}.*")):
+        if STATE_FILE.match(path.name):
+            path.replace(path.with_name(path.name.replace(str(written), str(wanted), 1)))
+    metadata = operator / "_metadata"
+    if (newer := metadata / "v2" / str(epoch + 1)).exists():
+        newer.replace(metadata / "v2" / str(epoch))
+    elif (only := metadata / "metadata").exists():
+        _set_partitions(only, partitions)
+
+
+def _set_partitions(metadata: Path, partitions: int) -> None:
+    """In metadata without versions, which Spark leaves as it is."""
+    version, _, text = metadata.read_text().partition("\n")
+    content = json.loads(text)
+    for store in content["stateStoreInfo"]:
+        store["numPartitions"] = partitions
+    changed = metadata.with_name(".rescaled")
+    changed.write_text(f"{version}\n{json.dumps(content, separators=(',', ':'))}")
+    changed.replace(metadata)
+
+
+def _check(checkpoint: Path, epoch: int, partitions: int) -> None:
+    """That Spark's files are what this module takes them for: it belongs to one version of Spark."""
+    offsets = (checkpoint / "offsets" / str(epoch)).read_text().splitlines()
+    if json.loads(offsets[1])["conf"][_SHUFFLE_PARTITIONS] != str(partitions):
+        raise RescaleError(f"offsets/{epoch} is not for {partitions} partitions after Spark divided the state")
+    for operator in (checkpoint / "state").iterdir():
+        stores = sorted(int(store.name) for store in operator.iterdir() if store.name.isdigit())
+        if stores != list(range(partitions)):
+            raise RescaleError(
+                f"state/{operator.name} has the partitions {stores} after Spark divided it into {partitions}"
+            )
+        for store in stores:
+            if not any(STATE_FILE.match(path.name) for path in (operator / str(store)).rglob(f"{epoch + 1}.*")):
+                raise RescaleError(f"state/{operator.name}/{store} holds nothing after Spark divided the state")

@@ -1,0 +1,81 @@
+"""A standby that shares no folder with the active takes its place with the state that was shipped to it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from integration.workload import Cluster, Workload, write_manifest
+from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.local.scrape import scrape
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+STAFFED_S = 300.0
+GAP_S = 10.0
+
+
+@pytest.fixture
+def apart(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path) -> Iterator[Workload]:
+    """One active and one standby, each with a checkpoint folder of its own; they share a snapshot store."""
+    name = f"shipping-{uuid.uuid4().hex[:6]}"
+    cluster = Cluster(kafka, zookeeper)
+    first = write_manifest(
+        tmp_path / "job",
+        cluster,
+        name,
+        replicas=1,
+        standbys=1,
+        snapshots={"store": str(tmp_path / "store"), "interval": "1s"},
+    )
+    second = first.with_name("other.yaml")
+    body = json.loads(first.read_text())
+    body["spec"]["checkpoint"]["directory"] = str(tmp_path / "elsewhere")
+    second.write_text(json.dumps(body))
+    workload = Workload(cluster, first, name)
+    workload.job.replace(
+        "replica-1", tuple(str(second) if word == str(first) else word for word in workload.job.argv("replica-1"))
+    )
+    workload.job.start()
+    try:
+        workload.when_staffed(1, 1, STAFFED_S)
+        yield workload
+        workload.check_exactly_once()
+    finally:
+        workload.close()
+
+
+def metric(workload: Workload, replica: str, name: str) -> float:
+    info = workload.job.announcement(replica)
+    sample = None if info is None else scrape(info.metrics_port)
+    return -1.0 if sample is None else sample.values.get(name, -1.0)
+
+
+def test_the_promoted_standby_goes_on_with_shipped_and_proved_state(apart: Workload) -> None:
+    (active,), (standby,) = apart.roles()
+    apart.wait(lambda: metric(apart, standby, "tandem_standby_verified_epoch") > 0, 120, f"{standby} proves its state")
+
+    def follows_closely() -> bool:
+        published = metric(apart, active, "tandem_published_epoch")
+        return published - metric(apart, standby, "tandem_standby_followed_epoch") <= 5
+
+    apart.wait(follows_closely, 60, f"{standby} follows closely")
+    with apart.output_goes_on(GAP_S):
+        apart.job.kill(active)
+        apart.flows_on(400)
+    log = apart.job.log_file(standby).read_text()
+    used = [json.loads(line) for line in log.splitlines() if '"followed_state_used"' in line]
+    assert used, "the standby restored other state than what was shipped"
+    assert used[-1]["last_published"] - used[-1]["epoch"] <= 5
+    assert "followed_state_wrong" not in log
+
+    apart.when_staffed(1, 1, STAFFED_S)
+    assert apart.roles() == ([standby], [active])
+    apart.wait(lambda: metric(apart, active, "tandem_standby_followed_epoch") > 0, 120, f"{active} follows in its turn")
+    apart.job.kill(standby)
+    apart.flows_on(400)
+    assert '"followed_state_used"' in apart.job.log_file(active).read_text()

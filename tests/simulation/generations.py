@@ -1,0 +1,177 @@
+"""What one of ten seeds adds: a new generation, which follows from a savepoint while the old one publishes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING
+
+from simulation.invariants import OUTPUTS, QUESTION, Checker, InvariantError, Row, compute
+from simulation.process import Process
+from simulation.replica import Replica
+from simulation.schedule import Schedule
+from tandem.protocol.publication import Delivery
+from tandem.protocol.succession import Succession
+from tandem.protocol.values import Config, EpochRange, Marker
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+_AGAIN_MS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Upgrade:
+    """The new generation's replicas start at these times; the old one's first replica makes room for the first of them.
+
+    `behind`: how many epochs before the last published one the savepoint was made, at most.
+    """
+
+    starts_ms: tuple[float, ...]
+    behind: int
+    calm: bool  # nothing fails: the boundary is exact on both sides
+
+    @property
+    def at_ms(self) -> float:
+        """When it begins."""
+        return self.starts_ms[0]
+
+
+def upgrading(plain: Schedule) -> Schedule:
+    """The schedule with an upgrade in the midst of it."""
+    rng = Random(plain.seed ^ 0x6E0F)
+    at = rng.uniform(40, 300)
+    calm = rng.random() < 0.2
+    starts = (at, *(at + rng.uniform(0, 150) for _ in range(rng.choice((0, 1, 1)))))
+    schedule = replace(plain, delivery=Delivery.EXACTLY_ONCE, upgrade=Upgrade(starts, rng.choice((0, 2, 6)), calm))
+    if not calm:
+        return schedule
+    patient = {
+        "slow_messages": 0.0,
+        "unknown": 0.0,
+        "short_glances": 0.0,
+        "least_bound_ms": 150.0,
+        "most_bound_ms": 300.0,
+    }
+    return replace(schedule, failures=(), compute_ms=(min(plain.compute_ms),) * plain.replicas, **patient)
+
+
+class Successor(Replica):
+    """A replica of the next generation: a candidate until its config is accepted."""
+
+    generation = 1
+
+    def __init__(self, world: World, name: str, compute_ms: float) -> None:
+        super().__init__(world, name, compute_ms)
+        self._succession: Succession | None = None
+
+    def start(self) -> None:
+        """A new incarnation, which may be the first one of its generation."""
+        self._succession, self._first = None, True
+        super().start()
+
+    def _restore(self) -> None:
+        world = self.world
+        assert world.base is not None
+        base, state = world.base
+        states = {**world.states, **world.new_states} if world.deviation.restores_any_lineage else world.new_states
+        epoch = world.pick_state(states)
+        if epoch < base:
+            epoch, states = base, {base: state}
+        self._succession = Succession(Config(1, "decade", world.start, self.name, base, "before"), _AGAIN_MS)
+        self.go_on_from(epoch, states.get(epoch, 0))
+
+    def keep_state(self, what: EpochRange, state: int) -> None:
+        """Of its own generation."""
+        self._first = False
+        self.world.new_states.setdefault(what.epoch, state)
+
+    def think(self) -> None:
+        """Compute; and at the head propose the config."""
+        super().think()
+        if self._succession is None or self.decisions.config is None:
+            return
+        config = self._succession.next_proposal(self.decisions, None if self._first else self._epoch, self.now_ms)
+        if config is not None:
+            self.world.reached("generation proposed", self)
+            self.append(config)
+        if self._succession.is_over(self.decisions):
+            self._succession = None
+        else:
+            self.tick_after(_AGAIN_MS)
+
+
+class UpgradeChecker(Checker):
+    """Knows both generations' failure-free output; which one an epoch shows, its marker says."""
+
+    def __init__(self, world: World, upgrade: Upgrade) -> None:
+        super().__init__(world)
+        self._calm = upgrade.calm
+        self._rows: list[list[list[Row]]] = []
+        self._new: dict[int, tuple[int, list[list[Row]]]] = {}
+        self._generation = 0
+
+    def _expect(self) -> None:
+        known = len(self._digests)
+        super()._expect()
+        for number in range(known, len(self._digests)):
+            rows: list[list[Row]] = [[] for _ in range(OUTPUTS)]
+            for output, expected in enumerate(self._expected):
+                rows[output] = [row for row in expected if row.epoch == number]
+            self._rows.append(rows)
+        for expected in self._expected:
+            expected[:] = [row for row in expected if row.epoch in self._committed]
+
+    def on_committed(self, marker: Marker) -> None:
+        """Generations never go back, and an old one ends where the new one's config stands."""
+        super().on_committed(marker)
+        begun = self.decisions.generation_of(marker.epoch)
+        if marker.generation < max(begun, self._generation):
+            raise InvariantError(f"{marker} is of an earlier generation than {max(begun, self._generation)}")
+        if marker.generation != begun:
+            self._world.reached("a new generation published what the old one left")
+            if self._calm:
+                raise InvariantError(f"{marker} is not of generation {begun}, and nothing has failed")
+        if marker.generation > self._generation:
+            self._world.reached("a new generation published")
+        self._generation = marker.generation
+        rows = self._rows[marker.epoch] if marker.generation == 0 else self._of_new(marker.epoch)[1]
+        for expected, some in zip(self._expected, rows, strict=True):
+            expected.extend(some)
+
+    def digest_of(self, marker: Marker) -> str:
+        """Of the generation whose code computed the rows."""
+        return super().digest_of(marker) if marker.generation == 0 else f"{self._of_new(marker.epoch)[0]:x}"
+
+    def _of_new(self, epoch: int) -> tuple[int, list[list[Row]]]:
+        """State and rows of an epoch by the new code, from the savepoint on."""
+        assert self._world.base is not None
+        base, state = self._world.base
+        for number in range(base + 1, epoch + 1):
+            if number not in self._new:
+                before = state if number == base + 1 else self._new[number - 1][0]
+                answers = self.decisions.answer(number, QUESTION) if self._world.schedule.asks else ()
+                assert answers is not None
+                self._new[number] = compute(before, self.ranges[number], answers, generation=1)
+        return self._new[epoch]
+
+
+def successors(world: World) -> list[Process]:
+    """The replicas of the next generation; none of them has started."""
+    upgrade = world.schedule.upgrade
+    assert upgrade is not None
+    return [Successor(world, f"successor-{i}", world.schedule.compute_ms[i]) for i in range(len(upgrade.starts_ms))]
+
+
+def begin_upgrade(world: World, upgrade: Upgrade) -> None:
+    """Make the savepoint of a published epoch, stop an old replica, start the new ones."""
+    last = world.last_marker()
+    known = [epoch for epoch in world.states if last - upgrade.behind <= epoch <= last]
+    if not known:
+        world.timeline.after(_AGAIN_MS, None, begin_upgrade, world, upgrade)
+        return
+    epoch = min(known)
+    world.base = epoch, world.states[epoch]
+    world.process("replica-0").crash()
+    for process, at in zip(world.successors, upgrade.starts_ms, strict=True):
+        world.timeline.at(max(at, world.timeline.now), None, process.start)
