@@ -36,7 +36,11 @@ def workload(
     name = f"upgrade-{uuid.uuid4().hex[:6]}"
     cluster = Cluster(kafka, zookeeper)
     manifest = write_manifest(
-        folder / "job", cluster, name, snapshots={"store": str(folder / "store"), "interval": "1s"}
+        folder / "job",
+        cluster,
+        name,
+        snapshots={"store": str(folder / "store"), "interval": "1s"},
+        ordering={"minEpochInterval": "500ms"},  # so there is little to catch up with
     )
     workload = Workload(cluster, manifest, name)
     workload.job.start()
