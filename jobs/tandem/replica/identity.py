@@ -59,11 +59,11 @@ def agree_on_config(
             f"{difference(mine.digest, accepted.digest)}. Run the same files and versions in every replica; to change a "
             "running job, use `tandem upgrade`; to run another one beside it, give it another metadata.name"
         )
-    _check_upgrade(mine, accepted)
+    check_upgrade(mine, accepted)
     return Membership(replace(mine, generation=accepted.generation + 1, start=accepted.start), candidate=True)
 
 
-def _check_upgrade(mine: Config, accepted: Config) -> None:
+def check_upgrade(mine: Config, accepted: Config) -> None:
     """A generation reads on where the one before ended, and publishes in the same way. Raises `RefusedError`."""
     wanted, read = ({tp.topic for tp in config.start} for config in (mine, accepted))
     if wanted != read:

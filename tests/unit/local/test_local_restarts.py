@@ -63,3 +63,16 @@ def test_a_replica_that_diverged_stays_down_without_taking_the_others_along() ->
     ending = Ending(ExitCode.REFUSED, ran_s=600.0, in_a_row=0, error="DivergedError", job_ran=True)
 
     assert decide(POLICY, ending) == Decision(Then.GIVE_UP)
+
+
+def test_a_replica_that_is_superseded_stays_down_without_taking_the_others_along() -> None:
+    ending = Ending(ExitCode.REFUSED, ran_s=600.0, in_a_row=0, error="SupersededError", job_ran=True)
+
+    assert decide(POLICY, ending) == Decision(Then.GIVE_UP)
+
+
+@pytest.mark.parametrize("code", [ExitCode.REFUSED, ExitCode.FAILED, ExitCode.USAGE, -9])
+def test_a_replica_on_trial_is_not_started_again_however_it_ended(code: int) -> None:
+    ending = Ending(code, ran_s=1.0, in_a_row=0, job_ran=True, on_trial=True)
+
+    assert decide(POLICY, ending) == Decision(Then.GIVE_UP)
