@@ -135,8 +135,5 @@ def test_a_log_that_another_job_began_is_refused_with_what_differs(job: Refusals
     story = job.refused("replica", job.manifest())
 
     assert story.error == "RefusedError"
-    assert (
-        f"not the one that {job.name}.ordering runs, by replica-7: different are the job's code"
-        in story.reason
-    )
+    assert f"not the one that {job.name}.ordering runs, by replica-7: different are the job's code" in story.reason
     assert "spec.job.options. Run the same files and versions in every replica" in story.reason

@@ -32,7 +32,7 @@ pytestmark = pytest.mark.integration
 
 KEY, SECRET = "tandem", "a-secret-of-the-tests"
 DEADLINE_S = 60.0
-FAST = {"connect_timeout": 1, "read_timeout": 2, "retries": {"max_attempts": 0}}
+FAST = {"connect_timeout": 5, "read_timeout": 10, "retries": {"max_attempts": 0}}
 FILES = {"metadata": b"m", "state/0/0/1.zip": os.urandom(7_000_000), "offsets/7": b"seven", "commits/7": b""}
 
 
@@ -212,7 +212,7 @@ def test_an_s3_that_is_away_stops_nothing_and_is_used_again_when_it_is_back(
         fill(checkpoint, {f"offsets/{epoch}": position, f"commits/{epoch}": b"v1\n{}"})
         began = time.monotonic()
         snapshotter.offer(epoch)
-        assert time.monotonic() - began < 0.2
+        assert time.monotonic() - began < 3.0, "it waited for the store"
 
     publish(8)
     with pytest.raises(SnapshotStoreError, match="cannot list manifests in s3://bucket/snapshots/j"):

@@ -153,7 +153,8 @@ class Replica:
         place = find_place(self._connection, *self._log_topics, self._newest_published())
         bound = SilenceBound(spec.take_over.min_bound.ms * _SILENT, _LONGEST_SILENCE_MS, _SLOWER, 64, *_CAREFUL)
         tail = LogTail(self._connection, {self._topics.ordering: place.starts[self._topics.ordering]})
-        promotion = Standby(slots, place.decisions, tail, bound).wait(lambda: stopping.is_set() or slots.must_end)
+        standby = Standby(slots, place.decisions, tail, bound, self._membership.config.generation)
+        promotion = standby.wait(lambda: stopping.is_set() or slots.must_end)
         if slots.must_end:
             raise DrainedError("drained: it stays down until tandem start")
         if promotion is None:

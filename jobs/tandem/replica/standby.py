@@ -34,6 +34,7 @@ class Standby:
     ----------
     decisions, tail : the fold of the ordering log, and where it is read on.
     bound : adaptive bound on the time between a cut and its claim.
+    generation : this standby's own.
     clock_ms : any monotonic clock, ms.
     """
 
@@ -43,12 +44,14 @@ class Standby:
         decisions: Decisions,
         tail: LogTail,
         bound: SilenceBound,
+        generation: int,
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
     ) -> None:
         self._slots = slots
         self._decisions = decisions
         self._tail = tail
         self._watch = ClaimWatch(bound)
+        self._generation = generation
         self._clock_ms = clock_ms
 
     def wait(self, stopped: Callable[[], bool]) -> Promotion | None:
@@ -70,7 +73,7 @@ class Standby:
                 proposal = decode_proposal(record.value)
                 if self._decisions.apply(proposal, record.offset) is not Verdict.ACCEPTED:
                     continue
-                if isinstance(proposal, Config):
+                if isinstance(proposal, Config) and proposal.generation > self._generation:
                     raise SupersededError(f"generation {proposal.generation} of the job has begun")
                 if isinstance(proposal, Cut):
                     self._watch.cut(proposal.epoch, self._clock_ms())
