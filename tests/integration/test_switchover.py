@@ -224,22 +224,6 @@ def set_policy(workload: Workload, policy: str) -> None:
         future.result(30)
 
 
-def test_sigterm_of_the_only_active_costs_much_less_than_a_kill(workload: Workload, pair: tuple[str, str]) -> None:
-    active, standby = pair
-    terminated = gap_around(workload, active, signal.SIGTERM)
-    assert '"event": "handed_over"' in events(workload, active)
-    assert workload.job.process(active).state == "down"
-    workload.job.start(active)
-    workload.when_staffed(1, 1, STAFFED_S)
-    assert workload.roles() == ([standby], [active])
-
-    killed = gap_around(workload, standby, signal.SIGKILL)
-
-    assert terminated < killed / 2, (
-        f"the output paused for {terminated:.2f} s after SIGTERM, {killed:.2f} s after SIGKILL"
-    )
-
-
 def gap_around(workload: Workload, replica: str, number: signal.Signals) -> float:
     """The longest time without output from a signal on until a while after the replica has ended."""
     began = time.monotonic()
@@ -248,15 +232,3 @@ def gap_around(workload: Workload, replica: str, number: signal.Signals) -> floa
     workload.wait(lambda: workload.job.process(replica).pid != pid, 60, f"{replica} has ended")
     workload.flows_on(400)
     return workload.reader.longest_gap(began, time.monotonic())
-
-
-def test_a_job_that_is_stopped_as_a_whole_does_not_wait_for_successors(
-    workload: Workload,
-    pair: tuple[str, str],  # noqa: ARG001, it is whole
-) -> None:
-    began = time.monotonic()
-    workload.job.stop()
-    elapsed_s = time.monotonic() - began
-    workload.job.start()
-
-    assert elapsed_s < 15, f"stopping took {elapsed_s:.1f} s"
