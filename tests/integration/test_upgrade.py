@@ -12,12 +12,12 @@ import pytest
 from integration.workload import JOB, Cluster, Workload, write_manifest
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 from tandem.embedded.waiting import Deadline
-from tandem.kafka.history import cut_at, last_marker, markers_back_to
+from tandem.kafka.history import last_marker, markers_back_to
 from tandem.local.upgrade import ObservedProgress, Upgrade, UpgradeError
 from tandem.manifest import load
 from tandem.snapshots import SnapshotStore
 from tandem.snapshots.savepoint_store import Savepoints, newest_snapshot, not_before_epoch
-from tandem.snapshots.savepoints import Inputs
+from tandem.state import inputs_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -78,8 +78,7 @@ def savepoint(workload: Workload, name: str) -> int:
     assert marker is not None
     store = SnapshotStore(spec.snapshots.url(workload.name))
     snapshot = newest_snapshot(store, not_before_epoch(marker.epoch), Deadline(60))
-    cut = cut_at(connection, topics.ordering, snapshot.log_offset)
-    inputs = Inputs.of([(source.name, source.topics) for source in spec.sources], cut)
+    inputs = inputs_of(workload.job.manifest, connection, snapshot)
     return Savepoints(store).create(name, snapshot, inputs).snapshot.epoch
 
 

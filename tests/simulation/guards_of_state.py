@@ -13,7 +13,8 @@ from simulation.store import SimulatedRemote
 from simulation.world import Deviation
 from tandem.protocol.publication import Delivery
 from tandem.replica import slots
-from tandem.snapshots import SnapshotFile, SnapshotManifest, SnapshotStore, store
+from tandem.snapshots import SnapshotFile, SnapshotManifest, store
+from tandem.snapshots.restoring import Restorer
 
 
 class WritesManifestsFirst(SimulatedRemote):
@@ -34,12 +35,10 @@ class WritesManifestsFirst(SimulatedRemote):
                 super().put_file(source, object_path)
 
 
-class TrustsContents(SnapshotStore):
+def _trusting(restorer: Restorer, file: SnapshotFile, destination: Path) -> None:
     """Restores what it finds, whatever its hash."""
-
-    def _fetch(self, file: SnapshotFile, destination: Path) -> None:
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        destination.write_bytes(self.remote.read(file.object_path))
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    destination.write_bytes(restorer._remote.read(file.object_path))
 
 
 def _trusted(content: bytes) -> SnapshotManifest:
@@ -85,7 +84,7 @@ GUARDS_OF_STATE = (
     ),
     _guard("a replica goes on where its state stands", Deviation(skips_replay=True)),
     _guard("a manifest is written last", Deviation(remote=WritesManifestsFirst)),
-    _guard("contents are checked by their hash", Deviation(store=TrustsContents), _is_damaged),
+    _guard("contents are checked by their hash", where=_is_damaged, rules=((Restorer, "_fetch", _trusting),)),
     _guard("manifests are checked by their hash", where=_is_damaged, rules=((store, "decode_manifest", _trusted),)),
     _guard(
         "the log is kept back to the oldest snapshot",

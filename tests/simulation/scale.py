@@ -10,7 +10,7 @@ from typing import Any
 
 from simulation.slots import SimulatedMember
 from tandem.replica import handover, slots
-from tandem.snapshots import snapshotter, store
+from tandem.snapshots import restoring, snapshotter, store
 
 LEASE_MS = 60
 LOOK_EVERY_MS = 10
@@ -41,6 +41,7 @@ def scaled_down() -> Iterator[None]:
         (store, "_LOOK_EVERY_MS", LOOK_EVERY_MS),
         (store, "_log", _Silent()),
         (store, "for_each", _one_by_one),
+        (restoring, "for_each", _one_by_one),
         (store, "uuid", names),
         (slots, "Member", SimulatedMember),
         (slots, "_LOOK_S", LOOK_S),

@@ -103,8 +103,7 @@ class States:
         self._due = 0.0
         self._busy = False
         self._remote = world.deviation.remote(world.store, replica.me)
-        self._store = world.deviation.store("memory://simulated", None, settings.grace_ms, lambda: replica.now_ms)
-        self._store.remote = self._remote
+        self._store = world.deviation.store(self._remote, None, settings.grace_ms, lambda: replica.now_ms)
         retention = Retention(settings.retained, settings.retained_ms)
         self._snapshotter = _Snapshotter(
             self, SnapshotterSettings(settings.snapshot_ms, retention, settings.collect_ms)

@@ -34,8 +34,7 @@ class Saver(Process):
         super().__init__(world, f"saver-{number}")
         self.life, self.alive = 1, True
         self._remote = SimulatedRemote(world.store, self.name)
-        self._store = store("memory://simulated", None, world.redundancy.grace_ms, lambda: self.now_ms)
-        self._store.remote = self._remote
+        self._store = store(self._remote, None, world.redundancy.grace_ms, lambda: self.now_ms)
         self._saved = -1
         self._wall_offset_ms = world.rng.randint(-2, 2)
 

@@ -17,12 +17,11 @@ from tandem.cli.stores import ManifestFile, Screen, ago, short, size_text, store
 from tandem.embedded.waiting import Deadline
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
-from tandem.kafka.history import cut_at, last_marker
+from tandem.kafka.history import last_marker
 from tandem.kafka.topics import Topics
 from tandem.manifest import Manifest, load
 from tandem.process import ExitCode
 from tandem.snapshots import (
-    Inputs,
     Listing,
     NoSnapshotError,
     Savepoint,
@@ -32,7 +31,7 @@ from tandem.snapshots import (
     newest_snapshot,
     not_before_epoch,
 )
-from tandem.state import rescale_savepoint, state_session
+from tandem.state import inputs_of, rescale_savepoint, state_session
 
 savepoint_app = typer.Typer(
     name="savepoint",
@@ -77,7 +76,7 @@ def create(
         connection = KafkaConnection(job.kafka_properties(os.environ))
         _check_logs(job, connection)
         snapshot = _chosen(screen, job, connection, store, None if newest else wait, f"{manifest} {name}")
-        made = savepoints.create(name, snapshot, _inputs(job, connection, snapshot))
+        made = savepoints.create(name, snapshot, inputs_of(job, connection, snapshot))
         screen.out.print(f"savepoint {name} of job {job.name}: {_told(made)}")
 
 
@@ -183,18 +182,6 @@ def _check_logs(job: Manifest, connection: KafkaConnection) -> None:
         topics.partitions([job.model.topics.ordering, job.model.topics.commits])
     except MissingTopicError as error:
         raise NoSnapshotError(f"job {job.name} has never run on this Kafka: there is no state to keep") from error
-
-
-def _inputs(job: Manifest, connection: KafkaConnection, snapshot: SnapshotManifest) -> Inputs:
-    """Where the inputs stood when the snapshot's epoch ended: its cut tells."""
-    topic = job.model.topics.ordering
-    try:
-        cut = cut_at(connection, topic, snapshot.log_offset)
-    except ValueError as error:
-        raise NoSnapshotError(
-            f"{error}: {snapshot.name} is of another topic, or what it stands on is deleted"
-        ) from error
-    return Inputs.of(((source.name, source.topics) for source in job.spec.sources), cut)
 
 
 def _told(made: Savepoint) -> str:

@@ -11,11 +11,11 @@ import typer
 from tandem.cli.running import find_job
 from tandem.cli.stores import ManifestFile, Screen, store_of
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.history import cut_at
 from tandem.local.upgrade import ObservedProgress, Upgrade, UpgradeError
 from tandem.manifest import Manifest, load
 from tandem.process import ExitCode
-from tandem.snapshots import Inputs, Savepoints, newest_snapshot
+from tandem.snapshots import Savepoints, newest_snapshot
+from tandem.state import inputs_of
 
 
 def upgrade(
@@ -71,6 +71,6 @@ def _savepoint(job: Manifest, generation: int) -> str:
     savepoints, name = Savepoints(store), f"generation-{generation}"
     if name not in savepoints.list().names:
         snapshot = newest_snapshot(store)
-        cut = cut_at(KafkaConnection(job.kafka_properties(os.environ)), job.model.topics.ordering, snapshot.log_offset)
-        savepoints.create(name, snapshot, Inputs.of(((s.name, s.topics) for s in job.spec.sources), cut))
+        connection = KafkaConnection(job.kafka_properties(os.environ))
+        savepoints.create(name, snapshot, inputs_of(job, connection, snapshot))
     return name

@@ -15,8 +15,10 @@ from pathlib import Path
 
 from tandem.embedded import guard
 from tandem.embedded.errors import ServerError
+from tandem.embedded.waiting import Deadline, wait_until
 
 KILL_DEADLINE_S = 10.0
+PAUSE_DEADLINE_S = 10.0
 TAIL_LINES = 25
 
 
@@ -70,8 +72,10 @@ class ChildProcess:
             raise ServerError(f"{self.name} (pid {self.pid}) is still there {KILL_DEADLINE_S:.0f} s after SIGKILL")
 
     def pause(self) -> None:
-        """SIGSTOP: it keeps its connections and answers nothing."""
+        """SIGSTOP, and wait until every thread of it stands: it keeps its connections and answers nothing."""
         self._send(signal.SIGSTOP)
+        if not wait_until(lambda: not self.running or self._stands_still(), Deadline(PAUSE_DEADLINE_S)):
+            raise ServerError(f"{self.name} (pid {self.pid}) still runs {PAUSE_DEADLINE_S:.0f} s after SIGSTOP")
 
     def resume(self) -> None:
         """SIGCONT after a pause."""
@@ -83,6 +87,10 @@ class ChildProcess:
         return (
             f"{self.name} (pid {self.pid}) {state}; the end of {self.command.log_file}:\n{tail(self.command.log_file)}"
         )
+
+    def _stands_still(self) -> bool:
+        # The kernel reports a stop once its last thread has stopped; WNOWAIT leaves the report for the next who asks.
+        return os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG) is not None
 
     def _send(self, number: signal.Signals) -> None:
         # Popen itself refuses to signal a pid that it has already reaped.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
@@ -12,6 +13,8 @@ from tandem.kafka.errors import ReadTimeoutError
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import Config, Cut, Marker
+
+_T = TypeVar("_T", Config, Cut)
 
 
 def read_range(
@@ -88,11 +91,12 @@ def first_config(connection: KafkaConnection, topic: str, timeout_s: float = 30.
 
 def config_at(connection: KafkaConnection, topic: str, offset: int, timeout_s: float = 30.0) -> Config:
     """The config at `offset` of the ordering topic. Raises `ValueError` if there is none."""
-    for _, value in read_range(connection, topic, offset, offset + 1, timeout_s):
-        proposal = decode_proposal(value)
-        if isinstance(proposal, Config):
-            return proposal
-    raise ValueError(f"{topic}/0: no config at offset {offset}")
+    return _proposal_at(Config, connection, topic, offset, timeout_s)
+
+
+def cut_at(connection: KafkaConnection, topic: str, offset: int, timeout_s: float = 30.0) -> Cut:
+    """The cut at `offset` of the ordering topic. Raises `ValueError` if there is none."""
+    return _proposal_at(Cut, connection, topic, offset, timeout_s)
 
 
 def decisions_after(connection: KafkaConnection, topic: str, marker: Marker) -> Decisions:
@@ -115,10 +119,9 @@ def current_config(connection: KafkaConnection, ordering: str, commits: str, tim
     return decisions.config
 
 
-def cut_at(connection: KafkaConnection, topic: str, offset: int, timeout_s: float = 30.0) -> Cut:
-    """The cut at `offset` of the ordering topic. Raises `ValueError` if there is none."""
+def _proposal_at(kind: type[_T], connection: KafkaConnection, topic: str, offset: int, timeout_s: float) -> _T:
     for _, value in read_range(connection, topic, offset, offset + 1, timeout_s):
         proposal = decode_proposal(value)
-        if isinstance(proposal, Cut):
+        if isinstance(proposal, kind):
             return proposal
-    raise ValueError(f"{topic}/0: no cut at offset {offset}")
+    raise ValueError(f"{topic}/0: no {kind.__name__.lower()} at offset {offset}")

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from tandem.manifest.kafka_properties import plain_property, secret_property
-from tandem.manifest.secrets import SecretReference
+from tandem.manifest.secrets import SecretReference, resolve_all
 from tandem.manifest.values import BootstrapServers, Count, Section, Topic
 
 
@@ -56,9 +56,6 @@ class KafkaSpec(Section):
         SecretError
             A variable or file that a secret is to come from is missing or empty.
         """
-        secrets = {
-            name: reference.resolve(environ, base, f"spec.kafka.secretProperties[{name}]")
-            for name, reference in self.secret_properties.items()
-        }
+        secrets = resolve_all(self.secret_properties, environ, base, "spec.kafka")
         servers = ",".join(server.strip() for server in self.bootstrap_servers.split(","))
         return {"bootstrap.servers": servers, **self.properties, **secrets}

@@ -53,3 +53,13 @@ class SecretReference(Section):
         if not value:
             raise SecretError(f"{purpose}: {where} is empty")
         return value
+
+
+def resolve_all(
+    references: Mapping[str, SecretReference], environ: Mapping[str, str], base: Path, section: str
+) -> dict[str, str]:
+    """Read the `secretProperties` of a section, e.g. `spec.kafka`. The rest is as for `SecretReference.resolve`."""
+    return {
+        name: reference.resolve(environ, base, f"{section}.secretProperties[{name}]")
+        for name, reference in references.items()
+    }

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 
 from tandem.manifest.problems import refusal
-from tandem.manifest.secrets import SecretReference
+from tandem.manifest.secrets import SecretReference, resolve_all
 from tandem.manifest.values import Count, Duration, PathText, Section, Within
 
 _SECRET: Final = re.compile(
@@ -86,9 +86,6 @@ class SnapshotsSpec(Section):
         SecretError
             A variable or file that a secret is to come from is missing or empty.
         """
-        secrets = {
-            name: reference.resolve(environ, base, f"spec.snapshots.secretProperties[{name}]")
-            for name, reference in self.secret_properties.items()
-        }
+        secrets = resolve_all(self.secret_properties, environ, base, "spec.snapshots")
         plain = {name: _FLAGS.get(value.lower(), value) for name, value in self.properties.items()}
         return {**plain, **secrets}

@@ -17,29 +17,22 @@ from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.errors import FencingTimeoutError, ProducerLostError, ReadTimeoutError
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.tail import LogTail, Record
-from tandem.kafka.transactions import EpochProducer, OutputRecord
+from tandem.kafka.transactions import EpochProducer
 from tandem.logs import get_logger
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
-from tandem.protocol.catching_up import Standing
-from tandem.protocol.codec import CodecError, decode_marker, decode_proposal, encode_marker
+from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
 from tandem.protocol.decisions import Verdict
 from tandem.protocol.publication import DivergedError, Publication
 from tandem.protocol.succession import Succession
 from tandem.protocol.values import Claim, Cut, Marker
-from tandem.replica.catching_up import CatchUpLog
+from tandem.replica.epoch_writer import EpochWriter
 from tandem.replica.progress import CatchUp
+from tandem.replica.readiness import Readiness
 from tandem.replica.rows import EpochRows
 from tandem.topics import SinkTopics
 
 _log = get_logger(__name__)
-
-_NOT_READY_EPOCHS = 20
-"""A replica this far behind would not mask a failure of the others at once."""
-
-
-_IDLE_MS = 3_000.0
-"""A replica that has had nothing to compute for so long since its start is at the head: nobody cuts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +86,16 @@ class Publisher:
         self._fencer = fencer
         self._catch_up = catch_up
         self._metrics = metrics
-        self._catch_up_log = CatchUpLog(metrics)
-        self._began_ms = _now_ms()
-        self._write_tables = write_tables
+        self._readiness = Readiness(metrics, catch_up, _now_ms())
+        self._writer = EpochWriter(
+            publication.me,
+            publication.generation,
+            producer,
+            settings.sinks,
+            settings.commits_topic,
+            metrics,
+            write_tables,
+        )
         self._on_published = on_published
         self._on_marker = on_marker
         self._rows: dict[int, EpochRows] = {}
@@ -103,8 +103,6 @@ class Publisher:
         self._failing_since: float | None = None
         self._failure: BaseException | None = None
         self._stopped = False
-        self.ready = False
-        """Whether this replica has reached the log's head, and has not fallen far behind since."""
         self._state = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="publisher", daemon=True)
 
@@ -129,6 +127,11 @@ class Publisher:
         self._appender.close()
         self._producer.close()
         self._tail.close()
+
+    @property
+    def ready(self) -> bool:
+        """Whether this replica has reached the log's head, and has not fallen far behind since."""
+        return self._readiness.ready
 
     @property
     def is_candidate(self) -> bool:
@@ -160,7 +163,7 @@ class Publisher:
             claim = self._publication.next_claim(_now_ms())
             if claim is not None:
                 self._appender.append(claim.claim)
-            self._lag()
+            self._readiness.news(self._publication.decisions)
 
     def _has_room(self) -> bool:
         return len(self._rows) < self._settings.most_pending_epochs or self._stopped or self._failure is not None
@@ -180,10 +183,11 @@ class Publisher:
         for record in self._tail.poll(0.005 if pending else 0.05):
             self._feed(record)
         with self._state:
-            action = self._current or self._publication.next_action(_now_ms())
-            progress = self._catch_up.report(self._publication.decisions.last_epoch, _now_ms())
-            self._catch_up.check(self._publication.decisions.last_epoch, _now_ms())
-            self._look_how_far()
+            now, head = _now_ms(), self._publication.decisions.last_epoch
+            action = self._current or self._publication.next_action(now)
+            progress = self._catch_up.report(head, now)
+            self._catch_up.check(head, now)
+            self._readiness.look(head, not self._tail.is_behind, now)
         if progress is not None:
             self._appender.append(progress)
         self._succeed()
@@ -195,9 +199,7 @@ class Publisher:
             return
         decisions = self._publication.decisions
         with self._state:
-            proved = self._catch_up.has_computed or self.ready
-            computed = self._catch_up.last_computed if proved else None
-            config = self._succession.next_proposal(decisions, computed, _now_ms())
+            config = self._succession.next_proposal(decisions, self._readiness.proved_epoch, _now_ms())
             over = self._succession.is_over(decisions)
         if config is not None:
             self._appender.append(config)
@@ -228,7 +230,7 @@ class Publisher:
                 epoch = self._publication.decisions.epoch_range(proposal.epoch)
                 if epoch is not None:
                     self._metrics.rows_in.inc(epoch.ends.records_since(epoch.starts))
-            self._lag()
+            self._readiness.news(self._publication.decisions)
 
     def _marker(self, marker: Marker, now: float) -> None:
         epoch = self._publication.decisions.epoch_range(marker.epoch)
@@ -249,28 +251,6 @@ class Publisher:
         if claim.attempt == 0:
             self._metrics.claims_lost.inc()
         self._fencer.expect(claim.owner)
-
-    def _lag(self) -> None:
-        decisions = self._publication.decisions
-        epochs = max(0, decisions.last_epoch - self._catch_up.last_computed)  # the engine may have read the cut first
-        self._metrics.lag_epochs.set(epochs)
-        mine = decisions.epoch_range(self._catch_up.last_computed)
-        if mine is not None:
-            self._metrics.lag_records.set(decisions.last_ends.records_since(mine.ends))
-            self._metrics.lag_seconds.set(max(0.0, time.time() - mine.time_ms / 1000))
-        if epochs <= 1 and self._catch_up.has_computed:
-            self.ready = True
-        elif epochs >= _NOT_READY_EPOCHS:
-            self.ready = False
-        self._metrics.ready.set(self.ready)
-
-    def _look_how_far(self) -> None:
-        now, head = _now_ms(), self._publication.decisions.last_epoch
-        is_idle = now - self._began_ms > _IDLE_MS and not self._tail.is_behind
-        if not self.ready and is_idle and self._catch_up.last_computed >= head:
-            self.ready = True
-            self._metrics.ready.set(1)
-        self._catch_up_log.look(Standing(now, self._catch_up.last_computed, head), self.ready)
 
     def _patiently(self, action: Action) -> None:
         """Carry out an action; if Kafka is away, again at the next step, until patience ends."""
@@ -308,46 +288,14 @@ class Publisher:
                 self._publish(action)
 
     def _publish(self, action: Publish) -> None:
-        rows = self._rows[action.epoch]
         epoch = self._publication.decisions.epoch_range(action.epoch)
         assert epoch is not None, f"epoch {action.epoch} was computed, but its cut was not read"  # noqa: S101
-        records: list[OutputRecord] = []
-        if not action.skipped:
-            with self._metrics.phase("encode"):
-                records = rows.records(self._settings.sinks)
-                self._write_tables(rows)
-        marker = Marker(
-            action.epoch,
-            action.attempt,
-            self._publication.me,
-            rows.digest,
-            len(records),
-            epoch.log_offset,
-            action.skipped,
-            self._publication.generation,
-            epoch.config_offset,
-        )
-        with self._metrics.phase("publish"):
-            outcome = self._producer.publish(
-                records,
-                OutputRecord(self._settings.commits_topic, None, encode_marker(marker), (), 0),
-                self._settings.transaction_timeout_s,
-            )
-        self._count(outcome, records)
+        rows = self._rows[action.epoch]
+        outcome = self._writer.write(action, rows, epoch, self._settings.transaction_timeout_s)
         if outcome is Outcome.COMMITTED:
             self._on_published(action.epoch, rows.digest)
         with self._state:
             self._publication.published(action.epoch, outcome)
-
-    def _count(self, outcome: Outcome, records: list[OutputRecord]) -> None:
-        if outcome is Outcome.COMMITTED:
-            self._metrics.published.inc()
-            self._metrics.rows.inc(len(records))
-            self._metrics.dead_letters.inc(sum(r.topic == self._settings.sinks.dead_letter for r in records))
-        elif outcome is Outcome.FENCED:
-            self._metrics.fenced.inc()
-        else:
-            self._metrics.unknown_commits.inc()
 
 
 def _now_ms() -> float:

@@ -220,6 +220,8 @@ class Replica:
         if self._membership.candidate:
             while self._publisher.is_candidate and not stopping.wait(0.1):
                 self._check()
+            if stopping.is_set():
+                return
             self._join_slots()
             self._shipping.ship(self._states.checkpoint)
         duty = Duty(self._slots)

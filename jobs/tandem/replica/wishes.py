@@ -14,6 +14,7 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
+from tandem.embedded.waiting import Deadline, wait_until
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TandemKafkaError
 from tandem.kafka.history import watermarks
@@ -107,15 +108,16 @@ class Wisher:
         `before` : how the replicas stood when it was wished; `seen` is called again and again with the stage.
         """
         leaving = before.present(wish.leaves)
-        deadline = time.monotonic() + timeout_s
+        stage: Stage | None = None
+
+        def is_over() -> bool:
+            nonlocal stage
+            stage = stage_of(look(self._nodes), wish, leaving)
+            seen(stage)
+            return stage in _OVER
+
         try:
-            while time.monotonic() < deadline:
-                stage = stage_of(look(self._nodes), wish, leaving)
-                seen(stage)
-                if stage in _OVER:
-                    return stage
-                time.sleep(_POLL_S)
-            return None
+            return stage if wait_until(is_over, Deadline(timeout_s), _POLL_S) else None
         finally:
             with suppress(NoNodeError):
                 self._nodes.remove(WISH)

@@ -9,18 +9,14 @@ incoming/…                            what is being written, where files do no
 
 from __future__ import annotations
 
-import hashlib
 import math
-import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from tandem.engine.checkpoint import link
 from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
 from tandem.snapshots.errors import (
@@ -37,6 +33,7 @@ from tandem.snapshots.kept import named_by_savepoints
 from tandem.snapshots.local import Hasher, LocalFile
 from tandem.snapshots.parallel import for_each
 from tandem.snapshots.remote import INCOMING, Remote, RemoteFile
+from tandem.snapshots.restoring import Restorer
 from tandem.snapshots.values import (
     SnapshotFile,
     SnapshotHead,
@@ -55,7 +52,6 @@ _RETIRED: Final = ".retired"
 _LOOK_EVERY_MS: Final = 60_000
 _UNREADABLE: Final = 3
 _WRITERS: Final = 4
-_READERS: Final = 8
 
 
 class SnapshotStore:
@@ -63,7 +59,7 @@ class SnapshotStore:
 
     Parameters
     ----------
-    url : the job's own folder: a path, or a URL that fsspec knows.
+    url : the job's own folder: a path, or a URL that fsspec knows; or the operations on such a folder.
     options : of the file system, as fsspec's documentation names them.
     grace_ms : see `GRACE_MS`; a snapshot must be saved within half of it.
     clock_ms : any monotonic clock, ms.
@@ -71,12 +67,12 @@ class SnapshotStore:
 
     def __init__(
         self,
-        url: str,
+        url: str | Remote,
         options: Mapping[str, Any] | None = None,
         grace_ms: int = GRACE_MS,
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
     ) -> None:
-        self.remote = Remote(url, options or {})
+        self.remote = Remote(url, options or {}) if isinstance(url, str) else url
         self._grace_ms = grace_ms
         self._clock_ms = clock_ms
         self._hasher = Hasher()
@@ -84,7 +80,7 @@ class SnapshotStore:
         self._mine: dict[str, tuple[str, float]] = {}  # hash → upload, when it began
         self._there: dict[str, int] = {}  # object → bytes
         self._looked_ms = -math.inf
-        self._restored: dict[Path, dict[str, str]] = {}  # folder → path in it → hash
+        self._restorer = Restorer(self.remote)
 
     def save(
         self,
@@ -180,30 +176,8 @@ class SnapshotStore:
         return next((manifest for manifest in found if manifest is not None), None)
 
     def restore(self, manifest: SnapshotManifest, target: Path, have: Path | None = None) -> None:
-        """Bring a snapshot to the folder `target`, which must be absent or empty. It appears whole or not at all.
-
-        Files that the folder `have`, restored by an earlier call, has already are linked from there.
-
-        Raises
-        ------
-        SnapshotCorruptError
-            A file is missing or is not what was saved.
-        SnapshotStoreError
-            The store is away.
-        FileExistsError
-            `target` holds something.
-        """
-        if target.exists() and any(target.iterdir()):
-            raise FileExistsError(f"{target} is not empty: a snapshot is restored into a new folder")
-        staging = target.with_name(f".{target.name}.restoring")
-        shutil.rmtree(staging, ignore_errors=True)
-        try:
-            for_each(lambda file: self._bring(file, staging, have), manifest.files, _READERS)
-            staging.rename(target)
-            self._restored = {folder: files for folder, files in self._restored.items() if folder.exists()}
-            self._restored[target] = {file.path: file.hash for file in manifest.files}
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+        """Bring a snapshot to the folder `target`. See `restoring.Restorer.restore`."""
+        self._restorer.restore(manifest.files, target, have)
 
     def newest_usable(
         self,
@@ -330,28 +304,3 @@ class SnapshotStore:
             _log.warning("snapshot_manifest_invalid", manifest=path, reason=str(error))
             return None
         return manifest
-
-    def _bring(self, file: SnapshotFile, staging: Path, have: Path | None) -> None:
-        destination = staging / file.path
-        if have is not None and self._restored.get(have, {}).get(file.path) == file.hash:
-            with suppress(FileNotFoundError):
-                destination.parent.mkdir(parents=True, exist_ok=True)
-                link(have / file.path, destination)
-                return
-        self._fetch(file, destination)
-
-    def _fetch(self, file: SnapshotFile, destination: Path) -> None:
-        destination.parent.mkdir(parents=True, exist_ok=True)
-        hasher, size = hashlib.blake2b(digest_size=32), 0
-        try:
-            with destination.open("xb") as output:
-                for block in self.remote.blocks(file.object_path, file.size):
-                    hasher.update(block)
-                    size += len(block)
-                    output.write(block)
-        except FileNotFoundError as error:
-            raise SnapshotCorruptError(file.path, f"{file.object_path} is missing from the store") from error
-        if size != file.size:
-            raise SnapshotCorruptError(file.path, f"{file.object_path} has {size} bytes instead of {file.size}")
-        if hasher.hexdigest() != file.hash:
-            raise SnapshotCorruptError(file.path, f"{file.object_path} does not match its hash: it was altered")

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import PurePosixPath
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
@@ -124,6 +124,9 @@ def checked(body: bytes) -> bytes:
     return json.dumps({"version": VERSION, "hash": hash_of(body)}).encode() + b"\n" + body
 
 
+_T = TypeVar("_T")
+
+
 def decode_manifest(content: bytes) -> SnapshotManifest:
     """The manifest in a file.
 
@@ -134,15 +137,19 @@ def decode_manifest(content: bytes) -> SnapshotManifest:
     SnapshotManifestError
         It is torn, was altered, or is no manifest.
     """
+    return decode_checked(_MANIFEST, content, "a manifest of a snapshot")
+
+
+def decode_checked(adapter: TypeAdapter[_T], content: bytes, what: str) -> _T:
+    """The value whose JSON was `checked`; `what` it should be, for messages. Raises as `decode_manifest`."""
     try:
-        return _MANIFEST.validate_json(decode_checked(content, "a manifest of a snapshot"))
+        return adapter.validate_json(_body_of(content, what))
     except ValidationError as error:
         details = error.errors()[0]
         raise SnapshotManifestError(f"{'.'.join(map(str, details['loc']))}: {details['msg']}") from error
 
 
-def decode_checked(content: bytes, what: str) -> bytes:
-    """The body that was `checked`; `what` it should be, for messages. Raises as `decode_manifest`."""
+def _body_of(content: bytes, what: str) -> bytes:
     first, _, body = content.partition(b"\n")
     try:
         header = json.loads(first)

@@ -9,6 +9,7 @@ from tandem.state.errors import (
     UnknownOperatorError,
     UnknownPartError,
 )
+from tandem.state.inputs import inputs_of
 from tandem.state.operators import Operator, Part, all_parts, find_operator, parts_of
 from tandem.state.places import StatePlace, live_state, saved_state
 from tandem.state.reader import Page, Shape, StateReader
@@ -31,6 +32,7 @@ __all__ = [
     "UnknownPartError",
     "all_parts",
     "find_operator",
+    "inputs_of",
     "live_state",
     "parts_of",
     "rescale",

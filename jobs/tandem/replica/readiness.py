@@ -1,0 +1,59 @@
+"""Whether a replica has reached the log's head, and how far behind it is: metrics, log lines, `ready`."""
+
+from __future__ import annotations
+
+import time
+
+from tandem.metrics import ReplicaMetrics
+from tandem.protocol.catching_up import Standing
+from tandem.protocol.decisions import Decisions
+from tandem.replica.catching_up import CatchUpLog
+from tandem.replica.progress import CatchUp
+
+_NOT_READY_EPOCHS = 20
+"""A replica this far behind would not mask a failure of the others at once."""
+_IDLE_MS = 3_000.0
+"""A replica that has had nothing to compute for so long since its start is at the head: nobody cuts."""
+
+
+class Readiness:
+    """Follows `catch_up` and the decisions. Times are ms of one monotonic clock; `began_ms`: when the replica began.
+
+    `ready` : whether the head was reached, and the replica has not fallen far behind since.
+    """
+
+    def __init__(self, metrics: ReplicaMetrics, catch_up: CatchUp, began_ms: float) -> None:
+        self.ready = False
+        self._metrics = metrics
+        self._catch_up = catch_up
+        self._log = CatchUpLog(metrics)
+        self._began_ms = began_ms
+
+    @property
+    def proved_epoch(self) -> int | None:
+        """The last epoch computed; None while nothing shows that this replica can go on from its state."""
+        return self._catch_up.last_computed if self._catch_up.has_computed or self.ready else None
+
+    def news(self, decisions: Decisions) -> None:
+        """An epoch was computed, or a proposal accepted."""
+        epochs = max(0, decisions.last_epoch - self._catch_up.last_computed)  # the engine may have read the cut first
+        self._metrics.lag_epochs.set(epochs)
+        mine = decisions.epoch_range(self._catch_up.last_computed)
+        if mine is not None:
+            self._metrics.lag_records.set(decisions.last_ends.records_since(mine.ends))
+            self._metrics.lag_seconds.set(max(0.0, time.time() - mine.time_ms / 1000))
+        if epochs <= 1 and self._catch_up.has_computed:
+            self._is(True)
+        elif epochs >= _NOT_READY_EPOCHS:
+            self._is(False)
+
+    def look(self, head: int, has_read_all: bool, now_ms: float) -> None:
+        """Called often. `head`: the last epoch that was cut; `has_read_all`: as far as known nothing is left to read."""
+        is_idle = has_read_all and now_ms - self._began_ms > _IDLE_MS
+        if is_idle and self._catch_up.last_computed >= head:
+            self._is(True)
+        self._log.look(Standing(now_ms, self._catch_up.last_computed, head), self.ready)
+
+    def _is(self, ready: bool) -> None:
+        self.ready = ready
+        self._metrics.ready.set(ready)
