@@ -87,7 +87,7 @@ class TakeOverSpec(Section):
     """How long an owner or a leader may be silent before another one takes over; adaptive between the bounds."""
 
     min_bound: Annotated[Duration, Within(1, 600_000)] = Field(default="100ms", validate_default=True)
-    max_bound: Annotated[Duration, Within(1, 600_000)] = Field(default="1s", validate_default=True)
+    max_bound: Annotated[Duration, Within(1, 600_000)] = Field(default="500ms", validate_default=True)
 
 
 class CheckpointSpec(Section):

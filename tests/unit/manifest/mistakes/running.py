@@ -30,7 +30,7 @@ RUNNING: dict[str, Mistake] = {
         "spec.takeOver.minBound", "more than maxBound 1s",
     ),
     "a lower bound above the default upper one": (
-        "takeOver: {}", f"takeOver: {{minBound: 5s}} {HERE}", "spec.takeOver.minBound", "more than maxBound 1s",
+        "takeOver: {}", f"takeOver: {{minBound: 5s}} {HERE}", "spec.takeOver.minBound", "more than maxBound 500ms",
     ),
     "ZooKeeper's address with a scheme": (
         "localhost:2181", f"zk://a:2181 {HERE}", "spec.zookeeper.connect", "no ZooKeeper connect string",
