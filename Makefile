@@ -38,6 +38,7 @@ $(INSTALLED): pyproject.toml | $(BIN)/python
 
 jars: $(INSTALLED)
 	@$(BIN)/python -m tandem.embedded >/dev/null
+	@$(BIN)/python -m tandem.engine.class_archive >/dev/null
 
 test: setup lint ## all checks and all tests
 	$(BIN)/pytest tests/unit tests/simulation tests/integration $(ARGS)

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry
 from tandem import logs
 from tandem.kafka.errors import ConnectionFailedError, LostInputError, MissingTopicError, TopicMismatchError
 from tandem.manifest import Manifest, ManifestError, SecretError, load
-from tandem.metrics import MetricsServer
 from tandem.process import ExitCode, ProcessInfo
+from tandem.serving import Probes, ProcessServer
 
 _log = logs.get_logger(__name__)
 
@@ -38,20 +38,21 @@ def announced(
     name: str,
     kind: str,
     run_directory: Path | None,
-    port: int = 0,
-    incarnation: str = "",
+    probes: Probes,
+    served_at: tuple[str, int],
 ) -> Iterator[int]:
-    """Serve the metrics, if the manifest wants that, and tell in `run_directory` where, while the block runs.
+    """Serve metrics and probes, if the manifest wants that, and tell in `run_directory` where, while the block runs.
 
-    `port` 0: any free one. Yields the port that they are served on; 0: they are not.
+    `served_at`: address and port, 0: any free one. Yields the port that they are served on; 0: they are not.
     """
     with ExitStack() as stack:
         served_on = 0
         if manifest.spec.metrics.enabled:
-            server = MetricsServer(registry, port)
+            address, port = served_at
+            server = ProcessServer(registry, probes, port, address)
             stack.callback(server.close)
             served_on = server.port
-        info = ProcessInfo(name, kind, os.getpid(), served_on, incarnation)
+        info = ProcessInfo(name, kind, os.getpid(), served_on)
         stack.enter_context(info.announced(run_directory))
         yield served_on
 

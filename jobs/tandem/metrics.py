@@ -5,31 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from threading import Thread
 from time import perf_counter
-from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from tandem.protocol.values import Cut
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1, 2.5, 5, 10, 30)
-
-
-class MetricsServer:
-    """Serves a registry over HTTP on `port` (0: any free one; `port` tells which)."""
-
-    def __init__(self, registry: CollectorRegistry, port: int, address: str = "127.0.0.1") -> None:
-        self._server: WSGIServer
-        self._thread: Thread
-        self._server, self._thread = start_http_server(port, address, registry)
-        self.port = int(self._server.server_port)
-
-    def close(self) -> None:
-        """Stop serving."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(2)
 
 
 @dataclass(frozen=True, slots=True)

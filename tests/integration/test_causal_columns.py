@@ -101,6 +101,26 @@ def test_answers_reach_the_rows_that_they_are_about(spark: SparkSession, tmp_pat
     ]
 
 
+def test_a_determinant_of_the_jobs_own_has_the_type_that_it_names(spark: SparkSession, tmp_path: Path) -> None:
+    job = Job(spark, tmp_path / "determinant", [PAYMENTS], [kafka_sink()])
+    context = JobContext(spark, {}, [PAYMENTS])
+    limits = context.determinant(
+        "limits", lambda time_ms: {"low": 1, "high": time_ms}, "STRUCT<low: INT, high: BIGINT>"
+    )
+    events = job.sources["payments"].select("id", limits.alias("limits"))
+    job.start(events.select(F.to_json(F.struct("id", "limits.high"), {"ignoreNullFields": "false"}).alias("value")))
+
+    question = context.questions["limits"]
+    answer = question.function(7)
+    found = values(job.run(0, rows(2), (Answered("limits", (answer,) * 2),)))
+    unknown = values(job.run(1, rows(1)))
+    job.stop()
+
+    assert (question.per, answer) == ("epoch", '{"value": {"low": 1, "high": 7}}')
+    assert found == ['{"id":0,"high":7}', '{"id":1,"high":7}']
+    assert unknown == ['{"id":0,"high":null}']
+
+
 def test_what_comes_from_the_log_is_determined(spark: SparkSession, tmp_path: Path) -> None:
     job = Job(spark, tmp_path / "determined", [PAYMENTS], [kafka_sink()])
 

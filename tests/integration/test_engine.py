@@ -13,11 +13,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, as_json, kafka_sink, raw_source, values
+from tandem.embedded.jars import file_system_jar
 from tandem.engine.checkpoint import restore
 from tandem.engine.interface import EnginePosition, JobError
 from tandem.engine.job import JobContext, call, load_function
 from tandem.engine.output import one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
+from tandem.engine.session import archive_of
 from tandem.manifest import FileSink, JobSpec, SinkSpec, SourceSpec
 from tandem.protocol.merge import merge_order
 from tandem.replica.rows import EpochRows
@@ -242,3 +244,11 @@ def test_rows_for_several_sinks_come_out_of_one_epoch(spark: SparkSession, tmp_p
     archived = [row["table_archive"] for row in rows if row["sink"] == "archive"]
     assert archived == [{"n": 1, "double": 2}, {"n": 20, "double": 40}]
     job.stop()
+
+
+def test_a_session_maps_the_archive_of_classes(spark: SparkSession) -> None:
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    pid = jvm.java.lang.ProcessHandle.current().pid()
+
+    assert str(archive_of(file_system_jar())) in Path(f"/proc/{pid}/maps").read_text()

@@ -86,6 +86,37 @@ def test_all_replicas_killed_at_once_go_on_where_they_were(one_active: Workload)
     one_active.flows_on(400)
 
 
+def test_a_promoted_standby_that_dies_before_the_first_is_back_loses_nothing(one_active: Workload) -> None:
+    one_active.when_staffed(1, 1, STAFFED_S)
+    (active,), (standby,) = one_active.roles()
+    one_active.job.kill(active)
+    one_active.wait(lambda: one_active.roles()[0] == [standby], 60, f"{standby} is promoted")
+    one_active.job.kill(standby)
+    assert one_active.roles() == ([], []), f"{active} is back already"
+    one_active.when_staffed(1, 1, STAFFED_S)
+    one_active.flows_on(400)
+
+
+def test_a_standby_that_dies_while_it_is_promoted_is_followed_by_the_next(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with staffed_job(tmp_path_factory, 1, 2) as workload:
+        (active,), standbys = workload.roles()
+
+        def promoted() -> set[str]:
+            return set(standbys) - set(workload.roles()[1])
+
+        with workload.output_goes_on(MASKED_S):
+            workload.job.kill(active)
+            workload.wait(lambda: bool(promoted()), 30, "a standby begins to compute")
+            (first,) = promoted()
+            workload.job.kill(first)
+            workload.flows_on(400)
+        (second,) = set(standbys) - {first}
+        assert workload.publisher() == second
+        workload.when_staffed(1, 2, STAFFED_S)
+
+
 def test_two_actives_are_two_again_after_a_kill(tmp_path_factory: pytest.TempPathFactory) -> None:
     with staffed_job(tmp_path_factory, 2, 1) as workload:
         actives, (standby,) = workload.roles()

@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from integration.workload import Cluster, Workload, write_manifest
 from tandem.cli.main import app
 from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.local.scrape import scrape
 from tandem.protocol.switchover import Stage, plan_promotion
 from tandem.replica.wishes import MarkerWatch, Switched, Wisher, switch
 
@@ -232,3 +233,29 @@ def gap_around(workload: Workload, replica: str, number: signal.Signals) -> floa
     workload.wait(lambda: workload.job.process(replica).pid != pid, 60, f"{replica} has ended")
     workload.flows_on(400)
     return workload.reader.longest_gap(began, time.monotonic())
+
+
+def test_a_replica_that_gets_sigterm_hands_over_before_it_ends(workload: Workload, pair: tuple[str, str]) -> None:
+    active, standby = pair
+    took_over = take_overs(workload, standby)
+    workload.job.kill(active, signal.SIGTERM)
+    workload.wait(lambda: workload.job.process(active).state == "down", 60, f"{active} ends")
+    workload.flows_on(100)
+
+    assert '"event": "handed_over"' in events(workload, active)
+    assert workload.publisher() == standby
+    assert take_overs(workload, standby) == took_over, (
+        "an epoch was waited for until its owner had been silent too long"
+    )
+    workload.job.start(active)
+    workload.when_staffed(1, 1, STAFFED_S)
+    assert workload.roles() == ([standby], [active])
+
+
+def take_overs(workload: Workload, replica: str) -> int:
+    """Epochs that a replica took over from a silent owner."""
+    announcement = workload.job.announcement(replica)
+    assert announcement is not None
+    sample = scrape(announcement.metrics_port, 5.0)
+    assert sample is not None
+    return sample.count("tandem_take_overs_total")

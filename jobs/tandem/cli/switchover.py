@@ -78,6 +78,7 @@ def drain(
     job: Job,
     replica: Annotated[str, typer.Argument(metavar="REPLICA", help="The replica that is to end.")],
     force: Annotated[bool, typer.Option("--force", help="Also if nobody can take over from it.")] = False,
+    to_nobody: Annotated[bool, typer.Option("--to-nobody", help="No standby takes over: it is one too many.")] = False,
     timeout: Timeout = "2m",  # type: ignore[assignment]
     run_directory: Folder = None,
 ) -> None:
@@ -94,7 +95,7 @@ def drain(
       tandem start flights replica-0
     """
     switched, directory = _carry_out(
-        job, run_directory, timeout, lambda view, id_: plan_drain(view, replica, force, id_)
+        job, run_directory, timeout, lambda view, id_: plan_drain(view, replica, force, id_, to_nobody)
     )
     if directory is not None:
         _stop_beside(directory, replica)

@@ -1,7 +1,7 @@
 """A real Kafka broker and a real ZooKeeper as local child processes."""
 
 from tandem.embedded.errors import EmbeddedError, JarsError, JavaMissingError, ServerError
-from tandem.embedded.jars import Jars, spark_classpath
+from tandem.embedded.jars import Jars, file_system_jar, spark_classpath
 from tandem.embedded.kafka import BrokerSettings, KafkaBroker
 from tandem.embedded.zookeeper import ZooKeeperServer, ZooKeeperSettings
 
@@ -15,5 +15,6 @@ __all__ = [
     "ServerError",
     "ZooKeeperServer",
     "ZooKeeperSettings",
+    "file_system_jar",
     "spark_classpath",
 ]

@@ -1,17 +1,29 @@
 """`python -m tandem.embedded` resolves the jars into the cache and prints their folder."""
 
-import sys
+from __future__ import annotations
 
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
 from rich.console import Console
 
 from tandem.embedded.errors import EmbeddedError
-from tandem.embedded.jars import Jars
+from tandem.embedded.jars import Jars, install_file_system_jar
 
 
-def main() -> None:
+def main(
+    file_system: Annotated[
+        Path | None, typer.Option(help="Put only the jar that a replica needs into this folder (for an image)")
+    ] = None,
+) -> None:
     """Exit with 1 and the reason if the jars cannot be had."""
     errors = Console(stderr=True)
     try:
+        if file_system is not None:
+            print(install_file_system_jar(file_system))
+            return
         with errors.status("Resolving Kafka's jars (once, about 20 s) …"):
             jars = Jars.resolve()
     except EmbeddedError as error:
@@ -21,4 +33,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    typer.run(main)

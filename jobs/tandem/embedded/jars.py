@@ -18,6 +18,8 @@ from tandem.embedded.waiting import Deadline, wait_until
 KAFKA = "org.apache.kafka:kafka_2.13:4.3.1"
 LOCAL_FILE_SYSTEM = "com.globalmentor:hadoop-bare-naked-local-fs:0.1.0"
 RESOLVE_DEADLINE_S = 600.0
+READY = "TANDEM_SPARK_JARS"
+"""The variable that names a folder with the jar of Spark's file system, ready for use."""
 
 _FOLDER = "jars-kafka-4.3.1"
 _INVENTORY = "inventory.json"  # name → bytes of every jar; written last, so its presence says that the folder is whole
@@ -92,8 +94,30 @@ def spark_classpath(jars_dir: Path) -> Path:
     group, artifact, version = LOCAL_FILE_SYSTEM.split(":")
     jar = jars_dir / f"{group}_{artifact}-{version}.jar"
     if not jar.is_file():
-        raise JarsError(f"{jar} is missing: delete {jars_dir} and run `make setup`")
+        remedy = f"delete {jars_dir} and run `make setup`, or let ${READY} name a folder that has it"
+        raise JarsError(f"{jar} is missing: {remedy}")
     return jar
+
+
+def file_system_jar() -> Path:
+    """The one jar that a replica needs beside Spark's own: the file system of its checkpoint.
+
+    It is in the folder that `$TANDEM_SPARK_JARS` names, if that is set: an image has it there, and needs neither a network
+    nor a place to write. Else it is in the cache, with Kafka's.
+
+    Raises what `Jars.resolve` and `spark_classpath` raise.
+    """
+    ready = os.environ.get(READY)
+    return spark_classpath(Path(ready)) if ready else Jars.resolve().spark_classpath()
+
+
+def install_file_system_jar(folder: Path, deadline_s: float = RESOLVE_DEADLINE_S) -> Path:
+    """Download that jar, and no other, into `folder`. Raises what `Jars.resolve` raises."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=_TEMPORARY) as temporary:
+        work = Path(temporary)
+        fresh = resolve_packages((LOCAL_FILE_SYSTEM,), work, work / "resolver.log", Deadline(deadline_s))
+        return Path(shutil.copy(spark_classpath(fresh), folder))
 
 
 def default_cache() -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -89,3 +90,40 @@ class JobContext:
         topics = frozenset(known[source].topics)
         self.questions[name] = Question(name, function, topics, per, timeout, retries, batch)
         return F.col("metadata.answers")[name]
+
+    def determinant(
+        self,
+        name: str,
+        function: Callable[[int], Any],
+        schema: str = "STRING",
+        source: str | None = None,
+        timeout: float = 5.0,
+        retries: int = 2,
+    ) -> Column:
+        """Anything else that replicas would not agree on by themselves, found out once for each epoch with input.
+
+        What a file says now, which version of a model is the newest, what this machine's clock shows: whoever computes an
+        epoch gets what stands first in the log (Clonos' user-defined determinants). Null if nobody found out in time.
+
+        Parameters
+        ----------
+        name : unlike that of any other determinant or question of the job.
+        function : takes the epoch's time (Unix, ms) and returns a value that JSON can express, or None.
+        schema : the type of the column, as DDL: `DOUBLE`, `STRUCT<low: INT, high: INT>`.
+        source : whose rows get the column; may be left out if the job has only one.
+        timeout, retries : seconds for one call, and how often a failed call is made again.
+
+        Raises
+        ------
+        JobError
+            A parameter makes no sense.
+        """
+        if not callable(function):
+            raise JobError(f"determinant {name!r}: give a function of the epoch's time")
+
+        def found(time_ms: int) -> str | None:
+            value = function(time_ms)
+            return None if value is None else json.dumps({"value": value})
+
+        answer = self.ask(name, found, source, "epoch", timeout, retries)
+        return F.from_json(answer, f"value {schema}")["value"]

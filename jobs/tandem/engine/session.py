@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import pyspark
 from pyspark.sql import SparkSession
 
 from tandem.engine.checkpoint import RETAINED_EPOCHS
@@ -57,7 +58,14 @@ _DETERMINED = {
 }
 
 
-def build_session(job: str, replica: str, spark: SparkSpec, file_system_jar: Path, scratch: Path) -> SparkSession:
+def archive_of(file_system_jar: Path) -> Path:
+    """Where the archive of Spark's classes is, if there is one: see `class_archive`."""
+    return file_system_jar.with_name(f"spark-{pyspark.__version__}.jsa")
+
+
+def build_session(
+    job: str, replica: str, spark: SparkSpec, file_system_jar: Path, scratch: Path, use_archive: bool = True
+) -> SparkSession:
     """Start the JVM and a session. The user's `spark.conf` wins over what is only cheap, never over what is determined."""
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = {
@@ -67,7 +75,14 @@ def build_session(job: str, replica: str, spark: SparkSpec, file_system_jar: Pat
         "spark.driver.memory": spark.driver_memory,
         "spark.driver.extraClassPath": str(file_system_jar),
         "spark.driver.extraJavaOptions": " ".join(
-            filter(None, [spark.conf.get("spark.driver.extraJavaOptions"), "-XX:+UseSerialGC -Xss4m"])
+            filter(
+                None,
+                [
+                    spark.conf.get("spark.driver.extraJavaOptions"),
+                    "-XX:+UseSerialGC -Xss4m",
+                    _shared_classes(archive_of(file_system_jar)) if use_archive else "",
+                ],
+            )
         ),
         "spark.default.parallelism": str(spark.parallelism),
         "spark.sql.shuffle.partitions": str(spark.parallelism),
@@ -82,3 +97,9 @@ def build_session(job: str, replica: str, spark: SparkSpec, file_system_jar: Pat
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def _shared_classes(archive: Path) -> str:
+    """Options of the JVM that use the archive; nothing is said if it does not fit."""
+    options = f'"-XX:SharedArchiveFile={archive}" -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off'
+    return options if archive.is_file() else ""

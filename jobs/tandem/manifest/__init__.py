@@ -3,6 +3,7 @@
 from tandem.manifest.code import Code, CodeNotFoundError, check_code, find_code
 from tandem.manifest.identity import config_hash, config_parts, installed_versions
 from tandem.manifest.kafka import KafkaSpec, TopicNames
+from tandem.manifest.kubernetes import ExecutorsSpec, KubernetesSpec, Resources, SecretKeyRef
 from tandem.manifest.loading import Manifest, load, parse
 from tandem.manifest.models import (
     API_VERSION,
@@ -35,6 +36,7 @@ __all__ = [
     "CodeNotFoundError",
     "Delivery",
     "Duration",
+    "ExecutorsSpec",
     "FileSink",
     "Format",
     "IsolationLevel",
@@ -43,6 +45,7 @@ __all__ = [
     "JobTopics",
     "KafkaSpec",
     "KazooOptions",
+    "KubernetesSpec",
     "Manifest",
     "ManifestError",
     "Metadata",
@@ -51,7 +54,9 @@ __all__ = [
     "OrderingSpec",
     "Problem",
     "ReplicatedStreamJob",
+    "Resources",
     "SecretError",
+    "SecretKeyRef",
     "SecretReference",
     "SinkKind",
     "SinkSpec",

@@ -22,12 +22,13 @@ from tandem.manifest.zookeeper import KazooOptions
 
 _OF_THE_SERVER: Final = (
     *("uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"),
-    *("managedFields", "ownerReferences", "finalizers", "selfLink"),
+    *("managedFields", "ownerReferences", "finalizers", "selfLink", "generateName"),
 )
 _FREE_TEXT: Final[tuple[Location, ...]] = (
     ("metadata", "annotations"),
     ("spec", "job", "options"),
     ("spec", "spark", "conf"),
+    ("spec", "podTemplate"),
 )
 
 

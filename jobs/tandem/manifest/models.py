@@ -15,6 +15,7 @@ from typing import Annotated, Final, Literal
 from pydantic import AfterValidator, Field
 
 from tandem.manifest.kafka import KafkaSpec
+from tandem.manifest.kubernetes import KubernetesSpec
 from tandem.manifest.problems import refusal
 from tandem.manifest.snapshots import SnapshotsSpec
 from tandem.manifest.spark import SparkSpec
@@ -28,6 +29,7 @@ from tandem.manifest.values import (
     JobName,
     LabelValue,
     ModuleName,
+    ObjectName,
     PathText,
     Section,
     Within,
@@ -64,19 +66,32 @@ class JobSpec(Section):
     file: Annotated[PathText, AfterValidator(_python_file)] | None = Field(
         default=None, description="Relative to the manifest"
     )
-    module: ModuleName | None = None
-    function: Identifier = "job"
+    module: ModuleName | None = Field(default=None, description="An installed module, or one beside the manifest")
+    config_map: ObjectName | None = Field(
+        default=None,
+        description="A ConfigMap whose keys lie beside the manifest in the pods, e.g. `file`; on Kubernetes only",
+    )
+    function: Identifier = Field(
+        default="job", description="The function in it: its parameters are named after the sources"
+    )
     options: Mapping[str, str] = Field(default_factory=dict, description="The job finds them in ctx.options")
 
 
 class OrderingSpec(Section):
     """Who cuts the input into epochs, and at which pace."""
 
-    mode: OrderingMode = "leader"
-    heartbeat_period: Annotated[Duration, Within(1, 10_000)] = Field(default="10ms", validate_default=True)
+    mode: OrderingMode = Field(
+        default="leader",
+        description="leader: one elected in ZooKeeper; heartbeat: generators, no election; none: each replica for itself",
+    )
+    heartbeat_period: Annotated[Duration, Within(1, 10_000)] = Field(
+        default="10ms", validate_default=True, description="Between two beats of a generator, in mode heartbeat"
+    )
     generators: Count = Field(default=2, ge=1, le=99, description="Heartbeat generators, in mode heartbeat")
-    max_records_per_epoch: Count = Field(default=10_000, ge=1)
-    min_epoch_interval: Annotated[Duration, Within(0, 3_600_000)] = Field(default="0ms", validate_default=True)
+    max_records_per_epoch: Count = Field(default=10_000, ge=1, description="Shared fairly by the inputs")
+    min_epoch_interval: Annotated[Duration, Within(0, 3_600_000)] = Field(
+        default="0ms", validate_default=True, description="Epochs begin at least this far apart"
+    )
     idle_epoch_interval: Annotated[Duration, Within(10, 3_600_000)] | None = Field(
         default=None,
         description="An epoch at least this often, also without input, so that processing-time timers fire. Default: never",
@@ -86,8 +101,12 @@ class OrderingSpec(Section):
 class TakeOverSpec(Section):
     """How long an owner or a leader may be silent before another one takes over; adaptive between the bounds."""
 
-    min_bound: Annotated[Duration, Within(1, 600_000)] = Field(default="100ms", validate_default=True)
-    max_bound: Annotated[Duration, Within(1, 600_000)] = Field(default="500ms", validate_default=True)
+    min_bound: Annotated[Duration, Within(1, 600_000)] = Field(
+        default="100ms", validate_default=True, description="However fast the job is, nobody takes over sooner"
+    )
+    max_bound: Annotated[Duration, Within(1, 600_000)] = Field(
+        default="500ms", validate_default=True, description="However slow the job is, nobody waits longer"
+    )
 
 
 class CheckpointSpec(Section):
@@ -105,21 +124,24 @@ class CheckpointSpec(Section):
 class MetricsSpec(Section):
     """Prometheus metrics of each process over HTTP."""
 
-    enabled: Flag = True
+    enabled: Flag = Field(default=True, description="Whether they are served")
     port: Count = Field(default=0, ge=0, le=65_535, description="0: any free port")
 
 
-class Spec(Section):
+class Spec(KubernetesSpec):
     """What the job is and how it shall run."""
 
     job: JobSpec
-    replicas: Count = Field(default=2, ge=1)
-    standbys: Count = Field(default=0, ge=0)
-    delivery: Delivery = "exactlyOnce"
+    replicas: Count = Field(default=2, ge=1, description="Replicas that compute and publish")
+    standbys: Count = Field(default=0, ge=0, description="Warm replicas that wait for the place of one that fails")
+    delivery: Delivery = Field(
+        default="exactlyOnce",
+        description="atLeastOnce: duplicates carry headers by which they can be dropped; atMostOnce: nobody takes over",
+    )
     kafka: KafkaSpec
     zookeeper: ZooKeeperSpec | None = Field(default=None, description="Needed when ordering.mode is leader")
-    sources: tuple[SourceSpec, ...] = Field(min_length=1)
-    sinks: tuple[SinkSpec, ...] = Field(min_length=1)
+    sources: tuple[SourceSpec, ...] = Field(min_length=1, description="What the job reads")
+    sinks: tuple[SinkSpec, ...] = Field(min_length=1, description="What the job writes")
     ordering: OrderingSpec = OrderingSpec()
     take_over: TakeOverSpec = TakeOverSpec()
     max_record_bytes: Count = Field(

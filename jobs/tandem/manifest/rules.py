@@ -8,6 +8,7 @@ from typing import Final
 
 from tandem.manifest.models import ReplicatedStreamJob
 from tandem.manifest.problems import Issue, Location, dotted
+from tandem.manifest.quantities import amount
 from tandem.manifest.rules_kafka import authentication_is_complete, properties_are_given_once, topics_do_not_meet
 from tandem.manifest.secrets import SecretReference
 from tandem.manifest.spark import FIXED, OWNED
@@ -122,10 +123,14 @@ def bounds_are_in_order(job: ReplicatedStreamJob) -> Iterator[Issue]:
 
 def secrets_come_from_one_place(job: ReplicatedStreamJob) -> Iterator[Issue]:
     for at, reference in _secrets(job):
-        if (reference.env is None) == (reference.file is None):
-            message = "env and file exclude each other" if reference.env else "says nothing of where the secret is"
-            concerns = (at, (*at, "env"), (*at, "file"))
-            yield Issue(at, message, "Give exactly one of {env: NAME} and {file: path}", concerns)
+        kinds = {"env": reference.env, "file": reference.file, "secretKeyRef": reference.secret_key_ref}
+        given = [kind for kind, value in kinds.items() if value is not None]
+        if len(given) != 1:
+            message = f"{' and '.join(given)} exclude each other" if given else "says nothing of where the secret is"
+            remedy = (
+                "Give exactly one of {env: NAME}, {file: path} and, on Kubernetes, {secretKeyRef: {name: …, key: …}}"
+            )
+            yield Issue(at, message, remedy, (at, *((*at, kind) for kind in kinds)))
 
 
 def zookeeper_tls_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:
@@ -153,6 +158,23 @@ def spark_settings_keep_replicas_equal(job: ReplicatedStreamJob) -> Iterator[Iss
         elif key in FIXED and value.strip().lower() != FIXED[key][0]:
             needed, reason = FIXED[key]
             yield Issue(at, f"{key} must be {needed}: {reason}", "Remove it")
+
+
+def code_lies_in_the_config_map(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    code, at = job.spec.job, ("spec", "job", "file")
+    if code.config_map is not None and code.file is not None and "/" in code.file:
+        remedy = "Write the name of its key, e.g. file: job.py, or remove configMap"
+        concerns = (at, ("spec", "job", "configMap"))
+        yield Issue(at, f"{code.file} is a path, but the keys of configMap have none", remedy, concerns)
+
+
+def requests_fit_into_limits(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    requests, limits = job.spec.resources.requests, job.spec.resources.limits
+    for name in requests.keys() & limits.keys():
+        if amount(requests[name]) > amount(limits[name]):
+            at: Location = ("spec", "resources", "requests", name)
+            message = f"{requests[name]} is more than the limit {limits[name]}"
+            yield Issue(at, message, "Raise the limit, or lower the request", (at, (*at[:2], "limits", name)))
 
 
 def _secrets(job: ReplicatedStreamJob) -> Iterable[tuple[Location, SecretReference]]:
@@ -184,4 +206,6 @@ RULES: Final[tuple[Rule, ...]] = (
     secrets_come_from_one_place,
     zookeeper_tls_is_complete,
     spark_settings_keep_replicas_equal,
+    code_lies_in_the_config_map,
+    requests_fit_into_limits,
 )

@@ -13,9 +13,9 @@ _KAFKA: Final[Location] = ("spec", "kafka")
 _PROPERTIES: Final[Location] = (*_KAFKA, "properties")
 _SECRETS: Final[Location] = (*_KAFKA, "secretProperties")
 _PROTOCOL: Final[Location] = (*_PROPERTIES, "security.protocol")
-_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
-_WITH_PASSWORD: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
+WITH_PASSWORD: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 def topics_do_not_meet(job: ReplicatedStreamJob) -> Iterator[Issue]:
@@ -70,8 +70,8 @@ def authentication_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:
     """Finds what librdkafka would silently ignore, or only notice as a refused connection."""
     kafka = job.spec.kafka
     protocol = kafka.properties.get("security.protocol", "PLAINTEXT").upper()
-    if protocol not in _PROTOCOLS:
-        yield _no_choice(_PROTOCOL, kafka.properties["security.protocol"], _PROTOCOLS)
+    if protocol not in PROTOCOLS:
+        yield _no_choice(_PROTOCOL, kafka.properties["security.protocol"], PROTOCOLS)
         return
     given = [(*_PROPERTIES, name) for name in kafka.properties] + [
         (*_SECRETS, name) for name in kafka.secret_properties
@@ -96,11 +96,11 @@ def _mechanism_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:
     mechanism = kafka.properties.get(keys[0]) if keys else "GSSAPI"
     if mechanism is None:
         return
-    if mechanism not in _MECHANISMS:
-        yield _no_choice((*_PROPERTIES, keys[0]), mechanism, _MECHANISMS)
+    if mechanism not in MECHANISMS:
+        yield _no_choice((*_PROPERTIES, keys[0]), mechanism, MECHANISMS)
         return
     places = tuple((*where, name) for where in (_PROPERTIES, _SECRETS) for name in ("sasl.username", "sasl.password"))
-    if mechanism in _WITH_PASSWORD:
+    if mechanism in WITH_PASSWORD:
         for name, where, example in (
             ("sasl.username", _PROPERTIES, "tandem"),
             ("sasl.password", _SECRETS, "{env: KAFKA_PASSWORD}"),

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from pydantic import Field
+
+from tandem.manifest.kubernetes import SecretKeyRef
 from tandem.manifest.values import EnvironmentName, PathText, Section
 
 
@@ -13,10 +16,15 @@ class SecretError(ValueError):
 
 
 class SecretReference(Section):
-    """Where a secret is: in an environment variable or in a file, one of both."""
+    """Where a secret is: in an environment variable, in a file or in a Kubernetes Secret, one of them."""
 
-    env: EnvironmentName | None = None
-    file: PathText | None = None
+    env: EnvironmentName | None = Field(default=None, description="The name of the environment variable that holds it")
+    file: PathText | None = Field(
+        default=None, description="The file that holds it; a relative one starts from the manifest"
+    )
+    secret_key_ref: SecretKeyRef | None = Field(
+        default=None, description="A key of a Secret in the job's namespace; on Kubernetes only"
+    )
 
     def resolve(self, environ: Mapping[str, str], base: Path, purpose: str) -> str:
         """Read the secret; a file's last line break is not part of it.
@@ -33,8 +41,13 @@ class SecretReference(Section):
         Raises
         ------
         SecretError
-            The variable is not set, the file cannot be read, or one of them is empty.
+            The variable is not set, the file cannot be read, one of them is empty, or the secret is one of Kubernetes:
+            there, the operator puts it into the environment and refers to it as `env`.
         """
+        if self.secret_key_ref is not None:
+            raise SecretError(
+                f"{purpose}: secretKeyRef is for Kubernetes only. To run here, write {{env: NAME}} or {{file: path}}"
+            )
         if self.env is not None:
             value = environ.get(self.env)
             if value is None:

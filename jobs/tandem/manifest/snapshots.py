@@ -53,7 +53,9 @@ class SnapshotsSpec(Section):
     store: Annotated[PathText, AfterValidator(_location)] = Field(
         description="A path, relative to the manifest, or a URL of fsspec: s3://bucket/path, hdfs://host/path"
     )
-    interval: Annotated[Duration, Within(100, 86_400_000)] = Field(default="5s", validate_default=True)
+    interval: Annotated[Duration, Within(100, 86_400_000)] = Field(
+        default="5s", validate_default=True, description="Between two snapshots"
+    )
     retain_count: Count = Field(default=10, ge=1, description="So many of the newest stay, however old they are")
     retain_age: Annotated[Duration, Within(0, 31_536_000_000)] = Field(
         default="10m", validate_default=True, description="Those that are younger stay, however many they are"

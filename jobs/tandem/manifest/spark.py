@@ -25,11 +25,10 @@ def _enough(text: str) -> str:
     return text
 
 
-Memory = Annotated[
-    str,
-    Shape(r"[0-9]{1,9}[kmgtKMGT]", "is no amount of memory", "Write it as Spark does: 512m, 1g, 4g", 16),
-    AfterValidator(_enough),
+MemoryText = Annotated[
+    str, Shape(r"[0-9]{1,9}[kmgtKMGT]", "is no amount of memory", "Write it as Spark does: 512m, 1g, 4g", 16)
 ]
+Memory = Annotated[MemoryText, AfterValidator(_enough)]
 
 
 class SparkSpec(Section):
@@ -37,7 +36,7 @@ class SparkSpec(Section):
 
     conf: Mapping[str, str] = Field(default_factory=dict, description="Further Spark settings, as strings")
     parallelism: Count = Field(default=1, ge=1, le=1_024, description="Cores of a replica, and partitions of its state")
-    driver_memory: Memory = "1g"
+    driver_memory: Memory = Field(default="1g", description="Heap of a replica's Spark, as Spark writes it: 512m, 1g")
 
 
 _EPOCHS = "an epoch must be one micro-batch, the same in every replica"

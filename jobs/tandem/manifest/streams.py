@@ -34,8 +34,8 @@ def _source_name(name: str) -> str:
 class SourceSpec(Section):
     """One input of the job: the parameter of the job function with this name."""
 
-    name: Annotated[Identifier, AfterValidator(_source_name)]
-    topics: tuple[Topic, ...] = Field(min_length=1)
+    name: Annotated[Identifier, AfterValidator(_source_name)] = Field(description="The parameter's name")
+    topics: tuple[Topic, ...] = Field(min_length=1, description="Kafka topics, each of one source only")
     format: Format = Field(default="raw", description="raw: key and value as bytes. json: columns by `schema`")
     schema_ddl: Annotated[str, AfterValidator(_schema)] | None = Field(
         default=None, alias="schema", description="Columns in Spark's DDL; needed with, and only with, format json"
@@ -43,7 +43,9 @@ class SourceSpec(Section):
     starting_offsets: StartingOffsets = Field(
         default="earliest", description="Where the job begins when it has never run"
     )
-    isolation_level: IsolationLevel = "read_committed"
+    isolation_level: IsolationLevel = Field(
+        default="read_committed", description="Whether records of transactions that are not committed are read too"
+    )
 
 
 class FileSink(Section):
@@ -60,12 +62,12 @@ SinkKind = Literal["topic", "parquet", "delta"]
 class SinkSpec(Section):
     """One output of the job: exactly one of `topic`, `parquet` and `delta`."""
 
-    name: Identifier
+    name: Identifier = Field(description="The key of its rows in what the job function returns")
     topic: Topic | None = Field(
         default=None, description="A Kafka topic; all topics of an epoch are written in one transaction"
     )
-    parquet: FileSink | None = None
-    delta: FileSink | None = None
+    parquet: FileSink | None = Field(default=None, description="A folder of Parquet files")
+    delta: FileSink | None = Field(default=None, description="A Delta table")
 
     @property
     def kind(self) -> SinkKind:

@@ -100,6 +100,15 @@ DnsLabel = Annotated[
         63,
     ),
 ]
+ObjectName = Annotated[
+    str,
+    Shape(
+        rf"{_DNS_LABEL}(\.{_DNS_LABEL})*",
+        "is no name of a Kubernetes object",
+        "Use lower-case letters, digits, '-' and '.', with a letter or digit at both ends, e.g. kafka-login",
+        253,
+    ),
+]
 Identifier = Annotated[
     str,
     Shape(

@@ -30,7 +30,7 @@ class KazooOptions(TypedDict, total=False):
 class ZooKeeperAuth(Section):
     """An identity for ZooKeeper's access lists."""
 
-    scheme: Literal["digest"] = "digest"
+    scheme: Literal["digest"] = Field(default="digest", description="How ZooKeeper knows the identity")
     credentials: SecretReference = Field(description="Where `user:password` is")
 
 
@@ -40,14 +40,16 @@ class ZooKeeperSpec(Section):
     connect: ZooKeeperConnect = Field(
         description="host:port, several separated by commas, and perhaps a chroot: /tandem"
     )
-    session_timeout: Annotated[Duration, Within(500, 60_000)] = Field(default="2s", validate_default=True)
-    use_tls: Flag = False
+    session_timeout: Annotated[Duration, Within(500, 60_000)] = Field(
+        default="2s", validate_default=True, description="After so long a silence, a process loses its slot or the lead"
+    )
+    use_tls: Flag = Field(default=False, description="Connect by TLS")
     ca_file: PathText | None = Field(default=None, description="PEM; default: the system's certificates")
     cert_file: PathText | None = Field(default=None, description="The client's certificate, PEM")
     key_file: PathText | None = Field(default=None, description="The client's key, PEM")
-    key_password: SecretReference | None = None
-    check_hostname: Flag = True
-    auth: ZooKeeperAuth | None = None
+    key_password: SecretReference | None = Field(default=None, description="What the client's key is encrypted with")
+    check_hostname: Flag = Field(default=True, description="Whether the certificate must name the server")
+    auth: ZooKeeperAuth | None = Field(default=None, description="An identity for ZooKeeper's access lists")
 
     def client_options(self, environ: Mapping[str, str], base: Path = Path()) -> KazooOptions:
         """Arguments for kazoo, secrets included; relative files start from `base`.

@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from tandem import logs
 from tandem.entry import announced, log_end, manifest_or_exit
+from tandem.health import Health
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import decisions_after, last_marker, watermarks
@@ -28,6 +29,8 @@ from tandem.process import ExitCode, stop_on_signals
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
+from tandem.report import OrdererReport
+from tandem.serving import LOOPBACK, Probes
 from tandem.topics import ensure_topics, isolation_levels, names_for
 
 _log = logs.get_logger(__name__)
@@ -40,27 +43,35 @@ def main(
     name: Annotated[str, typer.Option(help="This orderer's name")] = "orderer-0",
     replica: Annotated[str, typer.Option(help="The replica it stands beside")] = "replica-0",
     run_directory: Annotated[Path | None, typer.Option(help="Where to announce this process")] = None,
+    metrics_port: Annotated[int, typer.Option(help="0: any free port")] = 0,
+    metrics_address: Annotated[str, typer.Option(help="Where metrics, health and status are served")] = LOOPBACK,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
 ) -> None:
     """Run one orderer of a job until it is stopped."""
     loaded = manifest_or_exit(manifest)
     logs.configure(log_level, job=loaded.name, orderer=name)
-    raise typer.Exit(run(loaded, name, replica, run_directory))
+    raise typer.Exit(run(loaded, name, replica, run_directory, (metrics_address, metrics_port)))
 
 
-def run(manifest: Manifest, name: str, replica: str, run_directory: Path | None) -> ExitCode:
+def run(
+    manifest: Manifest, name: str, replica: str, run_directory: Path | None, served_at: tuple[str, int]
+) -> ExitCode:
     """Order until SIGTERM, SIGINT, or a failure; says why in the log."""
     started = threading.Event()
     stopping = stop_on_signals(started)
     registry = CollectorRegistry()
     metrics = OrdererMetrics(registry, manifest.name, name)
+    health = Health()
+
+    probes = Probes(lambda: health.is_stuck, started.is_set, lambda: _report(registry, manifest.name, name))
     with ExitStack() as stack:
-        port = stack.enter_context(announced(manifest, registry, name, "orderer", run_directory))
+        port = stack.enter_context(announced(manifest, registry, name, "orderer", run_directory, probes, served_at))
         try:
             loop = _build(manifest, name, replica, metrics, stack)
             _log.info("started", metrics_port=port)
             started.set()
             while not stopping.is_set():
+                health.beat()
                 loop.step()
         except Exception as error:
             return log_end(error)
@@ -99,6 +110,15 @@ def _build(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics,
         (lambda: election.leading) if election is not None else (lambda: True),
         CLOCKS,
         metrics,
+    )
+
+
+def _report(registry: CollectorRegistry, job: str, name: str) -> OrdererReport:
+    def value(metric: str) -> int:
+        return int(registry.get_sample_value(metric, {"job_name": job, "orderer": name}) or 0)
+
+    return OrdererReport(
+        name, bool(value("tandem_orderer_leading")), value("tandem_ordering_epoch"), value("tandem_input_lag_records")
     )
 
 

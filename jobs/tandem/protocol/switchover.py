@@ -147,15 +147,15 @@ def plan_promotion(view: View, replica: str | None, instead_of: str | None, wish
     return Wish(wish_id, instead_of or active[0], standbys[0])
 
 
-def plan_drain(view: View, replica: str, force: bool, wish_id: str) -> Wish:
+def plan_drain(view: View, replica: str, force: bool, wish_id: str, to_nobody: bool = False) -> Wish:
     """The wish that `replica` ends for good, after a standby took over from it if it is active.
 
-    `force`: also where no standby could. Raises `SwitchoverRefusedError`.
+    `force`: also where no standby could; `to_nobody`: and where one could, too. Raises `SwitchoverRefusedError`.
     """
     _refuse_second(view)
     _known(view, replica)
     mine = view.present(replica)
-    if all(view.roles[name] is Role.STANDBY for name in mine):
+    if to_nobody or all(view.roles[name] is Role.STANDBY for name in mine):
         return Wish(wish_id, replica, drains=True)
     standbys = [name for name in view.standbys() if name not in mine]
     if standbys and view.slot_of_replica(replica) is not None:

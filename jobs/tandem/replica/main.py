@@ -23,13 +23,15 @@ from tandem.kafka.errors import (
     TopicMismatchError,
 )
 from tandem.manifest import Manifest, ManifestError, SecretError, load
-from tandem.metrics import MetricsServer, ReplicaMetrics
+from tandem.metrics import ReplicaMetrics
 from tandem.process import ExitCode, ProcessInfo, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
 from tandem.replica.handover import DrainedError, SteppedDownError
 from tandem.replica.replica import Replica, new_incarnation
+from tandem.replica.reporter import Reporter
 from tandem.replica.tables import TableError
+from tandem.serving import LOOPBACK, Probes, ProcessServer
 
 _log = logs.get_logger(__name__)
 
@@ -57,6 +59,7 @@ def main(
     run_directory: Annotated[Path | None, typer.Option(help="Where to announce this process")] = None,
     savepoint: Annotated[str, typer.Option(help="Upgrade the job: begin its next generation from this savepoint")] = "",
     metrics_port: Annotated[int | None, typer.Option(help="Instead of the manifest's; 0: any free port")] = None,
+    metrics_address: Annotated[str, typer.Option(help="Where metrics, health and status are served")] = LOOPBACK,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
 ) -> None:
     """Run one replica of a job until it is stopped."""
@@ -67,16 +70,18 @@ def main(
         raise typer.Exit(ExitCode.USAGE) from error
     logs.configure(log_level, job=loaded.name, replica=name)
     port = loaded.spec.metrics.port if metrics_port is None else metrics_port
-    _leave(run(loaded, name, run_directory, port, savepoint))
+    _leave(run(loaded, name, run_directory, (metrics_address, port), savepoint))
 
 
-def run(manifest: Manifest, name: str, run_directory: Path | None, metrics_port: int, savepoint: str = "") -> ExitCode:
+def run(
+    manifest: Manifest, name: str, run_directory: Path | None, served_at: tuple[str, int], savepoint: str = ""
+) -> ExitCode:
     """Run the replica `name` until SIGTERM, SIGINT, or a failure; says why in the log."""
     started = threading.Event()
     stopping = stop_on_signals(started)
     with ExitStack() as stack:
         try:
-            replica = _prepare(manifest, name, run_directory, metrics_port, savepoint, stack)
+            replica = _prepare(manifest, name, run_directory, served_at, savepoint, stack)
             started.set()
             if replica.stand_by(stopping):
                 replica.activate()
@@ -100,19 +105,27 @@ def run(manifest: Manifest, name: str, run_directory: Path | None, metrics_port:
 
 
 def _prepare(
-    manifest: Manifest, name: str, run_directory: Path | None, metrics_port: int, savepoint: str, stack: ExitStack
+    manifest: Manifest,
+    name: str,
+    run_directory: Path | None,
+    served_at: tuple[str, int],
+    savepoint: str,
+    stack: ExitStack,
 ) -> Replica:
     """A replica that is ready to compute; `stack` takes it apart."""
     registry = CollectorRegistry()
     metrics = ReplicaMetrics(registry, manifest.name, name)
     incarnation = new_incarnation(manifest.name, name)
+    reporter = Reporter(manifest.name, name, incarnation, registry)
     port = 0
     if manifest.spec.metrics.enabled:
-        server = MetricsServer(registry, metrics_port)
+        address, port = served_at
+        probes = Probes(lambda: reporter.health.is_stuck, lambda: reporter.is_ready, reporter.report)
+        server = ProcessServer(registry, probes, port, address)
         stack.callback(server.close)
         port = server.port
     stack.enter_context(ProcessInfo(name, "replica", os.getpid(), port, incarnation).announced(run_directory))
-    replica = Replica(manifest, name, incarnation, metrics, savepoint)
+    replica = Replica(manifest, name, incarnation, metrics, reporter, savepoint)
     stack.callback(_close, replica)
     replica.prepare()
     _log.info("prepared", incarnation=incarnation, metrics_port=port)

@@ -27,6 +27,7 @@ from tandem.protocol.publication import DivergedError, Publication
 from tandem.protocol.succession import Succession
 from tandem.protocol.values import Claim, Cut, Marker
 from tandem.replica.epoch_writer import EpochWriter
+from tandem.replica.failovers import Failovers
 from tandem.replica.progress import CatchUp
 from tandem.replica.readiness import Readiness
 from tandem.replica.rows import EpochRows
@@ -72,6 +73,7 @@ class Publisher:
         fencer: Fencer,
         catch_up: CatchUp,
         metrics: ReplicaMetrics,
+        failovers: Failovers,
         write_tables: Callable[[EpochRows], None] = lambda _: None,
         on_published: Callable[[int, str], None] = lambda _epoch, _digest: None,
         on_marker: Callable[[int], None] = lambda _: None,
@@ -86,6 +88,7 @@ class Publisher:
         self._fencer = fencer
         self._catch_up = catch_up
         self._metrics = metrics
+        self._failovers = failovers
         self._readiness = Readiness(metrics, catch_up, _now_ms())
         self._writer = EpochWriter(
             publication.me,
@@ -238,6 +241,7 @@ class Publisher:
             return
         self._rows.pop(marker.epoch, None)
         self._metrics.published_epoch.set(marker.epoch)
+        self._failovers.published(marker, now, time.time_ns() // 1_000_000)
         self._on_marker(marker.epoch)
         if epoch is not None and marker.owner == self._publication.me:
             self._metrics.publish_latency.observe(max(0.0, time.time() - epoch.time_ms / 1000))
@@ -245,6 +249,7 @@ class Publisher:
         self._state.notify_all()
 
     def _claimed(self, claim: Claim) -> None:
+        self._failovers.claimed(claim)
         if claim.owner == self._publication.me:
             (self._metrics.take_overs if claim.attempt else self._metrics.claims_won).inc()
             return

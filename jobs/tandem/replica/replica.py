@@ -10,7 +10,7 @@ import uuid
 import pyarrow as pa
 
 from tandem import logs
-from tandem.embedded import Jars
+from tandem.embedded import file_system_jar
 from tandem.engine.causal import Proposer
 from tandem.engine.checkpoint import find_newest
 from tandem.engine.fetch import EpochFetcher
@@ -39,6 +39,7 @@ from tandem.replica.identity import agree_on_config, identity_of, starting_posit
 from tandem.replica.place import find_place
 from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
+from tandem.replica.reporter import Reporter
 from tandem.replica.retention import RetentionWatch, Watched
 from tandem.replica.rows import EpochRows
 from tandem.replica.shipping import StateShipping
@@ -71,13 +72,20 @@ class Replica:
     """Builds the parts of a replica in `prepare` and `activate`, runs them, and takes them apart in `close`."""
 
     def __init__(
-        self, manifest: Manifest, name: str, incarnation: str, metrics: ReplicaMetrics, savepoint: str = ""
+        self,
+        manifest: Manifest,
+        name: str,
+        incarnation: str,
+        metrics: ReplicaMetrics,
+        reporter: Reporter,
+        savepoint: str = "",
     ) -> None:
         self._savepoint = savepoint
         self._manifest = manifest
         self._name = name
         self._incarnation = incarnation
         self._metrics = metrics
+        self._reporter = reporter
         self._delivery = Delivery(manifest.spec.delivery)
         self._connection = KafkaConnection(manifest.kafka_properties(os.environ))
         self._topics = names_for(manifest, name)
@@ -118,6 +126,7 @@ class Replica:
             *self._upgrade_from(topics),
         )
         self._membership = agree_on_config(self._connection, self._appender, self._topics, mine)
+        self._reporter.belongs_to(self._membership.config, self._membership.candidate)
         self._states.belong_to(self._membership.config)
         self._shipping.follow(self._membership.config, self._states.bases())
         self._producer = self._make_producer(limits)
@@ -126,7 +135,7 @@ class Replica:
         scratch = self._folder / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
         make_importable(spec.job, manifest.base)
-        spark = build_session(manifest.name, self._name, spec.spark, Jars.resolve().spark_classpath(), scratch)
+        spark = build_session(manifest.name, self._name, spec.spark, file_system_jar(), scratch)
         proposer = Proposer(self._incarnation, self._appender.append)
         self._engine = MicroBatchEngine.prepare(
             spark, manifest, self._folder, self._fetcher, self._metrics.phase, proposer
@@ -154,7 +163,12 @@ class Replica:
         bound = SilenceBound(spec.take_over.min_bound.ms * _SILENT, _LONGEST_SILENCE_MS, _SLOWER, 64, *_CAREFUL)
         tail = LogTail(self._connection, {self._topics.ordering: place.starts[self._topics.ordering]})
         standby = Standby(slots, place.decisions, tail, bound, self._membership.config.generation)
-        promotion = standby.wait(lambda: stopping.is_set() or slots.must_end)
+
+        def is_over() -> bool:
+            self._reporter.beat()
+            return stopping.is_set() or slots.must_end
+
+        promotion = standby.wait(is_over)
         if slots.must_end:
             raise DrainedError("drained: it stays down until tandem start")
         if promotion is None:
@@ -195,6 +209,7 @@ class Replica:
             Fencer(self._connection),
             CatchUp(self._name, position.epoch),
             self._metrics,
+            self._reporter.failovers,
             tables.write,
             self._on_published,
             self._shipping.published,
@@ -210,6 +225,7 @@ class Replica:
         if not membership.candidate:
             self._shipping.ship(self._states.checkpoint)
         self._states.remove_predecessors()
+        self._reporter.is_active = True
 
     def run_until(self, stopping: threading.Event) -> None:
         """Run until `stopping` is set and a standby, if there is one, has taken over.
@@ -222,6 +238,7 @@ class Replica:
                 self._check()
             if stopping.is_set():
                 return
+            self._reporter.candidate = False
             self._join_slots()
             self._shipping.ship(self._states.checkpoint)
         duty = Duty(self._slots)
@@ -242,12 +259,14 @@ class Replica:
             return None
         self._slots = Slots(options, self._manifest.name, spec.replicas if spec.standbys else 0, self._incarnation)
         self._slots.start()
+        self._reporter.slots = self._slots
         return self._slots
 
     def _check(self) -> None:
         """Raise whatever stopped the engine or the publisher."""
         assert self._engine is not None  # noqa: S101
         assert self._publisher is not None  # noqa: S101
+        self._reporter.beat()
         failure = self._failure or self._publisher.failure()
         if isinstance(failure, DivergedError):
             raise self._explained(failure)

@@ -96,6 +96,16 @@ class Slots:
         return self._slot
 
     @property
+    def view(self) -> View:
+        """What was last read; while ZooKeeper is away, what it was before."""
+        return self._view
+
+    @property
+    def connected(self) -> bool:
+        """Whether ZooKeeper answers."""
+        return self._member.connected
+
+    @property
     def is_surplus(self) -> bool:
         """Whether ZooKeeper says that others hold all slots, and nobody has asked for one more replica."""
         return self._surplus

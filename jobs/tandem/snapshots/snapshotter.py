@@ -75,6 +75,7 @@ class Snapshotter:
         self._turn = Turn(store.remote, identity.incarnation, lease_ms, now_ms)
         self._digests: dict[int, str] = {}
         self._offered: int | None = None
+        self._saved = -1
         self._due_ms = 0
         self._collect_ms = now_ms() + settings.collect_every_ms
         self._failures = 0
@@ -93,15 +94,14 @@ class Snapshotter:
             self._digests[epoch] = digest
             while len(self._digests) > 16:
                 del self._digests[min(self._digests)]
-            if self._now_ms() >= self._due_ms:
-                self._offered = epoch
-                self._state.notify_all()
+            self._offered = epoch
+            self._state.notify_all()
 
     @property
     def is_waiting(self) -> bool:
-        """Whether nothing is under way."""
+        """Whether nothing is under way, or due."""
         with self._state:
-            return self._offered is None and not self._busy
+            return not self._busy and (self._offered is None or self._now_ms() < self._due_ms)
 
     def stop(self, timeout_s: float = 5.0) -> None:
         """Give up what is under way and stop; a call to the store that hangs is left behind."""
@@ -116,16 +116,23 @@ class Snapshotter:
             shutil.rmtree(self._staging, ignore_errors=True)
 
     def _run(self) -> None:
-        while True:
-            with self._state:
-                self._state.wait_for(lambda: self._stopped or self._offered is not None)
-                if self._stopped:
-                    return
-                epoch, self._offered, self._busy = self._offered, None, True
-            assert epoch is not None  # noqa: S101
+        while (epoch := self._next()) is not None:
             due = self._attempt(epoch)
             with self._state:
-                self._due_ms, self._offered, self._busy = due, None, False
+                self._due_ms, self._busy = due, False
+                if self._offered is not None and self._offered <= self._saved:
+                    self._offered = None
+
+    def _next(self) -> int | None:
+        """Wait until a snapshot is due of an epoch that no snapshot has yet, maybe for ever; None once it stops."""
+        with self._state:
+            while not self._stopped:
+                wait_ms = None if self._offered is None else self._due_ms - self._now_ms()
+                if wait_ms is not None and wait_ms <= 0:
+                    self._busy = True
+                    return self._offered
+                self._state.wait(None if wait_ms is None else wait_ms / 1000)
+        return None
 
     def _attempt(self, epoch: int) -> int:
         """Take a snapshot if it is this replica's turn; returns when to look again."""
@@ -133,6 +140,8 @@ class Snapshotter:
         due = began + self._settings.interval_ms
         try:
             newest = self._store.newest()
+            is_mine = newest is not None and newest.config_digest == self._identity.config_digest
+            self._saved = newest.epoch if newest is not None and is_mine else -1
             if newest is not None and 0 <= began - newest.taken_at_ms < self._settings.interval_ms:
                 due = newest.taken_at_ms + self._settings.interval_ms
             elif self._turn.take():
@@ -171,6 +180,7 @@ class Snapshotter:
             incarnation=mine.incarnation,
         )
         self._on_saved(self._store.save(head, self._staging, self._stop_asked))
+        self._saved = position.epoch
 
     def _pinned(self, epoch: int) -> EnginePosition:
         """Spark commits an epoch a moment after it is published, and may be cleaning up: tried for a while."""

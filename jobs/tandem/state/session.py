@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tandem.embedded import Jars
+from tandem.embedded import file_system_jar
 from tandem.engine.session import build_session
 from tandem.manifest import Manifest
 from tandem.state.errors import StateError
@@ -24,9 +24,9 @@ _TOLD_BYTES = 2_000
 def state_session(manifest: Manifest, scratch: Path) -> Iterator[SparkSession]:
     """A session with the settings of the job, so that what it writes can be read; `scratch` is for temporary files.
 
-    Raises `StateError` if Spark does not start, what `Jars.resolve` raises.
+    Raises `StateError` if Spark does not start, what `file_system_jar` raises.
     """
-    jars = Jars.resolve().spark_classpath()
+    jars = file_system_jar()
     with tempfile.TemporaryFile() as said:
         try:
             with _stderr_to(said.fileno()):

@@ -6,7 +6,11 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from tandem.local.scrape import Histogram, Sample, parse, scrape
-from tandem.metrics import MetricsServer, ReplicaMetrics
+from tandem.metrics import ReplicaMetrics
+from tandem.report import OrdererReport
+from tandem.serving import Probes, ProcessServer
+
+PROBES = Probes(lambda: False, lambda: True, lambda: OrdererReport("orderer-0"))
 
 
 def replica_metrics() -> tuple[CollectorRegistry, ReplicaMetrics]:
@@ -68,7 +72,7 @@ def test_no_values_have_no_quantile() -> None:
 def test_the_endpoint_of_a_process_is_read_and_a_closed_one_is_not_waited_for() -> None:
     registry, metrics = replica_metrics()
     metrics.rows.inc(12)
-    server = MetricsServer(registry, 0)
+    server = ProcessServer(registry, PROBES, 0)
 
     sample = scrape(server.port)
     server.close()

@@ -138,6 +138,7 @@ def test_a_promotion_that_cannot_be_says_why(
 def test_an_active_is_drained_to_a_standby_and_a_standby_to_nobody() -> None:
     assert plan_drain(STEADY, "replica-0", False, "w1") == DRAIN
     assert plan_drain(STEADY, "replica-1", False, "w1") == Wish("w1", "replica-1", drains=True)
+    assert plan_drain(STEADY, "replica-0", False, "w1", to_nobody=True) == Wish("w1", "replica-0", drains=True)
 
 
 def test_an_active_without_a_standby_is_drained_only_by_force() -> None:

@@ -46,7 +46,9 @@ class Clock:
 class Replica:
     """A replica with its checkpoint and its snapshotter."""
 
-    def __init__(self, name: str, folder: Path, root: Path, clock: Clock, settings: SnapshotterSettings) -> None:
+    def __init__(
+        self, name: str, folder: Path, root: Path, clock: Callable[[], int], settings: SnapshotterSettings
+    ) -> None:
         self.checkpoint = checkpoint(folder / name / "checkpoint", last=0)
         self.snapshotter = Snapshotter(
             SnapshotStore(f"faulty://{root}"),
@@ -116,13 +118,29 @@ def test_the_next_one_is_taken_when_the_interval_has_passed(start: Start, root: 
     replica = start()
     replica.publish(1)
     until(lambda: newest(root) == 1 and replica.is_idle, "a snapshot of epoch 1")
-    clock.now_ms += INTERVAL_MS - 1
+    clock.now_ms += INTERVAL_MS // 2
     replica.publish(2)
-    clock.now_ms += 1
+    assert replica.snapshotter.is_waiting
+    clock.now_ms += INTERVAL_MS // 2
     replica.publish(3)
-    until(lambda: newest(root) == 3, "a snapshot of epoch 3")
+    until(lambda: newest(root) >= 2, "the next snapshot, of what was published last when its time came")
 
-    assert [epoch for epoch, _ in taken_by(root)] == [3, 1]
+    assert len(taken_by(root)) == 2
+
+
+def test_the_last_epoch_before_the_job_has_no_more_input_is_taken_too(tmp_path: Path, root: Path) -> None:
+    clock_s = time.monotonic
+    settings = SnapshotterSettings(interval_ms=200)
+    replica = Replica("replica-0", tmp_path, root, lambda: round(clock_s() * 1000), settings)
+    try:
+        replica.publish(1)
+        until(lambda: newest(root) == 1, "a snapshot of epoch 1")
+        replica.publish(2)
+        until(lambda: newest(root) == 2, "a snapshot of epoch 2, though nothing follows it")
+        until(lambda: replica.snapshotter.is_waiting, "nothing more is due")
+        assert [epoch for epoch, _ in taken_by(root)] == [2, 1]
+    finally:
+        replica.snapshotter.stop()
 
 
 def test_what_another_replica_has_just_taken_is_not_taken_again(start: Start, root: Path, clock: Clock) -> None:
@@ -202,11 +220,13 @@ def test_a_store_that_is_away_or_full_is_warned_about_once_and_tried_again(
     assert len(failed) == 1
     assert str(error.args[-1]) in failed[0]
     assert "the job goes on" in failed[0]
-    assert len(set(tries)) == 3
+    assert len(set(tries)) >= 3
 
+    until(lambda: replica.snapshotter.is_waiting, "the last try to end")
     faults.heal()
+    clock.now_ms += INTERVAL_MS
     replica.publish(4)
-    until(lambda: newest(root) == 4, "a snapshot when the store is back")
+    until(lambda: newest(root) >= 3, "a snapshot when the store is back")
 
 
 def test_a_state_that_cannot_be_taken_is_warned_about(start: Start, root: Path, warnings: list[str]) -> None:

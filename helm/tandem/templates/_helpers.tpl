@@ -1,0 +1,93 @@
+{{- define "tandem.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{/* The operator's objects are called so: the release's name, which says "tandem" already or gets it. */}}
+{{- define "tandem.fullname" -}}
+{{- $name := include "tandem.name" . -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 53 | trimSuffix "-" -}}
+{{- else if contains $name .Release.Name -}}
+{{- .Release.Name | trunc 53 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name $name | trunc 53 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tandem.selectorLabels" -}}
+app.kubernetes.io/name: {{ printf "%s-operator" (include "tandem.name" .) }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "tandem.labels" -}}
+{{ include "tandem.selectorLabels" . }}
+app.kubernetes.io/component: operator
+app.kubernetes.io/part-of: tandem
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "tandem.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "tandem.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tandem.image" -}}
+{{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) -}}
+{{- end -}}
+
+{{/* The watched namespaces, comma-separated; empty: all. */}}
+{{- define "tandem.namespaces" -}}
+{{- if .Values.watchNamespaces -}}
+{{- join "," .Values.watchNamespaces -}}
+{{- else if .Values.rbac.namespaced -}}
+{{- .Release.Namespace -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tandem.args" -}}
+{{- with include "tandem.namespaces" . }}
+- --namespaces={{ . }}
+{{- end }}
+{{- end -}}
+
+{{/* What every container of this chart may do: nothing. */}}
+{{- define "tandem.containerSecurityContext" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities:
+  drop: [ALL]
+{{- end -}}
+
+{{- define "tandem.podSecurityContext" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile:
+  type: RuntimeDefault
+{{- end -}}
+
+{{/* Fails with a remedy, instead of leaving out silently what was asked for. */}}
+{{- define "tandem.needsPrometheusOperator" -}}
+{{- if not (.context.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") -}}
+{{- fail (printf "%s needs the CRDs of the Prometheus operator (monitoring.coreos.com/v1), which this cluster does not have: install them, or set it to false (for helm template: --api-versions monitoring.coreos.com/v1)" .value) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "tandem.alertGroups" -}}
+groups:
+  - name: tandem
+    rules:
+{{- range $path, $_ := .Files.Glob "alerts/*.yaml" }}
+{{- $rule := $.Files.Get $path | fromYaml }}
+{{- with $.Values.alerts.runbookBaseUrl }}
+{{- $_ := set $rule.annotations "runbook_url" (printf "%s/%s" (trimSuffix "/" .) $rule.annotations.runbook_url) }}
+{{- end }}
+      - {{ toYaml $rule | nindent 8 | trim }}
+{{- end }}
+{{- end -}}

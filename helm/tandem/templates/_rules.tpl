@@ -1,0 +1,33 @@
+{{/*
+What the operator may do in a watched namespace. Of jobs it writes the status only, and it reads no Secret: the kubelet
+gives them to the pods that name them.
+*/}}
+{{- define "tandem.namespacedRules" -}}
+- apiGroups: [tandem.dev]
+  resources: [replicatedstreamjobs]
+  verbs: [get, list, watch]
+- apiGroups: [tandem.dev]
+  resources: [replicatedstreamjobs/status]
+  verbs: [patch]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, create, patch, delete{{ if .Values.executors.enabled }}, deletecollection{{ end }}]
+- apiGroups: [""]
+  resources: [configmaps, services, serviceaccounts]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [networking.k8s.io]
+  resources: [networkpolicies]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- if .Values.executors.enabled }}
+# A driver may manage its executors by a Role. Kubernetes lets nobody grant what he may not do himself: hence deletecollection.
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [roles, rolebindings]
+  verbs: [get, list, watch, create, patch, delete]
+{{- end }}
+{{- end -}}

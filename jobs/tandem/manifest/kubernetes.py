@@ -1,0 +1,147 @@
+"""What a manifest says for Kubernetes only. `tandem run` checks these fields too, and does without them.
+
+The names are those of the operators of Flink and Spark where these have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from tandem.manifest.problems import refusal
+from tandem.manifest.quantities import Quantity
+from tandem.manifest.spark import MemoryText, memory_bytes
+from tandem.manifest.values import Count, Flag, ObjectName, Section, Shape
+
+LEAST_EXECUTOR_MEMORY: Final = 512 * 2**20
+
+ImagePullPolicy = Literal["Always", "IfNotPresent", "Never"]
+DeletionPolicy = Literal["Retain", "Delete"]
+
+Image = Annotated[
+    str,
+    Shape(
+        r"[A-Za-z0-9]([-A-Za-z0-9._:/@]*[A-Za-z0-9])?",
+        "is no name of an image",
+        "Write registry/repository:tag, e.g. example.com/flights:1.2",
+        512,
+    ),
+]
+
+
+def _enough(text: str) -> str:
+    if memory_bytes(text) < LEAST_EXECUTOR_MEMORY:
+        raise refusal(f"{text} is too little for a Spark executor", "Give at least 512m")
+    return text
+
+
+def _pod_template(template: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Only what can be merged into a pod; of what is inside a pod's spec, the API server is the judge."""
+    for section, known in (("podTemplate", ("metadata", "spec")), ("metadata", ("labels", "annotations"))):
+        part = template if section == "podTemplate" else template.get("metadata", {})
+        if not isinstance(part, Mapping):
+            raise refusal(f"its {section} must be a mapping", "Write keys and values, as in a pod")
+        for key in part:
+            if key not in known:
+                raise refusal(f"{section} knows no {key}", f"It knows {' and '.join(known)}; write them as in a pod")
+    if not isinstance(template.get("spec", {}), Mapping):
+        raise refusal("its spec must be a mapping", "Write keys and values, as in a pod")
+    for key, values in template.get("metadata", {}).items():
+        if not isinstance(values, Mapping) or not all(isinstance(value, str) for value in values.values()):
+            raise refusal(f"its {key} must be texts", 'Put numbers and truth values in quotes: "1", "true"')
+    return template
+
+
+_TEXTS: Final = {"type": "object", "additionalProperties": {"type": "string"}}
+_POD_TEMPLATE_SCHEMA: Final = {
+    "type": "object",
+    "properties": {
+        "metadata": {
+            "type": "object",
+            "description": "Added to the pod's own",
+            "properties": {
+                "labels": {**_TEXTS, "description": "Further labels of the pod"},
+                "annotations": {**_TEXTS, "description": "Further annotations of the pod"},
+            },
+        },
+        "spec": {
+            "type": "object",
+            "description": "A pod's spec, as far as it is to differ; containers, volumes and the like are merged by name",
+            "x-kubernetes-preserve-unknown-fields": True,
+        },
+    },
+}
+
+PodTemplate = Annotated[
+    Mapping[str, Any], AfterValidator(_pod_template), WithJsonSchema(_POD_TEMPLATE_SCHEMA, mode="validation")
+]
+
+
+class SecretKeyRef(Section):
+    """A key of a Kubernetes Secret in the job's namespace."""
+
+    name: ObjectName = Field(description="The Secret's name")
+    key: Annotated[
+        str,
+        Shape(r"[-A-Za-z0-9._]+", "is no key of a Secret", "Use letters, digits, '-', '_' and '.'", 253, secret=True),
+    ] = Field(description="The key in it")
+
+
+class PullSecret(Section):
+    """A Secret with the login to a registry, in the job's namespace."""
+
+    name: ObjectName = Field(description="The Secret's name")
+
+
+class Resources(Section):
+    """What the replica's container asks for and may use."""
+
+    requests: Mapping[str, Quantity] = Field(default_factory=dict, description="What the scheduler sets aside")
+    limits: Mapping[str, Quantity] = Field(default_factory=dict, description="What the container may use at most")
+
+
+class ExecutorsSpec(Section):
+    """Spark executors in pods of their own; none by default: the replica computes in its own process."""
+
+    instances: Count = Field(default=0, ge=0, le=99, description="Executors of each replica")
+    cores: Count = Field(default=1, ge=1, le=1_024, description="Tasks that an executor runs at once")
+    memory: Annotated[MemoryText, AfterValidator(_enough)] = Field(
+        default="1g", description="Heap of an executor, as Spark writes it: 512m, 1g"
+    )
+
+
+class KubernetesSpec(Section):
+    """The part of a job's spec that only its operator reads."""
+
+    image: Image | None = Field(
+        default=None, description="The image of the job's pods. Default: the one that the operator was installed with"
+    )
+    image_pull_policy: ImagePullPolicy | None = Field(
+        default=None, description="Default: Kubernetes' own, by the image's tag"
+    )
+    image_pull_secrets: tuple[PullSecret, ...] = Field(default=(), description="Logins to the image's registry")
+    service_account: ObjectName | None = Field(
+        default=None,
+        description="The account that the pods run as. Default: one of the job's name, made by the operator, with no rights",
+    )
+    resources: Resources = Field(default=Resources(), description="What a replica's container asks for and may use")
+    pod_template: PodTemplate | None = Field(
+        default=None, description="Merged into every pod of the job: metadata.labels, metadata.annotations, spec"
+    )
+    executors: ExecutorsSpec = Field(default=ExecutorsSpec(), description="Spark executors in pods of their own")
+    suspend: Flag = Field(
+        default=False,
+        description="Run no pods; topics, snapshots and positions stay. `tandem run` ignores it: who calls it wants the job",
+    )
+    deletion_policy: DeletionPolicy = Field(
+        default="Retain",
+        description="What becomes of the job's own topics and of its snapshots when it is deleted: Retain keeps them",
+    )
+    restart_nonce: Count | None = Field(
+        default=None, ge=0, description="Another number than before: restart the replicas, one at a time"
+    )
+    savepoint_nonce: Count | None = Field(
+        default=None, ge=0, description="Another number than before: keep the newest snapshot as a savepoint"
+    )

@@ -1,0 +1,84 @@
+"""What a process of a job tells about itself: the JSON that it serves as /status, and the operator reads.
+
+The operator has no credentials of Kafka or ZooKeeper: what it knows of a job's replicas, it knows from these reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
+
+State = Literal["starting", "standby", "active"]
+
+
+@dataclass(frozen=True)
+class Failover:
+    """An epoch that another replica took over. `gap_ms`: from the marker before to its own; `at_ms`: wall clock, ms."""
+
+    epoch: int
+    from_: str
+    to: str
+    gap_ms: int
+    at_ms: int
+
+
+@dataclass(frozen=True)
+class ReplicaReport:
+    """A replica. Epochs are −1 where there are none; incarnations name `slots`, `roles`, `publisher` and `failover`.
+
+    `slots`, `roles` and `wish` : what it last read in ZooKeeper; `coordinated`: whether ZooKeeper answers it now.
+    """
+
+    replica: str
+    incarnation: str
+    state: State
+    ready: bool = False
+    epoch: int = -1
+    head_epoch: int = -1
+    published_epoch: int = -1
+    followed_epoch: int = -1
+    verified_epoch: int = -1
+    lag_epochs: int = 0
+    lag_records: int = 0
+    lag_seconds: float = 0.0
+    diverged: bool = False
+    generation: int = 0
+    config_hash: str = ""
+    candidate: bool = False
+    publisher: str = ""
+    failover: Failover | None = None
+    coordinated: bool = False
+    slots: Mapping[int, str] = Field(default_factory=dict)
+    roles: Mapping[str, str] = Field(default_factory=dict)
+    wish: str = ""
+
+
+@dataclass(frozen=True)
+class OrdererReport:
+    """An orderer or a heartbeat generator. `epoch`: the last one that was cut, −1: none."""
+
+    orderer: str
+    leading: bool = False
+    epoch: int = -1
+    lag_records: int = 0
+
+
+Report = ReplicaReport | OrdererReport
+_REPORT: Final[TypeAdapter[Report]] = TypeAdapter(Report)
+
+
+def encode(report: Report) -> bytes:
+    """The report as JSON."""
+    return _REPORT.dump_json(report)
+
+
+def decode(content: bytes) -> Report:
+    """The report in `content`. Raises `ValueError` if it is none."""
+    try:
+        return _REPORT.validate_json(content)
+    except ValidationError as error:
+        details = error.errors()[0]
+        raise ValueError(f"no report of a process: {'.'.join(map(str, details['loc']))}: {details['msg']}") from error

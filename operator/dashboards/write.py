@@ -1,0 +1,31 @@
+"""Dashboards as JSON, and the queries in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+
+from dashboards.fleet import fleet
+from dashboards.job import job
+
+FOLDER = Path(__file__).parents[2] / "helm" / "tandem" / "dashboards"
+
+
+def texts() -> dict[str, str]:
+    """Name → JSON of every dashboard, as the chart ships it."""
+    built = {"fleet": fleet().build(), "job": job().build()}
+    for board in built.values():
+        for number, panel in enumerate(board.panels or (), start=1):
+            panel.id_val = number
+    return {name: json.dumps(each, cls=JSONEncoder, indent=2, sort_keys=True) + "\n" for name, each in built.items()}
+
+
+def queries(board: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Panel's title and PromQL expression of every query of a dashboard."""
+    for panel in board["panels"]:
+        for target in panel.get("targets", ()):
+            yield panel["title"], target["expr"]

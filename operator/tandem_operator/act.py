@@ -1,0 +1,141 @@
+"""Carrying out actions. Nothing is decided here; each action may be repeated, so what is done already is a success."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from tandem.logs import get_logger
+from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
+from tandem_operator.actions import (
+    Action,
+    Apply,
+    CreatePod,
+    Delete,
+    DeletePod,
+    Emit,
+    LabelPod,
+    Object,
+    SetStatus,
+    Switch,
+)
+from tandem_operator.api import Api, ApiError
+from tandem_operator.resources import Settings, tasks
+from tandem_operator.store import Key
+
+_log = get_logger(__name__)
+
+_COMPONENT: Final = "tandem-operator"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The job that a pass is about."""
+
+    job: ReplicatedStreamJob
+    uid: str
+
+    @property
+    def namespace(self) -> str:
+        """Of the job and of everything that it owns."""
+        return self.job.metadata.namespace
+
+
+class Actor:
+    """Blocking; safe for several threads, one for each job."""
+
+    def __init__(self, api: Api, settings: Settings, me: str) -> None:
+        self._api, self._settings, self._me = api, settings, me
+
+    def carry_out(self, target: Target, action: Action) -> Object | None:
+        """Do it; returns the pod or the job that was made or changed. Raises `ApiError`."""
+        api, where = self._api, target.namespace
+        match action:
+            case CreatePod(pod):
+                return self._create(target, pod)
+            case DeletePod():
+                _log.info("delete_pod", pod=action.name, why=action.why)
+                api.delete("Pod", where, action.name, action.uid, action.grace_s)
+            case Apply(thing):
+                api.apply(where, thing)
+            case Delete():
+                api.delete(action.kind, where, action.name)
+            case LabelPod():
+                return self._label(where, action)
+            case Switch():
+                self._run(target, self._switch(target, action))
+            case SetStatus() | Emit():
+                return self.tell(Key(where, target.job.name), target.uid, action)
+        return None
+
+    def tell(self, key: Key, uid: str, action: Action) -> Object | None:
+        """Those actions that concern the job itself: for one whose spec cannot be read, too."""
+        match action:
+            case SetStatus():
+                return self._api.set_status(KIND, key.namespace, key.name, uid, action.status)
+            case Emit():
+                self._api.create(key.namespace, self._event(key, uid, action))
+        return None
+
+    def _create(self, target: Target, pod: Object) -> Object:
+        name = pod["metadata"]["name"]
+        try:
+            return self._api.create(target.namespace, pod)
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+        there = self._api.get("Pod", target.namespace, name)
+        if not any(owner["uid"] == target.uid for owner in there["metadata"].get("ownerReferences", ())):
+            raise ApiError(
+                409, "AlreadyExists", f"pod {name} exists, and belongs to somebody else: delete or rename it"
+            )
+        return there
+
+    def _run(self, target: Target, task: Object) -> None:
+        """Start a task, unless it runs; one that ended is removed, so that it can run again when it is asked for again."""
+        there = self._create(target, task)
+        if there.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+            metadata = there["metadata"]
+            self._api.delete("Pod", target.namespace, metadata["name"], metadata["uid"], 0)
+
+    def _label(self, namespace: str, action: LabelPod) -> Object | None:
+        change = {"metadata": {"uid": action.uid, "labels": dict(action.labels)}}
+        try:
+            return self._api.merge("Pod", namespace, action.name, change)
+        except ApiError as error:
+            if error.status in (404, 409):  # it is gone, or another pod has its name
+                return None
+            raise
+
+    def _switch(self, target: Target, action: Switch) -> Object:
+        if action.drains:
+            return tasks.drain(
+                target.job, target.uid, self._settings, action.leaves, to_nobody=action.successor is None
+            )
+        return tasks.promotion(target.job, target.uid, self._settings, action.leaves, action.successor or "")
+
+    def _event(self, key: Key, uid: str, action: Emit) -> dict[str, Any]:
+        now = datetime.now(UTC)
+        stamp = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        return {
+            "kind": "Event",
+            "apiVersion": "v1",
+            "metadata": {"generateName": f"{key.name}.", "namespace": key.namespace},
+            "involvedObject": {
+                "apiVersion": API_VERSION,
+                "kind": KIND,
+                "name": key.name,
+                "namespace": key.namespace,
+                "uid": uid,
+            },
+            "type": action.type,
+            "reason": action.reason,
+            "message": action.message[:1024],
+            "source": {"component": _COMPONENT},
+            "reportingComponent": _COMPONENT,
+            "reportingInstance": self._me,
+            "firstTimestamp": f"{stamp[:19]}Z",
+            "lastTimestamp": f"{stamp[:19]}Z",
+            "count": 1,
+        }

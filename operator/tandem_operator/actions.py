@@ -1,0 +1,89 @@
+"""What a pass may do to the cluster. Each is safe to repeat: an object of ours that is there already is a success."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Object = Mapping[str, Any]
+"""A Kubernetes object, as its API has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CreatePod:
+    """Create a pod, under a name that no other pod has had."""
+
+    pod: Object
+
+
+@dataclass(frozen=True, slots=True)
+class DeletePod:
+    """Delete a pod if it is still the one with that uid. `grace_s` None: its own; 0: its node is dead, do not wait."""
+
+    name: str
+    uid: str
+    why: str
+    grace_s: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Server-side apply of an object other than a pod."""
+
+    object: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete an object other than a pod that the job no longer needs."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPod:
+    """Show a pod's role in its labels."""
+
+    name: str
+    uid: str
+    labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTopics:
+    """Create those of the job's own topics that are missing."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Ask the job's replicas, through ZooKeeper, for a switchover: `leaves` gives its slot to `successor`.
+
+    `successor` "": any standby; None: to nobody, the slot is one too many. A wish that is there already is a success.
+    """
+
+    leaves: str
+    successor: str | None
+    drains: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetStatus:
+    """Replace the job's status."""
+
+    status: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Tell the job's story in an event. `reason` is UpperCamelCase."""
+
+    type: Literal["Normal", "Warning"]
+    reason: str
+    message: str
+
+
+Action = CreatePod | DeletePod | Apply | Delete | LabelPod | CreateTopics | Switch | SetStatus | Emit

@@ -1,0 +1,139 @@
+"""The Kubernetes API, as far as a pass needs it: objects as plain mappings, five verbs, one table of kinds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from kubernetes import client
+
+from tandem_operator.actions import Object
+
+FIELD_MANAGER: Final = "tandem-operator"
+_TIMEOUT_S: Final = 15.0
+_APPLY: Final = "application/apply-patch+yaml"
+_MERGE: Final = "application/merge-patch+json"
+_JSON: Final = "application/json"
+_JSON_PATCH: Final = "application/json-patch+json"
+_GOOD: Final = (200, 201, 202)
+
+_KINDS: Final = {
+    "Pod": ("api/v1", "pods"),
+    "ConfigMap": ("api/v1", "configmaps"),
+    "Service": ("api/v1", "services"),
+    "ServiceAccount": ("api/v1", "serviceaccounts"),
+    "Event": ("api/v1", "events"),
+    "PodDisruptionBudget": ("apis/policy/v1", "poddisruptionbudgets"),
+    "NetworkPolicy": ("apis/networking.k8s.io/v1", "networkpolicies"),
+    "Role": ("apis/rbac.authorization.k8s.io/v1", "roles"),
+    "RoleBinding": ("apis/rbac.authorization.k8s.io/v1", "rolebindings"),
+    "ReplicatedStreamJob": ("apis/tandem.dev/v1alpha1", "replicatedstreamjobs"),
+}
+
+
+class ApiError(Exception):
+    """The API server refused. `status` is HTTP's; `reason` Kubernetes' (AlreadyExists, Conflict, NotFound, Invalid, …)."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.reason = status, reason
+
+
+class Api:
+    """Blocking calls, each bounded by 15 s. Safe for several threads. All raise `ApiError` and urllib3's errors.
+
+    Parameters
+    ----------
+    api_client : configured, e.g. by `kubernetes.config.load_incluster_config`.
+    """
+
+    def __init__(self, api_client: client.ApiClient) -> None:
+        self._client = api_client
+        self.calls = 0
+        """Requests made so far."""
+
+    def list(self, kind: str, namespace: str, selector: Mapping[str, str] | None = None) -> list[Object]:
+        """Objects of `namespace` with these labels."""
+        query = [("labelSelector", ",".join(f"{key}={value}" for key, value in (selector or {}).items()))]
+        items: list[Object] = self._call("GET", _path(kind, namespace), query=query)["items"]
+        return [{"kind": kind, **item} for item in items]
+
+    def get(self, kind: str, namespace: str, name: str) -> Object:
+        """One object."""
+        return self._call("GET", _path(kind, namespace, name))
+
+    def create(self, namespace: str, body: Object) -> Object:
+        """Create an object."""
+        query = [("fieldManager", FIELD_MANAGER)]
+        return self._call("POST", _path(str(body["kind"]), namespace), body, _JSON, query)
+
+    def apply(self, namespace: str, body: Object) -> Object:
+        """Server-side apply: create, or change the fields that `body` names and we own."""
+        query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
+        return self._call("PATCH", _path(str(body["kind"]), namespace, body["metadata"]["name"]), body, _APPLY, query)
+
+    def merge(self, kind: str, namespace: str, name: str, body: Object) -> Object:
+        """Change what `body` names; None removes."""
+        return self._call("PATCH", _path(kind, namespace, name), body, _MERGE, [("fieldManager", FIELD_MANAGER)])
+
+    def set_status(self, kind: str, namespace: str, name: str, uid: str, status: Object) -> Object:
+        """Replace the status of an object, if it is still the one with that uid."""
+        patch: list[Object] = [
+            {"op": "test", "path": "/metadata/uid", "value": uid},
+            {"op": "add", "path": "/status", "value": status},
+        ]
+        query = [("fieldManager", FIELD_MANAGER)]
+        return self._call("PATCH", f"{_path(kind, namespace, name)}/status", patch, _JSON_PATCH, query)
+
+    def delete(self, kind: str, namespace: str, name: str, uid: str = "", grace_s: int | None = None) -> None:
+        """Delete an object, if it is still the one with that uid. Being gone already is a success."""
+        body: dict[str, Any] = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}
+        if uid:
+            body["preconditions"] = {"uid": uid}
+        if grace_s is not None:
+            body["gracePeriodSeconds"] = grace_s
+        try:
+            self._call("DELETE", _path(kind, namespace, name), body, _JSON)
+        except ApiError as error:
+            if error.status not in (404, 409):  # gone, or another one has the name by now
+                raise
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        body: Object | Sequence[Object] | None = None,
+        content_type: str = "",
+        query: Sequence[tuple[str, str]] = (),
+    ) -> dict[str, Any]:
+        self.calls += 1
+        headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}
+        try:
+            answer: dict[str, Any] = self._client.call_api(
+                path,
+                method,
+                query_params=[(key, value) for key, value in query if value],
+                header_params=headers,
+                body=body,
+                response_types_map=dict.fromkeys(_GOOD, "object"),
+                auth_settings=["BearerToken"],
+                _return_http_data_only=True,
+                _request_timeout=_TIMEOUT_S,
+            )
+        except client.ApiException as error:
+            raise _error(error.status, error.body or "") from error
+        return answer
+
+
+def _path(kind: str, namespace: str, name: str = "") -> str:
+    group, plural = _KINDS[kind]
+    return f"/{group}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")
+
+
+def _error(status: int, content: str) -> ApiError:
+    try:
+        answer = json.loads(content)
+        return ApiError(status, str(answer.get("reason", "")), str(answer.get("message", "")))
+    except (ValueError, AttributeError):
+        return ApiError(status, "", content[:500])

@@ -1,0 +1,93 @@
+"""The operator's command line."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from typing import Annotated
+
+import kopf
+import typer
+from kubernetes import client, config
+from kubernetes.config import ConfigException
+from prometheus_client import CollectorRegistry, start_http_server
+
+from tandem import logs
+from tandem.process import ExitCode
+from tandem_operator.api import Api, ApiError
+from tandem_operator.loop import Loop
+from tandem_operator.metrics import OperatorMetrics
+from tandem_operator.reconciler import Reconciler
+from tandem_operator.reports import Reports
+from tandem_operator.resources import Settings
+from tandem_operator.store import Store
+from tandem_operator.wiring import Scope, registry_of, settings
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="The operator of ReplicatedStreamJobs.")
+
+Namespaces = Annotated[
+    str, typer.Option(help="Look for jobs only there, several separated by commas. Default: in all namespaces")
+]
+
+
+@app.command()
+def run(
+    default_image: Annotated[str, typer.Option(help="The image of jobs that name none")],
+    namespaces: Namespaces = "",
+    health_port: Annotated[int, typer.Option(help="Port of /healthz")] = 8080,
+    metrics_port: Annotated[int, typer.Option(help="Port of /metrics")] = 9090,
+    log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
+) -> None:
+    """Look after all jobs until SIGTERM. Run one operator at a time; jobs keep their promise without any."""
+    logs.configure(log_level, component="operator")
+    scope = Scope(tuple(filter(None, (name.strip() for name in namespaces.split(",")))))
+    own = os.environ.get("POD_NAMESPACE", "tandem-system")
+    registry = CollectorRegistry()
+    start_http_server(metrics_port, registry=registry)
+    asyncio.run(_run(_api(), Settings(default_image, own), scope, registry, health_port))
+
+
+@app.command()
+def check(namespaces: Namespaces = "") -> None:
+    """Whether the API server answers, knows the kind, and lets us see the jobs. Exit code 0: all of that."""
+    try:
+        api = _api()
+        for namespace in filter(None, (namespaces or os.environ.get("POD_NAMESPACE", "default")).split(",")):
+            jobs = api.list("ReplicatedStreamJob", namespace.strip())
+            typer.echo(f"{namespace}: {len(jobs)} ReplicatedStreamJobs")
+    except ApiError as error:
+        remedy = " Install the CRD: kubectl apply -f crds/" if error.status == 404 else ""
+        typer.echo(f"The API server refuses: {error}.{remedy}", err=True)
+        raise typer.Exit(ExitCode.FAILED) from error
+
+
+def _api() -> Api:
+    try:
+        config.load_incluster_config()
+    except ConfigException:
+        try:
+            config.load_kube_config()
+        except ConfigException as error:
+            typer.echo(f"There is no cluster: run this in a pod, or set KUBECONFIG ({error})", err=True)
+            raise typer.Exit(ExitCode.USAGE) from error
+    return Api(client.ApiClient())
+
+
+async def _run(api: Api, given: Settings, scope: Scope, registry: CollectorRegistry, health_port: int) -> None:
+    metrics = OperatorMetrics(registry)
+    store, reports = Store(), Reports()
+    reconciler = Reconciler(api, store, reports, given, metrics, socket.gethostname())
+    loop = Loop(reconciler.reconcile, metrics, reconciler.forget)
+    try:
+        await kopf.operator(
+            registry=registry_of(store, loop, scope),
+            settings=settings(),
+            standalone=True,
+            clusterwide=scope.is_clusterwide,
+            namespaces=scope.namespaces,
+            liveness_endpoint=f"http://0.0.0.0:{health_port}/healthz",
+        )
+    finally:
+        await loop.stop()
+        await reports.close()

@@ -1,0 +1,106 @@
+"""Which job is looked at when: at once after an event, again after a while, later and later after failures.
+
+One task for each job, so that no job waits for another one's pass but for the bound on how many run at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from tandem.logs import get_logger
+from tandem_operator.metrics import OperatorMetrics
+from tandem_operator.store import Key
+
+_log = get_logger(__name__)
+
+Pass = Callable[[Key], Awaitable[float]]
+"""A pass over one job; returns after how many seconds the next one is due, if nothing happens."""
+
+
+@dataclass
+class _Job:
+    due: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+    failures: int = 0
+
+
+class Loop:
+    """Calls `reconcile` for every job that was woken.
+
+    Parameters
+    ----------
+    forgotten : called with each job that is gone.
+    at_once : so many passes at the same time.
+    first_s, most_s : wait after the first failure of a job in a row, doubled for each further one, and the bound on that.
+    """
+
+    def __init__(
+        self,
+        reconcile: Pass,
+        metrics: OperatorMetrics,
+        forgotten: Callable[[Key], None] = lambda _: None,
+        at_once: int = 8,
+        first_s: float = 1.0,
+        most_s: float = 60.0,
+    ) -> None:
+        self._reconcile = reconcile
+        self._metrics = metrics
+        self._forgotten = forgotten
+        self._room = asyncio.Semaphore(at_once)
+        self._first_s, self._most_s = first_s, most_s
+        self._jobs: dict[Key, _Job] = {}
+
+    def wake(self, key: Key) -> None:
+        """Look at the job soon; however often this is called before, it is one pass."""
+        job = self._jobs.setdefault(key, _Job())
+        job.due.set()
+        self._count()
+        if job.task is None:
+            job.task = asyncio.create_task(self._run(key, job), name=f"job {key.namespace}/{key.name}")
+
+    def forget(self, key: Key) -> None:
+        """The job is gone."""
+        job = self._jobs.pop(key, None)
+        if job is not None and job.task is not None:
+            job.task.cancel()
+        self._forgotten(key)
+
+    async def stop(self) -> None:
+        """End all tasks."""
+        tasks = [job.task for job in self._jobs.values() if job.task is not None]
+        self._jobs.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self, key: Key, job: _Job) -> None:
+        again_s = 0.0
+        while True:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(job.due.wait(), again_s or None)
+            async with self._room:
+                job.due.clear()
+                self._count()
+                again_s = await self._pass(key, job)
+
+    def _count(self) -> None:
+        self._metrics.queue_depth.set(sum(job.due.is_set() for job in self._jobs.values()))
+
+    async def _pass(self, key: Key, job: _Job) -> float:
+        with self._metrics.seconds.time():
+            try:
+                again_s = await self._reconcile(key)
+            except Exception as error:
+                job.failures += 1
+                self._metrics.reconciled("failure")
+                _log.warning(
+                    "pass_failed", namespace=key.namespace, job_name=key.name, reason=repr(error), exc_info=True
+                )
+                wait_s: float = self._first_s * 2 ** min(job.failures - 1, 16)
+                return min(self._most_s, wait_s)
+        job.failures = 0
+        self._metrics.reconciled("success")
+        return again_s

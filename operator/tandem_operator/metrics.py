@@ -1,0 +1,98 @@
+"""What the operator tells Prometheus about itself and about the jobs that it looks after."""
+
+from __future__ import annotations
+
+from collections import Counter as Tally
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+PHASES = ("Pending", "Starting", "Running", "Degraded", "Suspended", "Upgrading", "Failed")
+RESULTS = ("success", "failure")
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+_JOB = ("namespace", "job_name")
+
+Result = Literal["success", "failure"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobGauges:
+    """What is shown of a job after a pass.
+
+    Parameters
+    ----------
+    phase : as in its status.
+    wanted : active replicas that its spec asks for; 0 while it is suspended.
+    active, standby : members that are.
+    conditions : type → whether it is true; one that is unknown is left out.
+    """
+
+    phase: str
+    wanted: int
+    active: int
+    standby: int
+    conditions: Mapping[str, bool] = field(default_factory=dict)
+
+
+class OperatorMetrics:
+    """The operator's metrics. Used by one thread."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._passes = Counter(
+            "tandem_operator_reconcile_total", "Passes over jobs, by result", ("result",), registry=registry
+        )
+        self.seconds = Histogram(
+            "tandem_operator_reconcile_seconds", "Duration of a pass over a job", registry=registry, buckets=_SECONDS
+        )
+        self._jobs = Gauge("tandem_operator_jobs", "Jobs, by phase", ("phase",), registry=registry)
+        self._replicas = Gauge(
+            "tandem_operator_job_replicas",
+            "Active replicas that a job wants, and members that are active or stand by",
+            (*_JOB, "state"),
+            registry=registry,
+        )
+        self._condition = Gauge(
+            "tandem_operator_condition",
+            "1 if a job's condition is true, 0 if it is false; none while it is unknown",
+            (*_JOB, "type"),
+            registry=registry,
+        )
+        self.queue_depth = Gauge("tandem_operator_queue_depth", "Jobs that wait for a pass", registry=registry)
+        self._shown: dict[tuple[str, str], JobGauges] = {}
+        for result in RESULTS:
+            self._passes.labels(result)
+        self._count_phases()
+
+    def reconciled(self, result: Result) -> None:
+        """A pass over a job ended; `seconds` times it."""
+        self._passes.labels(result).inc()
+
+    def show(self, namespace: str, job: str, now: JobGauges) -> None:
+        """What a job looks like now."""
+        before = self._shown.get((namespace, job))
+        for unknown in (before.conditions.keys() - now.conditions.keys()) if before else ():
+            self._condition.remove(namespace, job, unknown)
+        for condition, holds in now.conditions.items():
+            self._condition.labels(namespace, job, condition).set(holds)
+        for state, count in (("wanted", now.wanted), ("active", now.active), ("standby", now.standby)):
+            self._replicas.labels(namespace, job, state).set(count)
+        self._shown[namespace, job] = now
+        self._count_phases()
+
+    def forget(self, namespace: str, job: str) -> None:
+        """The job is gone, or was never shown."""
+        gone = self._shown.pop((namespace, job), None)
+        if gone is None:
+            return
+        for condition in gone.conditions:
+            self._condition.remove(namespace, job, condition)
+        for state in ("wanted", "active", "standby"):
+            self._replicas.remove(namespace, job, state)
+        self._count_phases()
+
+    def _count_phases(self) -> None:
+        count = Tally(shown.phase for shown in self._shown.values())
+        for phase in {*PHASES, *count}:
+            self._jobs.labels(phase).set(count[phase])

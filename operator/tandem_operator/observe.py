@@ -1,0 +1,155 @@
+"""What a pass sees, put together from the watches and from what the pods report. Observing never acts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from tandem.manifest import ReplicatedStreamJob
+from tandem.protocol.switchover import Holder, Role, View, Wish
+from tandem.report import OrdererReport, ReplicaReport
+from tandem_operator.observed import Component, ObjectSeen, Observed, PodPhase, PodSeen, Reported, TaskSeen
+from tandem_operator.reports import MAIN_PORT, ORDERER_PORT, Reports
+from tandem_operator.resources.names import COMPONENT, CONFIG, INDEX, MANIFEST, ROLE, TEMPLATE
+from tandem_operator.resources.tasks import TASK
+from tandem_operator.store import Body, Key, Store
+
+_MAIN_CONTAINERS: Final = ("replica", "generator")
+_COMPONENTS: Final = frozenset(Component)
+"""Others are Spark's executors, and pods that carry out a wish."""
+
+
+async def observe(
+    key: Key, job: ReplicatedStreamJob, store: Store, objects: Sequence[ObjectSeen], reports: Reports, now_ms: int
+) -> Observed:
+    """Everything that the plan may decide from."""
+    body = store.jobs[key]
+    pods = [_pod(pod, store) for pod in store.pods(key) if _component(pod) in _COMPONENTS]
+    alive = [pod for pod in pods if pod.ip and not pod.node_lost and pod.phase is not PodPhase.FAILED]
+    asked = [(pod.ip, port) for pod in alive for port in (MAIN_PORT, ORDERER_PORT)]
+    answers = await reports.of(asked)
+    told = {at: answer for at, answer in answers.items() if isinstance(answer, ReplicaReport)}
+    orderers = [answer for answer in answers.values() if isinstance(answer, OrdererReport)]
+    return Observed(
+        job=job,
+        uid=body["metadata"]["uid"],
+        generation=body["metadata"].get("generation", 0),
+        now_ms=now_ms,
+        pods=tuple(_with(pod, told.get((pod.ip, MAIN_PORT))) for pod in pods),
+        tasks=tuple(_task(pod) for pod in store.pods(key) if _component(pod) == TASK),
+        objects=tuple(objects),
+        view=_view(tuple(told.values())),
+        leader=next((orderer.orderer for orderer in orderers if orderer.leading), None),
+        status=body.get("status", {}),
+        annotations=body["metadata"].get("annotations", {}),
+    )
+
+
+def _pod(body: Body, store: Store) -> PodSeen:
+    metadata, status = body["metadata"], body.get("status", {})
+    labels, annotations = metadata.get("labels", {}), metadata.get("annotations", {})
+    node = body["spec"].get("nodeName", "")
+    main = _main_container(status)
+    deleting, node_lost = "deletionTimestamp" in metadata, store.is_lost(node)
+    return PodSeen(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        component=Component(_component(body)),
+        index=int(labels.get(INDEX, "0")),
+        template=annotations.get(TEMPLATE, ""),
+        phase=PodPhase.LOST if deleting or node_lost else _phase(status),
+        ready=any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", ())),
+        node=node,
+        ip=status.get("podIP", ""),
+        role=labels.get(ROLE, ""),
+        created_ms=_ms(metadata.get("creationTimestamp")),
+        restarts=main.get("restartCount", 0),
+        exit_code=_exit_code(main),
+        message=_message(main, status),
+        deleting=deleting,
+        node_lost=node_lost,
+        manifest=annotations.get(MANIFEST, ""),
+        config=annotations.get(CONFIG, ""),
+    )
+
+
+def _task(body: Body) -> TaskSeen:
+    status = body.get("status", {})
+    container: Mapping[str, Any] = next(iter(status.get("containerStatuses", ())), {})
+    message = _message(container, status) or status.get("message", "")
+    return TaskSeen(body["metadata"]["name"], body["metadata"]["uid"], _phase(status), message)
+
+
+def _component(body: Body) -> str:
+    component: str = body["metadata"].get("labels", {}).get(COMPONENT, "")
+    return component
+
+
+def _phase(status: Mapping[str, Any]) -> PodPhase:
+    """Kubernetes' own phase; Unknown, which only old clusters say, is `LOST`."""
+    told = status.get("phase", "Pending")
+    return PodPhase(told) if told in list(PodPhase) else PodPhase.LOST
+
+
+def _main_container(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = (c for c in status.get("containerStatuses", ()) if c["name"] in _MAIN_CONTAINERS)
+    return next(found, {})
+
+
+def _exit_code(container: Mapping[str, Any]) -> int | None:
+    for state in (container.get("state", {}), container.get("lastState", {})):
+        if "terminated" in state:
+            return int(state["terminated"]["exitCode"])
+    return None
+
+
+def _message(container: Mapping[str, Any], status: Mapping[str, Any]) -> str:
+    """Why the pod does not run, in Kubernetes' or the process's own words."""
+    ended = [container.get(name, {}).get("terminated", {}).get("message", "") for name in ("state", "lastState")]
+    waiting = container.get("state", {}).get("waiting", {})
+    unscheduled = [
+        condition.get("message", "")
+        for condition in status.get("conditions", ())
+        if condition["type"] == "PodScheduled" and condition["status"] == "False"
+    ]
+    told = ": ".join(part for part in (waiting.get("reason", ""), waiting.get("message", "")) if part)
+    return next((text for text in (*ended, told, *unscheduled) if text), "").strip()
+
+
+def _with(pod: PodSeen, report: ReplicaReport | None) -> PodSeen:
+    if report is None or report.replica != pod.replica:
+        return pod
+    reported = Reported(
+        epoch=report.epoch,
+        ready=report.ready,
+        lag_epochs=report.lag_epochs,
+        lag_records=report.lag_records,
+        lag_s=report.lag_seconds,
+        verified_epoch=report.verified_epoch,
+        diverged=report.diverged,
+        candidate=report.candidate,
+        state=report.state,
+        incarnation=report.incarnation,
+        config_hash=report.config_hash,
+        publisher=report.publisher,
+        failover=report.failover,
+    )
+    return replace(pod, reported=reported)
+
+
+def _view(reports: Sequence[ReplicaReport]) -> View | None:
+    """The slots as a replica sees them that ZooKeeper answers; None if there is none such."""
+    report = next((report for report in reports if report.coordinated and report.roles), None)
+    if report is None:
+        return None
+    return View(
+        {slot: Holder(incarnation) for slot, incarnation in report.slots.items()},
+        {incarnation: Role(role) for incarnation, role in report.roles.items()},
+        Wish(report.wish, "") if report.wish else None,
+    )
+
+
+def _ms(timestamp: str | None) -> int:
+    return 0 if not timestamp else int(datetime.fromisoformat(timestamp).timestamp() * 1000)

@@ -1,0 +1,136 @@
+"""What a pass over a job sees: the job, its pods and other objects, its slots, what its replicas report, its topics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tandem.manifest import ReplicatedStreamJob
+from tandem.protocol.switchover import View
+from tandem.report import Failover, State
+
+
+class Component(StrEnum):
+    """What a pod is for. Which of the members is active and which stands by, the job's slots decide, not the operator."""
+
+    MEMBER = "member"
+    GENERATOR = "generator"
+
+
+class PodPhase(StrEnum):
+    """As Kubernetes has it; `LOST` is ours: its node is gone or unreachable, or the pod is being deleted."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    LOST = "Lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """What a replica says of itself in its metrics. `epoch` −1: it has computed none. `lag_s` in seconds."""
+
+    epoch: int
+    ready: bool
+    lag_epochs: int
+    lag_records: int
+    lag_s: float
+    verified_epoch: int
+    diverged: bool
+    candidate: bool = False
+    state: State = "starting"
+    incarnation: str = ""
+    config_hash: str = ""
+    publisher: str = ""
+    failover: Failover | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodSeen:
+    """A pod of the job. `index` counts within its component; `exit_code` of its main container's last end, None: none yet.
+
+    `template` is the hash of what the pod was made from (the annotation `tandem.dev/template`), `manifest` the ConfigMap
+    that it reads, and `config` the configuration in that (`tandem.dev/manifest`, `tandem.dev/config`).
+    A lost pod is `deleting` (somebody has deleted it, it may still hand over), or `node_lost`, or both.
+    """
+
+    name: str
+    uid: str
+    component: Component
+    index: int
+    template: str
+    phase: PodPhase
+    ready: bool = False
+    node: str = ""
+    ip: str = ""
+    role: str = ""
+    created_ms: int = 0
+    restarts: int = 0
+    exit_code: int | None = None
+    message: str = ""
+    reported: Reported | None = None
+    deleting: bool = False
+    node_lost: bool = False
+    manifest: str = ""
+    config: str = ""
+
+    @property
+    def replica(self) -> str:
+        """The name by which the runtime knows the process in it."""
+        return f"replica-{self.index}" if self.component is Component.MEMBER else f"generator-{self.index}"
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has to be replaced, without waiting until Kubernetes has removed it."""
+        return self.phase in (PodPhase.LOST, PodPhase.FAILED, PodPhase.SUCCEEDED)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectSeen:
+    """Another object that the job owns; `applied` is the hash of what we last applied (annotation `tandem.dev/applied`)."""
+
+    kind: str
+    name: str
+    applied: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSeen:
+    """A topic of the job on the broker, or that it is missing (`partitions` 0). `drift`: what is not as it should be."""
+
+    name: str
+    partitions: int
+    drift: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSeen:
+    """A pod that carries out a wish. `message`: what it said at its end."""
+
+    name: str
+    uid: str
+    phase: PodPhase
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """Everything that a pass knows. What could not be asked is None: nothing is decided from it then.
+
+    `now_ms` : wall clock, ms since 1970.
+    """
+
+    job: ReplicatedStreamJob
+    uid: str
+    generation: int
+    now_ms: int
+    pods: tuple[PodSeen, ...] = ()
+    tasks: tuple[TaskSeen, ...] = ()
+    objects: tuple[ObjectSeen, ...] = ()
+    view: View | None = None
+    leader: str | None = None
+    topics: tuple[TopicSeen, ...] | None = None
+    status: Mapping[str, object] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)

@@ -1,0 +1,62 @@
+"""The objects beside pods that a job owns, as far as they were applied: remembered, and listed again now and then.
+
+Nobody but the operator should change them; if somebody does, the next listing shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from tandem_operator.actions import Action, Apply, Delete
+from tandem_operator.api import Api
+from tandem_operator.observed import ObjectSeen
+from tandem_operator.resources.names import APPLIED, JOB
+from tandem_operator.store import Key
+
+_KINDS: Final = ("ConfigMap", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy")
+_KINDS_WITH_EXECUTORS: Final = (*_KINDS, "Role", "RoleBinding")
+"""The operator may have no right to see roles, if no job is to have executors."""
+_AGAIN_S: Final = 300.0
+
+
+class Owned:
+    """What is known of one operator's jobs. Each job is used by one thread at a time."""
+
+    def __init__(self, api: Api) -> None:
+        self._api = api
+        self._seen: dict[Key, dict[tuple[str, str], ObjectSeen]] = {}
+        self._listed_s: dict[Key, float] = {}
+
+    def of(self, key: Key, uid: str, has_executors: bool, now_s: float) -> tuple[ObjectSeen, ...]:
+        """The objects of a job; `now_s` is of a monotonic clock. Blocking at the first time, and every five minutes."""
+        if now_s - self._listed_s.get(key, -_AGAIN_S) >= _AGAIN_S:
+            self._seen[key] = self._list(key, uid, _KINDS_WITH_EXECUTORS if has_executors else _KINDS)
+            self._listed_s[key] = now_s
+        return tuple(self._seen[key].values())
+
+    def changed(self, key: Key, action: Action) -> None:
+        """An action was carried out."""
+        known = self._seen.setdefault(key, {})
+        match action:
+            case Apply(thing):
+                metadata = thing["metadata"]
+                applied = metadata.get("annotations", {}).get(APPLIED, "")
+                known[thing["kind"], metadata["name"]] = ObjectSeen(thing["kind"], metadata["name"], applied)
+            case Delete(kind, name):
+                known.pop((kind, name), None)
+
+    def forget(self, key: Key) -> None:
+        """Whatever is known of the job may be wrong, or the job is gone."""
+        self._seen.pop(key, None)
+        self._listed_s.pop(key, None)
+
+    def _list(self, key: Key, uid: str, kinds: Sequence[str]) -> dict[tuple[str, str], ObjectSeen]:
+        found = {}
+        for kind in kinds:
+            for thing in self._api.list(kind, key.namespace, {JOB: key.name}):
+                metadata = thing["metadata"]
+                if any(owner["uid"] == uid for owner in metadata.get("ownerReferences", ())):
+                    applied = metadata.get("annotations", {}).get(APPLIED, "")
+                    found[kind, metadata["name"]] = ObjectSeen(kind, metadata["name"], applied)
+        return found

@@ -1,0 +1,72 @@
+"""From what was observed to what is to be done: pure, and the same for the same observation.
+
+A pass over a job that is as its spec asks returns nothing. A pass that is repeated before its own deeds are seen repeats
+them, and each is safe to repeat: pods have names that follow from their predecessors', and are deleted by uid.
+"""
+
+from __future__ import annotations
+
+from tandem_operator.actions import Action, SetStatus
+from tandem_operator.observed import Component, Observed
+from tandem_operator.plan import objects
+from tandem_operator.plan.events import events_of
+from tandem_operator.plan.generators import (
+    live_generators,
+    roll_generators,
+    surplus_generators,
+    wanted_generators,
+)
+from tandem_operator.plan.members import buried, missing, surplus
+from tandem_operator.plan.rollout import roll
+from tandem_operator.plan.roster import Roster, roster_of
+from tandem_operator.plan.status import as_object, new_status, old_status
+from tandem_operator.plan.suspension import suspension
+from tandem_operator.plan.version import Version, version_of
+from tandem_operator.plan.wishes import wished
+from tandem_operator.resources import Settings, wanted_objects
+from tandem_operator.status import Status
+
+__all__ = ["plan"]
+
+
+def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
+    """What a pass does, in this order: what pods need comes before them, the status last, so that it never runs ahead."""
+    old = old_status(observed)
+    version = version_of(observed, settings, old)
+    roster = roster_of(observed, version)
+    wishes = wished(observed, roster, settings, old)
+    status = new_status(observed, roster, version, settings, old, wishes.wishes)
+    wanted = wanted_objects(observed.job, observed.uid, settings)
+    return (
+        *objects.applied(observed, wanted),
+        *objects.topics(observed),
+        *_members(observed, settings, version, roster, old, wishes.actions),
+        *_generators(observed, settings, version, old),
+        *objects.labelled(roster),
+        *objects.unneeded(observed, wanted),
+        *events_of(old, status),
+        *((SetStatus(as_object(status)),) if status != old else ()),
+    )
+
+
+def _members(
+    observed: Observed, settings: Settings, version: Version, roster: Roster, old: Status, wishes: tuple[Action, ...]
+) -> tuple[Action, ...]:
+    """One reason at a time for a member that works to leave: a wish goes before a surplus, and that before a rollout."""
+    suspended = observed.job.spec.suspend
+    gone = buried(observed, Component.MEMBER, suspended or len(roster.back) >= roster.wanted)
+    if suspended:
+        return (*gone, *suspension(observed, roster))
+    indices = {member.index for member in roster.live}
+    created = missing(observed, settings, version, old, Component.MEMBER, roster.wanted, indices)
+    return (*gone, *created, *(wishes or surplus(roster) or roll(roster)))
+
+
+def _generators(observed: Observed, settings: Settings, version: Version, old: Status) -> tuple[Action, ...]:
+    live, wanted = live_generators(observed), wanted_generators(observed)
+    beating = sum(pod.ready for pod in live)
+    gone = buried(observed, Component.GENERATOR, beating >= wanted)
+    if observed.job.spec.suspend:
+        return gone
+    created = missing(observed, settings, version, old, Component.GENERATOR, wanted, {pod.index for pod in live})
+    return (*gone, *created, *(surplus_generators(observed) or roll_generators(observed, version)))

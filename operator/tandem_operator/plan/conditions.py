@@ -1,0 +1,167 @@
+"""The conditions of a job, each with a reason and, where something is to be done, a remedy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tandem_operator.observed import Observed
+from tandem_operator.plan.facts import Facts
+from tandem_operator.plan.times import written
+from tandem_operator.status import Condition, ConditionStatus, ConditionType, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A condition without its history."""
+
+    type: ConditionType
+    status: ConditionStatus
+    reason: str
+    message: str
+
+
+def conditions_of(observed: Observed, facts: Facts, leader: str | None, old: Status) -> tuple[Condition, ...]:
+    """All of them, each with the time since when its status is as it is."""
+    said = (
+        _ready(observed, facts),
+        _replicated(observed, facts),
+        _ordering(observed, facts, leader),
+        _standby(observed, facts),
+        _progressing(observed, facts),
+        _suspended(observed),
+        _diverged(facts),
+    )
+    before = {condition.type: condition for condition in old.conditions}
+    return tuple(_dated(one, before.get(one.type), observed) for one in said)
+
+
+def _dated(said: Said, before: Condition | None, observed: Observed) -> Condition:
+    is_same = before is not None and before.status == said.status
+    return Condition(
+        type=said.type,
+        status=said.status,
+        reason=said.reason,
+        message=said.message,
+        last_transition_time=before.last_transition_time if before and is_same else written(observed.now_ms),
+        observed_generation=observed.generation,
+    )
+
+
+def _ready(observed: Observed, facts: Facts) -> Said:
+    """Somebody publishes."""
+    if observed.job.spec.suspend:
+        return Said("Ready", "False", "Suspended", "The job is suspended. Set spec.suspend: false to resume it")
+    if facts.active:
+        return Said("Ready", "True", "Active", _count(facts.active, facts.wanted_active, "active replicas at the head"))
+    if facts.refused:
+        return Said("Ready", "False", "Refused", f"{facts.refused}. Mend the job; its pods try again")
+    if facts.failing:
+        return Said("Ready", "False", "Failing", facts.failing)
+    if facts.unclear:
+        return Said("Ready", "Unknown", "NoReport", "Replicas run, but do not answer the operator")
+    return Said("Ready", "False", "Starting", "No replica is at the head yet")
+
+
+def _replicated(observed: Observed, facts: Facts) -> Said:
+    """A failure would be masked."""
+    counted = _count(facts.active, facts.wanted_active, "active replicas at the head")
+    if observed.job.spec.suspend:
+        return Said("Replicated", "False", "Suspended", "The job is suspended")
+    if facts.active < facts.wanted_active:
+        return Said("Replicated", "False", "ReplicasMissing", f"{counted}{_because(facts.refused or facts.failing)}")
+    if facts.wanted_active == 1 and not facts.standby:
+        remedy = "Set spec.replicas: 2, or spec.standbys: 1"
+        return Said("Replicated", "False", "SingleReplica", f"One replica alone masks no failure. {remedy}")
+    return Said("Replicated", "True", "AllActive", counted)
+
+
+def _ordering(observed: Observed, facts: Facts, leader: str | None) -> Said:
+    """Somebody cuts epochs."""
+    mode = observed.job.spec.ordering.mode
+    if observed.job.spec.suspend:
+        return Said("OrderingAvailable", "False", "Suspended", "The job is suspended")
+    if mode == "none":
+        return Said("OrderingAvailable", "True", "EachForItself", "Each replica orders for itself")
+    if mode == "heartbeat":
+        wanted = observed.job.spec.ordering.generators
+        counted = _count(facts.beating, wanted, "generators beat")
+        if facts.beating:
+            return Said("OrderingAvailable", "True", "Beating", counted)
+        return Said("OrderingAvailable", "False", "NoBeat", counted)
+    if leader is not None:
+        return Said("OrderingAvailable", "True", "Elected", f"{leader} leads")
+    if facts.unclear:
+        return Said("OrderingAvailable", "Unknown", "NoReport", "Not all orderers answer the operator")
+    return Said("OrderingAvailable", "False", "NoLeader", "No orderer leads: is ZooKeeper reachable from the pods?")
+
+
+def _standby(observed: Observed, facts: Facts) -> Said:
+    """All standbys could take over with the state that they have."""
+    if not facts.wanted_standby:
+        return Said("StandbyFresh", "True", "NoneAskedFor", "The job has no standbys")
+    if observed.job.spec.suspend:
+        return Said("StandbyFresh", "False", "Suspended", "The job is suspended")
+    counted = _count(facts.standby, facts.wanted_standby, "standbys follow")
+    if facts.standby < facts.wanted_standby:
+        return Said("StandbyFresh", "False", "StandbysMissing", f"{counted}{_because(facts.failing)}")
+    if facts.unclear:
+        return Said("StandbyFresh", "Unknown", "NoReport", "Not all replicas answer the operator")
+    if facts.verified < facts.wanted_standby:
+        return Said("StandbyFresh", "False", "NotVerified", f"{counted}, but not all have proved their state yet")
+    return Said("StandbyFresh", "True", "Verified", counted)
+
+
+def _progressing(observed: Observed, facts: Facts) -> Said:
+    """The job is as its spec asks, or is getting there by itself."""
+    if observed.job.spec.suspend:
+        return Said("Progressing", "True", "Suspended", "The job is suspended")
+    if facts.held:
+        return Said(
+            "Progressing",
+            "False",
+            "ConfigurationChanged",
+            "The spec asks for another configuration than the one that runs, which goes on unchanged. Such a change needs "
+            "a new generation, from a savepoint: use `tandem upgrade`, or take the change back",
+        )
+    if facts.stalled:
+        return Said(
+            "Progressing",
+            "False",
+            "RolloutStalled",
+            f"{facts.stalled}. The other replicas stay as they are. Mend the job, or take the change back",
+        )
+    if facts.rolling:
+        return Said("Progressing", "True", "RollingOut", "Replicas are replaced, one at a time")
+    missing = facts.active < facts.wanted_active or facts.standby < facts.wanted_standby
+    trouble = facts.refused or facts.failing
+    if missing and trouble:
+        return Said("Progressing", "False", "Refused" if facts.refused else "Failing", f"{trouble}. Mend the job")
+    if missing:
+        return Said("Progressing", "True", "Starting", "Replicas start")
+    return Said("Progressing", "True", "Complete", "The job is as its spec asks")
+
+
+def _suspended(observed: Observed) -> Said:
+    if observed.job.spec.suspend:
+        return Said("Suspended", "True", "AskedFor", "The spec asks for it. Set spec.suspend: false to resume the job")
+    return Said("Suspended", "False", "NotAskedFor", "The job is not suspended")
+
+
+def _diverged(facts: Facts) -> Said:
+    if not facts.diverged:
+        return Said("Diverged", "False", "Equal", "No replica computed other rows than those that are published")
+    names = ", ".join(facts.diverged)
+    return Said(
+        "Diverged",
+        "True",
+        "OtherRows",
+        f"{names} computed other rows than those that are published. See the log of its pod",
+    )
+
+
+def _count(have: int, wanted: int, what: str) -> str:
+    return f"{have} of {wanted} {what}"
+
+
+def _because(text: str) -> str:
+    return f". {text}" if text else ""

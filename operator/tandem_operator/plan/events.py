@@ -1,0 +1,76 @@
+"""The story of a job: what is told when something about it becomes different, and never when nothing does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, Literal
+
+from tandem_operator.actions import Emit
+from tandem_operator.status import Condition, ConditionStatus, ConditionType, Status
+
+_Kind = Literal["Normal", "Warning"]
+
+_TOLD: Final[dict[tuple[ConditionType, ConditionStatus], tuple[_Kind, str]]] = {
+    ("Ready", "True"): ("Normal", "Ready"),
+    ("Ready", "False"): ("Warning", "NotReady"),
+    ("Replicated", "True"): ("Normal", "Replicated"),
+    ("Replicated", "False"): ("Warning", "NotReplicated"),
+    ("OrderingAvailable", "True"): ("Normal", "OrderingAvailable"),
+    ("OrderingAvailable", "False"): ("Warning", "OrderingStalled"),
+    ("StandbyFresh", "True"): ("Normal", "StandbyFresh"),
+    ("StandbyFresh", "False"): ("Warning", "StandbyStale"),
+    ("Suspended", "True"): ("Normal", "Suspended"),
+    ("Suspended", "False"): ("Normal", "Resumed"),
+    ("Diverged", "True"): ("Warning", "Diverged"),
+    ("Diverged", "False"): ("Normal", "NoLongerDiverged"),
+}
+_EXPECTED: Final = ("Suspended", "NoneAskedFor")
+"""Reasons that follow from the spec: no news of themselves."""
+
+
+def events_of(old: Status, new: Status) -> tuple[Emit, ...]:
+    """What is new in the status."""
+    return (*_conditions(old, new), *_failovers(old, new), *_promotions(old, new), *_wishes(old, new))
+
+
+def _conditions(old: Status, new: Status) -> Iterator[Emit]:
+    before = {condition.type: condition for condition in old.conditions}
+    for condition in new.conditions:
+        known = before.get(condition.type)
+        if condition.type == "Progressing":
+            if known is not None and known.reason != condition.reason and condition.reason not in _EXPECTED:
+                kind: _Kind = "Normal" if condition.status == "True" else "Warning"
+                yield Emit(kind, condition.reason, condition.message)
+        elif _is_news(known, condition):
+            kind, reason = _TOLD[condition.type, condition.status]
+            yield Emit(kind, reason, condition.message)
+
+
+def _is_news(known: Condition | None, condition: Condition) -> bool:
+    if condition.type == "Suspended":
+        return (known is not None or condition.status == "True") and (known is None or known.status != condition.status)
+    if known is None or condition.reason in _EXPECTED or "Unknown" in (known.status, condition.status):
+        return False
+    return known.status != condition.status
+
+
+def _failovers(old: Status, new: Status) -> Iterator[Emit]:
+    failover = new.last_failover
+    if failover is not None and failover != old.last_failover:
+        message = f"{failover.to} took over epoch {failover.epoch} from {failover.from_} after {failover.gap_ms} ms"
+        yield Emit("Warning", "Failover", message)
+
+
+def _promotions(old: Status, new: Status) -> Iterator[Emit]:
+    before = {row.pod: row.role for row in old.members}
+    for row in new.members:
+        if row.role == "active" and before.get(row.pod) == "standby":
+            yield Emit("Normal", "Promoted", f"{row.name} is active now")
+
+
+def _wishes(old: Status, new: Status) -> Iterator[Emit]:
+    for name, wish in new.wishes.items():
+        if wish == old.wishes.get(name) or wish.outcome == "Pending":
+            continue
+        kind: _Kind = "Normal" if wish.outcome == "Done" else "Warning"
+        yield Emit(kind, f"Wish{wish.outcome}", f"{name} {wish.value}: {wish.message}")

@@ -1,0 +1,74 @@
+"""What is true of a job as a whole: the ground of its conditions, its phase and its events."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tandem.process import ExitCode
+from tandem_operator.observed import Observed, PodPhase
+from tandem_operator.plan.generators import live_generators
+from tandem_operator.plan.rollout import failure, stalled
+from tandem_operator.plan.roster import Member, Roster, Standing
+from tandem_operator.plan.version import Version
+from tandem_operator.resources.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Counts of members that do their work, as far as can be told, and what goes wrong.
+
+    `refused`, `failing`, `stalled`: in words, "": nothing.
+    """
+
+    active: int
+    standby: int
+    wanted_active: int
+    wanted_standby: int
+    verified: int
+    running: int
+    beating: int
+    unclear: bool
+    rolling: bool
+    held: bool
+    diverged: tuple[str, ...]
+    refused: str
+    failing: str
+    stalled: str
+
+
+def facts_of(observed: Observed, roster: Roster, version: Version, settings: Settings) -> Facts:
+    """Look at everybody."""
+    spec, live = observed.job.spec, roster.live
+    shown = [shown_role(member, roster) for member in live]
+    told = [member.pod.reported for member in roster.standbys]
+    failures = [failure(m.pod, observed.now_ms, settings.rollout_timeout_s) for m in live if not m.is_back]
+    return Facts(
+        active=shown.count("active"),
+        standby=shown.count("standby"),
+        wanted_active=spec.replicas,
+        wanted_standby=spec.standbys,
+        verified=sum(reported is not None and reported.verified_epoch >= 0 for reported in told),
+        running=sum(member.pod.phase is PodPhase.RUNNING for member in live),
+        beating=sum(pod.ready for pod in live_generators(observed)),
+        unclear=bool(roster.of(Standing.UNKNOWN)),
+        rolling=any(member.outdated for member in live),
+        held=version.is_held,
+        diverged=tuple(m.name for m in live if m.pod.reported is not None and m.pod.reported.diverged),
+        refused=next((_refusal(m) for m in live if m.pod.exit_code == ExitCode.REFUSED and not m.is_back), ""),
+        failing=next((text for text in failures if text), ""),
+        stalled=stalled(roster, observed.now_ms, settings),
+    )
+
+
+def shown_role(member: Member, roster: Roster) -> str:
+    """active, standby or starting. Of who says nothing: what it was, as long as Kubernetes calls it ready."""
+    if member.standing is not Standing.UNKNOWN:
+        return member.standing.value if member.is_back else "starting"
+    if not member.pod.ready:
+        return "starting"
+    known = member.pod.role if member.pod.role in ("active", "standby") else ""
+    return known or ("starting" if roster.uses_slots else "active")
+
+
+def _refusal(member: Member) -> str:
+    return f"{member.name} refuses to run: {member.pod.message or 'its log says why'}"

@@ -1,0 +1,40 @@
+"""Heartbeat generators: all alike, without state. One is enough for the job to go on."""
+
+from __future__ import annotations
+
+from tandem_operator.actions import Action, DeletePod
+from tandem_operator.observed import Component, Observed, PodSeen
+from tandem_operator.plan.version import Version
+
+
+def wanted_generators(observed: Observed) -> int:
+    """How many there shall be."""
+    ordering = observed.job.spec.ordering
+    return 0 if observed.job.spec.suspend or ordering.mode != "heartbeat" else ordering.generators
+
+
+def live_generators(observed: Observed) -> tuple[PodSeen, ...]:
+    """Those that are not gone."""
+    return tuple(pod for pod in observed.pods if pod.component is Component.GENERATOR and not pod.is_gone)
+
+
+def surplus_generators(observed: Observed) -> tuple[Action, ...]:
+    """Those too many: second ones of a name, then ones that do not work, then those with the highest index."""
+    live = live_generators(observed)
+    extra = max(0, len(live) - wanted_generators(observed))
+    first = {pod.index: pod.name for pod in sorted(live, key=lambda pod: (not pod.ready, pod.created_ms), reverse=True)}
+    chosen = sorted(live, key=lambda pod: (first[pod.index] == pod.name, pod.ready, -pod.index, pod.name))[:extra]
+    return tuple(DeletePod(pod.name, pod.uid, "it is one too many") for pod in chosen)
+
+
+def roll_generators(observed: Observed, version: Version) -> tuple[Action, ...]:
+    """The next outdated one, while all others beat."""
+    live = live_generators(observed)
+    outdated = [pod for pod in live if version.is_outdated(pod)]
+    if not outdated or len(live) != wanted_generators(observed):
+        return ()
+    idle = [pod for pod in live if not pod.ready]
+    if any(pod not in outdated for pod in idle):
+        return ()
+    one = min(outdated, key=lambda pod: (pod.ready, pod.index))
+    return (DeletePod(one.name, one.uid, "it is made from an older version of the job"),)

@@ -1,0 +1,128 @@
+"""As many pods as there shall be: missing ones are created, those that ended are removed, those too many leave.
+
+A pod's name follows from the job's uid, its index and its predecessor's name. So a pass that does not see yet what the one
+before it created asks for the same pod again, and its API server says AlreadyExists, which is a success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from tandem_operator.actions import Action, CreatePod, DeletePod
+from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
+from tandem_operator.plan.leaving import leave
+from tandem_operator.plan.roster import Member, Roster, Standing, best, ended
+from tandem_operator.plan.version import Version, new_pod
+from tandem_operator.resources.names import pod_name, process_name, suffix_after
+from tandem_operator.resources.settings import Settings
+from tandem_operator.status import Status
+
+
+def missing(
+    observed: Observed,
+    settings: Settings,
+    version: Version,
+    old: Status,
+    component: Component,
+    wanted: int,
+    live: Collection[int],
+) -> tuple[Action, ...]:
+    """Pods to be created, so that there are `wanted` besides those that are gone. `live`: indices that have a live pod."""
+    count = max(0, wanted - len(live))
+    indices = list(_free(observed, component, live, wanted))[:count]
+    named = ((index, next_name(observed, old, component, index)) for index in indices)
+    return tuple(CreatePod(new_pod(observed, settings, version, component, index, name)) for index, name in named)
+
+
+def _free(observed: Observed, component: Component, live: Collection[int], wanted: int) -> Iterator[int]:
+    """Those whose pod is gone come first: a replica keeps its name. Enough of them for any number that is missing."""
+    gone = sorted({pod.index for pod in observed.pods if pod.component is component} - set(live))
+    yield from gone
+    yield from (index for index in range(wanted + len(live) + len(gone)) if index not in live and index not in gone)
+
+
+def next_name(observed: Observed, old: Status, component: Component, index: int) -> str:
+    """The name of the next pod with that index: no pod that is there or was there last has it.
+
+    The first of an index is named after the generation of the spec, so that an index that comes back has new names too.
+    """
+    process = process_name(component, index)
+    seen = {pod.name for pod in observed.pods}
+    last = next((row.pod for row in old.members if row.name == process and row.pod), "")
+    name = last or str(observed.generation)
+    for _ in range(len(seen) + 1):
+        name = pod_name(observed.job.name, component, index, suffix_after(observed.uid, component, index, name))
+        if name not in seen:
+            break
+    return name
+
+
+def buried(observed: Observed, component: Component, is_served: bool) -> tuple[Action, ...]:
+    """Pods that ended are removed, and those on lost nodes once the job does without them (`is_served`).
+
+    Not before: if it is the operator's own view that is broken, or the control plane's, they may be all there is.
+    """
+    return tuple(_burials((pod for pod in observed.pods if pod.component is component), is_served))
+
+
+def _burials(pods: Iterator[PodSeen], is_served: bool) -> Iterator[Action]:
+    for pod in pods:
+        if pod.node_lost:
+            if is_served:
+                yield DeletePod(pod.name, pod.uid, "its node is lost", grace_s=0)
+        elif pod.deleting:
+            continue
+        elif pod.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED):
+            yield DeletePod(pod.name, pod.uid, "it ended")
+        elif ended(pod):
+            yield DeletePod(pod.name, pod.uid, "its replica was drained")
+
+
+def surplus(roster: Roster) -> tuple[Action, ...]:
+    """Members that are too many leave: those of no use at once, then one after the other: standbys, and last actives.
+
+    Too many is also a second pod of one replica, as when a node comes back after its pod was replaced.
+    """
+    if roster.is_switching:
+        return ()
+    second = _seconds(roster)
+    first = [member for member in roster.live if member.pod.name not in second]
+    useless = sorted((m for m in roster.useless if m in first), key=_dispensable)[: max(0, len(first) - roster.wanted)]
+    useless += [member for member in roster.useless if member not in first]
+    if useless:
+        return tuple(DeletePod(member.pod.name, member.pod.uid, _WHY) for member in useless)
+    if not roster.is_clear or len(roster.live) <= roster.wanted:
+        return ()
+    if second:
+        double = min((m for m in roster.back if m.pod.name in second), key=_working, default=None)
+        return () if double is None or len(roster.back) < roster.wanted else leave(double, roster, _WHY)
+    return _working_surplus(roster)
+
+
+_WHY = "it is one too many"
+
+
+def _working_surplus(roster: Roster) -> tuple[Action, ...]:
+    standbys, actives, wanted = roster.standbys, roster.actives, roster.wanted_active
+    if len(standbys) > roster.wanted_standby:
+        return leave(min(standbys, key=_dispensable), roster, _WHY)
+    if len(actives) > max(1, wanted):
+        beyond = [member for member in actives if member.slot is not None and member.slot >= wanted]
+        return leave(min(beyond or actives, key=_working), roster, _WHY)
+    return ()
+
+
+def _seconds(roster: Roster) -> frozenset[str]:
+    """The pods whose replica has a better pod."""
+    keep = {member.index: best(m for m in roster.live if m.index == member.index) for member in roster.live}
+    return frozenset(member.pod.name for member in roster.live if member is not keep[member.index])
+
+
+def _working(member: Member) -> tuple[bool, bool, bool, int, int, str]:
+    """Of those that work, the least is the first to go."""
+    return member.standing is Standing.ACTIVE, member.is_important, *_dispensable(member)
+
+
+def _dispensable(member: Member) -> tuple[bool, int, int, str]:
+    pod = member.pod
+    return not member.outdated, -pod.index, -pod.created_ms, pod.name

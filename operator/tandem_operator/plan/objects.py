@@ -1,0 +1,54 @@
+"""Objects other than pods: applied if they differ from what was applied last, deleted when nobody needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tandem_operator.actions import Action, Apply, CreateTopics, Delete, LabelPod, Object
+from tandem_operator.observed import Observed
+from tandem_operator.plan.roster import Roster, Standing
+from tandem_operator.resources.names import APPLIED, ROLE, is_manifest
+
+
+def applied(observed: Observed, wanted: Sequence[Object]) -> tuple[Action, ...]:
+    """Objects of `wanted` that are missing, or that are not as they should be."""
+    seen = {(thing.kind, thing.name): thing.applied for thing in observed.objects}
+    return tuple(
+        Apply(thing)
+        for thing in wanted
+        if seen.get((thing["kind"], thing["metadata"]["name"])) != thing["metadata"]["annotations"][APPLIED]
+    )
+
+
+def unneeded(observed: Observed, wanted: Sequence[Object]) -> tuple[Action, ...]:
+    """Objects that are not in `wanted`: among them older manifests, when no pod that is still there reads them."""
+    names = {(thing["kind"], thing["metadata"]["name"]) for thing in wanted}
+    return tuple(
+        Delete(thing.kind, thing.name)
+        for thing in observed.objects
+        if (thing.kind, thing.name) not in names and not (thing.kind == "ConfigMap" and _is_read(observed, thing.name))
+    )
+
+
+def _is_read(observed: Observed, config_map: str) -> bool:
+    """While no pod is there, all manifests stay: which of them the next ones are to read is not known then."""
+    return not is_manifest(observed.job.name, config_map) or (
+        not observed.pods or any(pod.manifest == config_map for pod in observed.pods)
+    )
+
+
+def labelled(roster: Roster) -> tuple[Action, ...]:
+    """Pods whose label does not show what they do."""
+    return tuple(_labels(roster))
+
+
+def _labels(roster: Roster) -> Iterator[Action]:
+    for member in roster.live:
+        if member.standing is not Standing.UNKNOWN and member.pod.role != member.standing.value:
+            yield LabelPod(member.pod.name, member.pod.uid, {ROLE: member.standing.value})
+
+
+def topics(observed: Observed) -> tuple[Action, ...]:
+    """Topics of the job's own that are missing."""
+    names = tuple(topic.name for topic in observed.topics or () if not topic.partitions)
+    return (CreateTopics(names),) if names else ()

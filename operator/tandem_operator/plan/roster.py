@@ -1,0 +1,204 @@
+"""Who the members of a job are and what each of them does, as far as can be told. Everything else is decided from this."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from tandem.process import ExitCode
+from tandem.protocol.switchover import replica_name
+from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
+from tandem_operator.plan.version import Version
+
+MANY_RESTARTS: Final = 3
+
+
+class Standing(StrEnum):
+    """What a member does."""
+
+    ACTIVE = "active"
+    """It computes at the log's head."""
+    STANDBY = "standby"
+    """It stands by, and could take over."""
+    STARTING = "starting"
+    """It is not yet, or no longer, of use."""
+    UNKNOWN = "unknown"
+    """It runs, but what it says and what Kubernetes says of it do not agree yet, or it says nothing: hands off."""
+    LEAVING = "leaving"
+    """It is being deleted, and may be handing over."""
+    GONE = "gone"
+    """It ended, or its node is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A pod of the job that is or was a member. `publishes`: it published last; `leads`: the orderer beside it does."""
+
+    pod: PodSeen
+    standing: Standing
+    slot: int | None = None
+    publishes: bool = False
+    leads: bool = False
+    outdated: bool = False
+
+    @property
+    def index(self) -> int:
+        """Of the replica in it."""
+        return self.pod.index
+
+    @property
+    def name(self) -> str:
+        """The replica in it."""
+        return self.pod.replica
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it counts: it is or will be of use."""
+        return self.standing not in (Standing.LEAVING, Standing.GONE)
+
+    @property
+    def is_back(self) -> bool:
+        """Whether it does what it is there for."""
+        return self.standing in (Standing.ACTIVE, Standing.STANDBY)
+
+    @property
+    def computes(self) -> bool:
+        """Whether it has started as an active, although it may be behind, and does not fail again and again."""
+        pod, told = self.pod, self.pod.reported
+        fails = pod.exit_code == ExitCode.REFUSED or pod.restarts >= MANY_RESTARTS
+        return told is not None and told.state == "active" and not told.diverged and not fails
+
+    @property
+    def is_important(self) -> bool:
+        """Whether the reader might notice its end, if nobody took over first."""
+        return self.publishes or self.leads
+
+
+@dataclass(frozen=True, slots=True)
+class Roster:
+    """All members. `wanted_active` and `wanted_standby`: how many there shall be; none while the job is suspended.
+
+    `uses_slots` : slots in ZooKeeper decide who is active. `knows_slots`: and they could be read, or there are none.
+    `is_switching` : a switchover is under way.
+    """
+
+    members: tuple[Member, ...]
+    wanted_active: int
+    wanted_standby: int
+    uses_slots: bool = False
+    knows_slots: bool = True
+    knows_publisher: bool = True
+    is_switching: bool = False
+
+    @property
+    def wanted(self) -> int:
+        """How many members there shall be."""
+        return self.wanted_active + self.wanted_standby
+
+    @property
+    def live(self) -> tuple[Member, ...]:
+        """Those that count."""
+        return tuple(member for member in self.members if member.is_live)
+
+    @property
+    def back(self) -> tuple[Member, ...]:
+        """Those that do what they are there for."""
+        return tuple(member for member in self.members if member.is_back)
+
+    @property
+    def actives(self) -> tuple[Member, ...]:
+        """Those that compute at the log's head."""
+        return self.of(Standing.ACTIVE)
+
+    @property
+    def standbys(self) -> tuple[Member, ...]:
+        """Those that stand by."""
+        return self.of(Standing.STANDBY)
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether enough is known to remove a member that works."""
+        return self.knows_slots and not self.of(Standing.UNKNOWN)
+
+    @property
+    def useless(self) -> tuple[Member, ...]:
+        """Those that may go without a loss: not one that is catching up while nobody else computes."""
+        return tuple(m for m in self.of(Standing.STARTING) if self.actives or not m.computes)
+
+    def of(self, standing: Standing) -> tuple[Member, ...]:
+        """The members of that standing."""
+        return tuple(member for member in self.members if member.standing is standing)
+
+    def find(self, replica: str) -> Member | None:
+        """The live member with that replica; of several, the best."""
+        return best(member for member in self.live if member.name == replica)
+
+
+def best(members: Iterable[Member]) -> Member | None:
+    """Of several pods with one replica, the one to keep: the most useful, of those the oldest."""
+    return min(members, key=lambda m: (_USE.index(m.standing), m.pod.created_ms, m.pod.name), default=None)
+
+
+_USE = (Standing.ACTIVE, Standing.STANDBY, Standing.UNKNOWN, Standing.STARTING, Standing.LEAVING, Standing.GONE)
+
+
+def roster_of(observed: Observed, version: Version) -> Roster:
+    """The members, by index. `version`: what they shall be made from."""
+    spec = observed.job.spec
+    uses_slots = bool(spec.standbys)
+    publisher = publisher_of(observed)
+    members = [_member(pod, observed, version, publisher) for pod in observed.pods if pod.component is Component.MEMBER]
+    view = observed.view
+    return Roster(
+        members=tuple(sorted(members, key=lambda member: (member.index, member.pod.created_ms, member.pod.name))),
+        wanted_active=0 if spec.suspend else spec.replicas,
+        wanted_standby=0 if spec.suspend else spec.standbys,
+        uses_slots=uses_slots,
+        knows_slots=not uses_slots or view is not None,
+        knows_publisher=bool(publisher),
+        is_switching=view is not None and view.wish is not None,
+    )
+
+
+def publisher_of(observed: Observed) -> str:
+    """The incarnation that published last, as the member says that has seen most; "" if none says."""
+    told = [pod.reported for pod in observed.pods if pod.reported is not None and pod.reported.publisher]
+    latest = max(told, key=lambda reported: reported.epoch, default=None)
+    return "" if latest is None else latest.publisher
+
+
+def ended(pod: PodSeen) -> bool:
+    """Whether its process has ended well, for good (it was drained), although other containers still run."""
+    return pod.phase is PodPhase.RUNNING and pod.exit_code == ExitCode.OK and not pod.ready
+
+
+def _member(pod: PodSeen, observed: Observed, version: Version, publisher: str) -> Member:
+    spec, told = observed.job.spec, pod.reported
+    slot = None if observed.view is None or told is None else observed.view.slot_of(told.incarnation)
+    is_one_too_many = bool(spec.standbys) and slot is not None and slot >= spec.replicas
+    named = bool(publisher) and (told.incarnation == publisher if told else replica_name(publisher) == pod.replica)
+    return Member(
+        pod=pod,
+        standing=_standing(pod),
+        slot=slot,
+        publishes=named,
+        leads=observed.leader == f"orderer-{pod.index}",
+        outdated=version.is_outdated(pod) or is_one_too_many,
+    )
+
+
+def _standing(pod: PodSeen) -> Standing:
+    if pod.is_gone:
+        return Standing.LEAVING if pod.deleting and not pod.node_lost else Standing.GONE
+    if ended(pod):
+        return Standing.GONE
+    told = pod.reported
+    if told is None:
+        return Standing.UNKNOWN if pod.ready else Standing.STARTING
+    if pod.ready != told.ready:
+        return Standing.UNKNOWN
+    if not told.ready or told.state == "starting":
+        return Standing.STARTING
+    return Standing.STANDBY if told.state == "standby" else Standing.ACTIVE

@@ -1,0 +1,70 @@
+"""Savepoints that are wished for, by the annotation `tandem.dev/savepoint: NAME` or by another `spec.savepointNonce`.
+
+A task in the job's own image creates them; what became of it is in its pod, until that is removed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal
+
+from tandem_operator.actions import Action, CreatePod, DeletePod
+from tandem_operator.observed import Observed, PodPhase
+from tandem_operator.plan.times import written
+from tandem_operator.resources import tasks
+from tandem_operator.resources.settings import Settings
+from tandem_operator.status import Outcome, Status, Wish, WishName
+
+_ANNOTATION: Final = "tandem.dev/savepoint"
+_Kind = Literal["savepoint", "savepointNonce"]
+
+
+def savepoint_wished(
+    observed: Observed, settings: Settings, old: Status
+) -> tuple[Mapping[WishName, Wish], tuple[Action, ...]]:
+    """What becomes of these wishes in this pass: new ones are taken in first, and carried out in a later pass."""
+    wishes: dict[WishName, Wish] = {}
+    actions: list[Action] = []
+    for kind, value, name in _asked(observed):
+        known = old.wishes.get(kind)
+        if known is None or known.value != value:
+            wishes[kind] = _taken_in(observed, value)
+        elif known.outcome == "Pending":
+            wishes[kind], more = _carried_out(observed, settings, known, name)
+            actions += more
+        else:
+            wishes[kind] = known
+    return wishes, tuple(actions)
+
+
+def _asked(observed: Observed) -> Iterator[tuple[_Kind, str, str]]:
+    """Kind, value, and the savepoint's name."""
+    value = observed.annotations.get(_ANNOTATION, "")
+    if value:
+        yield "savepoint", value, value.partition("@")[0]
+    nonce = observed.job.spec.savepoint_nonce
+    if nonce is not None:
+        yield "savepointNonce", str(nonce), f"nonce-{nonce}"
+
+
+def _taken_in(observed: Observed, value: str) -> Wish:
+    if observed.job.spec.snapshots is None:
+        return _wish(observed, value, "Refused", "the job takes no snapshots: add spec.snapshots")
+    return _wish(observed, value, "Pending", "")
+
+
+def _carried_out(observed: Observed, settings: Settings, wish: Wish, name: str) -> tuple[Wish, tuple[Action, ...]]:
+    task = tasks.savepoint(observed.job, observed.uid, settings, name, wish.value)
+    there = next((seen for seen in observed.tasks if seen.name == task["metadata"]["name"]), None)
+    if there is None:
+        return wish, (CreatePod(task),)
+    if there.phase not in (PodPhase.SUCCEEDED, PodPhase.FAILED):
+        return wish, ()
+    ended = DeletePod(there.name, there.uid, "it has ended", 0)
+    if there.phase is PodPhase.SUCCEEDED:
+        return _wish(observed, wish.value, "Done", f"savepoint {name} is created"), (ended,)
+    return _wish(observed, wish.value, "Refused", there.message or "the task failed: see its log"), (ended,)
+
+
+def _wish(observed: Observed, value: str, outcome: Outcome, message: str) -> Wish:
+    return Wish(value=value[:1024], outcome=outcome, message=message[:1024], time=written(observed.now_ms))

@@ -1,0 +1,124 @@
+"""Annotations of a job are wishes that are carried out once: promote, drain or fence a replica.
+
+A wish is first written into the status, with the pod that it concerns, and only then carried out, again and again until
+that pod is as was wished. So a status that gets lost, or an operator that dies in between, repeats nothing: the pod that
+took its place is another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from tandem_operator.actions import Action, DeletePod, Switch
+from tandem_operator.observed import Observed
+from tandem_operator.plan.roster import Member, Roster, Standing
+from tandem_operator.plan.savepoints import savepoint_wished
+from tandem_operator.plan.times import read_ms, written
+from tandem_operator.resources.settings import Settings
+from tandem_operator.status import Outcome, Status, Wish, WishName
+
+PREFIX: Final = "tandem.dev/"
+PATIENCE_S: Final = 120.0
+
+_Kind = Literal["promote", "drain", "fence"]
+_KINDS: Final[tuple[_Kind, ...]] = ("promote", "drain", "fence")
+
+
+@dataclass(frozen=True, slots=True)
+class Wished:
+    """What becomes of the wishes in this pass."""
+
+    wishes: Mapping[WishName, Wish]
+    actions: tuple[Action, ...] = ()
+
+
+def wished(observed: Observed, roster: Roster, settings: Settings, old: Status) -> Wished:
+    """Take in new wishes, and carry out those that were taken in. Other kinds of wishes are left as they are."""
+    wishes: dict[WishName, Wish] = {name: wish for name, wish in old.wishes.items() if name not in _KINDS}
+    saved, more = savepoint_wished(observed, settings, old)
+    wishes |= saved
+    actions: list[Action] = list(more)
+    for kind in _KINDS:
+        value = observed.annotations.get(PREFIX + kind, "")
+        if not value:
+            continue
+        known = old.wishes.get(kind)
+        if known is None or known.value != value:
+            wishes[kind] = _taken_in(kind, value, roster, observed.now_ms)
+        elif known.outcome == "Pending":
+            wishes[kind], more = _carried_out(kind, known, roster, observed.now_ms)
+            actions += more
+        else:
+            wishes[kind] = known
+    return Wished(wishes, tuple(actions))
+
+
+def _taken_in(kind: _Kind, value: str, roster: Roster, now_ms: int) -> Wish:
+    def answer(outcome: Outcome, message: str) -> Wish:
+        return Wish(value=value[:1024], outcome=outcome, message=message, time=written(now_ms))
+
+    replica = value.partition("@")[0]  # what follows makes another wish of it
+    member = roster.find(replica)
+    if member is None:
+        there = ", ".join(sorted({m.name for m in roster.live})) or "none"
+        return answer("Refused", f"there is no replica {replica[:100]}; there are: {there}")
+    if kind == "promote":
+        if member.standing is Standing.ACTIVE:
+            return answer("Done", f"{replica} is active")
+        if member.standing is not Standing.STANDBY:
+            return answer(
+                "Refused", f"{replica} does not stand by; wait until it does, and wish again with another value"
+            )
+    if kind == "drain" and not _can_go(member, roster):
+        return answer(
+            "Refused", f"{replica} is the only replica at the head; wait until another one is, then wish again"
+        )
+    return answer("Pending", _concerns(member))
+
+
+def _carried_out(kind: _Kind, wish: Wish, roster: Roster, now_ms: int) -> tuple[Wish, tuple[Action, ...]]:
+    member = next((m for m in roster.live if _concerns(m) == wish.message), None)
+    if member is None:
+        if kind == "promote":
+            return _ended(wish, "Refused", f"{member_of(wish)} ended before it could take over", now_ms), ()
+        return _ended(wish, "Done", f"{member_of(wish)} has left its pod", now_ms), ()
+    if kind == "promote" and member.standing is Standing.ACTIVE:
+        return _ended(wish, "Done", f"{member_of(wish)} is active", now_ms), ()
+    if now_ms - read_ms(wish.time) > PATIENCE_S * 1000:
+        return _ended(wish, "Refused", f"not done after {PATIENCE_S:.0f} s: see the job's conditions", now_ms), ()
+    return wish, _act(kind, member, roster)
+
+
+def _act(kind: _Kind, member: Member, roster: Roster) -> tuple[Action, ...]:
+    deleted = DeletePod(member.pod.name, member.pod.uid, f"its {kind} was wished", 0 if kind == "fence" else None)
+    if kind == "fence":
+        return (deleted,)
+    if roster.is_switching:
+        return ()
+    if kind == "promote":
+        leaver = min(roster.actives, key=lambda active: (not active.publishes, active.index), default=None)
+        return () if leaver is None else (Switch(leaver.name, member.name, drains=False),)
+    if member.standing is Standing.ACTIVE and roster.uses_slots and roster.standbys:
+        return (Switch(member.name, "", drains=True),)
+    return (deleted,) if _can_go(member, roster) else ()
+
+
+def _can_go(member: Member, roster: Roster) -> bool:
+    """Whether somebody else is at the head, or could be at once."""
+    others = [m for m in roster.back if m is not member]
+    return bool(others) or member.standing is Standing.STARTING
+
+
+def member_of(wish: Wish) -> str:
+    """The replica that a wish names."""
+    return wish.value.partition("@")[0]
+
+
+def _concerns(member: Member) -> str:
+    return f"pod {member.pod.name}"
+
+
+def _ended(wish: Wish, outcome: Outcome, message: str, now_ms: int) -> Wish:
+    return wish.model_copy(update={"outcome": outcome, "message": message, "time": written(now_ms)})

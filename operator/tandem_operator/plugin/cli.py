@@ -1,0 +1,141 @@
+"""`kubectl tandem`: kubectl finds it as `kubectl-tandem` on the PATH."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+from kubernetes import client, config
+from kubernetes.config import ConfigException
+
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.manifest import KIND
+from tandem.process import ExitCode
+from tandem_operator.actions import Object
+from tandem_operator.api import Api, ApiError
+from tandem_operator.plugin.screen import now_utc, screen
+from tandem_operator.status import Status, Wish
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Look at ReplicatedStreamJobs, and steer them.")
+
+Job = Annotated[str, typer.Argument(metavar="JOB", help="The job's name")]
+Replica = Annotated[str, typer.Argument(metavar="REPLICA", help="E.g. replica-0; kubectl tandem status lists them")]
+Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Default: that of the current context")]
+Context = Annotated[str, typer.Option(help="Of the kubeconfig. Default: the current one")]
+Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for the operator; 0: not at all")]
+
+
+@app.command()
+def status(job: Job, namespace: Namespace = "", context: Context = "") -> None:
+    """Is it safe? Who publishes? How far behind is each? When was the last failover, and how long was the gap?"""
+    api, where = _connect(namespace, context)
+    for line in screen(_get(api, where, job), now_utc()):
+        typer.echo(line)
+
+
+@app.command()
+def promote(
+    job: Job, replica: Replica, timeout: Timeout = 180, namespace: Namespace = "", context: Context = ""
+) -> None:
+    """Planned switchover: a standby becomes active, the active that it relieves stands by. Readers notice nothing."""
+    _wish("promote", job, replica, timeout, namespace, context)
+
+
+@app.command()
+def drain(job: Job, replica: Replica, timeout: Timeout = 180, namespace: Namespace = "", context: Context = "") -> None:
+    """A standby takes over from a replica, which then gets a new pod, e.g. because its node is to be serviced."""
+    _wish("drain", job, replica, timeout, namespace, context)
+
+
+@app.command()
+def fence(job: Job, replica: Replica, timeout: Timeout = 180, namespace: Namespace = "", context: Context = "") -> None:
+    """Delete a replica's pod at once, without a hand-over: for one that misbehaves. The others go on."""
+    _wish("fence", job, replica, timeout, namespace, context)
+
+
+@app.command()
+def savepoint(
+    job: Job,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Of the savepoint")],
+    timeout: Timeout = 180,
+    namespace: Namespace = "",
+    context: Context = "",
+) -> None:
+    """Name the newest snapshot, so that it is kept, and can be started from."""
+    _wish("savepoint", job, name, timeout, namespace, context)
+
+
+@app.command()
+def suspend(job: Job, namespace: Namespace = "", context: Context = "") -> None:
+    """Delete the job's pods, and keep all else: it goes on where it stopped with `resume`."""
+    _change(job, {"spec": {"suspend": True}}, namespace, context)
+    typer.echo(f"{job} is to be suspended")
+
+
+@app.command()
+def resume(job: Job, namespace: Namespace = "", context: Context = "") -> None:
+    """Start a suspended job again."""
+    _change(job, {"spec": {"suspend": False}}, namespace, context)
+    typer.echo(f"{job} is to go on")
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def logs(arguments: typer.Context, job: Job, namespace: Namespace = "", context: Context = "") -> None:
+    """The logs of all processes of a job. Further options go to kubectl logs, e.g. --follow --since 5m."""
+    scope = [*(["--namespace", namespace] if namespace else []), *(["--context", context] if context else [])]
+    selector = ["--selector", f"tandem.dev/job={job}", "--all-containers", "--prefix", "--max-log-requests", "50"]
+    os.execvp("kubectl", ["kubectl", *scope, "logs", *selector, *arguments.args])  # noqa: S606, S607 - the user's own kubectl
+
+
+def _wish(name: str, job: str, value: str, timeout_s: float, namespace: str, context: str) -> None:
+    """Write a wish into an annotation, and wait for what becomes of it."""
+    api, where = _connect(namespace, context)
+    wished = f"{value}@{now_utc():%Y%m%dT%H%M%S}"  # so that the same can be wished again
+    wish = {"metadata": {"annotations": {f"tandem.dev/{name}": wished}}}
+    _told(lambda: api.merge(KIND, where, job, wish), where, job)
+    found: Wish | None = None
+
+    def is_over() -> bool:
+        nonlocal found
+        found = Status.model_validate(_get(api, where, job).get("status", {})).wishes.get(name)  # type: ignore[call-overload]
+        return found is not None and found.value == wished and found.outcome != "Pending"
+
+    if not timeout_s:
+        typer.echo(f"{name} {value} is asked for")
+    elif not wait_until(is_over, Deadline(timeout_s), 0.5) or found is None:
+        typer.echo(f"Not done within {timeout_s:.0f} s; it is still wished for. kubectl describe rsj {job}", err=True)
+        raise typer.Exit(ExitCode.FAILED)
+    else:
+        typer.echo(found.message or f"{name} {value}: {found.outcome}", err=found.outcome == "Refused")
+        raise typer.Exit(ExitCode.OK if found.outcome == "Done" else ExitCode.FAILED)
+
+
+def _change(job: str, change: Object, namespace: str, context: str) -> None:
+    api, where = _connect(namespace, context)
+    _told(lambda: api.merge(KIND, where, job, change), where, job)
+
+
+def _get(api: Api, namespace: str, job: str) -> Object:
+    return _told(lambda: api.get(KIND, namespace, job), namespace, job)
+
+
+def _told(call: Callable[[], Object], namespace: str, job: str) -> Object:
+    try:
+        return call()
+    except ApiError as error:
+        what = f"There is no job {job} in namespace {namespace}" if error.status == 404 else str(error)
+        typer.echo(what, err=True)
+        raise typer.Exit(ExitCode.FAILED) from error
+
+
+def _connect(namespace: str, context: str) -> tuple[Api, str]:
+    try:
+        contexts, current = config.list_kube_config_contexts()
+        config.load_kube_config(context=context or None)
+    except ConfigException as error:
+        typer.echo(f"There is no cluster: set KUBECONFIG ({error})", err=True)
+        raise typer.Exit(ExitCode.USAGE) from error
+    chosen = next((one for one in contexts if one["name"] == context), current)
+    return Api(client.ApiClient()), namespace or chosen.get("context", {}).get("namespace", "default")

@@ -1,0 +1,94 @@
+"""One screen: is it safe? who publishes? how far behind is each? when was the last failover, and how long was the gap?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from tandem_operator.status import Condition, ConditionType, Status
+
+_SAFE: Final[tuple[ConditionType, ...]] = ("Ready", "Replicated", "OrderingAvailable")
+
+
+def screen(body: Mapping[str, Any], now: datetime) -> Iterator[str]:
+    """The lines about a job, as the API server has it."""
+    metadata, spec = body["metadata"], body.get("spec", {})
+    status = Status.model_validate(body.get("status", {}))
+    conditions = {condition.type: condition for condition in status.conditions}
+    yield f"{metadata['namespace']}/{metadata['name']}: {status.phase or 'Pending'}. {_safety(status, conditions)}"
+    if status.observed_generation != metadata.get("generation"):
+        yield "  The operator has not looked at the newest spec yet; is it running?"
+    yield ""
+    published = f"epoch {_or_dash(status.epoch)} by {status.publisher or '-'}"
+    yield f"  Published    {published}, {_or_dash(status.lag)} records behind"
+    yield f"  Ordering     {status.mode or '-'}" + (f", led by {status.leader}" if status.leader else "")
+    yield f"  Replicas     {status.active or '-'} active, {status.standby or '0/0'} standing by"
+    yield f"  Delivery     {spec.get('delivery', 'exactlyOnce')}"
+    yield f"  Failover     {_failover(status, now)}"
+    yield ""
+    yield from _members(status)
+    told = [condition for condition in status.conditions if _is_trouble(condition)]
+    if told:
+        yield ""
+        yield from (f"  {condition.type}={condition.status}: {condition.message}" for condition in told)
+
+
+def _safety(status: Status, conditions: Mapping[ConditionType, Condition]) -> str:
+    if conditions.get("Diverged") is not None and conditions["Diverged"].status == "True":
+        return "NOT SAFE: replicas computed different rows"
+    if status.phase == "Suspended":
+        return "Suspended: nothing is computed, nothing is lost"
+    missing = [name for name in _SAFE if name not in conditions or conditions[name].status != "True"]
+    if not missing:
+        return "Safe: a failure of any one replica costs the reader nothing"
+    return f"NOT SAFE: not {', not '.join(missing)}"
+
+
+def _failover(status: Status, now: datetime) -> str:
+    last = status.last_failover
+    if last is None:
+        return "none yet"
+    ago = (now - datetime.fromisoformat(last.time)).total_seconds()
+    gap = "" if last.gap_ms is None else f", a gap of {last.gap_ms} ms"
+    return f"{_duration(ago)} ago: {last.from_ or '-'} → {last.to or '-'}{gap}"
+
+
+def _members(status: Status) -> Iterator[str]:
+    rows = [("REPLICA", "ROLE", "READY", "EPOCH", "LAG", "NODE", "POD")]
+    rows += [
+        (
+            member.name,
+            member.role or "-",
+            "yes" if member.ready else "no",
+            _or_dash(member.epoch),
+            _or_dash(member.lag_records),
+            member.node or "-",
+            member.pod or "-",
+        )
+        for member in status.members
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _is_trouble(condition: Condition) -> bool:
+    bad_if_true = condition.type in ("Diverged", "Suspended")
+    return condition.status != ("False" if bad_if_true else "True")
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{max(0, seconds):.0f} s"
+
+
+def _or_dash(value: int | None) -> str:
+    return "-" if value is None or value < 0 else str(value)
+
+
+def now_utc() -> datetime:
+    """The time."""
+    return datetime.now(UTC)

@@ -1,0 +1,27 @@
+"""The headless service by which a scraper finds a job's pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tandem.manifest import ReplicatedStreamJob
+from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_PORT
+from tandem_operator.resources.names import metadata, selector
+
+
+def metrics_service(job: ReplicatedStreamJob, uid: str) -> dict[str, Any]:
+    """Every pod of the job, also while it is not ready: how far it is behind is of interest then."""
+    ports = [("metrics", METRICS_PORT)]
+    if job.spec.ordering.mode != "heartbeat":
+        ports.append(("orderer-metrics", ORDERER_METRICS_PORT))
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata(job, uid, f"{job.name}-metrics"),
+        "spec": {
+            "clusterIP": "None",
+            "publishNotReadyAddresses": True,
+            "selector": selector(job.name),
+            "ports": [{"name": name, "port": port, "targetPort": port, "protocol": "TCP"} for name, port in ports],
+        },
+    }

@@ -1,0 +1,62 @@
+"""Pods that carry out a wish once: a command of `tandem` in the job's own image, with the job's own Secrets and volumes.
+
+So the operator itself needs no credentials of Kafka, of ZooKeeper, or of the store of snapshots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tandem.manifest import ReplicatedStreamJob
+from tandem_operator.observed import Component
+from tandem_operator.resources.manifest import FILE, FOLDER
+from tandem_operator.resources.names import COMPONENT, INDEX, ROLE, hash_of
+from tandem_operator.resources.pods import pod
+from tandem_operator.resources.settings import Settings
+
+TASK: Final = "task"
+"""Component of these pods."""
+_DEADLINE_S: Final = 300
+_GRACE_S: Final = 5
+
+
+def promotion(job: ReplicatedStreamJob, uid: str, settings: Settings, leaves: str, successor: str) -> dict[str, Any]:
+    """`tandem promote`: `successor` ("": any standby) becomes active, `leaves` stands by."""
+    return _task(job, uid, settings, ["promote", _MANIFEST, *filter(None, [successor]), "--instead-of", leaves])
+
+
+def drain(job: ReplicatedStreamJob, uid: str, settings: Settings, leaves: str, to_nobody: bool) -> dict[str, Any]:
+    """`tandem drain`: a standby takes over from `leaves`, which ends; `to_nobody`: its slot is one too many."""
+    return _task(job, uid, settings, ["drain", _MANIFEST, leaves, *(["--to-nobody"] if to_nobody else [])])
+
+
+def savepoint(job: ReplicatedStreamJob, uid: str, settings: Settings, name: str, wish: str) -> dict[str, Any]:
+    """`tandem savepoint create`: the newest snapshot gets a name, and is kept. Another `wish` is another task."""
+    return _task(job, uid, settings, ["savepoint", "create", _MANIFEST, name, "--newest"], wish)
+
+
+_MANIFEST: Final = f"{FOLDER}/{FILE}"
+
+
+def _task(
+    job: ReplicatedStreamJob, uid: str, settings: Settings, arguments: Sequence[str], wish: str = ""
+) -> dict[str, Any]:
+    name = f"{job.name}-{arguments[0]}-{hash_of([uid, wish, *arguments], 8)}"
+    like = pod(job, uid, settings, Component.MEMBER, 0, name)
+    container = next(c for c in like["spec"]["containers"] if c["name"] == "replica")
+    dropped = ("startupProbe", "livenessProbe", "readinessProbe", "ports", "resources")
+    command = {key: value for key, value in container.items() if key not in dropped}
+    labels = {key: value for key, value in like["metadata"]["labels"].items() if key not in (INDEX, ROLE)}
+    spec = {key: value for key, value in like["spec"].items() if key not in ("affinity", "topologySpreadConstraints")}
+    return {
+        **like,
+        "metadata": {**like["metadata"], "labels": {**labels, COMPONENT: TASK}},
+        "spec": {
+            **spec,
+            "restartPolicy": "Never",
+            "activeDeadlineSeconds": _DEADLINE_S,
+            "terminationGracePeriodSeconds": _GRACE_S,
+            "containers": [{**command, "name": TASK, "args": ["python", "-m", "tandem", *arguments]}],
+        },
+    }

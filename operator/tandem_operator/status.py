@@ -1,0 +1,145 @@
+"""The status of a ReplicatedStreamJob, as `kubectl get -o yaml` shows it; the CRD's schema of it is made from this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from tandem.manifest import OrderingMode
+
+LONGEST_HISTORY: Final = 10
+"""So many entries of the history are kept; the oldest go first."""
+
+Phase = Literal["Pending", "Starting", "Running", "Degraded", "Suspended", "Upgrading", "Failed"]
+ConditionType = Literal[
+    "Ready", "Replicated", "OrderingAvailable", "StandbyFresh", "Progressing", "Suspended", "Diverged"
+]
+ConditionStatus = Literal["True", "False", "Unknown"]
+Role = Literal["active", "standby", "starting", "generator"]
+WishName = Literal["promote", "drain", "fence", "savepoint", "restartNonce", "savepointNonce"]
+Outcome = Literal["Pending", "Done", "Refused"]
+
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+"""RFC 3339, in UTC: `2026-11-21T21:00:00Z`."""
+Number = Annotated[int, Field(ge=0)]
+
+
+class Part(BaseModel):
+    """A mapping of the status: camelCase in the API, snake_case in Python, frozen; unknown keys are passed over."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="ignore",
+        alias_generator=to_camel,
+        validate_by_alias=True,
+        validate_by_name=True,
+        serialize_by_alias=True,
+    )
+
+
+class Condition(Part):
+    """One thing that is true of the job, or not; the shape is Kubernetes' own."""
+
+    type: ConditionType = Field(description="What the condition is about")
+    status: ConditionStatus = Field(description="Whether it is so; Unknown: it could not be asked")
+    reason: str = Field(
+        max_length=1024,
+        pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
+        description="Why, in one UpperCamelCase word",
+    )
+    message: str = Field(max_length=32_768, description="Why, in words, and what to do about it")
+    last_transition_time: Time = Field(description="Since when the status is as it is")
+    observed_generation: Number | None = Field(
+        default=None, description="The generation of the spec that it was said of"
+    )
+
+
+class ConfigHashes(Part):
+    """Which configuration the members run, and which one the spec asks for; they differ during an upgrade."""
+
+    current: str | None = Field(default=None, description="Of the members that publish")
+    target: str | None = Field(default=None, description="Of the spec")
+
+
+class MemberStatus(Part):
+    """A replica and the pod that it lives in."""
+
+    name: str = Field(description="The replica, e.g. replica-0; it keeps the name when its pod is replaced")
+    pod: str | None = Field(default=None, description="Its pod")
+    node: str | None = Field(default=None, description="The node of the pod")
+    role: Role | None = Field(default=None, description="What it does: the slots in ZooKeeper decide")
+    epoch: int | None = Field(default=None, ge=-1, description="The last epoch that it has computed; -1: none yet")
+    lag_records: Number | None = Field(default=None, description="Records that it has not computed yet")
+    lag_seconds: float | None = Field(default=None, ge=0, description="How long ago it was at the head, in seconds")
+    ready: bool = Field(
+        default=False, description="Whether it is at the head of the log, or follows as a standby should"
+    )
+
+
+class Failover(Part):
+    """Who took over the publication from whom."""
+
+    time: Time = Field(description="When it was noticed")
+    from_: str | None = Field(default=None, alias="from", description="The replica that published before")
+    to: str | None = Field(default=None, description="The replica that publishes since")
+    epoch: int | None = Field(default=None, ge=-1, description="The first epoch that the new one published")
+    gap_ms: Number | None = Field(default=None, description="How long the output was silent, in milliseconds")
+
+
+class HistoryEntry(Part):
+    """Something that happened to the job and is worth remembering when its events are gone."""
+
+    time: Time = Field(description="When it happened")
+    reason: str = Field(max_length=128, description="What happened, in one UpperCamelCase word, as in the event")
+    message: str = Field(default="", max_length=1024, description="What happened, in words")
+    generation: Number | None = Field(default=None, description="The generation of the spec at that time")
+    epoch: int | None = Field(default=None, ge=-1, description="The last published epoch at that time")
+
+
+class Wish(Part):
+    """A wish that was made once, by an annotation or a nonce, and what became of it."""
+
+    value: str = Field(max_length=1024, description="What was wished: the annotation's value, or the nonce")
+    outcome: Outcome = Field(description="Pending: under way; Done; Refused: it cannot be done, the message says why")
+    message: str = Field(default="", max_length=1024, description="What was done, or why not and what to do instead")
+    time: Time | None = Field(default=None, description="When the outcome was written")
+
+
+class Status(Part):
+    """What the operator knows of the job."""
+
+    phase: Phase | None = Field(default=None, description="The job in one word; the conditions say more")
+    observed_generation: Number | None = Field(
+        default=None, description="The generation of the spec that the rest was written after"
+    )
+    mode: OrderingMode | None = Field(default=None, description="Who orders: leader, heartbeat or none")
+    leader: str | None = Field(default=None, description="The orderer that cuts the epochs, in mode leader")
+    publisher: str | None = Field(default=None, description="The replica that published the last epoch")
+    epoch: int | None = Field(default=None, ge=-1, description="The last published epoch; -1: none yet")
+    lag: Number | None = Field(default=None, description="Records that no replica has computed yet")
+    measured_at: Time | None = Field(
+        default=None, description="When epochs and lags were read; they alone are written once in a while only"
+    )
+    active: str | None = Field(default=None, description="Active replicas that are ready, and asked for: 2/2")
+    standby: str | None = Field(default=None, description="Standbys that are fresh, and asked for: 1/1")
+    replicas: Number | None = Field(default=None, description="Active replicas that are ready; for `kubectl scale`")
+    selector: str | None = Field(default=None, description="The labels of the members' pods; for `kubectl scale`")
+    config_hash: ConfigHashes | None = Field(
+        default=None, description="Which configuration runs, and which is asked for"
+    )
+    conditions: tuple[Condition, ...] = Field(
+        default=(), max_length=16, description="What is true of the job: see the condition's type"
+    )
+    members: tuple[MemberStatus, ...] = Field(
+        default=(), max_length=300, description="Replicas and generators, one by one"
+    )
+    last_failover: Failover | None = Field(default=None, description="The last time another replica took over")
+    history: tuple[HistoryEntry, ...] = Field(
+        default=(), max_length=LONGEST_HISTORY, description="What happened last, the newest at the end"
+    )
+    wishes: Mapping[WishName, Wish] = Field(
+        default_factory=dict, description="Wishes that were carried out or refused, by their name"
+    )

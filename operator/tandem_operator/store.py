@@ -1,0 +1,81 @@
+"""What the watches have told: every job, and the pods of ours by job. Memory only; filled again by listing after a start."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+Body = Mapping[str, Any]
+
+
+class Key(NamedTuple):
+    """A job."""
+
+    namespace: str
+    name: str
+
+
+@dataclass
+class Store:
+    """Used by one thread, the event loop's."""
+
+    jobs: dict[Key, Body] = field(default_factory=dict)
+    _pods: dict[Key, dict[str, Body]] = field(default_factory=dict)
+    _nodes: dict[str, bool] = field(default_factory=dict)
+
+    def see_job(self, body: Body, gone: bool) -> Key:
+        """A job was seen, or deleted."""
+        key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
+        if gone:
+            self.jobs.pop(key, None)
+        elif _is_news(self.jobs.get(key), body):
+            self.jobs[key] = body
+        return key
+
+    def see_pod(self, body: Body, gone: bool) -> Key:
+        """A pod of ours was seen, or deleted."""
+        metadata = body["metadata"]
+        key = Key(metadata["namespace"], metadata.get("labels", {}).get("tandem.dev/job", ""))
+        pods = self._pods.setdefault(key, {})
+        if gone:
+            pods.pop(metadata["name"], None)
+            if not pods:
+                self._pods.pop(key)
+        elif _is_news(pods.get(metadata["name"]), body):
+            pods[metadata["name"]] = body
+        return key
+
+    def see_node(self, body: Body, gone: bool) -> tuple[Key, ...]:
+        """A node was seen; the jobs with pods on it, if that changes something for them."""
+        name = body["metadata"]["name"]
+        ready = not gone and any(
+            condition["type"] == "Ready" and condition["status"] == "True"
+            for condition in body.get("status", {}).get("conditions", ())
+        )
+        before = self._nodes.get(name)
+        self._nodes[name] = ready
+        if before is None or before == ready:
+            return ()
+        return tuple(
+            key for key, pods in self._pods.items() if any(pod["spec"].get("nodeName") == name for pod in pods.values())
+        )
+
+    def pods(self, key: Key) -> tuple[Body, ...]:
+        """The pods of a job, by name."""
+        return tuple(pod for _, pod in sorted(self._pods.get(key, {}).items()))
+
+    def is_lost(self, node: str) -> bool:
+        """Whether Kubernetes takes the node for dead. Nodes that nobody told us of are taken for alive."""
+        return not self._nodes.get(node, True)
+
+
+def _is_news(known: Body | None, body: Body) -> bool:
+    is_same = known is not None and known["metadata"]["uid"] == body["metadata"]["uid"]
+    return known is None or not is_same or _version(known) <= _version(body)
+
+
+def _version(body: Body) -> int:
+    # Kubernetes 1.35 promises that resource versions of one resource can be compared as numbers (KEP-5504).
+    text = str(body["metadata"].get("resourceVersion", "0"))
+    return int(text) if text.isdigit() else 0

@@ -1,0 +1,99 @@
+"""kopf, and nothing but kopf: its watches feed the store and wake the loop.
+
+No finalizers, timers, daemons or results of handlers: jobs can be deleted while no operator runs, and nothing that matters
+waits for kopf's queues (see its docs/critiques). What an event says is taken in; what follows from it, a pass decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import kopf
+
+from tandem_operator.resources.names import MANAGED_BY
+from tandem_operator.store import Key, Store
+
+GROUP: Final = "tandem.dev"
+VERSION: Final = "v1alpha1"
+PLURAL: Final = "replicatedstreamjobs"
+
+
+class Wakes(Protocol):
+    """What the watches need of the loop."""
+
+    def wake(self, key: Key) -> None:
+        """Something happened to the job."""
+
+    def forget(self, key: Key) -> None:
+        """The job is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where jobs are looked for: in these namespaces; in all of them if there are none named."""
+
+    namespaces: tuple[str, ...] = ()
+
+    @property
+    def is_clusterwide(self) -> bool:
+        """Whether the operator has rights on the whole cluster, and so sees nodes."""
+        return not self.namespaces
+
+
+def registry_of(store: Store, loop: Wakes, scope: Scope) -> kopf.OperatorRegistry:
+    """The handlers."""
+    registry = kopf.OperatorRegistry()
+
+    async def job_event(type: str | None, body: Mapping[str, Any], **_: object) -> None:
+        gone = type == "DELETED"
+        key = store.see_job(_plain(body), gone)
+        if gone:
+            loop.forget(key)
+        else:
+            loop.wake(key)
+
+    async def pod_event(type: str | None, body: Mapping[str, Any], **_: object) -> None:
+        key = store.see_pod(_plain(body), type == "DELETED")
+        if key in store.jobs:
+            loop.wake(key)
+
+    async def node_event(type: str | None, body: Mapping[str, Any], **_: object) -> None:
+        for key in store.see_node(_plain(body), type == "DELETED"):
+            loop.wake(key)
+
+    kopf.on.login(registry=registry)(kopf.login_via_client)
+    kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)(job_event)
+    kopf.on.event("", "v1", "pods", labels={MANAGED_BY: "tandem-operator"}, registry=registry)(pod_event)
+    if scope.is_clusterwide:
+        kopf.on.event("", "v1", "nodes", registry=registry)(node_event)
+    return registry
+
+
+def settings() -> kopf.OperatorSettings:
+    """kopf's settings: it posts nothing, writes nothing, and looks for no other operator."""
+    found = kopf.OperatorSettings()
+    found.posting.enabled = False
+    found.peering.standalone = True
+    found.scanning.disabled = True
+    found.watching.server_timeout = 240.0
+    found.watching.connect_timeout = 10.0
+    found.networking.request_timeout = 30.0
+    found.process.ultimate_exiting_timeout = 20.0
+    return found
+
+
+def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
+    """A copy that kopf no longer changes, without what nobody reads."""
+    copied = {name: _copy(value) for name, value in body.items()}
+    copied.get("metadata", {}).pop("managedFields", None)
+    return copied
+
+
+def _copy(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _copy(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copy(part) for part in value]
+    return value

@@ -1,0 +1,82 @@
+"""A cluster with Tandem installed, and a real broker and ZooKeeper on this machine that its pods reach.
+
+KUBECONFIG names the cluster, TANDEM_IMAGE an image that its nodes have, KUBE_LAB_HOST the address of this machine as pods
+see it, KUBE_LAB the command that powers nodes off. `.ci/run` sets all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cluster.kubernetes import Kubectl, Lab, run
+from integration.workload import Cluster
+from tandem.embedded import KafkaBroker, ZooKeeperServer
+
+ROOT = Path(__file__).parents[2]
+SYSTEM = "tandem-system"
+
+
+@pytest.fixture(scope="session")
+def image() -> str:
+    return os.environ["TANDEM_IMAGE"]
+
+
+@pytest.fixture(scope="session")
+def lab() -> Lab:
+    return Lab()
+
+
+@pytest.fixture(scope="session")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A broker and a ZooKeeper that pods reach."""
+    host, folder = os.environ["KUBE_LAB_HOST"], tmp_path_factory.mktemp("servers")
+    with (
+        KafkaBroker(folder / "kafka", host=host) as kafka,
+        ZooKeeperServer(folder / "zookeeper", host=host) as zookeeper,
+    ):
+        yield Cluster(kafka, zookeeper)
+
+
+@pytest.fixture(scope="session")
+def tandem(image: str) -> Iterator[str]:
+    """Tandem, installed by helm; the namespace that it is in."""
+    repository, _, tag = image.rpartition(":")
+    run(
+        [
+            *("helm", "install", "tandem", str(ROOT / "helm/tandem"), "--namespace", SYSTEM, "--create-namespace"),
+            *("--set", f"image.repository={repository}", "--set", f"image.tag={tag}"),
+            *("--wait", "--timeout", "180s"),
+        ],
+        timeout_s=240,
+    )
+    yield SYSTEM
+    run(["helm", "uninstall", "tandem", "--namespace", SYSTEM, "--wait"], timeout_s=120)
+
+
+@pytest.fixture
+def kubectl() -> Iterator[Kubectl]:
+    """A namespace of the test's own."""
+    with _namespace() as namespace:
+        yield namespace
+
+
+@pytest.fixture(scope="session")
+def crd_namespace() -> Iterator[Kubectl]:
+    """A namespace for objects that nobody acts on: they are only checked, or suspended."""
+    with _namespace() as namespace:
+        yield namespace
+
+
+@contextmanager
+def _namespace() -> Iterator[Kubectl]:
+    name = f"test-{uuid.uuid4().hex[:6]}"
+    run(["kubectl", "create", "namespace", name])
+    run(["kubectl", "label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted"])
+    yield Kubectl(name)
+    run(["kubectl", "delete", "namespace", name, "--timeout", "90s"], timeout_s=100)

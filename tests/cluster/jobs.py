@@ -1,0 +1,131 @@
+"""A job on the cluster, fed and read from here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from cluster.kubernetes import Kubectl, Object
+from integration.workload import CATCH_UP_DEADLINE_S, JOB, PARTITIONS, Cluster, Feeder, Reader, check_copies
+from tandem.kafka.topics import NewTopic, Topics
+
+START_S: Final = 240.0
+RATE: Final = 200.0
+
+
+def manifests(cluster: Cluster, name: str, code: str = JOB, **spec: Any) -> tuple[Object, Object]:
+    """A ConfigMap with the job's code, and the job; `spec` overrides top-level fields."""
+    body: Object = {
+        "job": {"file": "job.py", "configMap": f"{name}-code"},
+        "replicas": 2,
+        "kafka": {"bootstrapServers": cluster.kafka.bootstrap},
+        "zookeeper": {"connect": cluster.zookeeper.connect},
+        "sources": [{"name": "events", "topics": [f"{name}-in"]}],
+        "sinks": [{"name": sink, "topic": f"{name}-{sink}"} for sink in ("copies", "counts")],
+        "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}},
+        **spec,
+    }
+    config_map = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": f"{name}-code"},
+        "data": {"job.py": code},
+    }
+    job = {
+        "apiVersion": "tandem.dev/v1alpha1",
+        "kind": "ReplicatedStreamJob",
+        "metadata": {"name": name},
+        "spec": body,
+    }
+    return config_map, job
+
+
+@dataclass
+class ClusterJob:
+    """A running job. `close` checks that each record came exactly once, in order."""
+
+    kubectl: Kubectl
+    cluster: Cluster
+    name: str
+    feeder: Feeder = field(init=False)
+    reader: Reader = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.feeder = Feeder(self.cluster.kafka.bootstrap, f"{self.name}-in", RATE)
+        self.reader = Reader(self.cluster.kafka.bootstrap, f"{self.name}-copies", f"{self.name}-counts")
+
+    @property
+    def status(self) -> Object:
+        found: Object = self.kubectl.get("rsj", self.name).get("status", {})
+        return found
+
+    def pods(self) -> list[Object]:
+        """The member pods that are not being deleted."""
+        found = self.kubectl.list("pods", f"tandem.dev/job={self.name},app.kubernetes.io/component=member")
+        return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+
+    def pod_of(self, replica: str) -> Object:
+        """The pod of a replica."""
+        (pod,) = (pod for pod in self.pods() if f"-{replica}-" in pod["metadata"]["name"])
+        return pod
+
+    def is_true(self, condition: str) -> bool:
+        """Whether a condition holds, of this generation."""
+        job = self.kubectl.get("rsj", self.name)
+        status = job.get("status", {})
+        return status.get("observedGeneration") == job["metadata"]["generation"] and any(
+            one["type"] == condition and one["status"] == "True" for one in status.get("conditions", ())
+        )
+
+    def when_ready(self, deadline_s: float = START_S) -> None:
+        """Wait until the job has all the replicas that it asks for at the head, and output flows."""
+        self.kubectl.wait(lambda: self.is_true("Ready") and self.is_true("Replicated"), deadline_s, "Ready, Replicated")
+        self.flows_on(1)
+
+    def flows_on(self, records: int, deadline_s: float = 60.0) -> None:
+        """Wait for `records` more records of output."""
+        seen = len(self.reader.copies)
+        self.wait(lambda: len(self.reader.copies) >= seen + records, deadline_s, f"{records} more records of output")
+
+    def wait(self, condition: Callable[[], bool], deadline_s: float, what: str) -> None:
+        self.kubectl.wait(condition, deadline_s, what)
+
+    @contextmanager
+    def output_goes_on(self, within_s: float) -> Iterator[None]:
+        """While the block runs, no gap in the output is longer than `within_s`."""
+        began = time.monotonic()
+        yield
+        gap = self.reader.longest_gap(began, time.monotonic())
+        print(f"{self.name}: longest gap {gap * 1000:.0f} ms")
+        assert gap <= within_s, f"a gap of {gap:.1f} s\n{self.kubectl.story()}"
+
+    def close(self) -> None:
+        """Stop feeding; wait until all has come; check it."""
+        try:
+            sent = self.feeder.stop()
+            self.wait(
+                lambda: len(self.reader.copies) >= sent, CATCH_UP_DEADLINE_S, f"{sent} records, all that were sent"
+            )
+            check_copies(self.reader.copies, sent)
+        finally:
+            self.reader.stop()
+
+
+@contextmanager
+def running_job(kubectl: Kubectl, cluster: Cluster, name: str, **spec: Any) -> Iterator[ClusterJob]:
+    """A job that is ready; at the end each record must have come exactly once, in order."""
+    topics = [NewTopic(f"{name}-in", PARTITIONS), NewTopic(f"{name}-copies", 1), NewTopic(f"{name}-counts", 1)]
+    Topics(cluster.connection).ensure(topics)
+    kubectl.apply(*manifests(cluster, name, **spec))
+    job = ClusterJob(kubectl, cluster, name)
+    try:
+        job.when_ready()
+        yield job
+    except BaseException:
+        job.feeder.stop()
+        job.reader.stop()
+        raise
+    job.close()

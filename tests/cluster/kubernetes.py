@@ -1,0 +1,102 @@
+"""kubectl, helm and kube-lab as calls; objects as plain mappings. Every call and every wait has a deadline."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tandem.embedded.waiting import Deadline, wait_until
+
+Object = dict[str, Any]
+CALL_S: Final = 60.0
+
+
+class RefusedError(Exception):
+    """A command ended with an error; the text is what it said."""
+
+
+def run(arguments: Sequence[str], given: str = "", timeout_s: float = CALL_S) -> str:
+    """Standard output of a command. Raises `RefusedError`."""
+    done = subprocess.run(arguments, input=given, capture_output=True, text=True, timeout=timeout_s, check=False)
+    if done.returncode:
+        raise RefusedError((done.stderr or done.stdout).strip())
+    return done.stdout
+
+
+@dataclass(frozen=True)
+class Kubectl:
+    """kubectl in one namespace of the cluster that KUBECONFIG names."""
+
+    namespace: str
+
+    def __call__(self, *arguments: str, given: str = "", timeout_s: float = CALL_S) -> str:
+        return run(["kubectl", "--namespace", self.namespace, *arguments], given, timeout_s)
+
+    def apply(self, *objects: Mapping[str, Any], server_side: bool = False) -> str:
+        """Apply objects. Raises `RefusedError` with what the API server says against them."""
+        listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        return self("apply", *(["--server-side"] if server_side else []), "-f", "-", given=json.dumps(listed))
+
+    def send(self, verb: str, thing: Mapping[str, Any], *options: str) -> str:
+        """Create or replace one object. Raises `RefusedError` with what the API server says against it."""
+        return self(verb, *options, "-f", "-", given=json.dumps(thing))
+
+    def get(self, kind: str, name: str) -> Object:
+        """An object; {} if there is none."""
+        text = self("get", kind, name, "-o", "json", "--ignore-not-found")
+        found: Object = json.loads(text) if text else {}
+        return found
+
+    def list(self, kind: str, selector: str = "") -> list[Object]:
+        """Objects with these labels."""
+        found: list[Object] = json.loads(self("get", kind, "-l", selector, "-o", "json"))["items"]
+        return found
+
+    def wait(self, condition: Callable[[], bool], deadline_s: float, what: str) -> None:
+        """Wait for something that the cluster brings about; if it does not come, fail with what there is."""
+        if not wait_until(condition, Deadline(deadline_s), 0.25):
+            raise AssertionError(f"not within {deadline_s:.0f} s: {what}\n{self.story()}")
+
+    def story(self) -> str:
+        """What there is, for messages."""
+        told = []
+        for arguments in (
+            ("get", "rsj,pods", "-o", "wide"),
+            ("get", "events", "--sort-by=.lastTimestamp"),
+            ("logs", "-l", "app.kubernetes.io/name=tandem", "--all-containers", "--prefix", "--tail", "15"),
+        ):
+            try:
+                told.append(self(*arguments))
+            except (RefusedError, subprocess.TimeoutExpired) as error:
+                told.append(str(error))
+        return "\n".join(told)
+
+
+class Lab:
+    """The machine-rooms's switches: nodes are powered off and on, cables cut and healed. Only with kube-lab."""
+
+    def __init__(self) -> None:
+        self._command = os.environ["KUBE_LAB"]
+
+    def kill(self, node: str) -> None:
+        """Power a node (`n1`) off."""
+        self._node("kill", node)
+
+    def up(self, node: str) -> None:
+        """Power it on, and wait until it is Ready."""
+        self._node("up", node)
+
+    def cut(self, node: str) -> None:
+        """Unplug its network cable; its pods go on, alone."""
+        self._node("cut", node)
+
+    def heal(self, node: str) -> None:
+        """Plug it in again."""
+        self._node("heal", node)
+
+    def _node(self, verb: str, node: str) -> None:
+        run([self._command, "node", verb, node.removeprefix("n")], timeout_s=120)

@@ -1,0 +1,59 @@
+"""The CRD on a real API server: each rule accepts and rejects, and whatever is wrong is said where and how to mend it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cluster.conftest import ROOT
+from cluster.crd_cases import CASES, Case
+from cluster.kubernetes import Kubectl, RefusedError, run
+from cluster.wrong_manifests import WRONG, Wrong
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+
+
+@pytest.fixture(scope="session")
+def crd() -> None:
+    """The CRD of this commit; a chart's installation would bring the same."""
+    run(["kubectl", "apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds")])
+    run(["kubectl", "wait", "--for=condition=Established", "crd/replicatedstreamjobs.tandem.dev", "--timeout=30s"])
+
+
+def dry_run(kubectl: Kubectl, manifest: dict[str, Any], *options: str) -> str:
+    """Let the API server check a manifest, with all its keys."""
+    return kubectl.send("create", manifest, "--dry-run=server", "--validate=strict", *options)
+
+
+@pytest.mark.usefixtures("crd")
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.rule)
+def test_a_rule_accepts_what_is_good_and_rejects_what_is_not(crd_namespace: Kubectl, case: Case) -> None:
+    kubectl = crd_namespace
+    if case.before is None:
+        dry_run(kubectl, case.good)
+        with pytest.raises(RefusedError) as refused:
+            dry_run(kubectl, case.bad)
+    else:
+        kubectl.send("create", case.before)
+        try:
+            kubectl.send("replace", _of(kubectl, case.good), "--dry-run=server")
+            with pytest.raises(RefusedError) as refused:
+                kubectl.send("replace", _of(kubectl, case.bad), "--dry-run=server")
+        finally:
+            kubectl("delete", "rsj", case.before["metadata"]["name"])
+    assert case.fragment in str(refused.value)
+
+
+@pytest.mark.usefixtures("crd")
+@pytest.mark.parametrize("wrong", [w for w in WRONG if w.found_by != "operator"], ids=lambda wrong: wrong.name)
+def test_a_wrong_manifest_is_rejected_by_the_api_server(crd_namespace: Kubectl, wrong: Wrong) -> None:
+    with pytest.raises(RefusedError) as refused:
+        dry_run(crd_namespace, wrong.manifest)
+    assert wrong.fragment in str(refused.value)
+
+
+def _of(kubectl: Kubectl, manifest: dict[str, Any]) -> dict[str, Any]:
+    there = kubectl.get("rsj", manifest["metadata"]["name"])
+    version = there["metadata"]["resourceVersion"]
+    return {**manifest, "metadata": {**manifest["metadata"], "resourceVersion": version}}

@@ -1,0 +1,88 @@
+"""What can be said of the chart without helm; the tests on a cluster install it."""
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from alerts.rules import ROOT, read
+from tandem_operator.api import _KINDS
+
+CHART = ROOT / "helm" / "tandem"
+VALUES = read(CHART / "values.yaml")
+SCHEMA = json.loads((CHART / "values.schema.json").read_text())
+TEMPLATES = sorted((CHART / "templates").rglob("*.*"))
+MANAGED = {"create", "delete", "get", "list", "patch", "watch"}
+NEEDED = {
+    "replicatedstreamjobs": {"get", "list", "watch"},
+    "replicatedstreamjobs/status": {"patch"},
+    "pods": MANAGED | {"deletecollection"},
+    "events": {"create", "patch"},
+}
+
+
+def operators_rules() -> list[dict[str, Any]]:
+    """The operator's rights, with executors."""
+    text = (CHART / "templates" / "_rules.tpl").read_text()
+    body = text.split('define "tandem.namespacedRules" -}}')[1]
+    rules: list[dict[str, Any]] = YAML(typ="safe").load(re.sub(r"\{\{.*?\}\}", "", body))
+    return rules
+
+
+def default_of(path: str) -> object:
+    """A value by its path; `KeyError` if there is none."""
+    found: Any = VALUES
+    for name in path.split("."):
+        found = found[name]
+    return found
+
+
+def unknown_to_schema(values: Mapping[str, Any], schema: Mapping[str, Any], path: str) -> Iterator[str]:
+    """Values that the schema would refuse, because it does not name them."""
+    schema = SCHEMA["definitions"][schema["$ref"].split("/")[-1]] if "$ref" in schema else schema
+    properties = schema.get("properties", {})
+    for name, value in values.items():
+        if name in properties:
+            if isinstance(value, Mapping):
+                yield from unknown_to_schema(value, properties[name], f"{path}{name}.")
+        elif schema.get("additionalProperties", True) is False:
+            yield f"{path}{name}"
+
+
+def test_the_operator_may_do_with_each_kind_what_it_does_and_no_more() -> None:
+    granted = {resource: set(rule["verbs"]) for rule in operators_rules() for resource in rule["resources"]}
+    asked = {plural for _, plural in _KINDS.values()} | {"replicatedstreamjobs/status"}
+
+    assert granted == {resource: NEEDED.get(resource, MANAGED) for resource in asked}
+
+
+def test_nothing_in_the_chart_grants_secrets_or_everything() -> None:
+    for path in TEMPLATES:
+        rights = re.findall(r"(?:apiGroups|resources|verbs): (.*)", path.read_text())
+        assert not [right for right in rights if "secrets" in right or "*" in right], path.name
+
+
+@pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
+def test_a_template_uses_only_values_that_are_documented_and_closes_what_it_opens(path: Any) -> None:
+    text = path.read_text()
+
+    for name in re.findall(r"\.Values\.([A-Za-z][A-Za-z.]*)", text):
+        default_of(name)
+    opened = re.findall(r"\{\{-? *(?:if|with|range|define)\b", text)
+    assert len(opened) == len(re.findall(r"\{\{-? *end\b", text))
+
+
+def test_the_schema_knows_every_value() -> None:
+    assert list(unknown_to_schema(VALUES, SCHEMA, "")) == []
+    assert SCHEMA["properties"].keys() - {"global"} == VALUES.keys()
+
+
+def test_the_chart_is_of_the_packages_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    chart = read(CHART / "Chart.yaml")
+
+    assert chart["version"] == chart["appVersion"] == project["version"]

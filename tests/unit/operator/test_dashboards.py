@@ -1,0 +1,43 @@
+"""The dashboards that the chart ships are those that the code writes, and ask only for metrics that there are."""
+
+import json
+import re
+
+import pytest
+
+from alerts.rules import metrics, used_in
+from dashboards.write import FOLDER, queries, texts
+
+each_dashboard = pytest.mark.parametrize("name", ["fleet", "job"])
+_OF_SCRAPING = {"namespace", "pod"}
+_LABELS = re.compile(r"\b(?:by|on) \(([^)]*)\)")
+
+
+def test_the_chart_ships_what_the_code_writes() -> None:
+    shipped = {path.stem: path.read_text() for path in FOLDER.glob("*.json")}
+
+    assert shipped == texts(), "run PYTHONPATH=operator python -m dashboards, and commit what it writes"
+
+
+@each_dashboard
+def test_every_query_asks_for_metrics_and_labels_that_there_are(name: str) -> None:
+    known = metrics()
+
+    for title, expression in queries(json.loads(texts()[name])):
+        asked = used_in(expression)
+        assert asked, title
+        assert asked <= known.keys(), title
+        labels = frozenset().union(*(known[metric] for metric in asked)) | _OF_SCRAPING
+        grouped = {label.strip() for group in _LABELS.findall(expression) for label in group.split(",")}
+        assert grouped <= labels, title
+
+
+@each_dashboard
+def test_every_panel_says_what_it_shows_and_fits_the_grid(name: str) -> None:
+    panels = json.loads(texts()[name])["panels"]
+
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    for panel in panels:
+        assert panel["title"]
+        assert panel["type"] == "row" or panel["description"], panel["title"]
+        assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24, panel["title"]

@@ -1,0 +1,166 @@
+"""What a pass sees of a job: its pods as Kubernetes tells of them, and what their processes report."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from tandem.manifest import ReplicatedStreamJob, parse
+from tandem.protocol.switchover import Holder, Role
+from tandem.report import OrdererReport, ReplicaReport
+from tandem_operator.observe import observe
+from tandem_operator.observed import Observed, PodPhase, PodSeen
+from tandem_operator.reports import MAIN_PORT, ORDERER_PORT
+from tandem_operator.store import Key, Store
+
+KEY = Key("default", "flights")
+SPEC = {
+    "job": {"module": "examples.flights.job"},
+    "kafka": {"bootstrapServers": "kafka:9092"},
+    "zookeeper": {"connect": "zk:2181"},
+    "sources": [{"name": "flights", "topics": ["flights"]}],
+    "sinks": [{"name": "delays", "topic": "delays"}],
+}
+BODY: dict[str, Any] = {
+    "apiVersion": "tandem.dev/v1alpha1",
+    "kind": "ReplicatedStreamJob",
+    "metadata": {"name": "flights", "namespace": "default", "uid": "job-uid", "generation": 3},
+    "spec": SPEC,
+}
+Answers = dict[tuple[str, int], ReplicaReport | OrdererReport]
+
+
+class Told:
+    """Answers as if they came over the network; remembers who was asked."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._answers = answers
+        self.asked: list[tuple[str, int]] = []
+
+    async def of(self, addresses: Iterable[tuple[str, int]]) -> Answers:
+        self.asked = list(addresses)
+        return {at: self._answers[at] for at in self.asked if at in self._answers}
+
+
+def job() -> ReplicatedStreamJob:
+    metadata = {"name": "flights", "namespace": "default"}
+    return parse({"apiVersion": BODY["apiVersion"], "kind": BODY["kind"], "metadata": metadata, "spec": SPEC})
+
+
+def pod(index: int, component: str = "member", **status: Any) -> dict[str, Any]:
+    labels = {
+        "tandem.dev/job": "flights",
+        "tandem.dev/index": str(index),
+        "app.kubernetes.io/component": component,
+    }
+    metadata = {
+        "name": f"flights-replica-{index}-aaaaa",
+        "namespace": "default",
+        "uid": f"uid-{index}",
+        "labels": labels,
+        "annotations": {"tandem.dev/template": "t1"},
+        "creationTimestamp": "2026-11-21T20:00:00Z",
+    }
+    running = {"phase": "Running", "podIP": f"10.0.0.{index}", **status}
+    return {"metadata": metadata, "spec": {"nodeName": f"n{index}"}, "status": running}
+
+
+def seen(*pods: dict[str, Any], answers: Answers | None = None, dead_node: str = "") -> tuple[Observed, Told]:
+    store, told = Store(), Told(answers or {})
+    store.see_job(BODY, gone=False)
+    for one in pods:
+        store.see_pod(one, gone=False)
+    if dead_node:
+        store.see_node({"metadata": {"name": dead_node}, "status": {}}, gone=False)
+    return asyncio.run(observe(KEY, job(), store, (), told, 5)), told  # type: ignore[arg-type]
+
+
+def only(observed: Observed) -> PodSeen:
+    (one,) = observed.pods
+    return one
+
+
+def test_a_running_pod_is_seen_as_it_is() -> None:
+    conditions = [{"type": "Ready", "status": "True"}]
+    one = only(seen(pod(1, conditions=conditions))[0])
+
+    assert (one.name, one.uid, one.index, one.node, one.ip) == ("flights-replica-1-aaaaa", "uid-1", 1, "n1", "10.0.0.1")
+    assert (one.phase, one.ready, one.template) == (PodPhase.RUNNING, True, "t1")
+    assert one.created_ms == 1_795_291_200_000
+
+
+@pytest.mark.parametrize("phase", ["Pending", "Running", "Succeeded", "Failed"])
+def test_phases_are_kubernetes_own(phase: str) -> None:
+    assert only(seen(pod(0, phase=phase))[0]).phase == phase
+
+
+def test_a_pod_that_is_being_deleted_or_of_unknown_phase_is_lost() -> None:
+    deleted = pod(0)
+    deleted["metadata"]["deletionTimestamp"] = "2026-11-21T20:10:00Z"
+    one = only(seen(deleted)[0])
+
+    assert (one.phase, one.deleting, one.node_lost) == (PodPhase.LOST, True, False)
+    assert only(seen(pod(0, phase="Unknown"))[0]).phase is PodPhase.LOST
+
+
+def test_a_pod_on_a_dead_node_is_lost_and_not_asked() -> None:
+    observed, told = seen(pod(0), dead_node="n0")
+
+    assert (only(observed).phase, only(observed).node_lost) == (PodPhase.LOST, True)
+    assert told.asked == []
+
+
+def test_why_a_container_ended_or_waits_is_told() -> None:
+    ended = {
+        "name": "replica",
+        "restartCount": 4,
+        "lastState": {"terminated": {"exitCode": 78, "message": "no topic x"}},
+    }
+    waits = {"name": "replica", "state": {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}}
+    unscheduled = [{"type": "PodScheduled", "status": "False", "message": "0/3 nodes are available"}]
+
+    one = only(seen(pod(0, containerStatuses=[ended]))[0])
+    assert (one.restarts, one.exit_code, one.message) == (4, 78, "no topic x")
+    assert only(seen(pod(0, containerStatuses=[waits]))[0]).message == "ImagePullBackOff: not found"
+    assert only(seen(pod(0, conditions=unscheduled))[0]).message == "0/3 nodes are available"
+
+
+def test_executors_and_tasks_are_no_members() -> None:
+    observed, _ = seen(pod(0), pod(1, component="executor"), pod(2, component="task"))
+
+    assert only(observed).index == 0
+
+
+def test_what_replicas_and_orderers_report_is_put_together() -> None:
+    first, second = "flights.replica-0.aa", "flights.replica-1.bb"
+    roles = {first: "is at the head", second: "stands by"}
+    answers: Answers = {
+        ("10.0.0.0", MAIN_PORT): ReplicaReport(
+            "replica-0", first, "active", ready=True, epoch=7, coordinated=True, slots={0: first}, roles=roles
+        ),
+        ("10.0.0.1", MAIN_PORT): ReplicaReport("replica-1", second, "standby"),
+        ("10.0.0.0", ORDERER_PORT): OrdererReport("orderer-0"),
+        ("10.0.0.1", ORDERER_PORT): OrdererReport("orderer-1", leading=True),
+    }
+    observed, _ = seen(pod(0), pod(1), answers=answers)
+
+    assert [one.reported.epoch for one in observed.pods if one.reported] == [7, -1]
+    assert observed.leader == "orderer-1"
+    assert observed.view is not None
+    assert observed.view.holders == {0: Holder(first)}
+    assert observed.view.roles == {first: Role.READY, second: Role.STANDBY}
+
+
+def test_a_replica_that_zookeeper_does_not_answer_is_not_asked_about_slots() -> None:
+    report = ReplicaReport("replica-0", "i", "active", coordinated=False, slots={0: "i"}, roles={"i": "stands by"})
+
+    assert seen(pod(0), answers={("10.0.0.0", MAIN_PORT): report})[0].view is None
+
+
+def test_another_process_on_the_pods_address_is_not_believed() -> None:
+    report = ReplicaReport("replica-5", "i", "active", ready=True)
+
+    assert only(seen(pod(0), answers={("10.0.0.0", MAIN_PORT): report})[0]).reported is None

@@ -1,0 +1,71 @@
+"""What the watches tell is kept, and old news do not undo newer ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tandem_operator.store import Key, Store
+
+JOB = Key("streaming", "flights")
+
+
+def pod(name: str, version: int, uid: str = "u", node: str = "n1") -> dict[str, Any]:
+    labels = {"tandem.dev/job": JOB.name}
+    metadata = {"name": name, "namespace": JOB.namespace, "uid": uid, "labels": labels, "resourceVersion": str(version)}
+    return {"metadata": metadata, "spec": {"nodeName": node}}
+
+
+def node(name: str, ready: bool) -> dict[str, Any]:
+    conditions = [{"type": "Ready", "status": "True" if ready else "Unknown"}]
+    return {"metadata": {"name": name}, "status": {"conditions": conditions}}
+
+
+def test_pods_are_found_by_their_job() -> None:
+    store = Store()
+    assert store.see_pod(pod("b", 1), gone=False) == JOB
+    store.see_pod(pod("a", 2), gone=False)
+
+    assert [one["metadata"]["name"] for one in store.pods(JOB)] == ["a", "b"]
+    assert store.pods(Key("other", "flights")) == ()
+
+
+def test_what_is_older_than_what_is_known_is_passed_over() -> None:
+    store = Store()
+    store.see_pod(pod("a", 12, node="new"), gone=False)
+    store.see_pod(pod("a", 9, node="old"), gone=False)
+
+    assert [one["spec"]["nodeName"] for one in store.pods(JOB)] == ["new"]
+
+
+def test_another_pod_of_the_same_name_is_taken_in() -> None:
+    store = Store()
+    store.see_pod(pod("a", 12, "first"), gone=False)
+    store.see_pod(pod("a", 9, "second"), gone=False)
+
+    assert [one["metadata"]["uid"] for one in store.pods(JOB)] == ["second"]
+
+
+def test_a_pod_that_is_gone_is_forgotten() -> None:
+    store = Store()
+    store.see_pod(pod("a", 1), gone=False)
+    store.see_pod(pod("a", 2), gone=True)
+
+    assert store.pods(JOB) == ()
+
+
+def test_a_node_that_is_lost_or_comes_back_concerns_the_jobs_on_it() -> None:
+    store = Store()
+    store.see_pod(pod("a", 1, node="n1"), gone=False)
+    assert store.see_node(node("n1", ready=True), gone=False) == ()
+    assert store.see_node(node("n2", ready=True), gone=False) == ()
+    assert not store.is_lost("n1")
+
+    assert store.see_node(node("n1", ready=False), gone=False) == (JOB,)
+    assert store.is_lost("n1")
+    assert store.see_node(node("n2", ready=False), gone=False) == ()
+    assert store.see_node(node("n1", ready=True), gone=False) == (JOB,)
+    assert not store.is_lost("n1")
+
+
+def test_a_node_that_nobody_told_of_is_not_lost() -> None:
+    assert not Store().is_lost("n9")

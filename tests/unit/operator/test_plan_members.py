@@ -1,0 +1,179 @@
+"""Which pods a job gets, and which it loses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from operator_builders import SETTINGS, job
+from tiny_cluster import TinyCluster
+from tiny_pods import Pod
+
+from tandem.protocol.switchover import Wish
+from tandem_operator.actions import Action, CreatePod, DeletePod, Switch
+from tandem_operator.observed import PodPhase
+from tandem_operator.plan import plan
+
+
+def _running(**spec: object) -> TinyCluster:
+    cluster = TinyCluster(job(**spec))
+    cluster.converge()
+    return cluster
+
+
+def _created(actions: tuple[Action, ...]) -> list[str]:
+    return [action.pod["metadata"]["name"] for action in actions if isinstance(action, CreatePod)]
+
+
+def _deleted(actions: tuple[Action, ...]) -> list[DeletePod]:
+    return [action for action in actions if isinstance(action, DeletePod)]
+
+
+def _pod(cluster: TinyCluster, index: int) -> Pod:
+    return next(pod for pod in cluster.pods.values() if pod.index == index)
+
+
+def test_a_new_job_gets_its_manifest_before_its_pods_and_its_status_last() -> None:
+    actions = plan(TinyCluster(job(replicas=2, standbys=1)).observed(), SETTINGS)
+    kinds = [type(action).__name__ for action in actions]
+    assert kinds.index("Apply") < kinds.index("CreatePod")
+    assert kinds[-1] == "SetStatus"
+    assert [name.rpartition("-")[0] for name in _created(actions)] == [f"flights-replica-{index}" for index in range(3)]
+
+
+def test_a_job_with_heartbeats_gets_its_generators() -> None:
+    cluster = _running(ordering={"mode": "heartbeat", "generators": 3})
+    assert sorted(pod.name.rpartition("-")[0] for pod in cluster.pods.values()) == [
+        *(f"flights-generator-{index}" for index in range(3)),
+        *(f"flights-replica-{index}" for index in range(2)),
+    ]
+
+
+def test_a_pod_on_a_lost_node_is_replaced_at_once_and_removed_only_when_its_successor_works() -> None:
+    cluster = _running(replicas=2)
+    lost = _pod(cluster, 1)
+    cluster.kill_node(lost)
+    actions = plan(cluster.observed(), SETTINGS)
+    assert [name.rpartition("-")[0] for name in _created(actions)] == ["flights-replica-1"]
+    assert not _deleted(actions)
+    cluster.do(actions)
+    while lost.name in cluster.pods:
+        ready = [pod for pod in cluster.actives() if not pod.node_lost]
+        actions = plan(cluster.observed(), SETTINGS)
+        for deleted in _deleted(actions):
+            assert (deleted.name, deleted.grace_s) == (lost.name, 0)
+            assert len(ready) == 2
+        cluster.do(actions)
+        cluster.step()
+
+
+def test_no_pod_is_removed_when_all_nodes_seem_to_be_lost() -> None:
+    cluster = _running(replicas=2, standbys=1)
+    for pod in cluster.pods.values():
+        pod.node_lost = True
+    for _ in range(3):
+        actions = plan(cluster.observed(), SETTINGS)
+        assert not _deleted(actions)
+        cluster.do(actions)
+
+
+def test_a_pod_that_is_being_deleted_is_left_to_hand_over_and_replaced_meanwhile() -> None:
+    cluster = _running(replicas=2, standbys=1)
+    leaving = _pod(cluster, 0)
+    leaving.deleting = True
+    actions = plan(cluster.observed(), SETTINGS)
+    assert not _deleted(actions)
+    assert len(_created(actions)) == 1
+    assert leaving.name not in _created(actions)
+
+
+def test_a_drained_replica_is_replaced_although_its_orderer_still_runs() -> None:
+    cluster = _running(replicas=2)
+    drained = _pod(cluster, 0)
+    drained.exit_code, drained.age = 0, 0
+    actions = plan(cluster.observed(), SETTINGS)
+    assert [deleted.name for deleted in _deleted(actions)] == [drained.name]
+    assert len(_created(actions)) == 1
+
+
+def test_scaling_down_removes_a_standby_before_any_active() -> None:
+    cluster = _running(replicas=2, standbys=2)
+    standbys = {pod.name for pod in cluster.standbys()}
+    cluster.change(job(replicas=2, standbys=1))
+    deleted = _deleted(plan(cluster.observed(), SETTINGS))
+    assert len(deleted) == 1
+    assert deleted[0].name in standbys
+
+
+def test_an_active_that_is_one_too_many_gives_its_slot_up_to_nobody() -> None:
+    cluster = _running(replicas=3, standbys=1)
+    last = cluster.slots[2]
+    cluster.change(job(replicas=2, standbys=1))
+    actions = plan(cluster.observed(), SETTINGS)
+    switches = [action for action in actions if isinstance(action, Switch)]
+    assert switches == [Switch(last.split(".")[1], None, drains=True)]
+    assert not _deleted(actions)
+
+
+def test_without_slots_the_highest_index_that_does_not_publish_goes() -> None:
+    cluster = _running(replicas=3)
+    cluster.change(job(replicas=2))
+    assert [deleted.name for deleted in _deleted(plan(cluster.observed(), SETTINGS))] == [_pod(cluster, 2).name]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_of_members_that_say_nothing_none_is_removed(count: int) -> None:
+    cluster = _running(replicas=3)
+    for pod in list(cluster.pods.values())[:count]:
+        pod.silent = True
+    cluster.change(job(replicas=2, restartNonce=7))
+    assert not _deleted(plan(cluster.observed(), SETTINGS))
+
+
+def test_without_zookeeper_nobody_who_works_has_to_leave() -> None:
+    cluster = _running(replicas=2, standbys=1)
+    cluster.knows_slots = False
+    cluster.change(job(replicas=1, standbys=1, restartNonce=7))
+    actions = plan(cluster.observed(), SETTINGS)
+    assert not _deleted(actions)
+    assert not [action for action in actions if isinstance(action, Switch)]
+
+
+def test_while_a_switchover_is_under_way_nobody_else_leaves() -> None:
+    cluster = _running(replicas=2, standbys=2)
+    cluster.change(job(replicas=1, standbys=1, restartNonce=7))
+    observed = cluster.observed()
+    assert observed.view is not None
+    switching = replace(observed.view, wish=Wish("1", "replica-0", "flights.replica-2.aa"))
+    actions = plan(replace(observed, view=switching), SETTINGS)
+    assert not _deleted(actions)
+    assert not [action for action in actions if isinstance(action, Switch)]
+
+
+def test_manifests_that_no_pod_reads_any_more_are_deleted() -> None:
+    cluster = _running(replicas=2)
+    before = {name for kind, name in cluster.objects if kind == "ConfigMap"}
+    cluster.change(job(replicas=2, takeOver={"maxBound": "2s"}))
+    cluster.converge()
+    after = {name for kind, name in cluster.objects if kind == "ConfigMap"}
+    assert len(before) == len(after) == 1
+    assert before != after
+
+
+def test_an_object_that_somebody_changed_is_applied_again() -> None:
+    cluster = _running(replicas=2)
+    cluster.objects["PodDisruptionBudget", "flights"] = "changed"
+    actions = plan(cluster.observed(), SETTINGS)
+    assert [type(action).__name__ for action in actions] == ["Apply"]
+
+
+def test_a_node_that_comes_back_leaves_one_pod_for_each_replica() -> None:
+    cluster = _running(replicas=2, standbys=1)
+    first = _pod(cluster, 1)
+    cluster.kill_node(first)
+    cluster.do(plan(cluster.observed(), SETTINGS))
+    first.node_lost = False
+    _pod(cluster, 2).phase = PodPhase.FAILED
+    cluster.converge()
+    assert sorted(pod.index for pod in cluster.pods.values()) == [0, 1, 2]
+    assert first.name in cluster.pods

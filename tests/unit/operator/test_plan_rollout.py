@@ -1,0 +1,145 @@
+"""A changed image, template or nonce replaces the members one at a time; a changed configuration replaces none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from operator_builders import SETTINGS, job
+from tiny_cluster import TinyCluster
+
+from tandem_operator.actions import CreatePod, DeletePod, Emit, Switch
+from tandem_operator.plan import plan
+from tandem_operator.resources.names import CONFIG, MANIFEST
+
+
+def _running(**spec: object) -> TinyCluster:
+    cluster = TinyCluster(job(**spec))
+    cluster.converge()
+    return cluster
+
+
+def _condition(cluster: TinyCluster, name: str) -> dict[str, Any]:
+    return next(condition for condition in cluster.status["conditions"] if condition["type"] == name)
+
+
+def _passes(cluster: TinyCluster, count: int) -> None:
+    for _ in range(count):
+        cluster.do(plan(cluster.observed(), SETTINGS))
+        cluster.step()
+
+
+def test_standbys_are_replaced_first_and_the_publisher_last_after_a_switchover() -> None:
+    cluster = _running(replicas=2, standbys=1)
+    standby, publisher = cluster.standbys()[0].name, cluster.actives()[0]
+    cluster.change(job(replicas=2, standbys=1, image="example.com/flights:2"))
+    order: list[str] = []
+    for _ in range(40):
+        actions = plan(cluster.observed(), SETTINGS)
+        order += [action.name for action in actions if isinstance(action, DeletePod)]
+        order += [f"switch {action.leaves}" for action in actions if isinstance(action, Switch)]
+        cluster.do(actions)
+        cluster.step()
+    assert order[0] == standby
+    assert order[-2:] == [f"switch replica-{publisher.index}", publisher.name]
+    assert len(order) == 4
+
+
+def test_nothing_more_is_replaced_while_the_new_one_is_not_at_the_head() -> None:
+    cluster = _running(replicas=2)
+    cluster.change(job(replicas=2, restartNonce=1))
+    removed = 0
+    for _ in range(4):
+        actions = plan(cluster.observed(), SETTINGS)
+        removed += sum(isinstance(action, DeletePod) for action in actions)
+        cluster.do(actions)
+        cluster.step()
+    assert removed == 1
+
+
+def test_a_rollout_stops_when_the_new_pod_refuses_to_run_and_goes_back_with_the_spec() -> None:
+    cluster = _running(replicas=2, standbys=1)
+    good = {pod.template for pod in cluster.pods.values()}
+    cluster.breaks = lambda template: template not in good
+    cluster.change(job(replicas=2, standbys=1, image="example.com/bad:2"))
+    _passes(cluster, 30)
+    assert len(cluster.actives()) == 2
+    assert sum(pod.template in good for pod in cluster.pods.values()) == 2
+    progressing = _condition(cluster, "Progressing")
+    assert (progressing["status"], progressing["reason"]) == ("False", "RolloutStalled")
+    assert "take the change back" in progressing["message"]
+    assert plan(cluster.observed(), SETTINGS) == ()
+
+    cluster.change(job(replicas=2, standbys=1))
+    cluster.converge()
+    assert {pod.template for pod in cluster.pods.values()} == good
+    assert _condition(cluster, "Progressing")["reason"] == "Complete"
+
+
+def test_a_new_job_whose_pods_never_came_up_is_mended_at_once() -> None:
+    cluster = TinyCluster(job(image="example.com/bad:1"), breaks=lambda _: True)
+    _passes(cluster, 10)
+    assert cluster.status["phase"] == "Failed"
+    cluster.breaks = lambda _: False
+    cluster.change(job(image="example.com/good:1", sources=[{"name": "a", "topics": ["other"]}]))
+    actions = plan(cluster.observed(), SETTINGS)
+    assert sum(isinstance(action, DeletePod) for action in actions) == 2
+    cluster.converge()
+    assert cluster.status["phase"] == "Running"
+
+
+def test_only_the_counts_change_nothing_in_pods_that_need_not_know() -> None:
+    cluster = _running(replicas=2, standbys=1)
+    before = set(cluster.pods)
+    cluster.change(job(replicas=2, standbys=2))
+    cluster.converge()
+    assert before < set(cluster.pods)
+
+
+def test_another_configuration_replaces_no_pod_and_says_what_to_do() -> None:
+    cluster = _running(replicas=2)
+    before, running = set(cluster.pods), cluster.status["configHash"]["current"]
+    cluster.change(job(replicas=2, job={"file": "job.py", "options": {"late": "5"}}))
+    told = [action for action in plan(cluster.observed(), SETTINGS) if isinstance(action, Emit)]
+    assert [emit.reason for emit in told] == ["ConfigurationChanged"]
+    cluster.converge()
+    assert set(cluster.pods) == before
+    assert cluster.status["configHash"]["current"] == running != cluster.status["configHash"]["target"]
+    progressing = _condition(cluster, "Progressing")
+    assert (progressing["status"], progressing["reason"]) == ("False", "ConfigurationChanged")
+    assert "tandem upgrade" in progressing["message"]
+
+
+def test_a_pod_that_dies_meanwhile_is_replaced_by_one_with_the_configuration_that_runs() -> None:
+    cluster = _running(replicas=2)
+    seen = next(iter(cluster.pods.values()))
+    cluster.change(job(replicas=2, job={"file": "job.py", "options": {"late": "5"}}))
+    cluster.kill_node(seen)
+    created = [action for action in plan(cluster.observed(), SETTINGS) if isinstance(action, CreatePod)]
+    assert len(created) == 1
+    annotations = created[0].pod["metadata"]["annotations"]
+    assert (annotations[CONFIG], annotations[MANIFEST]) == (seen.config, seen.manifest)
+    sources = created[0].pod["spec"]["volumes"][0]["projected"]["sources"]
+    assert sources[0]["configMap"]["name"] == seen.manifest
+
+    cluster.converge()
+    before = set(cluster.pods)
+    cluster.change(job(replicas=2))
+    cluster.converge()
+    assert set(cluster.pods) == before
+
+
+def test_a_single_replica_is_replaced_although_nobody_takes_over() -> None:
+    cluster = _running(replicas=1)
+    before = set(cluster.pods)
+    cluster.change(job(replicas=1, restartNonce=1))
+    cluster.converge()
+    assert not before & set(cluster.pods)
+
+
+def test_an_outdated_replica_that_is_behind_stays_while_nobody_else_computes() -> None:
+    cluster = _running(replicas=2)
+    behind, other = sorted(cluster.pods.values(), key=lambda pod: pod.index)
+    cluster.change(job(replicas=2, restartNonce=1))
+    cluster.kill_node(other)
+    behind.age = 2
+    assert not [action for action in plan(cluster.observed(), SETTINGS) if isinstance(action, DeletePod)]

@@ -1,0 +1,93 @@
+"""A savepoint that is wished for is created once, by a task in the job's own image, and its outcome is told."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from operator_builders import SETTINGS, job
+from tiny_cluster import TinyCluster
+
+from tandem_operator.actions import Action, CreatePod, DeletePod, SetStatus
+from tandem_operator.observed import Observed, PodPhase, TaskSeen
+from tandem_operator.plan import plan
+
+SNAPSHOTS = {"store": "s3://bucket/snapshots"}
+
+
+class Wisher:
+    """A job that runs, and the tasks that it was given."""
+
+    def __init__(self, annotation: str = "", **spec: Any) -> None:
+        self.cluster = TinyCluster(job(**spec))
+        self.cluster.converge()
+        self.cluster.annotations = {"tandem.dev/savepoint": annotation} if annotation else {}
+        self.task: TaskSeen | None = None
+
+    def passes(self) -> list[Action]:
+        """A pass; the actions that concern tasks."""
+        actions = plan(self.observed(), SETTINGS)
+        self.cluster.do(tuple(action for action in actions if isinstance(action, SetStatus)))
+        return [action for action in actions if isinstance(action, CreatePod | DeletePod)]
+
+    def observed(self) -> Observed:
+        return replace(self.cluster.observed(), tasks=() if self.task is None else (self.task,))
+
+    def outcome(self, kind: str = "savepoint") -> tuple[str, str]:
+        wish = self.cluster.status["wishes"][kind]
+        return str(wish["outcome"]), str(wish.get("message", ""))
+
+
+def created(actions: list[Action]) -> Any:
+    (action,) = actions
+    assert isinstance(action, CreatePod)
+    return action.pod
+
+
+def test_a_task_creates_the_savepoint_in_the_jobs_own_image() -> None:
+    wisher = Wisher("before-upgrade@1", snapshots=SNAPSHOTS, image="example.com/job:7")
+    assert wisher.passes() == []
+    assert wisher.outcome()[0] == "Pending"
+
+    pod = created(wisher.passes())
+    (container,) = pod["spec"]["containers"]
+    assert container["image"] == "example.com/job:7"
+    assert container["args"][-4:] == ["create", "/etc/tandem/job/job.yaml", "before-upgrade", "--newest"]
+    assert pod["spec"]["restartPolicy"] == "Never"
+
+    name = pod["metadata"]["name"]
+    wisher.task = TaskSeen(name, "uid", PodPhase.RUNNING)
+    assert wisher.passes() == []
+    wisher.task = TaskSeen(name, "uid", PodPhase.SUCCEEDED)
+    assert wisher.passes() == [DeletePod(name, "uid", "it has ended", 0)]
+    assert wisher.outcome() == ("Done", "savepoint before-upgrade is created")
+    wisher.task = None
+    assert wisher.passes() == []
+
+
+def test_a_task_that_fails_is_told_in_its_own_words() -> None:
+    wisher = Wisher("again@1", snapshots=SNAPSHOTS)
+    wisher.passes()
+    name = created(wisher.passes())["metadata"]["name"]
+    wisher.task = TaskSeen(name, "uid", PodPhase.FAILED, "there is a savepoint again already")
+    wisher.passes()
+
+    assert wisher.outcome() == ("Refused", "there is a savepoint again already")
+
+
+def test_a_nonce_asks_for_a_savepoint_each_time_that_it_changes() -> None:
+    names = set()
+    for nonce in (1, 2):
+        wisher = Wisher(snapshots=SNAPSHOTS)
+        wisher.cluster.job = job(snapshots=SNAPSHOTS, savepointNonce=nonce)
+        wisher.passes()
+        names.add(created(wisher.passes())["metadata"]["name"])
+        assert wisher.outcome("savepointNonce")[0] == "Pending"
+    assert len(names) == 2
+
+
+def test_without_snapshots_there_is_no_savepoint() -> None:
+    wisher = Wisher("x@1")
+    wisher.passes()
+
+    assert wisher.outcome() == ("Refused", "the job takes no snapshots: add spec.snapshots")

@@ -1,0 +1,153 @@
+"""What a job's status says, and when it is written."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from operator_builders import SETTINGS, job
+from tiny_cluster import TinyCluster
+
+from tandem.manifest import ManifestError, parse
+from tandem.report import Failover
+from tandem_operator.actions import Action, Emit, SetStatus
+from tandem_operator.observed import Observed
+from tandem_operator.plan import plan
+from tandem_operator.plan.invalid import refuse
+from tandem_operator.status import LONGEST_HISTORY
+
+
+def _running(**spec: object) -> TinyCluster:
+    cluster = TinyCluster(job(**spec))
+    cluster.converge()
+    return cluster
+
+
+def _status(actions: tuple[Action, ...]) -> dict[str, Any] | None:
+    return next((dict(action.status) for action in actions if isinstance(action, SetStatus)), None)
+
+
+def _reasons(actions: tuple[Action, ...]) -> list[str]:
+    return [action.reason for action in actions if isinstance(action, Emit)]
+
+
+def _conditions(status: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {condition["type"]: (condition["status"], condition["reason"]) for condition in status["conditions"]}
+
+
+def _with_failover(observed: Observed, failover: Failover) -> Observed:
+    pods = [
+        pod if pod.reported is None else replace(pod, reported=replace(pod.reported, failover=failover))
+        for pod in observed.pods
+    ]
+    return replace(observed, pods=tuple(pods))
+
+
+def test_a_job_that_runs_says_so_in_each_of_its_conditions() -> None:
+    status = _running(replicas=2, standbys=1).status
+    assert _conditions(status) == {
+        "Ready": ("True", "Active"),
+        "Replicated": ("True", "AllActive"),
+        "OrderingAvailable": ("True", "Elected"),
+        "StandbyFresh": ("True", "Verified"),
+        "Progressing": ("True", "Complete"),
+        "Suspended": ("False", "NotAskedFor"),
+        "Diverged": ("False", "Equal"),
+    }
+    assert (status["phase"], status["active"], status["standby"], status["replicas"]) == ("Running", "2/2", "1/1", 2)
+    assert status["selector"] == "tandem.dev/job=flights,app.kubernetes.io/component=member"
+    assert [row["name"] for row in status["members"]] == ["replica-0", "replica-1", "replica-2"]
+
+
+def test_a_job_that_never_ran_starts_and_one_that_did_is_degraded() -> None:
+    cluster = TinyCluster(job(replicas=2))
+    cluster.do(plan(cluster.observed(), SETTINGS))
+    assert cluster.status["phase"] == "Pending"
+    cluster.step()
+    cluster.do(plan(cluster.observed(), SETTINGS))
+    assert cluster.status["phase"] == "Starting"
+    cluster.converge()
+    cluster.kill_node(next(iter(cluster.pods.values())))
+    actions = plan(cluster.observed(), SETTINGS)
+    cluster.do(actions)
+    assert cluster.status["phase"] == "Degraded"
+    assert _conditions(cluster.status)["Replicated"] == ("False", "ReplicasMissing")
+    assert "NotReplicated" in _reasons(actions)
+
+
+def test_the_time_of_a_transition_stays_while_the_status_of_a_condition_does() -> None:
+    cluster = _running(replicas=2)
+    before = {condition["type"]: condition["lastTransitionTime"] for condition in cluster.status["conditions"]}
+    cluster.kill_node(next(iter(cluster.pods.values())))
+    cluster.do(plan(cluster.observed(), SETTINGS))
+    after = {condition["type"]: condition["lastTransitionTime"] for condition in cluster.status["conditions"]}
+    assert {name for name in after if after[name] != before[name]} == {"Replicated"}
+
+
+def test_figures_alone_are_written_once_in_a_while_only() -> None:
+    observed = _running(replicas=2).observed()
+    pods = tuple(replace(pod, reported=replace(pod.reported, epoch=10**9)) for pod in observed.pods if pod.reported)
+    later = replace(observed, pods=pods)
+    assert plan(replace(later, now_ms=observed.now_ms + 1_000), SETTINGS) == ()
+    status = _status(plan(replace(later, now_ms=observed.now_ms + 40_000), SETTINGS))
+    assert status is not None
+    assert status["epoch"] == 10**9
+
+
+def test_a_failover_is_told_once_however_many_replicas_report_it() -> None:
+    cluster = _running(replicas=2)
+    failover = Failover(17, "flights.replica-0.aa", "flights.replica-1.bb", 180, cluster.now_ms)
+    actions = plan(_with_failover(cluster.observed(), failover), SETTINGS)
+    assert _reasons(actions) == ["Failover"]
+    cluster.do(actions)
+    last = cluster.status["lastFailover"]
+    assert (last["from"], last["to"], last["epoch"], last["gapMs"]) == ("replica-0", "replica-1", 17, 180)
+    seen_later = replace(failover, at_ms=failover.at_ms + 1)
+    assert plan(_with_failover(cluster.observed(), seen_later), SETTINGS) == ()
+
+
+def test_the_history_is_bounded() -> None:
+    cluster = _running(replicas=2)
+    for epoch in range(20):
+        failover = Failover(epoch, "flights.replica-0.aa", "flights.replica-1.bb", 180, cluster.now_ms)
+        cluster.do(plan(_with_failover(cluster.observed(), failover), SETTINGS))
+    assert len(cluster.status["history"]) == LONGEST_HISTORY
+    assert cluster.status["history"][-1]["epoch"] == 19
+
+
+def test_a_promotion_is_told() -> None:
+    cluster = _running(replicas=2, standbys=1)
+    cluster.kill_node(cluster.actives()[0])
+    cluster.step()
+    assert "Promoted" in _reasons(plan(cluster.observed(), SETTINGS))
+
+
+def test_a_replica_that_diverged_is_told() -> None:
+    cluster = _running(replicas=2)
+    pod = next(iter(cluster.pods.values()))
+    pod.diverged, pod.broken = True, True
+    actions = plan(cluster.observed(), SETTINGS)
+    status = _status(actions)
+    assert status is not None
+    assert _conditions(status)["Diverged"] == ("True", "OtherRows")
+    assert "Diverged" in _reasons(actions)
+
+
+def test_a_status_that_cannot_be_read_is_written_anew() -> None:
+    observed = replace(_running(replicas=2).observed(), status={"conditions": "nonsense"})
+    assert _status(plan(observed, SETTINGS)) is not None
+
+
+def test_a_spec_that_cannot_be_used_is_told_once_and_touches_nothing() -> None:
+    cluster = _running(replicas=2)
+    with pytest.raises(ManifestError) as caught:
+        parse({"apiVersion": "tandem.dev/v1alpha1", "kind": "ReplicatedStreamJob", "metadata": {"name": "x"}})
+    body = {"metadata": {"generation": 9}, "status": cluster.status}
+    actions = refuse(body, caught.value, cluster.now_ms)
+    assert [type(action).__name__ for action in actions] == ["Emit", "SetStatus"]
+    status = _status(actions)
+    assert status is not None
+    assert _conditions(status)["Progressing"] == ("False", "InvalidSpec")
+    assert _conditions(status)["Ready"] == ("True", "Active")
+    assert refuse({**body, "status": status}, caught.value, cluster.now_ms + 5_000) == ()

@@ -1,0 +1,274 @@
+"""A cluster in mind: pods that start, work, hand over and die, as far as the plan can tell; and promises that it checks.
+
+Time goes by in steps. Each pod needs a step or two for whatever it does. Slots are handed over as the runtime does it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from operator_builders import SETTINGS, UID
+from tiny_pods import Pod
+
+from tandem.manifest import ReplicatedStreamJob
+from tandem.protocol.switchover import Holder, Role, View
+from tandem_operator.actions import Action, Apply, CreatePod, Delete, DeletePod, LabelPod, SetStatus, Switch
+from tandem_operator.observed import Component, ObjectSeen, Observed, PodPhase, PodSeen, Reported
+from tandem_operator.plan import plan
+from tandem_operator.resources.names import APPLIED, COMPONENT, CONFIG, INDEX, MANIFEST, ROLE, TEMPLATE
+
+STEP_MS = 5_000
+
+
+@dataclass
+class TinyCluster:
+    """`breaks` tells of a template whether pods made from it never come up."""
+
+    job: ReplicatedStreamJob
+    pods: dict[str, Pod] = field(default_factory=dict)
+    objects: dict[tuple[str, str], str] = field(default_factory=dict)
+    slots: dict[int, str] = field(default_factory=dict)
+    status: dict[str, Any] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    generation: int = 1
+    now_ms: int = 1_800_000_000_000
+    breaks: Callable[[str], bool] = lambda _: False
+    knows_slots: bool = True
+    log: list[str] = field(default_factory=list)
+    ended: dict[str, int] = field(default_factory=dict)
+    made: int = 0
+
+    def change(self, job: ReplicatedStreamJob) -> None:
+        """The user applies another spec."""
+        self.job, self.generation = job, self.generation + 1
+
+    # What is seen ---------------------------------------------------------------------------------------------------
+
+    def slot(self, pod: Pod) -> int | None:
+        return next((slot for slot, holder in self.slots.items() if holder == pod.incarnation), None)
+
+    def is_standby(self, pod: Pod) -> bool:
+        return pod.slots > 0 and self.slot(pod) is None
+
+    def is_active(self, pod: Pod) -> bool:
+        """Whether it computes at the head."""
+        return pod.component is Component.MEMBER and pod.works and not self.is_standby(pod) and pod.age >= 3
+
+    def actives(self) -> list[Pod]:
+        return [pod for _, pod in sorted(self.pods.items()) if self.is_active(pod)]
+
+    def standbys(self) -> list[Pod]:
+        members = [pod for _, pod in sorted(self.pods.items()) if pod.component is Component.MEMBER]
+        return [pod for pod in members if pod.works and self.is_standby(pod)]
+
+    def is_ready(self, pod: Pod) -> bool:
+        if pod.component is Component.GENERATOR:
+            return pod.works
+        return self.is_active(pod) or pod in self.standbys()
+
+    def observed(self) -> Observed:
+        members = [pod for pod in self.pods.values() if pod.component is Component.MEMBER and pod.runs]
+        roles = {pod.incarnation: self._role(pod) for pod in members if pod.age}
+        view = View({slot: Holder(name) for slot, name in self.slots.items()}, roles)
+        return Observed(
+            job=self.job,
+            uid=UID,
+            generation=self.generation,
+            now_ms=self.now_ms,
+            pods=tuple(self._seen(pod) for _, pod in sorted(self.pods.items())),
+            objects=tuple(ObjectSeen(kind, name, applied) for (kind, name), applied in sorted(self.objects.items())),
+            view=view if self.knows_slots and roles and self.job.spec.zookeeper else None,
+            leader=next((f"orderer-{pod.index}" for pod in self.actives()), None),
+            status=self.status,
+            annotations=self.annotations,
+        )
+
+    def _role(self, pod: Pod) -> Role:
+        if self.is_standby(pod):
+            return Role.STANDBY
+        return Role.READY if self.is_active(pod) else Role.CATCHING_UP
+
+    def _seen(self, pod: Pod) -> PodSeen:
+        lost = pod.deleting or pod.node_lost
+        return PodSeen(
+            name=pod.name,
+            uid=pod.uid,
+            component=pod.component,
+            index=pod.index,
+            template=pod.template,
+            phase=PodPhase.LOST if lost else pod.phase,
+            ready=self.is_ready(pod),
+            node="" if pod.phase is PodPhase.PENDING else f"node-{pod.index}",
+            role=pod.role,
+            created_ms=pod.created_ms,
+            restarts=pod.restarts,
+            exit_code=pod.exit_code,
+            reported=None if pod.silent else self._reported(pod),
+            deleting=pod.deleting,
+            node_lost=pod.node_lost,
+            manifest=pod.manifest,
+            config=pod.config,
+        )
+
+    def _reported(self, pod: Pod) -> Reported | None:
+        if pod.component is not Component.MEMBER or not pod.runs or not pod.age:
+            return None
+        publisher = next((active.incarnation for active in self.actives()), "")
+        is_standby = pod.works and self.is_standby(pod)
+        return Reported(
+            epoch=self.now_ms // STEP_MS,
+            ready=self.is_ready(pod),
+            lag_epochs=0,
+            lag_records=0,
+            lag_s=0.1,
+            verified_epoch=5 if is_standby else -1,
+            diverged=pod.diverged,
+            state="standby" if is_standby else "active" if pod.age >= 2 else "starting",
+            incarnation=pod.incarnation,
+            publisher=publisher,
+        )
+
+    # What is done ---------------------------------------------------------------------------------------------------
+
+    def do(self, actions: tuple[Action, ...]) -> None:
+        """Carry out what the plan says, and check that it breaks no promise."""
+        ready = [pod for pod in self.pods.values() if pod.component is Component.MEMBER and self.is_ready(pod)]
+        deleted = [action for action in actions if isinstance(action, DeletePod)]
+        hit = [pod for pod in ready if any(pod.uid == action.uid for action in deleted)]
+        if not self.job.spec.suspend:
+            assert len(hit) <= 1, f"{len(hit)} members that work are deleted at once: {self.story()}"
+            rest = [pod for pod in ready if pod not in hit]
+            assert not hit or rest or self.job.spec.replicas + self.job.spec.standbys == 1, (
+                f"the last member that works is deleted: {self.story()}"
+            )
+        for action in actions:
+            self.log.append(_told(action))
+            self._do(action)
+
+    def _do(self, action: Action) -> None:
+        match action:
+            case CreatePod(pod):
+                self._create(pod)
+            case DeletePod():
+                self._delete(action)
+            case Switch():
+                self._switch(action)
+            case LabelPod():
+                self.pods[action.name].role = action.labels[ROLE]
+            case Apply(thing):
+                meta = thing["metadata"]
+                self.objects[thing["kind"], meta["name"]] = meta["annotations"][APPLIED]
+            case Delete():
+                del self.objects[action.kind, action.name]
+            case SetStatus():
+                self.status = dict(action.status)
+
+    def _create(self, body: Any) -> None:
+        meta = body["metadata"]
+        if meta["name"] in self.pods:
+            return
+        since_ms = self.now_ms - self.ended.get(meta["name"], 0)
+        assert since_ms > 2 * STEP_MS, f"a second pod is named {meta['name']}: {self.story()}"
+        assert ("ConfigMap", meta["annotations"][MANIFEST]) in self.objects, "a pod needs a manifest that is not there"
+        self.made += 1
+        spec = self.job.spec
+        self.pods[meta["name"]] = Pod(
+            name=meta["name"],
+            uid=f"{self.made:08x}",
+            component=Component(meta["labels"][COMPONENT]),
+            index=int(meta["labels"][INDEX]),
+            template=meta["annotations"][TEMPLATE],
+            manifest=meta["annotations"][MANIFEST],
+            config=meta["annotations"][CONFIG],
+            slots=spec.replicas if spec.standbys else 0,
+            created_ms=self.now_ms,
+            role=meta["labels"].get(ROLE, ""),
+            broken=self.breaks(meta["annotations"][TEMPLATE]),
+        )
+
+    def _delete(self, action: DeletePod) -> None:
+        pod = self.pods.get(action.name)
+        if pod is None or pod.uid != action.uid:
+            return
+        if action.grace_s == 0 or pod.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED):
+            self._vanish(pod)
+        else:
+            pod.deleting = True
+
+    def _switch(self, action: Switch) -> None:
+        leaver = next((pod for pod in self.actives() if f"replica-{pod.index}" == action.leaves), None)
+        assert leaver is not None, f"{action.leaves} is not active, and shall leave: {self.story()}"
+        slot = self.slot(leaver)
+        standbys = [pod for pod in self.standbys() if action.successor in ("", f"replica-{pod.index}")]
+        assert slot is not None
+        assert standbys or action.successor is None, f"there is no {action.successor!r} to take over: {self.story()}"
+        assert len(self.actives()) > 1 or standbys, f"the last active leaves: {self.story()}"
+        if action.successor is None:
+            del self.slots[slot]
+        else:
+            self.slots[slot] = standbys[0].incarnation
+        leaver.exit_code, leaver.age = (0, 0) if action.drains else (1, 0)
+
+    # What happens by itself -----------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Time goes by."""
+        self.now_ms += STEP_MS
+        for pod in list(self.pods.values()):
+            if pod.deleting and not pod.node_lost:
+                self._hand_over(pod)
+                self._vanish(pod)
+            elif pod.phase is PodPhase.PENDING:
+                pod.phase = PodPhase.RUNNING
+            elif pod.runs:
+                pod.age += 1
+                if pod.broken:
+                    pod.restarts, pod.exit_code = pod.restarts + 1, 78
+        live = {pod.incarnation for pod in self.pods.values() if pod.runs and not pod.deleting}
+        self.slots = {slot: holder for slot, holder in self.slots.items() if holder in live}
+        for pod in self.standbys():
+            free = [slot for slot in range(pod.slots) if slot not in self.slots]
+            if free:
+                self.slots[free[0]] = pod.incarnation
+
+    def _hand_over(self, pod: Pod) -> None:
+        slot, standbys = self.slot(pod), [other for other in self.standbys() if other is not pod]
+        if slot is not None and standbys and pod.runs:
+            self.slots[slot] = standbys[0].incarnation
+
+    def _vanish(self, pod: Pod) -> None:
+        del self.pods[pod.name]
+        self.ended[pod.name] = self.now_ms
+
+    def kill_node(self, pod: Pod) -> None:
+        """The node of the pod is lost."""
+        pod.node_lost = True
+        self.slots = {slot: holder for slot, holder in self.slots.items() if holder != pod.incarnation}
+
+    def converge(self, passes: int = 80) -> None:
+        """Passes and steps until a pass has nothing to do, and nothing happens by itself either."""
+        idle = 0
+        for _ in range(passes):
+            actions = plan(self.observed(), SETTINGS)
+            self.do(actions)
+            self.step()
+            idle = 0 if actions else idle + 1
+            if idle > 3:
+                return
+        raise AssertionError(f"no end after {passes} passes: {self.story()}")
+
+    def story(self) -> str:
+        """What was done, for whoever reads a failure."""
+        now = [f"{p.name} {p.phase} age={p.age} slot={self.slot(p)} {p.template}" for p in self.pods.values()]
+        return "\n".join([str(self.job.spec.replicas), str(self.job.spec.standbys), *self.log[-60:], "now:", *now])
+
+
+def _told(action: Action) -> str:
+    match action:
+        case CreatePod(pod):
+            return f"create {pod['metadata']['name']}"
+        case SetStatus():
+            return f"status {action.status.get('phase')}"
+    return str(action)[:200]

@@ -1,0 +1,43 @@
+"""The last failover, as it is seen in the logs."""
+
+from __future__ import annotations
+
+from tandem.protocol.values import Claim, Marker
+from tandem.replica.failovers import Failovers
+from tandem.report import Failover
+
+
+def marker(epoch: int, attempt: int, owner: str) -> Marker:
+    return Marker(epoch, attempt, owner, "d", 1, 100 + epoch)
+
+
+def test_an_epoch_that_its_first_owner_publishes_is_no_failover() -> None:
+    failovers = Failovers()
+    for epoch, owner in enumerate(("a", "b", "a")):
+        failovers.claimed(Claim(epoch, 0, owner))
+        failovers.published(marker(epoch, 0, owner), epoch * 10.0, epoch)
+
+    assert failovers.last is None
+    assert failovers.publisher == "a"
+
+
+def test_a_failover_names_both_owners_and_the_gap() -> None:
+    failovers = Failovers()
+    failovers.claimed(Claim(0, 0, "a"))
+    failovers.published(marker(0, 0, "a"), 1_000.0, 5_000)
+    failovers.claimed(Claim(1, 0, "a"))
+    failovers.claimed(Claim(1, 1, "b"))
+    failovers.published(marker(1, 1, "b"), 1_230.4, 5_230)
+
+    assert failovers.last == Failover(1, "a", "b", 230, 5_230)
+
+
+def test_a_take_over_that_the_first_owner_was_quicker_than_is_none() -> None:
+    failovers = Failovers()
+    failovers.claimed(Claim(0, 0, "a"))
+    failovers.published(marker(0, 0, "a"), 1_000.0, 5_000)
+    failovers.claimed(Claim(1, 0, "a"))
+    failovers.claimed(Claim(1, 1, "b"))
+    failovers.published(marker(1, 0, "a"), 1_230.0, 5_230)
+
+    assert failovers.last is None
