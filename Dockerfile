@@ -35,7 +35,8 @@ RUN python requirements.py operator s3 > requirements.txt \
 # The one jar that a replica needs beside PySpark's, so that it starts without a network and a place to write.
 COPY jobs/tandem/__init__.py jobs/tandem/
 COPY jobs/tandem/embedded jobs/tandem/embedded
-RUN PYTHONPATH=jobs python -m tandem.embedded --file-system /opt/tandem/jars
+# Not every builder knows its own host name, which Spark asks for unless it is given an address.
+RUN SPARK_LOCAL_IP=127.0.0.1 PYTHONPATH=jobs python -m tandem.embedded --file-system /opt/tandem/jars
 COPY LICENSE README.md ./
 COPY jobs jobs
 COPY operator/tandem_operator operator/tandem_operator
@@ -43,7 +44,7 @@ RUN pip install --no-cache-dir --no-deps . \
  && mkdir -p /opt/tandem/work \
  && ln -s "$(python -c 'from tandem.embedded.pyspark_files import spark_home; print(spark_home())')" /opt/tandem/spark
 # Spark's classes, parsed once: a replica starts a third sooner.
-RUN TANDEM_SPARK_JARS=/opt/tandem/jars python -m tandem.engine.class_archive
+RUN SPARK_LOCAL_IP=127.0.0.1 TANDEM_SPARK_JARS=/opt/tandem/jars python -m tandem.engine.class_archive
 COPY operator/image/entrypoint.sh /opt/tandem/bin/entrypoint
 
 FROM base

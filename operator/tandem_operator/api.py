@@ -35,9 +35,14 @@ _KINDS: Final = {
 class ApiError(Exception):
     """The API server refused. `status` is HTTP's; `reason` Kubernetes' (AlreadyExists, Conflict, NotFound, Invalid, …)."""
 
-    def __init__(self, status: int, reason: str, message: str) -> None:
+    def __init__(self, status: int, reason: str, message: str, causes: tuple[str, ...] = ()) -> None:
         super().__init__(message)
-        self.status, self.reason = status, reason
+        self.status, self.reason, self._causes = status, reason, causes
+
+    @property
+    def is_terminating(self) -> bool:
+        """Whether the namespace is being deleted: nothing can be made in it, and nothing need be."""
+        return "NamespaceTerminating" in self._causes
 
 
 class Api:
@@ -134,6 +139,7 @@ def _path(kind: str, namespace: str, name: str = "") -> str:
 def _error(status: int, content: str) -> ApiError:
     try:
         answer = json.loads(content)
-        return ApiError(status, str(answer.get("reason", "")), str(answer.get("message", "")))
+        causes = tuple(str(cause.get("reason")) for cause in (answer.get("details") or {}).get("causes", ()))
+        return ApiError(status, str(answer.get("reason", "")), str(answer.get("message", "")), causes)
     except (ValueError, AttributeError):
         return ApiError(status, "", content[:500])

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tandem.logs import get_logger
+from tandem_operator.api import ApiError
 from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.store import Key
 
@@ -35,6 +36,7 @@ class Loop:
     forgotten : called with each job that is gone.
     at_once : so many passes at the same time.
     first_s, most_s : wait after the first failure of a job in a row, doubled for each further one, and the bound on that.
+    peace_s : for so much of it events do not count.
     """
 
     def __init__(
@@ -45,12 +47,13 @@ class Loop:
         at_once: int = 8,
         first_s: float = 1.0,
         most_s: float = 60.0,
+        peace_s: float = 5.0,
     ) -> None:
         self._reconcile = reconcile
         self._metrics = metrics
         self._forgotten = forgotten
         self._room = asyncio.Semaphore(at_once)
-        self._first_s, self._most_s = first_s, most_s
+        self._first_s, self._most_s, self._peace_s = first_s, most_s, peace_s
         self._jobs: dict[Key, _Job] = {}
 
     def wake(self, key: Key) -> None:
@@ -79,6 +82,7 @@ class Loop:
     async def _run(self, key: Key, job: _Job) -> None:
         again_s = 0.0
         while True:
+            await asyncio.sleep(min(again_s, self._peace_s) if job.failures else 0)
             with suppress(TimeoutError):
                 await asyncio.wait_for(job.due.wait(), again_s or None)
             async with self._room:
@@ -96,8 +100,10 @@ class Loop:
             except Exception as error:
                 job.failures += 1
                 self._metrics.reconciled("failure")
+                is_known = isinstance(error, ApiError)
+                where = {"namespace": key.namespace, "job_name": key.name}
                 _log.warning(
-                    "pass_failed", namespace=key.namespace, job_name=key.name, reason=repr(error), exc_info=True
+                    "pass_failed", **where, reason=str(error), kind=type(error).__name__, exc_info=not is_known
                 )
                 wait_s: float = self._first_s * 2 ** min(job.failures - 1, 16)
                 return min(self._most_s, wait_s)

@@ -70,8 +70,13 @@ class Reconciler:
         objects = await asyncio.to_thread(self._owned.of, key, uid, has_executors, time.monotonic())
         observed = await observe(key, job, self._store, objects, self._reports, self._now_ms())
         actions = plan(observed, self._settings)
-        for action in actions:
-            await self._act(key, target, action)
+        try:
+            for action in actions:
+                await self._act(key, target, action)
+        except ApiError as error:
+            if error.is_terminating:
+                return STEADY_S
+            raise
         status = next((dict(action.status) for action in actions if isinstance(action, SetStatus)), observed.status)
         self._metrics.show(key.namespace, key.name, gauges(job, status))
         return RESTLESS_S if actions or status.get("phase") not in ("Running", "Suspended") else STEADY_S

@@ -77,7 +77,7 @@ def settings() -> kopf.OperatorSettings:
     found.posting.enabled = False
     found.peering.standalone = True
     found.scanning.disabled = True
-    found.watching.server_timeout = 240.0
+    found.watching.server_timeout = 240
     found.watching.connect_timeout = 10.0
     found.networking.request_timeout = 30.0
     found.process.ultimate_exiting_timeout = 20.0

@@ -72,6 +72,12 @@ class ClusterJob:
         (pod,) = (pod for pod in self.pods() if f"-{replica}-" in pod["metadata"]["name"])
         return pod
 
+    def places(self) -> dict[str, str]:
+        """Replica → node of its newest pod, as far as it has one."""
+        pods = sorted(self.pods(), key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
+        index = "tandem.dev/index"
+        return {f"replica-{pod['metadata']['labels'][index]}": pod["spec"].get("nodeName", "") for pod in pods}
+
     def is_true(self, condition: str) -> bool:
         """Whether a condition holds, of this generation."""
         job = self.kubectl.get("rsj", self.name)

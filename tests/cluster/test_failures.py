@@ -37,25 +37,27 @@ def test_a_job_outlives_its_pods_and_nodes(job: ClusterJob, lab: Lab) -> None:
     assert job.pod_of(publisher)["metadata"]["name"] != pod
 
     publisher = job.status["publisher"]
-    node = job.pod_of(publisher)["spec"]["nodeName"]
-    with job.output_goes_on(MASKED_S):
-        lab.kill(node)
-        job.flows_on(400)
-        job.when_ready()
-    assert job.pod_of(publisher)["spec"]["nodeName"] != node
-    lab.up(node)
+    pod, node = job.pod_of(publisher)["metadata"]["name"], job.pod_of(publisher)["spec"]["nodeName"]
+    try:
+        with job.output_goes_on(MASKED_S):
+            lab.kill(node)
+            job.flows_on(400)
+            job.wait(lambda: publisher in job.places() and job.places()[publisher] != node, 60, f"{pod} is replaced")
+            job.when_ready()
+    finally:
+        lab.up(node)
 
 
 def test_a_job_keeps_its_promise_with_no_operator_running(job: ClusterJob, tandem: str) -> None:
     operator = Kubectl(tandem)
-    operator("scale", "deployment", "-l", "app.kubernetes.io/name=tandem", "--replicas=0")
+    operator("scale", "deployment/tandem", "--replicas=0")
     try:
         pod = job.pod_of(job.status["publisher"])["metadata"]["name"]
         with job.output_goes_on(MASKED_S):
             job.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
             job.flows_on(400)
     finally:
-        operator("scale", "deployment", "-l", "app.kubernetes.io/name=tandem", "--replicas=1")
+        operator("scale", "deployment/tandem", "--replicas=1")
     job.when_ready()
 
 

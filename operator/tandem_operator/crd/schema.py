@@ -119,7 +119,11 @@ class _Converter:
         elif node.get("type") == "integer":
             schema["format"] = "int32" if node.get("maximum", 2**31) < 2**31 else "int64"
         if self._with_defaults and (default := _default(node)) is not None:
-            schema["default"] = default
+            # Written out: the API server tries the rules on a default before it has filled in those inside it.
+            inside = {
+                name: child["default"] for name, child in schema.get("properties", {}).items() if "default" in child
+            }
+            schema["default"] = inside if default == {} else default
         return bounded(schema, path)
 
     def _object(self, node: Mapping[str, Any], path: Path) -> Schema:
@@ -164,7 +168,7 @@ def _only(options: list[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _default(node: Mapping[str, Any]) -> Any:
-    """What the API server fills in. Of a section it is empty: what is inside has defaults of its own."""
+    """What the API server fills in; of a section nothing but the defaults of what is inside."""
     if node.get("type") == "object":
         is_optional = "default" in node and node["default"] is None
         is_required = "default" not in node and "properties" in node

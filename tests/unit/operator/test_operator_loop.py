@@ -126,6 +126,25 @@ def test_a_failing_job_is_tried_again_later_and_later() -> None:
         assert gap >= least * 0.9
 
 
+def test_events_do_not_hurry_a_failing_job() -> None:
+    times: list[float] = []
+
+    async def reconcile(_: Key) -> float:
+        times.append(asyncio.get_running_loop().time())
+        raise RuntimeError("refused")
+
+    async def test() -> None:
+        loop = loop_of(reconcile, first_s=0.05)
+        while len(times) < 3:
+            loop.wake(A)
+            await asyncio.sleep(0.002)
+        await loop.stop()
+
+    run(test)
+    assert times[1] - times[0] >= 0.045
+    assert times[2] - times[1] >= 0.09
+
+
 def test_a_job_that_is_gone_is_forgotten() -> None:
     passes: list[Key] = []
     forgotten: list[Key] = []
