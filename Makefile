@@ -1,7 +1,7 @@
 # Everything that a user or a contributor runs. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jars test lint unit integration simulate demo bench clean
+.PHONY: help setup prerequisites jars test lint unit integration cluster simulate demo bench clean
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$python; break; }; done)
@@ -54,6 +54,9 @@ unit: $(INSTALLED) ## unit tests only: seconds
 
 integration: setup ## integration tests only: a real Kafka, ZooKeeper and Spark
 	$(BIN)/pytest tests/integration $(ARGS)
+
+cluster: ## tests on a Kubernetes with three nodes that kube-lab makes (KUBE_LAB names its command); needs root
+	.ci/cluster $(ARGS)
 
 simulate: $(INSTALLED) ## N schedules of the protocol under simulated failures: make simulate N=200000
 	TANDEM_SCHEDULES=$(N) $(BIN)/pytest tests/simulation $(ARGS)
