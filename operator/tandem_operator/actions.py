@@ -52,13 +52,6 @@ class LabelPod:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateTopics:
-    """Create those of the job's own topics that are missing."""
-
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Switch:
     """Ask the job's replicas, through ZooKeeper, for a switchover: `leaves` gives its slot to `successor`.
 
@@ -86,4 +79,4 @@ class Emit:
     message: str
 
 
-Action = CreatePod | DeletePod | Apply | Delete | LabelPod | CreateTopics | Switch | SetStatus | Emit
+Action = CreatePod | DeletePod | Apply | Delete | LabelPod | Switch | SetStatus | Emit

@@ -1,4 +1,4 @@
-"""What a pass over a job sees: the job, its pods and other objects, its slots, what its replicas report, its topics."""
+"""What a pass over a job sees: the job, its pods and other objects, its slots, what its replicas report."""
 
 from __future__ import annotations
 
@@ -97,15 +97,6 @@ class ObjectSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSeen:
-    """A topic of the job on the broker, or that it is missing (`partitions` 0). `drift`: what is not as it should be."""
-
-    name: str
-    partitions: int
-    drift: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class TaskSeen:
     """A pod that carries out a wish. `message`: what it said at its end."""
 
@@ -131,6 +122,5 @@ class Observed:
     objects: tuple[ObjectSeen, ...] = ()
     view: View | None = None
     leader: str | None = None
-    topics: tuple[TopicSeen, ...] | None = None
     status: Mapping[str, object] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)

@@ -17,11 +17,12 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from tandem.embedded.jars import file_system_jar
 from tandem.embedded.waiting import Deadline, wait_until
-from tandem.engine.session import archive_of, build_session
+from tandem.engine.session import ARCHIVE_PREFIX, archive_of, build_session
 from tandem.manifest import SparkSpec
 
 _TRAINING_S: Final = 180.0
 _EPOCHS: Final = 4
+_KEPT_OTHERS: Final = 2
 
 
 class ArchiveError(Exception):
@@ -57,7 +58,16 @@ def make(jar: Path, scratch: Path) -> Path:
     if not wait_until(lambda: jvm.poll() is not None, Deadline(_TRAINING_S)) or not made.is_file():
         raise ArchiveError(f"the JVM wrote no {made}; its exit code is {jvm.poll()}")
     made.replace(archive)
+    _remove_old(archive)
     return archive
+
+
+def _remove_old(archive: Path) -> None:
+    """Archives of other installations stay for a while: somebody may still start from them."""
+    known = archive.parent.glob(f"{ARCHIVE_PREFIX}*.jsa")
+    others = sorted((path for path in known if path != archive), key=lambda path: path.stat().st_mtime)
+    for path in others[:-_KEPT_OTHERS]:
+        path.unlink(missing_ok=True)
 
 
 def _train(session: SparkSession, checkpoint: Path) -> None:

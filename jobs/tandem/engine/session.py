@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import sys
 from pathlib import Path
 
-import pyspark
 from pyspark.sql import SparkSession
 
+from tandem.embedded.pyspark_files import spark_home
 from tandem.engine.checkpoint import RETAINED_EPOCHS
 from tandem.manifest import SparkSpec
 
@@ -48,6 +50,8 @@ _CHEAP = {
     "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
 }
 
+ARCHIVE_PREFIX = "spark-classes-"
+
 _DETERMINED = {
     # A plan that follows run-time statistics differs between replicas.
     "spark.sql.adaptive.enabled": "false",
@@ -59,8 +63,15 @@ _DETERMINED = {
 
 
 def archive_of(file_system_jar: Path) -> Path:
-    """Where the archive of Spark's classes is, if there is one: see `class_archive`."""
-    return file_system_jar.with_name(f"spark-{pyspark.__version__}.jsa")
+    """Where the archive of Spark's classes is, if there is one: see `class_archive`.
+
+    It fits one Java and one installation of PySpark, so its name tells these apart.
+    """
+    home = os.environ.get("JAVA_HOME")
+    java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "")
+    made = java.resolve().stat().st_mtime_ns if java.is_file() else 0
+    fits = hashlib.sha256(f"{java.resolve()} {made} {spark_home()}".encode()).hexdigest()[:10]
+    return file_system_jar.with_name(f"{ARCHIVE_PREFIX}{fits}.jsa")
 
 
 def build_session(

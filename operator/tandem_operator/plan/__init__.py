@@ -39,7 +39,6 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     wanted = wanted_objects(observed.job, observed.uid, settings)
     return (
         *objects.applied(observed, wanted),
-        *objects.topics(observed),
         *_members(observed, settings, version, roster, old, wishes.actions),
         *_generators(observed, settings, version, old),
         *objects.labelled(roster),

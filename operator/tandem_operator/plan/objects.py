@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tandem_operator.actions import Action, Apply, CreateTopics, Delete, LabelPod, Object
+from tandem_operator.actions import Action, Apply, Delete, LabelPod, Object
 from tandem_operator.observed import Observed
 from tandem_operator.plan.roster import Roster, Standing
 from tandem_operator.resources.names import APPLIED, ROLE, is_manifest
@@ -46,9 +46,3 @@ def _labels(roster: Roster) -> Iterator[Action]:
     for member in roster.live:
         if member.standing is not Standing.UNKNOWN and member.pod.role != member.standing.value:
             yield LabelPod(member.pod.name, member.pod.uid, {ROLE: member.standing.value})
-
-
-def topics(observed: Observed) -> tuple[Action, ...]:
-    """Topics of the job's own that are missing."""
-    names = tuple(topic.name for topic in observed.topics or () if not topic.partitions)
-    return (CreateTopics(names),) if names else ()
