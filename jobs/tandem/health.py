@@ -23,10 +23,17 @@ class Health:
         self._beat_s: float | None = None
         self._epoch = -1
         self._moved_s = clock_s()
+        self._is_paused = False
 
     def beat(self) -> None:
         """The main loop goes round."""
+        if self._is_paused:
+            self._is_paused, self._moved_s = False, self._clock_s()
         self._beat_s = self._clock_s()
+
+    def pause(self) -> None:
+        """The main loop does something else that takes as long as it takes; the next beat ends that."""
+        self._beat_s, self._is_paused = None, True
 
     def progress(self, epoch: int, behind: int) -> None:
         """It has computed `epoch`, and is so many epochs behind."""
@@ -35,7 +42,7 @@ class Health:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a restart would help. Never before the first beat: starting takes as long as it takes."""
+        """Whether a restart would help. Never before the first beat, nor in a pause: starting takes as long as it takes."""
         if self._beat_s is None:
             return False
         now = self._clock_s()

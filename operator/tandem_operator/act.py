@@ -58,7 +58,7 @@ class Actor:
                 _log.info("delete_pod", pod=action.name, why=action.why)
                 api.delete("Pod", where, action.name, action.uid, action.grace_s)
             case Apply(thing):
-                api.apply(where, thing)
+                self._apply(target, thing)
             case Delete():
                 api.delete(action.kind, where, action.name)
             case LabelPod():
@@ -78,6 +78,15 @@ class Actor:
                 self._api.create(key.namespace, self._event(key, uid, action))
         return None
 
+    def _apply(self, target: Target, thing: Object) -> None:
+        kind, name = thing["kind"], thing["metadata"]["name"]
+        try:
+            self._refuse_foreign(target, self._api.get(kind, target.namespace, name))
+        except ApiError as error:
+            if error.status != 404:
+                raise
+        self._api.apply(target.namespace, thing)
+
     def _create(self, target: Target, pod: Object) -> Object:
         name = pod["metadata"]["name"]
         try:
@@ -86,11 +95,16 @@ class Actor:
             if error.reason != "AlreadyExists":
                 raise
         there = self._api.get("Pod", target.namespace, name)
-        if not any(owner["uid"] == target.uid for owner in there["metadata"].get("ownerReferences", ())):
-            raise ApiError(
-                409, "AlreadyExists", f"pod {name} exists, and belongs to somebody else: delete or rename it"
-            )
+        self._refuse_foreign(target, there)
         return there
+
+    @staticmethod
+    def _refuse_foreign(target: Target, there: Object) -> None:
+        """An object of that name that the job does not own is left alone."""
+        metadata = there["metadata"]
+        if not any(owner["uid"] == target.uid for owner in metadata.get("ownerReferences", ())):
+            what = f"{there.get('kind', 'an object')} {metadata['name']} exists, and belongs to somebody else"
+            raise ApiError(409, "AlreadyExists", f"{what}: rename that, or the job")
 
     def _run(self, target: Target, task: Object) -> None:
         """Start a task, unless it runs; one that ended is removed, so that it can run again when it is asked for again."""

@@ -71,7 +71,9 @@ def _api() -> Api:
         except ConfigException as error:
             typer.echo(f"There is no cluster: run this in a pod, or set KUBECONFIG ({error})", err=True)
             raise typer.Exit(ExitCode.USAGE) from error
-    return Api(client.ApiClient())
+    configuration = client.Configuration.get_default_copy()
+    configuration.retries = False  # every call has one deadline; what fails is tried again by the next pass
+    return Api(client.ApiClient(configuration))
 
 
 async def _run(api: Api, given: Settings, scope: Scope, registry: CollectorRegistry, health_port: int) -> None:

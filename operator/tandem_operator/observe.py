@@ -146,9 +146,14 @@ def _view(reports: Sequence[ReplicaReport]) -> View | None:
         return None
     return View(
         {slot: Holder(incarnation) for slot, incarnation in report.slots.items()},
-        {incarnation: Role(role) for incarnation, role in report.roles.items()},
+        {incarnation: _role(role) for incarnation, role in report.roles.items()},
         Wish(report.wish, "") if report.wish else None,
     )
+
+
+def _role(told: str) -> Role:
+    """A role that only newer replicas know counts as none of ours."""
+    return Role(told) if told in list(Role) else Role.CATCHING_UP
 
 
 def _ms(timestamp: str | None) -> int:

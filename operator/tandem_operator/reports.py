@@ -40,6 +40,7 @@ class Reports:
             async with self._session.get(f"http://{host}:{port}/status", allow_redirects=False) as response:
                 if response.status != 200:
                     return None
-                return decode(await response.content.read(_LARGEST))
+                content = await response.read()
+                return decode(content) if len(content) <= _LARGEST else None
         except (aiohttp.ClientError, TimeoutError, ValueError):
             return None

@@ -27,8 +27,11 @@ class Store:
     def see_job(self, body: Body, gone: bool) -> Key:
         """A job was seen, or deleted."""
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
-        if gone:
+        known = self.jobs.get(key)
+        if gone and (known is None or known["metadata"]["uid"] == body["metadata"]["uid"]):
             self.jobs.pop(key, None)
+        elif gone:
+            pass  # the end of a job whose name another one has by now
         elif _is_news(self.jobs.get(key), body):
             self.jobs[key] = body
         return key

@@ -49,7 +49,7 @@ def registry_of(store: Store, loop: Wakes, scope: Scope) -> kopf.OperatorRegistr
     async def job_event(type: str | None, body: Mapping[str, Any], **_: object) -> None:
         gone = type == "DELETED"
         key = store.see_job(_plain(body), gone)
-        if gone:
+        if gone and key not in store.jobs:
             loop.forget(key)
         else:
             loop.wake(key)
@@ -77,6 +77,7 @@ def settings() -> kopf.OperatorSettings:
     found.posting.enabled = False
     found.peering.standalone = True
     found.scanning.disabled = True
+    found.watching.label_selectors["", "v1", "pods"] = f"{MANAGED_BY}=tandem-operator"
     found.watching.server_timeout = 240
     found.watching.connect_timeout = 10.0
     found.networking.request_timeout = 30.0

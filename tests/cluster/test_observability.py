@@ -55,9 +55,8 @@ class Prometheus:
     def finds(self, query: str) -> bool:
         """Whether a query has an answer that is not empty."""
         try:
-            with urllib.request.urlopen(
-                f"{self._url}?{urllib.parse.urlencode({'query': query})}", timeout=10
-            ) as answer:  # noqa: S310
+            asked = f"{self._url}?{urllib.parse.urlencode({'query': query})}"
+            with urllib.request.urlopen(asked, timeout=10) as answer:  # noqa: S310 - our own Prometheus
                 return bool(json.load(answer)["data"]["result"])
         except OSError:
             return False

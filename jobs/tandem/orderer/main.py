@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -61,7 +62,7 @@ def run(
     stopping = stop_on_signals(started)
     registry = CollectorRegistry()
     metrics = OrdererMetrics(registry, manifest.name, name)
-    health = Health()
+    health = Health(epoch_s=math.inf)  # it computes no epochs
 
     probes = Probes(lambda: health.is_stuck, started.is_set, lambda: _report(registry, manifest.name, name))
     with ExitStack() as stack:

@@ -188,6 +188,7 @@ class Replica:
         """
         manifest, spec = self._manifest, self._manifest.spec
         assert self._engine is not None  # noqa: S101
+        self._reporter.health.pause()
         membership = self._membership
         last_published = self._shipping.last_published
         if last_published is None:

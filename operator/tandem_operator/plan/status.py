@@ -191,5 +191,5 @@ def _without_new_figures(status: Status, old: Status) -> Status:
     return status.model_copy(update={**figures, "members": old.members})
 
 
-_FIGURES = ("epoch", "lag", "measured_at")
+_FIGURES = ("epoch", "lag", "measured_at", "publisher")
 _ROW_FIGURES = ("epoch", "lag_records", "lag_seconds")

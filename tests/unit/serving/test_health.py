@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from tandem.health import Health
@@ -58,6 +60,26 @@ def test_a_replica_that_catches_up_is_not_stuck(health: Health, clock: Clock) ->
     for epoch in range(100):
         clock.now_s += 500
         health.progress(epoch, behind=1_000)
+        health.beat()
+
+    assert not health.is_stuck
+
+
+def test_restoring_takes_as_long_as_it_takes(health: Health, clock: Clock) -> None:
+    health.beat()
+    health.pause()
+    clock.now_s += 3_600
+    restoring = health.is_stuck
+    health.beat()
+
+    assert not restoring
+    assert not health.is_stuck
+
+
+def test_a_process_that_computes_no_epochs_is_never_behind(clock: Clock) -> None:
+    health = Health(loop_s=60, epoch_s=math.inf, clock_s=clock)
+    for _ in range(100):
+        clock.now_s += 50
         health.beat()
 
     assert not health.is_stuck
