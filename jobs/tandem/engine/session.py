@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tandem.embedded.pyspark_files import spark_home
+from tandem.embedded.pyspark_files import pyspark_jars
 from tandem.engine.checkpoint import RETAINED_EPOCHS
 from tandem.manifest import SparkSpec
 
@@ -65,13 +65,13 @@ _DETERMINED = {
 def archive_of(file_system_jar: Path) -> Path:
     """Where the archive of Spark's classes is, if there is one: see `class_archive`.
 
-    It fits one Java and one installation of PySpark, so its name tells these apart.
+    It fits one Java and one installation of PySpark, down to the files' times, so its name tells these apart.
     """
     home = os.environ.get("JAVA_HOME")
     java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "")
-    made = java.resolve().stat().st_mtime_ns if java.is_file() else 0
-    fits = hashlib.sha256(f"{java.resolve()} {made} {spark_home()}".encode()).hexdigest()[:10]
-    return file_system_jar.with_name(f"{ARCHIVE_PREFIX}{fits}.jsa")
+    files = (java.resolve(), *pyspark_jars("spark-core_*"), file_system_jar)
+    told = " ".join(f"{path} {int(path.stat().st_mtime)}" for path in files if path.is_file())
+    return file_system_jar.with_name(f"{ARCHIVE_PREFIX}{hashlib.sha256(told.encode()).hexdigest()[:10]}.jsa")
 
 
 def build_session(
