@@ -40,6 +40,7 @@ def announced(
     run_directory: Path | None,
     probes: Probes,
     served_at: tuple[str, int],
+    incarnation: str = "",
 ) -> Iterator[int]:
     """Serve metrics and probes, if the manifest wants that, and tell in `run_directory` where, while the block runs.
 
@@ -52,7 +53,7 @@ def announced(
             server = ProcessServer(registry, probes, port, address)
             stack.callback(server.close)
             served_on = server.port
-        info = ProcessInfo(name, kind, os.getpid(), served_on)
+        info = ProcessInfo(name, kind, os.getpid(), served_on, incarnation)
         stack.enter_context(info.announced(run_directory))
         yield served_on
 

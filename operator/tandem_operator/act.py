@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from tandem.logs import get_logger
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
@@ -22,11 +22,10 @@ from tandem_operator.actions import (
 )
 from tandem_operator.api import Api, ApiError
 from tandem_operator.resources import Settings, tasks
+from tandem_operator.resources.names import MANAGER
 from tandem_operator.store import Key
 
 _log = get_logger(__name__)
-
-_COMPONENT: Final = "tandem-operator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +145,8 @@ class Actor:
             "type": action.type,
             "reason": action.reason,
             "message": action.message[:1024],
-            "source": {"component": _COMPONENT},
-            "reportingComponent": _COMPONENT,
+            "source": {"component": MANAGER},
+            "reportingComponent": MANAGER,
             "reportingInstance": self._me,
             "firstTimestamp": f"{stamp[:19]}Z",
             "lastTimestamp": f"{stamp[:19]}Z",

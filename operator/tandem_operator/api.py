@@ -8,9 +8,11 @@ from typing import Any, Final
 
 from kubernetes import client
 
+from tandem.manifest import API_VERSION, KIND
 from tandem_operator.actions import Object
+from tandem_operator.crd.document import PLURAL
+from tandem_operator.resources.names import MANAGER
 
-FIELD_MANAGER: Final = "tandem-operator"
 _TIMEOUT_S: Final = 15.0
 _APPLY: Final = "application/apply-patch+yaml"
 _MERGE: Final = "application/merge-patch+json"
@@ -28,7 +30,7 @@ _KINDS: Final = {
     "NetworkPolicy": ("apis/networking.k8s.io/v1", "networkpolicies"),
     "Role": ("apis/rbac.authorization.k8s.io/v1", "roles"),
     "RoleBinding": ("apis/rbac.authorization.k8s.io/v1", "rolebindings"),
-    "ReplicatedStreamJob": ("apis/tandem.dev/v1alpha1", "replicatedstreamjobs"),
+    KIND: (f"apis/{API_VERSION}", PLURAL),
 }
 
 
@@ -70,17 +72,17 @@ class Api:
 
     def create(self, namespace: str, body: Object) -> Object:
         """Create an object."""
-        query = [("fieldManager", FIELD_MANAGER)]
+        query = [("fieldManager", MANAGER)]
         return self._call("POST", _path(str(body["kind"]), namespace), body, _JSON, query)
 
     def apply(self, namespace: str, body: Object) -> Object:
         """Server-side apply: create, or change the fields that `body` names and we own."""
-        query = [("fieldManager", FIELD_MANAGER), ("force", "true")]
+        query = [("fieldManager", MANAGER), ("force", "true")]
         return self._call("PATCH", _path(str(body["kind"]), namespace, body["metadata"]["name"]), body, _APPLY, query)
 
     def merge(self, kind: str, namespace: str, name: str, body: Object) -> Object:
         """Change what `body` names; None removes."""
-        return self._call("PATCH", _path(kind, namespace, name), body, _MERGE, [("fieldManager", FIELD_MANAGER)])
+        return self._call("PATCH", _path(kind, namespace, name), body, _MERGE, [("fieldManager", MANAGER)])
 
     def set_status(self, kind: str, namespace: str, name: str, uid: str, status: Object) -> Object:
         """Replace the status of an object, if it is still the one with that uid."""
@@ -88,7 +90,7 @@ class Api:
             {"op": "test", "path": "/metadata/uid", "value": uid},
             {"op": "add", "path": "/status", "value": status},
         ]
-        query = [("fieldManager", FIELD_MANAGER)]
+        query = [("fieldManager", MANAGER)]
         return self._call("PATCH", f"{_path(kind, namespace, name)}/status", patch, _JSON_PATCH, query)
 
     def delete(self, kind: str, namespace: str, name: str, uid: str = "", grace_s: int | None = None) -> None:

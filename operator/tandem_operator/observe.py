@@ -10,8 +10,9 @@ from typing import Any, Final
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import Holder, Role, View, Wish
 from tandem.report import OrdererReport, ReplicaReport
-from tandem_operator.observed import Component, ObjectSeen, Observed, PodPhase, PodSeen, Reported, TaskSeen
-from tandem_operator.reports import MAIN_PORT, ORDERER_PORT, Reports
+from tandem_operator.observed import Component, ObjectSeen, Observed, PodPhase, PodSeen, TaskSeen
+from tandem_operator.reports import Reports
+from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_PORT
 from tandem_operator.resources.names import COMPONENT, CONFIG, INDEX, MANIFEST, ROLE, TEMPLATE
 from tandem_operator.resources.tasks import TASK
 from tandem_operator.store import Body, Key, Store
@@ -28,7 +29,7 @@ async def observe(
     body = store.jobs[key]
     pods = [_pod(pod, store) for pod in store.pods(key) if _component(pod) in _COMPONENTS]
     alive = [pod for pod in pods if pod.ip and not pod.node_lost and pod.phase is not PodPhase.FAILED]
-    asked = [(pod.ip, port) for pod in alive for port in (MAIN_PORT, ORDERER_PORT)]
+    asked = [(pod.ip, port) for pod in alive for port in (METRICS_PORT, ORDERER_METRICS_PORT)]
     answers = await reports.of(asked)
     told = {at: answer for at, answer in answers.items() if isinstance(answer, ReplicaReport)}
     orderers = [answer for answer in answers.values() if isinstance(answer, OrdererReport)]
@@ -37,7 +38,7 @@ async def observe(
         uid=body["metadata"]["uid"],
         generation=body["metadata"].get("generation", 0),
         now_ms=now_ms,
-        pods=tuple(_with(pod, told.get((pod.ip, MAIN_PORT))) for pod in pods),
+        pods=tuple(_with(pod, told.get((pod.ip, METRICS_PORT))) for pod in pods),
         tasks=tuple(_task(pod) for pod in store.pods(key) if _component(pod) == TASK),
         objects=tuple(objects),
         view=_view(tuple(told.values())),
@@ -121,22 +122,7 @@ def _message(container: Mapping[str, Any], status: Mapping[str, Any]) -> str:
 def _with(pod: PodSeen, report: ReplicaReport | None) -> PodSeen:
     if report is None or report.replica != pod.replica:
         return pod
-    reported = Reported(
-        epoch=report.epoch,
-        ready=report.ready,
-        lag_epochs=report.lag_epochs,
-        lag_records=report.lag_records,
-        lag_s=report.lag_seconds,
-        verified_epoch=report.verified_epoch,
-        diverged=report.diverged,
-        candidate=report.candidate,
-        state=report.state,
-        incarnation=report.incarnation,
-        config_hash=report.config_hash,
-        publisher=report.publisher,
-        failover=report.failover,
-    )
-    return replace(pod, reported=reported)
+    return replace(pod, reported=report)
 
 
 def _view(reports: Sequence[ReplicaReport]) -> View | None:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import View
-from tandem.report import Failover, State
+from tandem.report import ReplicaReport
 
 
 class Component(StrEnum):
@@ -26,25 +26,6 @@ class PodPhase(StrEnum):
     SUCCEEDED = "Succeeded"
     FAILED = "Failed"
     LOST = "Lost"
-
-
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """What a replica says of itself in its metrics. `epoch` −1: it has computed none. `lag_s` in seconds."""
-
-    epoch: int
-    ready: bool
-    lag_epochs: int
-    lag_records: int
-    lag_s: float
-    verified_epoch: int
-    diverged: bool
-    candidate: bool = False
-    state: State = "starting"
-    incarnation: str = ""
-    config_hash: str = ""
-    publisher: str = ""
-    failover: Failover | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +51,7 @@ class PodSeen:
     restarts: int = 0
     exit_code: int | None = None
     message: str = ""
-    reported: Reported | None = None
+    reported: ReplicaReport | None = None
     deleting: bool = False
     node_lost: bool = False
     manifest: str = ""

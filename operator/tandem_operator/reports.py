@@ -10,10 +10,6 @@ import aiohttp
 
 from tandem.report import OrdererReport, ReplicaReport, decode
 
-MAIN_PORT: Final = 9400
-"""Where replicas and generators serve metrics, health and status."""
-ORDERER_PORT: Final = 9401
-"""Where the orderer beside a replica serves them."""
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=1.0)
 _LARGEST: Final = 65_536
 

@@ -28,12 +28,11 @@ class Store:
         """A job was seen, or deleted."""
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
         known = self.jobs.get(key)
-        if gone and (known is None or known["metadata"]["uid"] == body["metadata"]["uid"]):
-            self.jobs.pop(key, None)
-        elif gone:
-            pass  # the end of a job whose name another one has by now
-        elif _is_news(self.jobs.get(key), body):
-            self.jobs[key] = body
+        if not gone:
+            if _is_news(known, body):
+                self.jobs[key] = body
+        elif known is not None and known["metadata"]["uid"] == body["metadata"]["uid"]:
+            del self.jobs[key]  # and not one that has its name by now
         return key
 
     def see_pod(self, body: Body, gone: bool) -> Key:

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import kopf
 
-from tandem_operator.resources.names import MANAGED_BY
+from tandem_operator.crd.document import GROUP, PLURAL, VERSION
+from tandem_operator.resources.names import MANAGED_BY, MANAGER
 from tandem_operator.store import Key, Store
-
-GROUP: Final = "tandem.dev"
-VERSION: Final = "v1alpha1"
-PLURAL: Final = "replicatedstreamjobs"
 
 
 class Wakes(Protocol):
@@ -65,7 +62,7 @@ def registry_of(store: Store, loop: Wakes, scope: Scope) -> kopf.OperatorRegistr
 
     kopf.on.login(registry=registry)(kopf.login_via_client)
     kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)(job_event)
-    kopf.on.event("", "v1", "pods", labels={MANAGED_BY: "tandem-operator"}, registry=registry)(pod_event)
+    kopf.on.event("", "v1", "pods", labels={MANAGED_BY: MANAGER}, registry=registry)(pod_event)
     if scope.is_clusterwide:
         kopf.on.event("", "v1", "nodes", registry=registry)(node_event)
     return registry
@@ -77,7 +74,7 @@ def settings() -> kopf.OperatorSettings:
     found.posting.enabled = False
     found.peering.standalone = True
     found.scanning.disabled = True
-    found.watching.label_selectors["", "v1", "pods"] = f"{MANAGED_BY}=tandem-operator"
+    found.watching.label_selectors["", "v1", "pods"] = f"{MANAGED_BY}={MANAGER}"
     found.watching.server_timeout = 240
     found.watching.connect_timeout = 10.0
     found.networking.request_timeout = 30.0

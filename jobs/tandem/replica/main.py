@@ -15,37 +15,28 @@ from prometheus_client import CollectorRegistry
 from tandem import logs
 from tandem.embedded import JarsError, JavaMissingError
 from tandem.engine.interface import JobError
-from tandem.kafka.errors import (
-    ConnectionFailedError,
-    LostInputError,
-    MissingTopicError,
-    RecordTooLargeError,
-    TopicMismatchError,
-)
-from tandem.manifest import Manifest, ManifestError, SecretError, load
+from tandem.entry import REFUSALS, announced, log_end, manifest_or_exit
+from tandem.kafka.errors import RecordTooLargeError
+from tandem.manifest import Manifest
 from tandem.metrics import ReplicaMetrics
-from tandem.process import ExitCode, ProcessInfo, RefusedError, stop_on_signals
+from tandem.process import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
 from tandem.replica.handover import DrainedError, SteppedDownError
 from tandem.replica.replica import Replica, new_incarnation
 from tandem.replica.reporter import Reporter
 from tandem.replica.tables import TableError
-from tandem.serving import LOOPBACK, Probes, ProcessServer
+from tandem.serving import LOOPBACK, Probes
 
 _log = logs.get_logger(__name__)
 
 _REFUSALS = (
+    *REFUSALS,
     JobError,
     JavaMissingError,
     JarsError,
     RefusedError,
-    LostInputError,
-    MissingTopicError,
-    TopicMismatchError,
-    ConnectionFailedError,
     RecordTooLargeError,
-    SecretError,
     MissingMarkerError,
     DivergedError,
     TableError,
@@ -63,11 +54,7 @@ def main(
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
 ) -> None:
     """Run one replica of a job until it is stopped."""
-    try:
-        loaded = load(manifest)
-    except (ManifestError, OSError) as error:
-        typer.echo(error, err=True)
-        raise typer.Exit(ExitCode.USAGE) from error
+    loaded = manifest_or_exit(manifest)
     logs.configure(log_level, job=loaded.name, replica=name)
     port = loaded.spec.metrics.port if metrics_port is None else metrics_port
     _leave(run(loaded, name, run_directory, (metrics_address, port), savepoint))
@@ -87,9 +74,6 @@ def run(
                 replica.activate()
                 _log.info("started")
                 replica.run_until(stopping)
-        except _REFUSALS as error:
-            _log.error("refused", reason=str(error), kind=type(error).__name__)
-            return ExitCode.REFUSED
         except SupersededError as error:
             _log.info("superseded", reason=str(error), kind=type(error).__name__)
             return ExitCode.REFUSED
@@ -99,8 +83,7 @@ def run(
             _log.info("stepped_down", reason=str(error))
             return ExitCode.FAILED
         except Exception as error:
-            _log.error("failed", reason=str(error), kind=type(error).__name__, exc_info=True)
-            return ExitCode.FAILED
+            return log_end(error, _REFUSALS)
     return ExitCode.OK
 
 
@@ -117,14 +100,10 @@ def _prepare(
     metrics = ReplicaMetrics(registry, manifest.name, name)
     incarnation = new_incarnation(manifest.name, name)
     reporter = Reporter(manifest.name, name, incarnation, registry)
-    port = 0
-    if manifest.spec.metrics.enabled:
-        address, port = served_at
-        probes = Probes(lambda: reporter.health.is_stuck, lambda: reporter.is_ready, reporter.report)
-        server = ProcessServer(registry, probes, port, address)
-        stack.callback(server.close)
-        port = server.port
-    stack.enter_context(ProcessInfo(name, "replica", os.getpid(), port, incarnation).announced(run_directory))
+    probes = Probes(lambda: reporter.health.is_stuck, lambda: reporter.is_ready, reporter.report)
+    port = stack.enter_context(
+        announced(manifest, registry, name, "replica", run_directory, probes, served_at, incarnation)
+    )
     replica = Replica(manifest, name, incarnation, metrics, reporter, savepoint)
     stack.callback(_close, replica)
     replica.prepare()

@@ -6,16 +6,16 @@ A task in the job's own image creates them; what became of it is in its pod, unt
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final, Literal
+from typing import Literal
 
 from tandem_operator.actions import Action, CreatePod, DeletePod
 from tandem_operator.observed import Observed, PodPhase
 from tandem_operator.plan.times import written
 from tandem_operator.resources import tasks
+from tandem_operator.resources.names import PREFIX
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Outcome, Status, Wish, WishName
 
-_ANNOTATION: Final = "tandem.dev/savepoint"
 _Kind = Literal["savepoint", "savepointNonce"]
 
 
@@ -39,7 +39,7 @@ def savepoint_wished(
 
 def _asked(observed: Observed) -> Iterator[tuple[_Kind, str, str]]:
     """Kind, value, and the savepoint's name."""
-    value = observed.annotations.get(_ANNOTATION, "")
+    value = observed.annotations.get(f"{PREFIX}savepoint", "")
     if value:
         yield "savepoint", value, value.partition("@")[0]
     nonce = observed.job.spec.savepoint_nonce

@@ -162,7 +162,7 @@ def _row(roster: Roster, index: int) -> MemberStatus | None:
         role="active" if role == "active" else "standby" if role == "standby" else "starting",
         epoch=None if told is None else told.epoch,
         lag_records=None if told is None else max(0, told.lag_records),
-        lag_seconds=None if told is None else max(0.0, told.lag_s),
+        lag_seconds=None if told is None else max(0.0, told.lag_seconds),
         ready=member.is_back or (member.pod.ready and member.is_live),
     )
 

@@ -16,10 +16,10 @@ from tandem_operator.observed import Observed
 from tandem_operator.plan.roster import Member, Roster, Standing
 from tandem_operator.plan.savepoints import savepoint_wished
 from tandem_operator.plan.times import read_ms, written
+from tandem_operator.resources.names import PREFIX
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Outcome, Status, Wish, WishName
 
-PREFIX: Final = "tandem.dev/"
 PATIENCE_S: Final = 120.0
 
 _Kind = Literal["promote", "drain", "fence"]

@@ -16,6 +16,7 @@ from tandem.process import ExitCode
 from tandem_operator.actions import Object
 from tandem_operator.api import Api, ApiError
 from tandem_operator.plugin.screen import now_utc, screen
+from tandem_operator.resources.names import PREFIX
 from tandem_operator.status import Status, Wish
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Look at ReplicatedStreamJobs, and steer them.")
@@ -93,7 +94,7 @@ def _wish(name: str, job: str, value: str, timeout_s: float, namespace: str, con
     """Write a wish into an annotation, and wait for what becomes of it."""
     api, where = _connect(namespace, context)
     wished = f"{value}@{now_utc():%Y%m%dT%H%M%S}"  # so that the same can be wished again
-    wish = {"metadata": {"annotations": {f"tandem.dev/{name}": wished}}}
+    wish = {"metadata": {"annotations": {f"{PREFIX}{name}": wished}}}
     _told(lambda: api.merge(KIND, where, job, wish), where, job)
     found: Wish | None = None
 

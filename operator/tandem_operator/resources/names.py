@@ -14,16 +14,18 @@ NAME: Final = "app.kubernetes.io/name"
 INSTANCE: Final = "app.kubernetes.io/instance"
 COMPONENT: Final = "app.kubernetes.io/component"
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-JOB: Final = "tandem.dev/job"
-INDEX: Final = "tandem.dev/index"
-ROLE: Final = "tandem.dev/role"
-SCRAPES: Final = "tandem.dev/scrapes"
+PREFIX: Final = "tandem.dev/"
+MANAGER: Final = "tandem-operator"
+JOB: Final = f"{PREFIX}job"
+INDEX: Final = f"{PREFIX}index"
+ROLE: Final = f"{PREFIX}role"
+SCRAPES: Final = f"{PREFIX}scrapes"
 """Pods that carry this label with the value `true`, in any namespace, may ask a job's pods for their metrics."""
 
-TEMPLATE: Final = "tandem.dev/template"
-APPLIED: Final = "tandem.dev/applied"
-MANIFEST: Final = "tandem.dev/manifest"
-CONFIG: Final = "tandem.dev/config"
+TEMPLATE: Final = f"{PREFIX}template"
+APPLIED: Final = f"{PREFIX}applied"
+MANIFEST: Final = f"{PREFIX}manifest"
+CONFIG: Final = f"{PREFIX}config"
 
 EXECUTOR: Final = "executor"
 """Component of the pods in which Spark computes, where a replica has executors. Spark makes them, not the operator."""
@@ -33,7 +35,7 @@ _SUFFIX_ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 
 def labels(job: str, component: str | None = None, index: int | None = None) -> dict[str, str]:
     """The labels of an object of `job`; `component` and `index` for pods."""
-    marks = {NAME: "tandem", INSTANCE: job, MANAGED_BY: "tandem-operator", JOB: job}
+    marks = {NAME: "tandem", INSTANCE: job, MANAGED_BY: MANAGER, JOB: job}
     if component is not None:
         marks[COMPONENT] = component
     if index is not None:

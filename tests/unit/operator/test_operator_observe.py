@@ -13,7 +13,7 @@ from tandem.protocol.switchover import Holder, Role
 from tandem.report import OrdererReport, ReplicaReport
 from tandem_operator.observe import observe
 from tandem_operator.observed import Observed, PodPhase, PodSeen
-from tandem_operator.reports import MAIN_PORT, ORDERER_PORT
+from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_PORT
 from tandem_operator.store import Key, Store
 
 KEY = Key("default", "flights")
@@ -138,12 +138,12 @@ def test_what_replicas_and_orderers_report_is_put_together() -> None:
     first, second = "flights.replica-0.aa", "flights.replica-1.bb"
     roles = {first: "is at the head", second: "stands by"}
     answers: Answers = {
-        ("10.0.0.0", MAIN_PORT): ReplicaReport(
+        ("10.0.0.0", METRICS_PORT): ReplicaReport(
             "replica-0", first, "active", ready=True, epoch=7, coordinated=True, slots={0: first}, roles=roles
         ),
-        ("10.0.0.1", MAIN_PORT): ReplicaReport("replica-1", second, "standby"),
-        ("10.0.0.0", ORDERER_PORT): OrdererReport("orderer-0"),
-        ("10.0.0.1", ORDERER_PORT): OrdererReport("orderer-1", leading=True),
+        ("10.0.0.1", METRICS_PORT): ReplicaReport("replica-1", second, "standby"),
+        ("10.0.0.0", ORDERER_METRICS_PORT): OrdererReport("orderer-0"),
+        ("10.0.0.1", ORDERER_METRICS_PORT): OrdererReport("orderer-1", leading=True),
     }
     observed, _ = seen(pod(0), pod(1), answers=answers)
 
@@ -157,10 +157,10 @@ def test_what_replicas_and_orderers_report_is_put_together() -> None:
 def test_a_replica_that_zookeeper_does_not_answer_is_not_asked_about_slots() -> None:
     report = ReplicaReport("replica-0", "i", "active", coordinated=False, slots={0: "i"}, roles={"i": "stands by"})
 
-    assert seen(pod(0), answers={("10.0.0.0", MAIN_PORT): report})[0].view is None
+    assert seen(pod(0), answers={("10.0.0.0", METRICS_PORT): report})[0].view is None
 
 
 def test_another_process_on_the_pods_address_is_not_believed() -> None:
     report = ReplicaReport("replica-5", "i", "active", ready=True)
 
-    assert only(seen(pod(0), answers={("10.0.0.0", MAIN_PORT): report})[0]).reported is None
+    assert only(seen(pod(0), answers={("10.0.0.0", METRICS_PORT): report})[0]).reported is None

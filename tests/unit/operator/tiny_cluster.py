@@ -14,8 +14,9 @@ from tiny_pods import Pod
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import Holder, Role, View
+from tandem.report import ReplicaReport
 from tandem_operator.actions import Action, Apply, CreatePod, Delete, DeletePod, LabelPod, SetStatus, Switch
-from tandem_operator.observed import Component, ObjectSeen, Observed, PodPhase, PodSeen, Reported
+from tandem_operator.observed import Component, ObjectSeen, Observed, PodPhase, PodSeen
 from tandem_operator.plan import plan
 from tandem_operator.resources.names import APPLIED, COMPONENT, CONFIG, INDEX, MANIFEST, ROLE, TEMPLATE
 
@@ -112,17 +113,18 @@ class TinyCluster:
             config=pod.config,
         )
 
-    def _reported(self, pod: Pod) -> Reported | None:
+    def _reported(self, pod: Pod) -> ReplicaReport | None:
         if pod.component is not Component.MEMBER or not pod.runs or not pod.age:
             return None
         publisher = next((active.incarnation for active in self.actives()), "")
         is_standby = pod.works and self.is_standby(pod)
-        return Reported(
+        return ReplicaReport(
+            replica=f"replica-{pod.index}",
             epoch=self.now_ms // STEP_MS,
             ready=self.is_ready(pod),
             lag_epochs=0,
             lag_records=0,
-            lag_s=0.1,
+            lag_seconds=0.1,
             verified_epoch=5 if is_standby else -1,
             diverged=pod.diverged,
             state="standby" if is_standby else "active" if pod.age >= 2 else "starting",
