@@ -16,7 +16,10 @@ State = Literal["starting", "standby", "active"]
 
 @dataclass(frozen=True)
 class Failover:
-    """An epoch that another replica took over. `gap_ms`: from the marker before to its own; `at_ms`: wall clock, ms."""
+    """An epoch that another replica took over. `at_ms`: wall clock, ms.
+
+    `gap_ms` : from the marker before, or from its own cut if that came later, to its own marker.
+    """
 
     epoch: int
     from_: str

@@ -63,7 +63,7 @@ class Actor:
             case LabelPod():
                 return self._label(where, action)
             case Switch():
-                self._run(target, self._switch(target, action))
+                self._create(target, self._switch(target, action))
             case SetStatus() | Emit():
                 return self.tell(Key(where, target.job.name), target.uid, action)
         return None
@@ -74,8 +74,15 @@ class Actor:
             case SetStatus():
                 return self._api.set_status(KIND, key.namespace, key.name, uid, action.status)
             case Emit():
-                self._api.create(key.namespace, self._event(key, uid, action))
+                self._emit(key, uid, action)
         return None
+
+    def _emit(self, key: Key, uid: str, action: Emit) -> None:
+        try:
+            self._api.create(key.namespace, self._event(key, uid, action))
+        except ApiError as error:
+            if not action.once or error.reason != "AlreadyExists":
+                raise
 
     def _apply(self, target: Target, thing: Object) -> None:
         kind, name = thing["kind"], thing["metadata"]["name"]
@@ -105,13 +112,6 @@ class Actor:
             what = f"{there.get('kind', 'an object')} {metadata['name']} exists, and belongs to somebody else"
             raise ApiError(409, "AlreadyExists", f"{what}: rename that, or the job")
 
-    def _run(self, target: Target, task: Object) -> None:
-        """Start a task, unless it runs; one that ended is removed, so that it can run again when it is asked for again."""
-        there = self._create(target, task)
-        if there.get("status", {}).get("phase") in ("Succeeded", "Failed"):
-            metadata = there["metadata"]
-            self._api.delete("Pod", target.namespace, metadata["name"], metadata["uid"], 0)
-
     def _label(self, namespace: str, action: LabelPod) -> Object | None:
         change = {"metadata": {"uid": action.uid, "labels": dict(action.labels)}}
         try:
@@ -131,10 +131,11 @@ class Actor:
     def _event(self, key: Key, uid: str, action: Emit) -> dict[str, Any]:
         now = datetime.now(UTC)
         stamp = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        name = {"name": f"{key.name}.{action.once}"} if action.once else {"generateName": f"{key.name}."}
         return {
             "kind": "Event",
             "apiVersion": "v1",
-            "metadata": {"generateName": f"{key.name}.", "namespace": key.namespace},
+            "metadata": {**name, "namespace": key.namespace},
             "involvedObject": {
                 "apiVersion": API_VERSION,
                 "kind": KIND,

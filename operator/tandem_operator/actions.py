@@ -72,11 +72,15 @@ class SetStatus:
 
 @dataclass(frozen=True, slots=True)
 class Emit:
-    """Tell the job's story in an event. `reason` is UpperCamelCase."""
+    """Tell the job's story in an event. `reason` is UpperCamelCase.
+
+    `once` : a Kubernetes uid of what it tells of, which no other event does: told already is a success.
+    """
 
     type: Literal["Normal", "Warning"]
     reason: str
     message: str
+    once: str = ""
 
 
 Action = CreatePod | DeletePod | Apply | Delete | LabelPod | Switch | SetStatus | Emit

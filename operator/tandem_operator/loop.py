@@ -17,8 +17,8 @@ from tandem_operator.store import Key
 
 _log = get_logger(__name__)
 
-Pass = Callable[[Key], Awaitable[float]]
-"""A pass over one job; returns after how many seconds the next one is due, if nothing happens."""
+Pass = Callable[[Key], Awaitable[float | None]]
+"""A pass over one job; returns after how many seconds the next one is due, if nothing happens. None: the job is gone."""
 
 
 @dataclass
@@ -80,8 +80,8 @@ class Loop:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run(self, key: Key, job: _Job) -> None:
-        again_s = 0.0
-        while True:
+        again_s: float | None = 0.0
+        while again_s is not None:
             await asyncio.sleep(min(again_s, self._peace_s) if job.failures else 0)
             with suppress(TimeoutError):
                 await asyncio.wait_for(job.due.wait(), again_s or None)
@@ -89,11 +89,16 @@ class Loop:
                 job.due.clear()
                 self._count()
                 again_s = await self._pass(key, job)
+            if again_s is None and job.due.is_set():
+                again_s = 0.0  # another one has its name by now
+        if self._jobs.get(key) is job:
+            del self._jobs[key]
+            self._forgotten(key)
 
     def _count(self) -> None:
         self._metrics.queue_depth.set(sum(job.due.is_set() for job in self._jobs.values()))
 
-    async def _pass(self, key: Key, job: _Job) -> float:
+    async def _pass(self, key: Key, job: _Job) -> float | None:
         with self._metrics.seconds.time():
             try:
                 again_s = await self._reconcile(key)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import Holder, Role, View, Wish
 from tandem.report import OrdererReport, ReplicaReport
-from tandem_operator.observed import Component, ObjectSeen, Observed, PodPhase, PodSeen, TaskSeen
+from tandem_operator.observed import Component, ContainerSeen, ObjectSeen, Observed, PodPhase, PodSeen, TaskSeen
 from tandem_operator.reports import Reports
 from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_PORT
 from tandem_operator.resources.names import COMPONENT, CONFIG, INDEX, MANIFEST, ROLE, TEMPLATE
@@ -52,7 +52,7 @@ def _pod(body: Body, store: Store) -> PodSeen:
     metadata, status = body["metadata"], body.get("status", {})
     labels, annotations = metadata.get("labels", {}), metadata.get("annotations", {})
     node = body["spec"].get("nodeName", "")
-    main = _main_container(status)
+    main, beside = _containers(status)
     deleting, node_lost = "deletionTimestamp" in metadata, store.is_lost(node)
     return PodSeen(
         name=metadata["name"],
@@ -61,14 +61,16 @@ def _pod(body: Body, store: Store) -> PodSeen:
         index=int(labels.get(INDEX, "0")),
         template=annotations.get(TEMPLATE, ""),
         phase=PodPhase.LOST if deleting or node_lost else _phase(status),
-        ready=any(c["type"] == "Ready" and c["status"] == "True" for c in status.get("conditions", ())),
+        ready=_is_ready(main, status),
         node=node,
         ip=status.get("podIP", ""),
         role=labels.get(ROLE, ""),
         created_ms=_ms(metadata.get("creationTimestamp")),
-        restarts=main.get("restartCount", 0),
-        exit_code=_exit_code(main),
-        message=_message(main, status),
+        started_ms=main.started_ms,
+        restarts=main.restarts,
+        exit_code=main.exit_code,
+        message=main.message or _unscheduled(status),
+        beside=beside,
         deleting=deleting,
         node_lost=node_lost,
         manifest=annotations.get(MANIFEST, ""),
@@ -79,8 +81,15 @@ def _pod(body: Body, store: Store) -> PodSeen:
 def _task(body: Body) -> TaskSeen:
     status = body.get("status", {})
     container: Mapping[str, Any] = next(iter(status.get("containerStatuses", ())), {})
-    message = _message(container, status) or status.get("message", "")
-    return TaskSeen(body["metadata"]["name"], body["metadata"]["uid"], _phase(status), message)
+    metadata, ended = body["metadata"], container.get("state", {}).get("terminated", {})
+    return TaskSeen(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        phase=_phase(status),
+        message=_message(container) or _unscheduled(status) or status.get("message", ""),
+        created_ms=_ms(metadata.get("creationTimestamp")),
+        ended_ms=_ms(ended.get("finishedAt")),
+    )
 
 
 def _component(body: Body) -> str:
@@ -94,9 +103,28 @@ def _phase(status: Mapping[str, Any]) -> PodPhase:
     return PodPhase(told) if told in list(PodPhase) else PodPhase.LOST
 
 
-def _main_container(status: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = (c for c in status.get("containerStatuses", ()) if c["name"] in _MAIN_CONTAINERS)
-    return next(found, {})
+def _containers(status: Mapping[str, Any]) -> tuple[ContainerSeen, tuple[ContainerSeen, ...]]:
+    """The main one, and those beside it."""
+    seen = [_container(told) for told in status.get("containerStatuses", ())]
+    main = next((one for one in seen if one.name in _MAIN_CONTAINERS), ContainerSeen(""))
+    return main, tuple(one for one in seen if one is not main)
+
+
+def _container(told: Mapping[str, Any]) -> ContainerSeen:
+    return ContainerSeen(
+        name=told["name"],
+        ready=told.get("ready", False),
+        started_ms=_ms(told.get("state", {}).get("running", {}).get("startedAt")),
+        restarts=told.get("restartCount", 0),
+        exit_code=_exit_code(told),
+        message=_message(told),
+    )
+
+
+def _is_ready(main: ContainerSeen, status: Mapping[str, Any]) -> bool:
+    """Whether the main container is. A pod that is not, with all its containers, is so for another reason: its node's."""
+    conditions = {condition["type"]: condition["status"] for condition in status.get("conditions", ())}
+    return conditions.get("Ready") == "True" or (main.ready and conditions.get("ContainersReady") == "False")
 
 
 def _exit_code(container: Mapping[str, Any]) -> int | None:
@@ -106,17 +134,22 @@ def _exit_code(container: Mapping[str, Any]) -> int | None:
     return None
 
 
-def _message(container: Mapping[str, Any], status: Mapping[str, Any]) -> str:
-    """Why the pod does not run, in Kubernetes' or the process's own words."""
+def _message(container: Mapping[str, Any]) -> str:
+    """Why a container does not run, in Kubernetes' or the process's own words."""
     ended = [container.get(name, {}).get("terminated", {}).get("message", "") for name in ("state", "lastState")]
     waiting = container.get("state", {}).get("waiting", {})
-    unscheduled = [
+    told = ": ".join(part for part in (waiting.get("reason", ""), waiting.get("message", "")) if part)
+    return next((text for text in (*ended, told) if text), "").strip()
+
+
+def _unscheduled(status: Mapping[str, Any]) -> str:
+    """Why no node takes the pod."""
+    told = (
         condition.get("message", "")
         for condition in status.get("conditions", ())
         if condition["type"] == "PodScheduled" and condition["status"] == "False"
-    ]
-    told = ": ".join(part for part in (waiting.get("reason", ""), waiting.get("message", "")) if part)
-    return next((text for text in (*ended, told, *unscheduled) if text), "").strip()
+    )
+    return next((text for text in told if text), "").strip()
 
 
 def _with(pod: PodSeen, report: ReplicaReport | None) -> PodSeen:

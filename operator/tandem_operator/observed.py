@@ -29,9 +29,23 @@ class PodPhase(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PodSeen:
-    """A pod of the job. `index` counts within its component; `exit_code` of its main container's last end, None: none yet.
+class ContainerSeen:
+    """A container. `started_ms`: since when it runs, 0: it does not; `exit_code` of its last end, None: none yet."""
 
+    name: str
+    ready: bool = False
+    started_ms: int = 0
+    restarts: int = 0
+    exit_code: int | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PodSeen:
+    """A pod of the job. `index` counts within its component.
+
+    `ready`, `started_ms`, `restarts`, `exit_code` and `message` are those of its main container, see `ContainerSeen`;
+    `beside` are the others: the orderer, and what the pod template adds.
     `template` is the hash of what the pod was made from (the annotation `tandem.dev/template`), `manifest` the ConfigMap
     that it reads, and `config` the configuration in that (`tandem.dev/manifest`, `tandem.dev/config`).
     A lost pod is `deleting` (somebody has deleted it, it may still hand over), or `node_lost`, or both.
@@ -48,9 +62,11 @@ class PodSeen:
     ip: str = ""
     role: str = ""
     created_ms: int = 0
+    started_ms: int = 0
     restarts: int = 0
     exit_code: int | None = None
     message: str = ""
+    beside: tuple[ContainerSeen, ...] = ()
     reported: ReplicaReport | None = None
     deleting: bool = False
     node_lost: bool = False
@@ -79,12 +95,19 @@ class ObjectSeen:
 
 @dataclass(frozen=True, slots=True)
 class TaskSeen:
-    """A pod that carries out a wish. `message`: what it said at its end."""
+    """A pod that carries out a wish. `message`: what it said at its end; `ended_ms` 0: nobody knows when it ended."""
 
     name: str
     uid: str
     phase: PodPhase
     message: str = ""
+    created_ms: int = 0
+    ended_ms: int = 0
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it did what it was there for, or failed."""
+        return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from tandem.logs import get_logger
-from tandem.manifest import KIND, ManifestError
+from tandem.manifest import KIND, ManifestError, ReplicatedStreamJob
+from tandem_operator.acquaintance import Acquaintance
 from tandem_operator.act import Actor, Target
-from tandem_operator.actions import Action, Object, SetStatus
+from tandem_operator.actions import Action, Emit, Object, SetStatus
 from tandem_operator.api import Api, ApiError
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.observe import observe
+from tandem_operator.observed import Observed
 from tandem_operator.owned import Owned
 from tandem_operator.plan import plan
 from tandem_operator.plan.invalid import refuse
+from tandem_operator.plan.refused import Refusal, waits, words_of
 from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
-from tandem_operator.resources.names import JOB
 from tandem_operator.shown import gauges
 from tandem_operator.store import Key, Store
-
-_log = get_logger(__name__)
 
 STEADY_S: Final = 10.0
 """How often a job is looked at that is as it should be."""
 RESTLESS_S: Final = 2.0
 """And one that is on its way."""
+_WORDS: Final = (Emit, SetStatus)
+"""What concerns the job itself; everything else is a deed."""
 
 
 class Reconciler:
@@ -44,62 +45,102 @@ class Reconciler:
         metrics: OperatorMetrics,
         me: str,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        monotonic_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._api, self._store, self._reports, self._settings = api, store, reports, settings
-        self._metrics, self._now_ms = metrics, now_ms
+        self._metrics, self._now_ms, self._monotonic_s = metrics, now_ms, monotonic_s
         self._actor = Actor(api, settings, me)
         self._owned = Owned(api)
-        self._known: set[str] = set()
+        self._acquaintance = Acquaintance(api, store)
 
-    async def reconcile(self, key: Key) -> float:
-        """A pass; returns after how many seconds the next one is due. Raises `ApiError` if something was refused."""
-        body = self._store.jobs.get(key)
-        if body is None or "deletionTimestamp" in body["metadata"]:
+    async def reconcile(self, key: Key) -> float | None:
+        """A pass; returns after how many seconds the next one is due, None: the job is gone.
+
+        Raises `ApiError` if something was refused, after everything else was carried out.
+        """
+        known = self._store.jobs.get(key)
+        if known is None:
+            return None
+        uid = known["metadata"]["uid"]
+        if not await self._acquaintance.renew(key, uid, self._monotonic_s()):
+            self.forget(key)
+            return RESTLESS_S if key in self._store.jobs else None
+        body = self._store.jobs[key]
+        if "deletionTimestamp" in body["metadata"]:
             return STEADY_S
-        uid = body["metadata"]["uid"]
-        if uid not in self._known:
-            await self._acquaint(key, uid)
         try:
             job = job_of(body)
         except ManifestError as error:
-            for action in refuse(body, error, self._now_ms()):
-                self._saw(await asyncio.to_thread(self._actor.tell, key, uid, action))
-            return STEADY_S
-        target = Target(job, uid)
+            again_s, refused = STEADY_S, await self._tell(key, uid, refuse(body, error, self._now_ms()))
+        else:
+            again_s, refused = await self._pass(key, uid, job)
+        if refused is not None:
+            raise refused
+        return again_s if key in self._store.jobs else None
+
+    async def _pass(self, key: Key, uid: str, job: ReplicatedStreamJob) -> tuple[float, ApiError | None]:
+        """When the next one is due, and the first error."""
         has_executors = bool(job.spec.executors.instances)
-        objects = await asyncio.to_thread(self._owned.of, key, uid, has_executors, time.monotonic())
+        objects = await asyncio.to_thread(self._owned.of, key, uid, has_executors, self._monotonic_s())
         observed = await observe(key, job, self._store, objects, self._reports, self._now_ms())
         actions = plan(observed, self._settings)
-        try:
-            for action in actions:
-                await self._act(key, target, action)
-        except ApiError as error:
-            if error.is_terminating:
-                return STEADY_S
-            raise
-        status = next((dict(action.status) for action in actions if isinstance(action, SetStatus)), observed.status)
-        self._metrics.show(key.namespace, key.name, gauges(job, status))
-        return RESTLESS_S if actions or status.get("phase") not in ("Running", "Suspended") else STEADY_S
+        refused = await self._do(key, Target(job, uid), actions)
+        first = refused[0][1] if refused else None
+        if first is not None and first.is_terminating:
+            return STEADY_S, None
+        words = self._words(observed, actions, refused)
+        error = await self._tell(key, uid, words)
+        status = next((dict(word.status) for word in words if isinstance(word, SetStatus)), observed.status)
+        if key in self._store.jobs:
+            self._metrics.show(key.namespace, key.name, gauges(job, status))
+        is_restless = actions or status.get("phase") not in ("Running", "Suspended")
+        return RESTLESS_S if is_restless else STEADY_S, first or error
 
     def forget(self, key: Key) -> None:
         """The job is gone."""
+        self._acquaintance.forget(key)
         self._owned.forget(key)
         self._metrics.forget(key.namespace, key.name)
 
-    async def _acquaint(self, key: Key, uid: str) -> None:
-        """The watches may not have told yet which pods the job has."""
-        for pod in await asyncio.to_thread(self._api.list, "Pod", key.namespace, {JOB: key.name}):
-            self._store.see_pod(pod, gone=False)
-        self._known.add(uid)
+    async def _do(self, key: Key, target: Target, actions: Iterable[Action]) -> Sequence[tuple[Action, ApiError]]:
+        """Carry out what can be carried out; returns what was refused. Nothing follows if the namespace is being deleted."""
+        refused: list[tuple[Action, ApiError]] = []
+        for action in actions:
+            lacking = [one for one, _ in refused]
+            if isinstance(action, _WORDS) or waits(action, lacking, target.job.spec.suspend):
+                continue
+            try:
+                changed = await asyncio.to_thread(self._actor.carry_out, target, action)
+            except ApiError as error:
+                self._owned.forget(key)
+                if error.is_terminating:
+                    return [(action, error)]
+                refused.append((action, error))
+            else:
+                self._owned.changed(key, action)
+                self._saw(changed)
+        return refused
 
-    async def _act(self, key: Key, target: Target, action: Action) -> None:
-        try:
-            changed = await asyncio.to_thread(self._actor.carry_out, target, action)
-        except ApiError:
-            self._owned.forget(key)
-            raise
-        self._owned.changed(key, action)
-        self._saw(changed)
+    def _words(
+        self, observed: Observed, actions: Sequence[Action], refused: Sequence[tuple[Action, ApiError]]
+    ) -> Sequence[Action]:
+        if not refused:
+            return [action for action in actions if isinstance(action, _WORDS)]
+        action, error = refused[0]
+        return words_of(observed, self._settings, actions, Refusal(action, str(error)))
+
+    async def _tell(self, key: Key, uid: str, words: Iterable[Action]) -> ApiError | None:
+        """Events and the status; returns the first error. A job whose status is not found is gone."""
+        first = None
+        for word in words:
+            try:
+                self._saw(await asyncio.to_thread(self._actor.tell, key, uid, word))
+            except ApiError as error:
+                if isinstance(word, SetStatus) and error.status == 404:
+                    self._store.drop_job(key, uid)
+                elif not error.is_terminating:
+                    first = first or error
+        return first
 
     def _saw(self, thing: Object | None) -> None:
         """What the API server answered is newer than what the watches have told."""

@@ -13,6 +13,9 @@ from tandem.manifest import OrderingMode
 LONGEST_HISTORY: Final = 10
 """So many entries of the history are kept; the oldest go first."""
 
+LONGEST_WISH: Final = 1024
+"""So many characters of a wish count."""
+
 Phase = Literal["Pending", "Starting", "Running", "Degraded", "Suspended", "Upgrading", "Failed"]
 ConditionType = Literal[
     "Ready", "Replicated", "OrderingAvailable", "StandbyFresh", "Progressing", "Suspended", "Diverged"
@@ -102,7 +105,7 @@ class HistoryEntry(Part):
 class Wish(Part):
     """A wish that was made once, by an annotation or a nonce, and what became of it."""
 
-    value: str = Field(max_length=1024, description="What was wished: the annotation's value, or the nonce")
+    value: str = Field(max_length=LONGEST_WISH, description="What was wished: the annotation's value, or the nonce")
     outcome: Outcome = Field(description="Pending: under way; Done; Refused: it cannot be done, the message says why")
     message: str = Field(default="", max_length=1024, description="What was done, or why not and what to do instead")
     time: Time | None = Field(default=None, description="When the outcome was written")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -27,13 +27,17 @@ class Store:
     def see_job(self, body: Body, gone: bool) -> Key:
         """A job was seen, or deleted."""
         key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
-        known = self.jobs.get(key)
-        if not gone:
-            if _is_news(known, body):
-                self.jobs[key] = body
-        elif known is not None and known["metadata"]["uid"] == body["metadata"]["uid"]:
-            del self.jobs[key]  # and not one that has its name by now
+        if gone:
+            self.drop_job(key, body["metadata"]["uid"])
+        elif _is_news(self.jobs.get(key), body):
+            self.jobs[key] = body
         return key
+
+    def drop_job(self, key: Key, uid: str) -> None:
+        """The job with that uid is gone, however that became known; not one that has its name by now."""
+        known = self.jobs.get(key)
+        if known is not None and known["metadata"]["uid"] == uid:
+            del self.jobs[key]
 
     def see_pod(self, body: Body, gone: bool) -> Key:
         """A pod of ours was seen, or deleted."""
@@ -47,6 +51,28 @@ class Store:
         elif _is_news(pods.get(metadata["name"]), body):
             pods[metadata["name"]] = body
         return key
+
+    def uids(self, key: Key) -> dict[str, str]:
+        """The pods of a job: name → uid."""
+        return {name: pod["metadata"]["uid"] for name, pod in self._pods.get(key, {}).items()}
+
+    def relisted(self, key: Key, before: Mapping[str, str], bodies: Iterable[Body]) -> None:
+        """The pods of a job were listed; `before`: the `uids` when that began. Of these, those not in the answer are gone.
+
+        And those that the watches have told meanwhile are gone do not come back with an answer that is older.
+        """
+        now = self.uids(key)
+        gone_meanwhile = {uid for name, uid in before.items() if now.get(name) != uid}
+        listed = {body["metadata"]["uid"]: body for body in bodies}
+        for uid, body in listed.items():
+            if uid not in gone_meanwhile:
+                self.see_pod(body, gone=False)
+        pods = self._pods.get(key, {})
+        for name, uid in before.items():
+            if uid not in listed and now.get(name) == uid:
+                del pods[name]
+        if not pods:
+            self._pods.pop(key, None)
 
     def see_node(self, body: Body, gone: bool) -> tuple[Key, ...]:
         """A node was seen; the jobs with pods on it, if that changes something for them."""

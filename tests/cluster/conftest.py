@@ -14,12 +14,25 @@ from pathlib import Path
 
 import pytest
 
-from cluster.kubernetes import Kubectl, Lab, run
+from cluster.jobs import QUICK, ClusterJob, running_job
+from cluster.kubernetes import Kubectl, run
+from cluster.lab import Lab
 from integration.workload import Cluster
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = "tandem-system"
+
+SNAPSHOTS = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "snapshots"},
+    "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+WITH_SNAPSHOTS = {
+    "containers": [{**QUICK, "volumeMounts": [{"name": "snapshots", "mountPath": "/snapshots"}]}],
+    "volumes": [{"name": "snapshots", "persistentVolumeClaim": {"claimName": "snapshots"}}],
+}
 
 
 @pytest.fixture(scope="session")
@@ -71,6 +84,26 @@ def crd_namespace() -> Iterator[Kubectl]:
     """A namespace for objects that nobody acts on: they are only checked, or suspended."""
     with _namespace() as namespace:
         yield namespace
+
+
+@pytest.fixture(scope="module")
+def two(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
+    """A job with two active replicas, for one file of tests."""
+    with _namespace() as kubectl, running_job(kubectl, servers, f"two-{uuid.uuid4().hex[:6]}") as job:
+        yield job
+
+
+@pytest.fixture(scope="session")
+def pair(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
+    """A job with one active replica, one standby and snapshots on a volume, for several files of tests."""
+    with _namespace() as kubectl:
+        kubectl.apply(SNAPSHOTS)
+        name, spec = (
+            f"pair-{uuid.uuid4().hex[:6]}",
+            {"replicas": 1, "standbys": 1, "snapshots": {"store": "/snapshots"}},
+        )
+        with running_job(kubectl, servers, name, podTemplate={"spec": WITH_SNAPSHOTS}, **spec) as job:
+            yield job
 
 
 @contextmanager

@@ -1,9 +1,8 @@
-"""kubectl, helm and kube-lab as calls; objects as plain mappings. Every call and every wait has a deadline."""
+"""kubectl, helm and the like as calls; objects as plain mappings. Every call and every wait has a deadline."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -74,29 +73,3 @@ class Kubectl:
             except (RefusedError, subprocess.TimeoutExpired) as error:
                 told.append(str(error))
         return "\n".join(told)
-
-
-class Lab:
-    """The machine-rooms's switches: nodes are powered off and on, cables cut and healed. Only with kube-lab."""
-
-    def __init__(self) -> None:
-        self._command = os.environ["KUBE_LAB"]
-
-    def kill(self, node: str) -> None:
-        """Power a node (`n1`) off."""
-        self._node("kill", node)
-
-    def up(self, node: str) -> None:
-        """Power it on, and wait until it is Ready."""
-        self._node("up", node)
-
-    def cut(self, node: str) -> None:
-        """Unplug its network cable; its pods go on, alone."""
-        self._node("cut", node)
-
-    def heal(self, node: str) -> None:
-        """Plug it in again."""
-        self._node("heal", node)
-
-    def _node(self, verb: str, node: str) -> None:
-        run([self._command, "node", verb, node.removeprefix("n")], timeout_s=120)

@@ -1,72 +1,158 @@
-"""What befalls a job on a cluster, while a reader reads on: nothing lost, repeated or reordered, and no long gap."""
+"""What befalls a job on a cluster, while a reader reads on: nothing lost, repeated or reordered, and no long gap.
+
+One job for the whole file: each test begins when both replicas are at the head, and ends with everything accounted for.
+"""
 
 from __future__ import annotations
 
-import uuid
+import time
+from collections.abc import Iterator
 
 import pytest
 
-from cluster.jobs import ClusterJob, manifests, running_job
-from cluster.kubernetes import Kubectl, Lab
-from integration.workload import Cluster
+from cluster.jobs import ClusterJob
+from cluster.kubernetes import Kubectl, Object
+from cluster.lab import Lab
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 MASKED_S = 5.0
 """A take-over takes a fraction of a second, some seconds on a busy machine; Kubernetes notices a dead node after ten."""
+SILENT_S = 30.0
+"""So long the API server is away."""
 
 
-@pytest.fixture
-def job(kubectl: Kubectl, servers: Cluster, tandem: str) -> object:  # noqa: ARG001, it must be installed
-    name = f"job-{uuid.uuid4().hex[:6]}"
-    with running_job(kubectl, servers, name) as running:
-        yield running
+@pytest.fixture(autouse=True)
+def whole(two: ClusterJob) -> Iterator[None]:
+    two.when_ready()
+    yield
+    two.check_exactly_once()
 
 
-def test_a_job_outlives_its_pods_and_nodes(job: ClusterJob, lab: Lab) -> None:
-    members = [pod["spec"]["nodeName"] for pod in job.pods()]
-    assert len(set(members)) == 2, f"both members are on one node: {members}"
-    assert job.is_true("OrderingAvailable")
+def publishing(job: ClusterJob) -> tuple[str, Object]:
+    """The replica that publishes, and its pod."""
+    replica = job.status["publisher"]
+    return replica, job.pod_of(replica)
 
-    publisher = job.status["publisher"]
-    pod = job.pod_of(publisher)["metadata"]["name"]
-    with job.output_goes_on(MASKED_S):
-        job.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
-        job.flows_on(400)
-        job.when_ready()
-    assert job.pod_of(publisher)["metadata"]["name"] != pod
 
-    publisher = job.status["publisher"]
-    pod, node = job.pod_of(publisher)["metadata"]["name"], job.pod_of(publisher)["spec"]["nodeName"]
+def delete(job: ClusterJob, pod: Object, *options: str) -> None:
+    job.kubectl("delete", "pod", pod["metadata"]["name"], *options, timeout_s=90)
+
+
+def test_a_pod_deleted_without_grace_is_replaced_under_a_new_name(two: ClusterJob) -> None:
+    nodes = [pod["spec"]["nodeName"] for pod in two.pods()]
+    assert len(set(nodes)) == 2, f"both members are on one node: {nodes}"
+    assert two.is_true("OrderingAvailable")
+
+    replica, pod = publishing(two)
+    with two.output_goes_on(MASKED_S):
+        delete(two, pod, "--grace-period=0", "--force")
+        two.flows_on(400)
+        two.when_ready()
+    assert two.pod_of(replica)["metadata"]["name"] != pod["metadata"]["name"]
+
+
+def test_a_pod_deleted_with_grace_hands_over(two: ClusterJob) -> None:
+    _, pod = publishing(two)
+    with two.output_goes_on(MASKED_S):
+        delete(two, pod)
+        two.flows_on(400)
+
+
+def test_a_killed_container_comes_back_in_its_pod(two: ClusterJob, lab: Lab) -> None:
+    replica, pod = publishing(two)
+    with two.output_goes_on(MASKED_S):
+        lab.kill_container(pod, "replica")
+        two.flows_on(400)
+        two.wait(lambda: restarts(two.pod_of(replica)) == 1, 60, "its restart")
+        two.when_ready()
+    assert two.pod_of(replica)["metadata"]["name"] == pod["metadata"]["name"]
+
+
+def restarts(pod: Object) -> int:
+    return sum(one["restartCount"] for one in pod["status"]["containerStatuses"] if one["name"] == "replica")
+
+
+def test_a_node_powered_off_under_the_publisher_is_not_waited_for(two: ClusterJob, lab: Lab) -> None:
+    replica, pod = publishing(two)
+    node = pod["spec"]["nodeName"]
     try:
-        with job.output_goes_on(MASKED_S):
+        with two.output_goes_on(MASKED_S):
             lab.kill(node)
-            job.flows_on(400)
-            job.wait(lambda: publisher in job.places() and job.places()[publisher] != node, 60, f"{pod} is replaced")
-            job.when_ready()
+            two.flows_on(400)
+            two.wait(lambda: two.places().get(replica, node) != node, 60, f"{replica} gets another pod")
+            two.when_ready()
     finally:
         lab.up(node)
 
 
-def test_a_job_keeps_its_promise_with_no_operator_running(job: ClusterJob, tandem: str) -> None:
+def test_a_replica_that_is_cut_off_is_fenced_and_its_place_taken(two: ClusterJob, lab: Lab) -> None:
+    replica, pod = publishing(two)
+    node = pod["spec"]["nodeName"]
+    try:
+        with two.output_goes_on(MASKED_S):
+            lab.cut(node)
+            two.flows_on(400)
+            two.wait(lambda: two.places().get(replica, node) != node, 60, f"{replica} gets another pod")
+    finally:
+        lab.heal(node)
+    two.flows_on(400)
+
+
+def test_the_job_keeps_its_promise_with_no_operator_running(two: ClusterJob, tandem: str) -> None:
     operator = Kubectl(tandem)
+    leader = two.status["leader"].replace("orderer", "replica")
     operator("scale", "deployment/tandem", "--replicas=0")
     try:
-        pod = job.pod_of(job.status["publisher"])["metadata"]["name"]
-        with job.output_goes_on(MASKED_S):
-            job.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
-            job.flows_on(400)
+        operator.wait(lambda: not operator.list("pods", "app.kubernetes.io/name=tandem-operator"), 60, "it is gone")
+        with two.output_goes_on(MASKED_S):
+            delete(two, two.pod_of(leader), "--grace-period=0", "--force")
+            two.flows_on(400)
     finally:
         operator("scale", "deployment/tandem", "--replicas=1")
-    job.when_ready()
 
 
-def test_a_deleted_job_leaves_nothing(kubectl: Kubectl, servers: Cluster, tandem: str) -> None:  # noqa: ARG001
-    name = f"job-{uuid.uuid4().hex[:6]}"
-    kubectl.apply(*manifests(servers, name))
-    owned = "pods,configmaps,services,serviceaccounts,poddisruptionbudgets,networkpolicies"
-    kubectl.wait(lambda: len(kubectl.list("pods", f"tandem.dev/job={name}")) == 2, 60, "its pods")
+def test_neither_the_job_nor_the_operator_minds_an_api_server_that_is_away(two: ClusterJob, lab: Lab) -> None:
+    _, pod = publishing(two)
+    with two.output_goes_on(MASKED_S), lab.without_api_server():
+        back = time.monotonic() + SILENT_S
+        lab.kill_container(pod, "replica")
+        two.flows_on(400)
+        two.flows_on(int((back - time.monotonic()) * two.feeder.rate), 2 * SILENT_S)
 
-    kubectl("delete", "rsj", name, "--timeout", "60s", timeout_s=70)
 
-    kubectl.wait(lambda: not kubectl.list(owned, f"tandem.dev/job={name}"), 90, "everything is gone")
+def test_the_job_goes_on_after_restarts_of_zookeeper_and_of_the_broker(two: ClusterJob) -> None:
+    with two.output_goes_on(MASKED_S):
+        two.cluster.zookeeper.restart()
+        two.flows_on(400)
+    two.cluster.kafka.restart()
+    two.flows_on(400)
+
+
+def test_the_operator_may_be_killed_at_each_step_of_a_rolling_restart(two: ClusterJob, tandem: str) -> None:
+    operator = Kubectl(tandem)
+    before = {pod["metadata"]["name"] for pod in two.pods()}
+    with two.output_goes_on(MASKED_S):
+        two.kubectl("patch", "rsj", two.name, "--type=merge", "-p", '{"spec": {"restartNonce": 1}}')
+        for left in (1, 0):
+            there = {pod["metadata"]["name"] for pod in two.pods()}
+            two.wait(lambda there=there: there != {p["metadata"]["name"] for p in two.pods()}, 120, "a step")
+            operator("delete", "pod", "-l", "app.kubernetes.io/name=tandem-operator", "--grace-period=0", "--force")
+            two.wait(lambda left=left: remaining(two, before) <= left, 180, f"{left} old pods remain")
+        two.when_ready()
+
+
+def remaining(job: ClusterJob, before: set[str]) -> int:
+    return len(before & {pod["metadata"]["name"] for pod in job.pods()})
+
+
+def test_nodes_may_be_drained_one_after_the_other(two: ClusterJob) -> None:
+    for node in sorted({pod["spec"]["nodeName"] for pod in two.pods()}):
+        drain = ("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=120s")
+        try:
+            with two.output_goes_on(MASKED_S):
+                two.kubectl(*drain, "--pod-selector", f"tandem.dev/job={two.name}", timeout_s=150)
+                two.flows_on(400)
+        finally:
+            two.kubectl("uncordon", node)
+        two.when_ready()

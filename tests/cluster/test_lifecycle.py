@@ -1,88 +1,111 @@
-"""What users do to a running job: the reader notices nothing of it, or what was asked for."""
+"""What users do to a running job: the reader notices nothing of it, or what was asked for.
+
+One job for all: each test begins when one replica is active and one stands by, and ends with everything accounted for.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cluster.jobs import START_S, ClusterJob, running_job
-from cluster.kubernetes import Kubectl, Lab, run
-from integration.workload import Cluster
+from cluster.jobs import START_S, ClusterJob
+from cluster.kubernetes import run
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 MASKED_S = 5.0
 PLUGIN = Path(sys.executable).with_name("kubectl-tandem")
 
 
-def plugin(kubectl: Kubectl, *arguments: str) -> str:
-    """`kubectl tandem …`"""
-    command, *rest = arguments
-    return run([str(PLUGIN), command, *rest, "--namespace", kubectl.namespace], timeout_s=240)
+@pytest.fixture(autouse=True)
+def staffed(pair: ClusterJob) -> Iterator[None]:
+    pair.when_staffed(1, 1)
+    yield
+    pair.check_exactly_once()
 
 
-@pytest.fixture
-def pair(kubectl: Kubectl, servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
-    """One active replica and one standby."""
-    with running_job(kubectl, servers, f"job-{uuid.uuid4().hex[:6]}", replicas=1, standbys=1) as running:
-        yield running
+def plugin(job: ClusterJob, command: str, *arguments: str) -> str:
+    """`kubectl tandem COMMAND JOB …`"""
+    return run([str(PLUGIN), command, job.name, *arguments, "--namespace", job.kubectl.namespace], timeout_s=240)
 
 
-@pytest.fixture
-def two(kubectl: Kubectl, servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
-    """Two active replicas."""
-    with running_job(kubectl, servers, f"job-{uuid.uuid4().hex[:6]}") as running:
-        yield running
+def patch(job: ClusterJob, spec: dict[str, Any]) -> None:
+    job.kubectl("patch", "rsj", job.name, "--type=merge", "-p", json.dumps({"spec": spec}))
 
 
-def roles(job: ClusterJob) -> dict[str, str]:
-    return {member["name"]: member["role"] for member in job.status.get("members", ())}
+def one_of(job: ClusterJob, role: str) -> str:
+    (name,) = (name for name, shown in job.roles().items() if shown == role)
+    return name
 
 
-def test_a_promoted_standby_takes_over_and_a_suspended_job_goes_on_where_it_was(pair: ClusterJob) -> None:
-    pair.wait(lambda: sorted(roles(pair).values()) == ["active", "standby"], START_S, "an active and a standby")
-    before = roles(pair)
-    standby = next(name for name, role in before.items() if role == "standby")
+def test_a_promoted_standby_takes_over(pair: ClusterJob) -> None:
+    active, standby = one_of(pair, "active"), one_of(pair, "standby")
     with pair.output_goes_on(MASKED_S):
-        print(plugin(pair.kubectl, "promote", pair.name, standby))
+        plugin(pair, "promote", standby)
         pair.flows_on(400)
-    pair.wait(lambda: roles(pair).get(standby) == "active", 60, f"{standby} is shown as active")
-    assert "by " + standby in plugin(pair.kubectl, "status", pair.name)
+    pair.wait(lambda: pair.roles() == {standby: "active", active: "standby"}, 60, f"{standby} is shown as active")
+    assert f"by {standby}" in plugin(pair, "status")
 
-    plugin(pair.kubectl, "suspend", pair.name)
-    pair.wait(lambda: not pair.pods(), 120, "its pods are gone")
-    assert pair.status["phase"] == "Suspended"
-    plugin(pair.kubectl, "resume", pair.name)
-    pair.wait(lambda: pair.is_true("Ready"), START_S, "Ready")
+
+def test_a_killed_active_is_replaced_by_the_standby_and_the_job_is_whole_again(pair: ClusterJob) -> None:
+    active, standby = one_of(pair, "active"), one_of(pair, "standby")
+    name = pair.pod_of(active)["metadata"]["name"]
+    with pair.output_goes_on(MASKED_S):
+        pair.kubectl("delete", "pod", name, "--grace-period=0", "--force")
+        pair.flows_on(400)
+    pair.wait(lambda: pair.roles() == {standby: "active", active: "standby"}, START_S, f"{active} is back")
+    failover = pair.status["lastFailover"]
+    assert (failover["from"], failover["to"]) == (active, standby)
+
+
+def test_a_savepoint_that_is_wished_is_there(pair: ClusterJob) -> None:
+    plugin(pair, "savepoint", "before-the-upgrade")
+    command = ("tandem", "savepoint", "list", "/etc/tandem/job/job.yaml")
+    pod = pair.pods()[0]["metadata"]["name"]
+    assert "before-the-upgrade" in pair.kubectl("exec", pod, "-c", "replica", "--", *command)
+
+
+def test_a_rolling_upgrade_is_not_noticed(pair: ClusterJob) -> None:
+    before = {pod["metadata"]["name"] for pod in pair.pods()}
+    with pair.output_goes_on(MASKED_S):
+        patch(pair, {"resources": {"requests": {"cpu": "150m", "memory": "1Gi"}}})
+        pair.wait(lambda: not before & {pod["metadata"]["name"] for pod in pair.pods()}, 300, "all pods are new")
+        pair.when_staffed(1, 1)
+
+
+def test_another_replica_joins_and_leaves_as_the_job_is_scaled(pair: ClusterJob) -> None:
+    with pair.output_goes_on(MASKED_S):
+        pair.kubectl("scale", f"rsj/{pair.name}", "--replicas=2")
+        pair.when_staffed(2, 1)
+        pair.kubectl("scale", f"rsj/{pair.name}", "--replicas=1")
+        pair.when_staffed(1, 1)
+        pair.wait(lambda: len(pair.pods()) == 2, 120, "one pod has left")
+
+
+def test_a_change_of_what_the_job_computes_is_held_back_and_told(pair: ClusterJob) -> None:
+    before = {pod["metadata"]["name"] for pod in pair.pods()}
+    patch(pair, {"sinks": [{"name": "copies", "topic": f"{pair.name}-copies"}]})
+    pair.wait(lambda: condition(pair, "Progressing") == ("False", "ConfigurationChanged"), 60, "the condition")
     pair.flows_on(400)
+    assert {pod["metadata"]["name"] for pod in pair.pods()} == before
+    patch(pair, {"sinks": [{"name": sink, "topic": f"{pair.name}-{sink}"} for sink in ("copies", "counts")]})
+    pair.wait(lambda: condition(pair, "Progressing")[0] == "True", 60, "the condition")
 
 
-def test_a_replica_that_is_cut_off_is_fenced_and_comes_back(two: ClusterJob, lab: Lab) -> None:
-    publisher = two.status["publisher"]
-    node = two.pod_of(publisher)["spec"]["nodeName"]
-    try:
-        with two.output_goes_on(MASKED_S):
-            lab.cut(node)
-            two.flows_on(400)
-            two.wait(lambda: two.places().get(publisher, node) != node, 60, f"{publisher} gets another pod")
-    finally:
-        lab.heal(node)
-    two.when_ready()
-    two.flows_on(400)
+def condition(job: ClusterJob, name: str) -> tuple[str, str]:
+    found = [one for one in job.status.get("conditions", ()) if one["type"] == name]
+    return (found[0]["status"], found[0]["reason"]) if found else ("", "")
 
 
-def test_a_drained_node_costs_the_reader_nothing(two: ClusterJob) -> None:
-    publisher = two.status["publisher"]
-    node = two.pod_of(publisher)["spec"]["nodeName"]
-    drain = ("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=120s")
-    try:
-        with two.output_goes_on(MASKED_S):
-            two.kubectl(*drain, "--pod-selector", f"tandem.dev/job={two.name}", timeout_s=150)
-            two.flows_on(400)
-    finally:
-        two.kubectl("uncordon", node)
-    two.when_ready()
+def test_a_suspended_job_goes_on_where_it_was(pair: ClusterJob) -> None:
+    plugin(pair, "suspend")
+    pair.wait(lambda: not pair.pods(), 120, "its pods are gone")
+    pair.wait(lambda: pair.status["phase"] == "Suspended", 30, "it says so")
+    plugin(pair, "resume")
+    pair.when_ready(START_S)
+    pair.flows_on(400)

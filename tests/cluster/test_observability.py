@@ -6,17 +6,14 @@ import json
 import shutil
 import urllib.parse
 import urllib.request
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from alerts.rules import TESTS, assemble
-from cluster.jobs import START_S, ClusterJob, running_job
+from cluster.jobs import ClusterJob
 from cluster.kubernetes import Kubectl, run
 from dashboards.write import queries, texts
-from integration.workload import Cluster
 from tandem.embedded.ports import free_ports
 from tandem.embedded.process import ChildProcess, Command
 from tandem.embedded.waiting import Deadline, wait_until
@@ -31,12 +28,6 @@ def test_the_rules_are_good_and_fire_when_they_should(tmp_path: Path) -> None:
     assemble(tmp_path, with_annotations=False)
     files = [shutil.copy(path, tmp_path) for path in sorted(TESTS.glob("*.test.yaml"))]
     run(["promtool", "test", "rules", *map(str, files)])
-
-
-@pytest.fixture
-def job(kubectl: Kubectl, servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
-    with running_job(kubectl, servers, f"job-{uuid.uuid4().hex[:6]}", replicas=1, standbys=1) as running:
-        yield running
 
 
 class Prometheus:
@@ -81,8 +72,9 @@ def config(job: ClusterJob, system: str) -> str:
     return json.dumps({"global": {"scrape_interval": "2s"}, "scrape_configs": jobs})
 
 
-def test_every_query_of_the_dashboards_finds_something(job: ClusterJob, tandem: str, tmp_path: Path) -> None:
-    job.wait(lambda: len(job.status.get("members", ())) == 2, START_S, "an active and a standby")
+def test_every_query_of_the_dashboards_finds_something(pair: ClusterJob, tandem: str, tmp_path: Path) -> None:
+    job = pair
+    job.when_staffed(1, 1)
     asked = [(name, *query) for name, text in texts().items() for query in queries(json.loads(text))]
     filled_in = {"$namespace": job.kubectl.namespace, "$job_name": job.name, "$__rate_interval": "30s"}
 

@@ -3,6 +3,7 @@
 A test that stops or kills a server takes `own_kafka` or `own_zookeeper`.
 """
 
+import os
 import re
 import uuid
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from pyspark.sql import SparkSession
 from tandem.embedded import Jars, KafkaBroker, ZooKeeperServer
 from tandem.engine.session import build_session
 from tandem.manifest import SparkSpec
+
+# Most of the time here goes to JVMs that start: the compiler that pays off after minutes only would double it.
+os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1"
 
 
 @pytest.fixture(scope="session")

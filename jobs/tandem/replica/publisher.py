@@ -229,6 +229,7 @@ class Publisher:
             if isinstance(proposal, Claim):
                 self._claimed(proposal)
             elif isinstance(proposal, Cut):
+                self._failovers.ordered(proposal.epoch, now)
                 self._metrics.head_epoch.set(proposal.epoch)
                 epoch = self._publication.decisions.epoch_range(proposal.epoch)
                 if epoch is not None:

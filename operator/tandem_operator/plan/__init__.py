@@ -21,6 +21,7 @@ from tandem_operator.plan.rollout import roll
 from tandem_operator.plan.roster import Roster, roster_of
 from tandem_operator.plan.status import as_object, new_status, old_status
 from tandem_operator.plan.suspension import suspension
+from tandem_operator.plan.switches import ended_switches, patiently
 from tandem_operator.plan.version import Version, version_of
 from tandem_operator.plan.wishes import wished
 from tandem_operator.resources import Settings, wanted_objects
@@ -39,8 +40,9 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     wanted = wanted_objects(observed.job, observed.uid, settings)
     return (
         *objects.applied(observed, wanted),
-        *_members(observed, settings, version, roster, old, wishes.actions),
+        *patiently(observed, _members(observed, settings, version, roster, old, wishes.actions)),
         *_generators(observed, settings, version, old),
+        *ended_switches(observed),
         *objects.labelled(roster),
         *objects.unneeded(observed, wanted),
         *events_of(old, status),

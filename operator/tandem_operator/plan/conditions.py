@@ -32,18 +32,31 @@ def conditions_of(observed: Observed, facts: Facts, leader: str | None, old: Sta
         _diverged(facts),
     )
     before = {condition.type: condition for condition in old.conditions}
-    return tuple(_dated(one, before.get(one.type), observed) for one in said)
+    return tuple(_dated(one, before.get(one.type), observed.generation, observed.now_ms) for one in said)
 
 
-def _dated(said: Said, before: Condition | None, observed: Observed) -> Condition:
+def not_progressing(old: Status, reason: str, message: str, generation: int, now_ms: int) -> Condition:
+    """The condition Progressing of a job that does not get on, for a reason that is not to be seen in the job."""
+    before = next((condition for condition in old.conditions if condition.type == "Progressing"), None)
+    return _dated(Said("Progressing", "False", reason, message), before, generation, now_ms)
+
+
+def with_progressing(status: Status, progressing: Condition) -> Status:
+    """The status with another condition Progressing, in its place if it has one."""
+    conditions = tuple(progressing if one.type == "Progressing" else one for one in status.conditions)
+    more = () if progressing in conditions else (progressing,)
+    return status.model_copy(update={"conditions": (*conditions, *more)})
+
+
+def _dated(said: Said, before: Condition | None, generation: int, now_ms: int) -> Condition:
     is_same = before is not None and before.status == said.status
     return Condition(
         type=said.type,
         status=said.status,
         reason=said.reason,
         message=said.message,
-        last_transition_time=before.last_transition_time if before and is_same else written(observed.now_ms),
-        observed_generation=observed.generation,
+        last_transition_time=before.last_transition_time if before and is_same else written(now_ms),
+        observed_generation=generation,
     )
 
 
@@ -136,6 +149,8 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
     trouble = facts.refused or facts.failing
     if missing and trouble:
         return Said("Progressing", "False", "Refused" if facts.refused else "Failing", f"{trouble}. Mend the job")
+    if facts.beside:
+        return Said("Progressing", "False", "Failing", f"{facts.beside}. Mend the job")
     if missing:
         return Said("Progressing", "True", "Starting", "Replicas start")
     return Said("Progressing", "True", "Complete", "The job is as its spec asks")

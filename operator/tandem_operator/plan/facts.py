@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from tandem.process import ExitCode
 from tandem_operator.observed import Observed, PodPhase
+from tandem_operator.plan.failures import failure, failure_beside
 from tandem_operator.plan.generators import live_generators
-from tandem_operator.plan.rollout import failure, stalled
+from tandem_operator.plan.rollout import stalled
 from tandem_operator.plan.roster import Member, Roster, Standing
 from tandem_operator.plan.version import Version
 from tandem_operator.resources.settings import Settings
@@ -17,7 +18,7 @@ from tandem_operator.resources.settings import Settings
 class Facts:
     """Counts of members that do their work, as far as can be told, and what goes wrong.
 
-    `refused`, `failing`, `stalled`: in words, "": nothing.
+    `refused`, `failing`, `beside`, `stalled`: in words, "": nothing; `beside`: what fails beside a replica that works.
     """
 
     active: int
@@ -33,6 +34,7 @@ class Facts:
     diverged: tuple[str, ...]
     refused: str
     failing: str
+    beside: str
     stalled: str
 
 
@@ -42,6 +44,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, settings: Set
     shown = [shown_role(member, roster) for member in live]
     told = [member.pod.reported for member in roster.standbys]
     failures = [failure(m.pod, observed.now_ms, settings.rollout_timeout_s) for m in live if not m.is_back]
+    beside = [failure_beside(m.pod, observed.now_ms) for m in live if m.is_back]
     return Facts(
         active=shown.count("active"),
         standby=shown.count("standby"),
@@ -56,6 +59,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, settings: Set
         diverged=tuple(m.name for m in live if m.pod.reported is not None and m.pod.reported.diverged),
         refused=next((_refusal(m) for m in live if m.pod.exit_code == ExitCode.REFUSED and not m.is_back), ""),
         failing=next((text for text in failures if text), ""),
+        beside=next((text for text in beside if text), ""),
         stalled=stalled(roster, observed.now_ms, settings),
     )
 

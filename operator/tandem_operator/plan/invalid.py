@@ -9,9 +9,9 @@ from pydantic import ValidationError
 
 from tandem.manifest import ManifestError
 from tandem_operator.actions import Action, Emit, SetStatus
+from tandem_operator.plan.conditions import not_progressing, with_progressing
 from tandem_operator.plan.status import as_object
-from tandem_operator.plan.times import written
-from tandem_operator.status import Condition, Status
+from tandem_operator.status import Status
 
 _REASON: Final = "InvalidSpec"
 
@@ -23,29 +23,8 @@ def refuse(body: Mapping[str, Any], error: ManifestError, now_ms: int) -> tuple[
         old = Status.model_validate(body.get("status", {}))
     except ValidationError:
         old = Status()
-    before = next((condition for condition in old.conditions if condition.type == "Progressing"), None)
-    message = str(error)[:4096]
-    if before is not None and (before.reason, before.message, before.observed_generation) == (
-        _REASON,
-        message,
-        generation,
-    ):
+    condition = not_progressing(old, _REASON, str(error)[:4096], generation, now_ms)
+    if condition in old.conditions:
         return ()
-    changed = before is None or before.status != "False"
-    condition = Condition(
-        type="Progressing",
-        status="False",
-        reason=_REASON,
-        message=message,
-        last_transition_time=written(now_ms) if before is None or changed else before.last_transition_time,
-        observed_generation=generation,
-    )
-    conditions = tuple(one for one in old.conditions if one.type != "Progressing")
-    status = old.model_copy(
-        update={
-            "phase": old.phase or "Failed",
-            "observed_generation": generation,
-            "conditions": (*conditions, condition),
-        }
-    )
-    return (Emit("Warning", _REASON, message), SetStatus(as_object(status)))
+    named = old.model_copy(update={"phase": old.phase or "Failed", "observed_generation": generation})
+    return (Emit("Warning", _REASON, condition.message), SetStatus(as_object(with_progressing(named, condition))))

@@ -7,6 +7,7 @@ before it created asks for the same pod again, and its API server says AlreadyEx
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Final
 
 from tandem_operator.actions import Action, CreatePod, DeletePod
 from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
@@ -16,6 +17,8 @@ from tandem_operator.plan.version import Version, new_pod
 from tandem_operator.resources.names import pod_name, process_name, suffix_after
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status
+
+_FAILED_AT_ONCE_MS: Final = 10_000
 
 
 def missing(
@@ -27,9 +30,18 @@ def missing(
     wanted: int,
     live: Collection[int],
 ) -> tuple[Action, ...]:
-    """Pods to be created, so that there are `wanted` besides those that are gone. `live`: indices that have a live pod."""
-    count = max(0, wanted - len(live))
-    indices = list(_free(observed, component, live, wanted))[:count]
+    """Pods to be created, so that there are `wanted` besides those that are gone. `live`: indices that have a live pod.
+
+    None are while there is nothing to make them from, and none yet in the place of one that failed at once.
+    """
+    if version.is_blocked:
+        return ()
+    taken = {
+        *live,
+        *(pod.index for pod in observed.pods if pod.component is component and _failed_at_once(pod, observed)),
+    }
+    count = max(0, wanted - len(taken))
+    indices = list(_free(observed, component, taken, wanted))[:count]
     named = ((index, next_name(observed, old, component, index)) for index in indices)
     return tuple(CreatePod(new_pod(observed, settings, version, component, index, name)) for index, name in named)
 
@@ -60,9 +72,15 @@ def next_name(observed: Observed, old: Status, component: Component, index: int)
 def buried(observed: Observed, component: Component, is_served: bool) -> tuple[Action, ...]:
     """Pods that ended are removed, and those on lost nodes once the job does without them (`is_served`).
 
-    Not before: if it is the operator's own view that is broken, or the control plane's, they may be all there is.
+    Not before: if it is the operator's own view that is broken, or the control plane's, they may be all there is. And one
+    that failed at once not at once: the next one would too, over and over, if its node rejects or evicts it.
     """
-    return tuple(_burials((pod for pod in observed.pods if pod.component is component), is_served))
+    pods = (pod for pod in observed.pods if pod.component is component and not _failed_at_once(pod, observed))
+    return tuple(_burials(pods, is_served))
+
+
+def _failed_at_once(pod: PodSeen, observed: Observed) -> bool:
+    return pod.phase is PodPhase.FAILED and observed.now_ms - pod.created_ms < _FAILED_AT_ONCE_MS
 
 
 def _burials(pods: Iterator[PodSeen], is_served: bool) -> Iterator[Action]:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
 
 from tandem.process import ExitCode
 from tandem.protocol.switchover import replica_name
 from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
+from tandem_operator.plan.failures import ends_again
 from tandem_operator.plan.version import Version
-
-MANY_RESTARTS: Final = 3
 
 
 class Standing(StrEnum):
@@ -34,7 +32,10 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A pod of the job that is or was a member. `publishes`: it published last; `leads`: the orderer beside it does."""
+    """A pod of the job that is or was a member. `publishes`: it published last; `leads`: the orderer beside it does.
+
+    `fails` : it refuses to run, or ends again and again.
+    """
 
     pod: PodSeen
     standing: Standing
@@ -42,6 +43,7 @@ class Member:
     publishes: bool = False
     leads: bool = False
     outdated: bool = False
+    fails: bool = False
 
     @property
     def index(self) -> int:
@@ -66,9 +68,8 @@ class Member:
     @property
     def computes(self) -> bool:
         """Whether it has started as an active, although it may be behind, and does not fail again and again."""
-        pod, told = self.pod, self.pod.reported
-        fails = pod.exit_code == ExitCode.REFUSED or pod.restarts >= MANY_RESTARTS
-        return told is not None and told.state == "active" and not told.diverged and not fails
+        told = self.pod.reported
+        return told is not None and told.state == "active" and not told.diverged and not self.fails
 
     @property
     def is_important(self) -> bool:
@@ -186,6 +187,7 @@ def _member(pod: PodSeen, observed: Observed, version: Version, publisher: str) 
         publishes=named,
         leads=observed.leader == f"orderer-{pod.index}",
         outdated=version.is_outdated(pod) or is_one_too_many,
+        fails=pod.exit_code == ExitCode.REFUSED or ends_again(pod, observed.now_ms),
     )
 
 

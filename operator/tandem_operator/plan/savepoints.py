@@ -1,12 +1,13 @@
 """Savepoints that are wished for, by the annotation `tandem.dev/savepoint: NAME` or by another `spec.savepointNonce`.
 
-A task in the job's own image creates them; what became of it is in its pod, until that is removed.
+A task in the job's own image creates them; what became of it is in its pod, until that is removed. So it is removed only
+when the outcome is in the status.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Literal
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Literal
 
 from tandem_operator.actions import Action, CreatePod, DeletePod
 from tandem_operator.observed import Observed, PodPhase
@@ -14,7 +15,7 @@ from tandem_operator.plan.times import written
 from tandem_operator.resources import tasks
 from tandem_operator.resources.names import PREFIX
 from tandem_operator.resources.settings import Settings
-from tandem_operator.status import Outcome, Status, Wish, WishName
+from tandem_operator.status import LONGEST_WISH, Outcome, Status, Wish, WishName
 
 _Kind = Literal["savepoint", "savepointNonce"]
 
@@ -25,6 +26,7 @@ def savepoint_wished(
     """What becomes of these wishes in this pass: new ones are taken in first, and carried out in a later pass."""
     wishes: dict[WishName, Wish] = {}
     actions: list[Action] = []
+    needed: set[str] = set()
     for kind, value, name in _asked(observed):
         known = old.wishes.get(kind)
         if known is None or known.value != value:
@@ -34,12 +36,14 @@ def savepoint_wished(
             actions += more
         else:
             wishes[kind] = known
-    return wishes, tuple(actions)
+            continue
+        needed.add(_task(observed, settings, name, value)["metadata"]["name"])
+    return wishes, (*actions, *_removed(observed, needed))
 
 
 def _asked(observed: Observed) -> Iterator[tuple[_Kind, str, str]]:
     """Kind, value, and the savepoint's name."""
-    value = observed.annotations.get(f"{PREFIX}savepoint", "")
+    value = observed.annotations.get(f"{PREFIX}savepoint", "")[:LONGEST_WISH]
     if value:
         yield "savepoint", value, value.partition("@")[0]
     nonce = observed.job.spec.savepoint_nonce
@@ -54,17 +58,28 @@ def _taken_in(observed: Observed, value: str) -> Wish:
 
 
 def _carried_out(observed: Observed, settings: Settings, wish: Wish, name: str) -> tuple[Wish, tuple[Action, ...]]:
-    task = tasks.savepoint(observed.job, observed.uid, settings, name, wish.value)
+    task = _task(observed, settings, name, wish.value)
     there = next((seen for seen in observed.tasks if seen.name == task["metadata"]["name"]), None)
     if there is None:
         return wish, (CreatePod(task),)
-    if there.phase not in (PodPhase.SUCCEEDED, PodPhase.FAILED):
+    if not there.has_ended:
         return wish, ()
-    ended = DeletePod(there.name, there.uid, "it has ended", 0)
     if there.phase is PodPhase.SUCCEEDED:
-        return _wish(observed, wish.value, "Done", f"savepoint {name} is created"), (ended,)
-    return _wish(observed, wish.value, "Refused", there.message or "the task failed: see its log"), (ended,)
+        return _wish(observed, wish.value, "Done", f"savepoint {name} is created"), ()
+    return _wish(observed, wish.value, "Refused", there.message or "the task failed: see its log"), ()
+
+
+def _task(observed: Observed, settings: Settings, name: str, value: str) -> dict[str, Any]:
+    return tasks.savepoint(observed.job, observed.uid, settings, name, value)
+
+
+def _removed(observed: Observed, needed: Collection[str]) -> Iterator[Action]:
+    """Tasks that ended, and whose outcome is written or wanted by nobody any more."""
+    for task in observed.tasks:
+        is_ours = tasks.kind_of(observed.job.name, task.name) == tasks.SAVEPOINT
+        if is_ours and task.has_ended and task.name not in needed:
+            yield DeletePod(task.name, task.uid, "it has ended", 0)
 
 
 def _wish(observed: Observed, value: str, outcome: Outcome, message: str) -> Wish:
-    return Wish(value=value[:1024], outcome=outcome, message=message[:1024], time=written(observed.now_ms))
+    return Wish(value=value, outcome=outcome, message=message[:1024], time=written(observed.now_ms))

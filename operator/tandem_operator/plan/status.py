@@ -83,6 +83,11 @@ def new_status(
         history=_history(observed, failover, old),
         wishes=wishes,
     )
+    return settled(status, old, settings)
+
+
+def settled(status: Status, old: Status, settings: Settings) -> Status:
+    """The status, or the old one if it is not worth a write."""
     return _without_new_figures(status, old) if _is_the_same(status, old, settings) else status
 
 

@@ -2,7 +2,7 @@
 
 A change of the job's configuration (what it computes) needs a new generation, through a savepoint: until that has begun,
 the log accepts only processes of the old one. So nothing is rolled then, and pods that die are replaced by ones that read
-the manifest that the others read.
+the manifest that the others read. If no pod is left, as in a job that was suspended meanwhile, none is made.
 """
 
 from __future__ import annotations
@@ -32,6 +32,11 @@ class Version:
     def is_held(self) -> bool:
         """Whether the spec asks for another configuration than the one that runs."""
         return bool(self.accepted) and self.accepted != self.target
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether no pod that the log accepts can be made: no pod is left that shows how those that ran were made."""
+        return self.is_held and self.model is None
 
     def is_outdated(self, seen: PodSeen) -> bool:
         """Whether the pod is to be replaced."""

@@ -18,7 +18,7 @@ from tandem_operator.plan.savepoints import savepoint_wished
 from tandem_operator.plan.times import read_ms, written
 from tandem_operator.resources.names import PREFIX
 from tandem_operator.resources.settings import Settings
-from tandem_operator.status import Outcome, Status, Wish, WishName
+from tandem_operator.status import LONGEST_WISH, Outcome, Status, Wish, WishName
 
 PATIENCE_S: Final = 120.0
 
@@ -41,7 +41,7 @@ def wished(observed: Observed, roster: Roster, settings: Settings, old: Status) 
     wishes |= saved
     actions: list[Action] = list(more)
     for kind in _KINDS:
-        value = observed.annotations.get(PREFIX + kind, "")
+        value = observed.annotations.get(PREFIX + kind, "")[:LONGEST_WISH]
         if not value:
             continue
         known = old.wishes.get(kind)
@@ -57,7 +57,7 @@ def wished(observed: Observed, roster: Roster, settings: Settings, old: Status) 
 
 def _taken_in(kind: _Kind, value: str, roster: Roster, now_ms: int) -> Wish:
     def answer(outcome: Outcome, message: str) -> Wish:
-        return Wish(value=value[:1024], outcome=outcome, message=message, time=written(now_ms))
+        return Wish(value=value, outcome=outcome, message=message, time=written(now_ms))
 
     replica = value.partition("@")[0]  # what follows makes another wish of it
     member = roster.find(replica)

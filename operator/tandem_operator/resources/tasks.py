@@ -17,23 +17,31 @@ from tandem_operator.resources.settings import Settings
 
 TASK: Final = "task"
 """Component of these pods."""
+PROMOTE: Final = "promote"
+DRAIN: Final = "drain"
+SAVEPOINT: Final = "savepoint"
 _DEADLINE_S: Final = 300
 _GRACE_S: Final = 5
 
 
 def promotion(job: ReplicatedStreamJob, uid: str, settings: Settings, leaves: str, successor: str) -> dict[str, Any]:
     """`tandem promote`: `successor` ("": any standby) becomes active, `leaves` stands by."""
-    return _task(job, uid, settings, ["promote", _MANIFEST, *filter(None, [successor]), "--instead-of", leaves])
+    return _task(job, uid, settings, [PROMOTE, _MANIFEST, *filter(None, [successor]), "--instead-of", leaves])
 
 
 def drain(job: ReplicatedStreamJob, uid: str, settings: Settings, leaves: str, to_nobody: bool) -> dict[str, Any]:
     """`tandem drain`: a standby takes over from `leaves`, which ends; `to_nobody`: its slot is one too many."""
-    return _task(job, uid, settings, ["drain", _MANIFEST, leaves, *(["--to-nobody"] if to_nobody else [])])
+    return _task(job, uid, settings, [DRAIN, _MANIFEST, leaves, *(["--to-nobody"] if to_nobody else [])])
 
 
 def savepoint(job: ReplicatedStreamJob, uid: str, settings: Settings, name: str, wish: str) -> dict[str, Any]:
     """`tandem savepoint create`: the newest snapshot gets a name, and is kept. Another `wish` is another task."""
-    return _task(job, uid, settings, ["savepoint", "create", _MANIFEST, name, "--newest"], wish)
+    return _task(job, uid, settings, [SAVEPOINT, "create", _MANIFEST, name, "--newest"], wish)
+
+
+def kind_of(job: str, name: str) -> str:
+    """`promote`, `drain` or `savepoint`, as the name of a task of `job` tells."""
+    return name.removeprefix(f"{job}-").partition("-")[0]
 
 
 _MANIFEST: Final = f"{FOLDER}/{FILE}"

@@ -169,6 +169,46 @@ def test_a_job_that_is_gone_is_forgotten() -> None:
     assert forgotten == [A]
 
 
+def test_a_job_of_which_a_pass_says_that_it_is_gone_is_forgotten() -> None:
+    forgotten: list[Key] = []
+    passes = []
+
+    async def reconcile(key: Key) -> float | None:
+        passes.append(key)
+        return None
+
+    async def test() -> None:
+        loop = Loop(reconcile, OperatorMetrics(CollectorRegistry()), forgotten.append)
+        for count in (1, 2):
+            loop.wake(A)  # the second one is another job of that name
+            await until(lambda: len(forgotten) == count)  # noqa: B023
+        await loop.stop()
+
+    run(test)
+    assert passes == forgotten == [A, A]
+
+
+def test_a_job_that_comes_back_during_the_pass_that_finds_it_gone_is_not_forgotten() -> None:
+    forgotten: list[Key] = []
+    passes = []
+
+    async def test() -> None:
+        async def reconcile(key: Key) -> float | None:
+            passes.append(key)
+            if len(passes) > 1:
+                return 3_600.0
+            loop.wake(key)
+            return None
+
+        loop = Loop(reconcile, OperatorMetrics(CollectorRegistry()), forgotten.append)
+        loop.wake(A)
+        await until(lambda: len(passes) == 2)
+        await loop.stop()
+
+    run(test)
+    assert forgotten == []
+
+
 @pytest.mark.parametrize("at_once", [1, 3])
 def test_so_many_passes_run_at_once_and_no_more(at_once: int) -> None:
     running, most = 0, 0

@@ -12,7 +12,7 @@ from tandem.manifest import ReplicatedStreamJob, parse
 from tandem.protocol.switchover import Holder, Role
 from tandem.report import OrdererReport, ReplicaReport
 from tandem_operator.observe import observe
-from tandem_operator.observed import Observed, PodPhase, PodSeen
+from tandem_operator.observed import ContainerSeen, Observed, PodPhase, PodSeen
 from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_PORT
 from tandem_operator.store import Key, Store
 
@@ -126,6 +126,40 @@ def test_why_a_container_ended_or_waits_is_told() -> None:
     assert (one.restarts, one.exit_code, one.message) == (4, 78, "no topic x")
     assert only(seen(pod(0, containerStatuses=[waits]))[0]).message == "ImagePullBackOff: not found"
     assert only(seen(pod(0, conditions=unscheduled))[0]).message == "0/3 nodes are available"
+
+
+def test_a_member_is_ready_when_its_main_container_is() -> None:
+    conditions = [{"type": "Ready", "status": "False"}, {"type": "ContainersReady", "status": "False"}]
+    replica = {"name": "replica", "ready": True, "state": {"running": {"startedAt": "2026-11-21T20:00:10Z"}}}
+    terminated = {"exitCode": 78, "message": "no quorum"}
+    waiting = {"waiting": {"reason": "CrashLoopBackOff"}}
+    orderer = {
+        "name": "orderer",
+        "ready": False,
+        "restartCount": 3,
+        "state": waiting,
+        "lastState": {"terminated": terminated},
+    }
+    one = only(seen(pod(0, conditions=conditions, containerStatuses=[orderer, replica]))[0])
+
+    assert one.ready
+    assert one.started_ms == one.created_ms + 10_000
+    assert one.beside == (ContainerSeen("orderer", restarts=3, exit_code=78, message="no quorum"),)
+
+
+def test_a_member_whose_node_does_not_answer_is_not_ready() -> None:
+    conditions = [{"type": "Ready", "status": "False"}, {"type": "ContainersReady", "status": "True"}]
+    replica = {"name": "replica", "ready": True}
+
+    assert not only(seen(pod(0, conditions=conditions, containerStatuses=[replica]))[0]).ready
+
+
+def test_when_a_task_ended_and_what_it_said_is_seen() -> None:
+    ended = {"exitCode": 1, "message": "no standby", "finishedAt": "2026-11-21T20:00:30Z"}
+    statuses = [{"name": "task", "state": {"terminated": ended}}]
+    (task,) = seen(pod(2, component="task", phase="Failed", containerStatuses=statuses))[0].tasks
+
+    assert (task.message, task.ended_ms - task.created_ms, task.has_ended) == ("no standby", 30_000, True)
 
 
 def test_executors_and_tasks_are_no_members() -> None:

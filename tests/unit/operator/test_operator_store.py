@@ -69,3 +69,31 @@ def test_a_node_that_is_lost_or_comes_back_concerns_the_jobs_on_it() -> None:
 
 def test_a_node_that_nobody_told_of_is_not_lost() -> None:
     assert not Store().is_lost("n9")
+
+
+def test_a_pod_that_a_list_does_not_show_any_more_is_forgotten() -> None:
+    store = Store()
+    store.see_pod(pod("a", 1, "first"), gone=False)
+    store.see_pod(pod("b", 2, "second"), gone=False)
+    store.relisted(JOB, store.uids(JOB), [pod("b", 2, "second")])
+
+    assert list(store.uids(JOB)) == ["b"]
+
+
+def test_a_pod_that_was_made_while_the_pods_were_listed_stays() -> None:
+    store = Store()
+    before = store.uids(JOB)
+    store.see_pod(pod("a", 1), gone=False)
+    store.relisted(JOB, before, [])
+
+    assert list(store.uids(JOB)) == ["a"]
+
+
+def test_a_pod_that_went_while_the_pods_were_listed_does_not_come_back() -> None:
+    store = Store()
+    store.see_pod(pod("a", 1), gone=False)
+    before = store.uids(JOB)
+    store.see_pod(pod("a", 2), gone=True)
+    store.relisted(JOB, before, [pod("a", 1)])
+
+    assert store.pods(JOB) == ()

@@ -150,6 +150,29 @@ def test_while_a_switchover_is_under_way_nobody_else_leaves() -> None:
     assert not [action for action in actions if isinstance(action, Switch)]
 
 
+def test_a_pod_that_failed_at_once_is_neither_removed_nor_replaced_at_once() -> None:
+    cluster = _running(replicas=2)
+    rejected = _pod(cluster, 1)
+    rejected.phase, rejected.created_ms = PodPhase.FAILED, cluster.now_ms - 9_000
+    actions = plan(cluster.observed(), SETTINGS)
+    assert not _created(actions)
+    assert not _deleted(actions)
+
+    cluster.now_ms += 1_000
+    actions = plan(cluster.observed(), SETTINGS)
+    assert [name.rpartition("-")[0] for name in _created(actions)] == ["flights-replica-1"]
+    assert [deleted.name for deleted in _deleted(actions)] == [rejected.name]
+
+
+def test_a_generator_that_failed_at_once_is_not_replaced_at_once() -> None:
+    cluster = _running(replicas=2, ordering={"mode": "heartbeat", "generators": 2})
+    rejected = next(pod for pod in cluster.pods.values() if "generator-1" in pod.name)
+    rejected.phase, rejected.created_ms = PodPhase.FAILED, cluster.now_ms - 9_000
+    actions = plan(cluster.observed(), SETTINGS)
+    assert not _created(actions)
+    assert not _deleted(actions)
+
+
 def test_manifests_that_no_pod_reads_any_more_are_deleted() -> None:
     cluster = _running(replicas=2)
     before = {name for kind, name in cluster.objects if kind == "ConfigMap"}

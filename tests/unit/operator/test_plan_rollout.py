@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster
+from tiny_cluster import BROKEN_ORDERER, TinyCluster
+from tiny_pods import Pod
 
 from tandem_operator.actions import CreatePod, DeletePod, Emit, Switch
+from tandem_operator.observed import ContainerSeen
 from tandem_operator.plan import plan
 from tandem_operator.resources.names import CONFIG, MANIFEST
 
@@ -20,6 +22,10 @@ def _running(**spec: object) -> TinyCluster:
 
 def _condition(cluster: TinyCluster, name: str) -> dict[str, Any]:
     return next(condition for condition in cluster.status["conditions"] if condition["type"] == name)
+
+
+def _first(cluster: TinyCluster) -> Pod:
+    return min(cluster.pods.values(), key=lambda pod: pod.index)
 
 
 def _passes(cluster: TinyCluster, count: int) -> None:
@@ -126,6 +132,59 @@ def test_a_pod_that_dies_meanwhile_is_replaced_by_one_with_the_configuration_tha
     cluster.change(job(replicas=2))
     cluster.converge()
     assert set(cluster.pods) == before
+
+
+def test_without_a_pod_to_take_the_configuration_from_none_is_made_until_the_change_is_taken_back() -> None:
+    cluster = _running(replicas=2, ordering={"mode": "heartbeat", "generators": 2})
+    changed = {"job": {"file": "job.py", "options": {"late": "5"}}, "ordering": {"mode": "heartbeat", "generators": 2}}
+    cluster.change(job(replicas=2, **changed, suspend=True))
+    cluster.converge()
+    assert not cluster.pods
+    cluster.change(job(replicas=2, **changed))
+    cluster.converge()
+    assert not cluster.pods
+    assert _condition(cluster, "Progressing")["reason"] == "ConfigurationChanged"
+
+    cluster.change(job(replicas=2, ordering={"mode": "heartbeat", "generators": 2}))
+    cluster.converge()
+    assert len(cluster.pods) == 4
+    assert _condition(cluster, "Progressing")["reason"] == "Complete"
+
+
+def test_a_rollout_replaces_a_replica_whose_orderer_fails() -> None:
+    cluster = _running(replicas=2)
+    before = set(cluster.pods)
+    _first(cluster).beside = (BROKEN_ORDERER,)
+    cluster.change(job(replicas=2, restartNonce=1))
+    cluster.converge()
+    assert not before & set(cluster.pods)
+    assert _condition(cluster, "Progressing")["reason"] == "Complete"
+
+
+def test_a_rollout_stops_where_the_orderer_beside_a_new_replica_fails() -> None:
+    cluster = _running(replicas=2, standbys=1)
+    good = {pod.template for pod in cluster.pods.values()}
+    cluster.breaks_beside = lambda template: template not in good
+    cluster.change(job(replicas=2, standbys=1, image="example.com/bad:2"))
+    _passes(cluster, 20)
+    assert sum(pod.template in good for pod in cluster.pods.values()) == 2
+    progressing = _condition(cluster, "Progressing")
+    assert (progressing["status"], progressing["reason"]) == ("False", "RolloutStalled")
+    assert "orderer beside replica-2 refuses to run: no quorum" in progressing["message"]
+
+
+def test_a_rollout_waits_for_the_orderer_beside_a_new_replica_and_says_so_after_a_while() -> None:
+    cluster = _running(replicas=2)
+    _first(cluster).beside = (ContainerSeen("orderer", started_ms=cluster.now_ms),)
+    new = _first(cluster).template
+    for pod in cluster.pods.values():
+        pod.template = new if pod is _first(cluster) else "old"
+    assert not [action for action in plan(cluster.observed(), SETTINGS) if isinstance(action, DeletePod)]
+    cluster.now_ms += 1_000 * int(SETTINGS.rollout_timeout_s + 1)
+    cluster.do(plan(cluster.observed(), SETTINGS))
+    progressing = _condition(cluster, "Progressing")
+    assert progressing["reason"] == "RolloutStalled"
+    assert "orderer beside replica-0 is not ready after" in progressing["message"]
 
 
 def test_a_single_replica_is_replaced_although_nobody_takes_over() -> None:

@@ -59,8 +59,9 @@ def test_a_task_creates_the_savepoint_in_the_jobs_own_image() -> None:
     wisher.task = TaskSeen(name, "uid", PodPhase.RUNNING)
     assert wisher.passes() == []
     wisher.task = TaskSeen(name, "uid", PodPhase.SUCCEEDED)
-    assert wisher.passes() == [DeletePod(name, "uid", "it has ended", 0)]
+    assert wisher.passes() == []
     assert wisher.outcome() == ("Done", "savepoint before-upgrade is created")
+    assert wisher.passes() == [DeletePod(name, "uid", "it has ended", 0)]
     wisher.task = None
     assert wisher.passes() == []
 
@@ -73,6 +74,40 @@ def test_a_task_that_fails_is_told_in_its_own_words() -> None:
     wisher.passes()
 
     assert wisher.outcome() == ("Refused", "there is a savepoint again already")
+
+
+def test_an_operator_that_dies_before_the_outcome_is_written_finds_the_task_again() -> None:
+    wisher = Wisher("x@1", snapshots=SNAPSHOTS)
+    wisher.passes()
+    name = created(wisher.passes())["metadata"]["name"]
+    wisher.task = TaskSeen(name, "uid", PodPhase.SUCCEEDED)
+    for _ in range(2):  # the first time its status is lost
+        actions = plan(wisher.observed(), SETTINGS)
+        assert not [action for action in actions if isinstance(action, CreatePod | DeletePod)]
+    wisher.passes()
+
+    assert wisher.outcome()[0] == "Done"
+
+
+def test_a_task_whose_wish_was_taken_back_is_removed_when_it_has_ended() -> None:
+    wisher = Wisher("x@1", snapshots=SNAPSHOTS)
+    wisher.passes()
+    name = created(wisher.passes())["metadata"]["name"]
+    wisher.cluster.annotations = {}
+    wisher.task = TaskSeen(name, "uid", PodPhase.RUNNING)
+    assert wisher.passes() == []
+    wisher.task = TaskSeen(name, "uid", PodPhase.FAILED)
+    assert wisher.passes() == [DeletePod(name, "uid", "it has ended", 0)]
+
+
+def test_a_wish_that_is_too_long_is_cut_and_settles() -> None:
+    wisher = Wisher("x@" + "1" * 2_000, snapshots=SNAPSHOTS)
+    wisher.passes()
+    name = created(wisher.passes())["metadata"]["name"]
+    wisher.task = TaskSeen(name, "uid", PodPhase.SUCCEEDED)
+    wisher.passes()
+
+    assert wisher.outcome()[0] == "Done"
 
 
 def test_a_nonce_asks_for_a_savepoint_each_time_that_it_changes() -> None:

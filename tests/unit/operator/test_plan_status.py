@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster
+from tiny_cluster import BROKEN_ORDERER, TinyCluster
 
 from tandem.manifest import ManifestError, parse
 from tandem.report import Failover
@@ -132,6 +132,19 @@ def test_a_replica_that_diverged_is_told() -> None:
     assert status is not None
     assert _conditions(status)["Diverged"] == ("True", "OtherRows")
     assert "Diverged" in _reasons(actions)
+
+
+def test_what_fails_beside_a_replica_that_works_is_told() -> None:
+    cluster = _running(replicas=2)
+    next(iter(cluster.pods.values())).beside = (BROKEN_ORDERER,)
+    actions = plan(cluster.observed(), SETTINGS)
+    status = _status(actions)
+    assert status is not None
+    assert _conditions(status)["Ready"] == ("True", "Active")
+    assert _conditions(status)["Progressing"] == ("False", "Failing")
+    messages = [condition["message"] for condition in status["conditions"]]
+    assert "orderer beside replica-0 refuses to run: no quorum. Mend the job" in messages
+    assert _reasons(actions) == ["Failing"]
 
 
 def test_a_status_that_cannot_be_read_is_written_anew() -> None:

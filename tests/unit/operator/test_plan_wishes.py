@@ -96,6 +96,15 @@ def test_a_wish_is_forgotten_with_its_annotation_and_may_be_wished_again() -> No
         assert not cluster.status["wishes"]
 
 
+def test_a_wish_that_is_too_long_is_cut_and_carried_out_once() -> None:
+    cluster = _running(replicas=2)
+    before = set(cluster.pods)
+    cluster.annotations = {"tandem.dev/fence": "replica-1@" + "x" * 2_000}
+    cluster.converge()
+    assert _outcome(cluster, "fence") == "Done"
+    assert len(before - set(cluster.pods)) == 1
+
+
 def test_the_same_can_be_wished_again_with_another_mark_behind_it() -> None:
     cluster = _running(replicas=2)
     for mark in ("1", "2"):

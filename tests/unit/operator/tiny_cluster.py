@@ -16,16 +16,17 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import Holder, Role, View
 from tandem.report import ReplicaReport
 from tandem_operator.actions import Action, Apply, CreatePod, Delete, DeletePod, LabelPod, SetStatus, Switch
-from tandem_operator.observed import Component, ObjectSeen, Observed, PodPhase, PodSeen
+from tandem_operator.observed import Component, ContainerSeen, ObjectSeen, Observed, PodPhase, PodSeen
 from tandem_operator.plan import plan
 from tandem_operator.resources.names import APPLIED, COMPONENT, CONFIG, INDEX, MANIFEST, ROLE, TEMPLATE
 
 STEP_MS = 5_000
+BROKEN_ORDERER = ContainerSeen("orderer", restarts=4, exit_code=78, message="no quorum")
 
 
 @dataclass
 class TinyCluster:
-    """`breaks` tells of a template whether pods made from it never come up."""
+    """`breaks` tells of a template whether pods made from it never come up, `breaks_beside`: whether their orderers do."""
 
     job: ReplicatedStreamJob
     pods: dict[str, Pod] = field(default_factory=dict)
@@ -36,6 +37,7 @@ class TinyCluster:
     generation: int = 1
     now_ms: int = 1_800_000_000_000
     breaks: Callable[[str], bool] = lambda _: False
+    breaks_beside: Callable[[str], bool] = lambda _: False
     knows_slots: bool = True
     log: list[str] = field(default_factory=list)
     ended: dict[str, int] = field(default_factory=dict)
@@ -106,6 +108,7 @@ class TinyCluster:
             created_ms=pod.created_ms,
             restarts=pod.restarts,
             exit_code=pod.exit_code,
+            beside=pod.beside,
             reported=None if pod.silent else self._reported(pod),
             deleting=pod.deleting,
             node_lost=pod.node_lost,
@@ -188,6 +191,7 @@ class TinyCluster:
             created_ms=self.now_ms,
             role=meta["labels"].get(ROLE, ""),
             broken=self.breaks(meta["annotations"][TEMPLATE]),
+            beside=(BROKEN_ORDERER,) if self.breaks_beside(meta["annotations"][TEMPLATE]) else (),
         )
 
     def _delete(self, action: DeletePod) -> None:

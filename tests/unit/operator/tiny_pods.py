@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tandem_operator.observed import Component, PodPhase
+from tandem_operator.observed import Component, ContainerSeen, PodPhase
 
 
 @dataclass
@@ -30,6 +30,7 @@ class Pod:
     broken: bool = False
     diverged: bool = False
     silent: bool = False
+    beside: tuple[ContainerSeen, ...] = ()
 
     @property
     def incarnation(self) -> str:

@@ -32,6 +32,31 @@ def test_a_failover_names_both_owners_and_the_gap() -> None:
     assert failovers.last == Failover(1, "a", "b", 230, 5_230)
 
 
+def test_idle_hours_before_the_epoch_was_cut_are_no_gap() -> None:
+    failovers = Failovers()
+    failovers.claimed(Claim(0, 0, "a"))
+    failovers.published(marker(0, 0, "a"), 1_000.0, 5_000)
+    failovers.ordered(1, 7_200_000.0)
+    failovers.claimed(Claim(1, 0, "a"))
+    failovers.claimed(Claim(1, 1, "b"))
+    failovers.published(marker(1, 1, "b"), 7_200_180.0, 7_204_180)
+
+    assert failovers.last == Failover(1, "a", "b", 180, 7_204_180)
+
+
+def test_a_gap_counts_from_the_publication_before_if_the_epoch_was_cut_already() -> None:
+    failovers = Failovers()
+    failovers.ordered(0, 900.0)
+    failovers.ordered(1, 950.0)
+    failovers.claimed(Claim(0, 0, "a"))
+    failovers.published(marker(0, 0, "a"), 1_000.0, 5_000)
+    failovers.claimed(Claim(1, 0, "a"))
+    failovers.claimed(Claim(1, 1, "b"))
+    failovers.published(marker(1, 1, "b"), 1_230.0, 5_230)
+
+    assert failovers.last == Failover(1, "a", "b", 230, 5_230)
+
+
 def test_a_take_over_that_the_first_owner_was_quicker_than_is_none() -> None:
     failovers = Failovers()
     failovers.claimed(Claim(0, 0, "a"))
