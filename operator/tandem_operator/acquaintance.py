@@ -1,0 +1,59 @@
+"""What the watches may not have told: asked of the API server before the first pass over a job, and now and then again.
+
+A watch that is broken off lists everything anew, and tells nothing of what was deleted in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from tandem.manifest import KIND
+from tandem_operator.actions import Object
+from tandem_operator.api import Api, ApiError
+from tandem_operator.resources.names import JOB, MANAGED_BY, MANAGER
+from tandem_operator.store import Key, Store
+
+_AGAIN_S: Final = 300.0
+
+
+class Acquaintance:
+    """With all jobs. What blocks runs in threads; the store is used in the event loop only."""
+
+    def __init__(self, api: Api, store: Store) -> None:
+        self._api, self._store = api, store
+        self._made: dict[Key, tuple[str, float]] = {}
+
+    async def renew(self, key: Key, uid: str, now_s: float) -> bool:
+        """Take in the job and its pods, at the first time and every five minutes; `now_s` is of a monotonic clock.
+
+        Returns whether the job is still there, and the one with that uid. Raises `ApiError`.
+        """
+        known, made_s = self._made.get(key, ("", 0.0))
+        if known == uid and now_s - made_s < _AGAIN_S:
+            return True
+        before = self._store.uids(key)
+        job = await asyncio.to_thread(self._job, key)
+        if job is None:
+            self._store.drop_job(key, uid)
+            self._store.relisted(key, before, ())
+            return False
+        self._store.see_job(job, gone=False)
+        if job["metadata"]["uid"] != uid:
+            return False
+        labels = {JOB: key.name, MANAGED_BY: MANAGER}
+        self._store.relisted(key, before, await asyncio.to_thread(self._api.list, "Pod", key.namespace, labels))
+        self._made[key] = uid, now_s
+        return True
+
+    def forget(self, key: Key) -> None:
+        """The job is gone."""
+        self._made.pop(key, None)
+
+    def _job(self, key: Key) -> Object | None:
+        try:
+            return self._api.get(KIND, key.namespace, key.name)
+        except ApiError as error:
+            if error.status == 404:
+                return None
+            raise

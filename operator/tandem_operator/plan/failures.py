@@ -1,0 +1,61 @@
+"""Which pods do not do what they are there for, and will not soon; in words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tandem.process import ExitCode
+from tandem_operator.observed import ContainerSeen, PodSeen
+
+_MANY_RESTARTS: Final = 3
+_CURED_MS: Final = 600_000
+
+
+def ends_again(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:
+    """Whether it has ended many times, and does not run now, or has not run for ten minutes yet."""
+    is_cured = bool(seen.started_ms) and now_ms - seen.started_ms >= _CURED_MS
+    return seen.restarts >= _MANY_RESTARTS and not is_cured
+
+
+def failure(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
+    """Why a pod that is not of use will not be soon, in words; "" while there is hope."""
+    said = _said(pod)
+    if pod.reported is not None and pod.reported.diverged:
+        return f"{pod.replica} computed other rows than those that are published{said}"
+    if pod.exit_code == ExitCode.REFUSED:
+        return f"{pod.replica} refuses to run{said}"
+    if ends_again(pod, now_ms):
+        return f"{pod.replica} ended {pod.restarts} times{said}"
+    beside = failure_beside(pod, now_ms)
+    if beside:
+        return beside
+    if now_ms - _since_ms(pod, pod) > timeout_s * 1000:
+        return f"{pod.replica} is not at the head after {timeout_s:.0f} s{said}"
+    return ""
+
+
+def failure_beside(pod: PodSeen, now_ms: int) -> str:
+    """The same of the containers beside the replica: the orderer, and what the pod template adds."""
+    for container in pod.beside:
+        who = f"{container.name} beside {pod.replica}"
+        if container.exit_code == ExitCode.REFUSED and not container.ready:
+            return f"{who} refuses to run{_said(container)}"
+        if ends_again(container, now_ms):
+            return f"{who} ended {container.restarts} times{_said(container)}"
+    return ""
+
+
+def delay_beside(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
+    """Which container beside a replica has not become ready in time, in words; "": none."""
+    for container in pod.beside:
+        if not container.ready and now_ms - _since_ms(pod, container) > timeout_s * 1000:
+            return f"{container.name} beside {pod.replica} is not ready after {timeout_s:.0f} s{_said(container)}"
+    return ""
+
+
+def _since_ms(pod: PodSeen, seen: PodSeen | ContainerSeen) -> int:
+    return max(pod.created_ms, seen.started_ms)
+
+
+def _said(seen: PodSeen | ContainerSeen) -> str:
+    return f": {seen.message}" if seen.message else ""

@@ -1,0 +1,87 @@
+"""What a pass says and leaves undone when the API server refused something of what the plan asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tandem_operator.actions import Action, Apply, CreatePod, Delete, DeletePod, Emit, LabelPod, SetStatus, Switch
+from tandem_operator.observed import Observed
+from tandem_operator.plan.conditions import not_progressing, with_progressing
+from tandem_operator.plan.events import events_of
+from tandem_operator.plan.status import as_object, old_status, settled
+from tandem_operator.resources.names import MANIFEST
+from tandem_operator.resources.settings import Settings
+from tandem_operator.status import Status
+
+_REASON: Final = "ApiRefused"
+_NEEDED: Final = ("ConfigMap", "ServiceAccount")
+"""Kinds that pods cannot do without."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An action that was refused, and why."""
+
+    action: Action
+    said: str
+
+
+def words_of(
+    observed: Observed, settings: Settings, actions: Collection[Action], refusal: Refusal
+) -> tuple[Action, ...]:
+    """Instead of the plan's own events and status: those of a job that does not get on. None if that is known already."""
+    old = old_status(observed)
+    planned = next((Status.model_validate(dict(one.status)) for one in actions if isinstance(one, SetStatus)), old)
+    message = f"{_deed(refusal.action)} was refused: {refusal.said.rstrip('. ')}. It is tried again"
+    condition = not_progressing(old, _REASON, message[:4096], observed.generation, observed.now_ms)
+    status = settled(with_progressing(planned, condition), old, settings)
+    kept = tuple(one for one in actions if isinstance(one, Emit) and one.once)
+    if status == old:
+        return kept
+    is_first_of_all = not any(known.type == "Progressing" for known in old.conditions)
+    first = (Emit("Warning", _REASON, condition.message),) if is_first_of_all else ()
+    return (*kept, *first, *events_of(old, status), SetStatus(as_object(status)))
+
+
+def waits(action: Action, refused: Collection[Action], suspended: bool) -> bool:
+    """Whether an action has to wait because of those that were refused before it.
+
+    No pod is made without what it reads: it might find somebody else's. And none has to leave whose successor would lack it.
+    """
+    lacking = {_name(one.object) for one in refused if isinstance(one, Apply) and one.object["kind"] in _NEEDED}
+    match action:
+        case CreatePod(pod):
+            return bool(lacking & _needs(pod))
+        case DeletePod():
+            return bool(lacking) and action.grace_s is None and not suspended
+        case Switch():
+            return bool(lacking)
+    return False
+
+
+def _needs(pod: Mapping[str, Any]) -> set[tuple[str, str]]:
+    manifest = pod["metadata"].get("annotations", {}).get(MANIFEST, "")
+    return {("ConfigMap", manifest), ("ServiceAccount", pod["spec"].get("serviceAccountName", ""))}
+
+
+def _name(thing: Mapping[str, Any]) -> tuple[str, str]:
+    return thing["kind"], thing["metadata"]["name"]
+
+
+def _deed(action: Action) -> str:
+    match action:
+        case CreatePod(pod):
+            return f"Creating pod {pod['metadata']['name']}"
+        case DeletePod():
+            return f"Deleting pod {action.name}"
+        case LabelPod():
+            return f"Labelling pod {action.name}"
+        case Apply(thing):
+            return f"Applying {' '.join(_name(thing))}"
+        case Delete():
+            return f"Deleting {action.kind} {action.name}"
+        case Switch():
+            return f"The task by which {action.leaves} gives up its slot"
+    return type(action).__name__

@@ -1,0 +1,263 @@
+"""A pass does all that it can, tells what was refused, and notices what the watches have missed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from operator_builders import SETTINGS, UID, tree
+from prometheus_client import CollectorRegistry
+from tiny_api import TinyApi, refuses
+from tiny_cluster import TinyCluster
+
+from tandem.manifest import KIND
+from tandem_operator.actions import CreatePod
+from tandem_operator.api import ApiError
+from tandem_operator.manifests import job_of
+from tandem_operator.metrics import OperatorMetrics
+from tandem_operator.plan import plan
+from tandem_operator.reconciler import Reconciler
+from tandem_operator.store import Key, Store
+
+KEY = Key("streaming", "flights")
+TERMINATING = ApiError(403, "Forbidden", "is being terminated", ("NamespaceTerminating",))
+
+
+class Nobody:
+    """No pod answers."""
+
+    async def of(self, _: Iterable[tuple[str, int]]) -> dict[tuple[str, int], object]:
+        return {}
+
+
+class World:
+    """An operator, its API server, and watches that tell nothing but the job's birth."""
+
+    def __init__(self, **spec: Any) -> None:
+        self.api, self.store, self.registry = TinyApi(), Store(), CollectorRegistry()
+        body = tree(**{"replicas": 2, **spec})
+        self.body = self.api.put({**body, "metadata": {**body["metadata"], "uid": UID, "generation": 1}})
+        self.store.see_job(self.body, gone=False)
+        self.now_s = 0.0
+        self.reconciler = Reconciler(
+            self.api,
+            self.store,
+            Nobody(),  # type: ignore[arg-type]
+            SETTINGS,
+            OperatorMetrics(self.registry),
+            "me",
+            now_ms=lambda: 1_800_000_000_000 + int(self.now_s * 1000),
+            monotonic_s=lambda: self.now_s,
+        )
+
+    def passes(self, seconds: float = 2.0) -> float | None:
+        self.now_s += seconds
+        return asyncio.run(self.reconciler.reconcile(KEY))
+
+    def refused(self) -> ApiError:
+        with pytest.raises(ApiError) as caught:
+            self.passes()
+        return caught.value
+
+    def first_pod(self) -> dict[str, Any]:
+        """The pod that the job gets first."""
+        actions = plan(TinyCluster(job_of(self.body)).observed(), SETTINGS)
+        return next(dict(action.pod) for action in actions if isinstance(action, CreatePod))
+
+    def pods_seen(self) -> list[str]:
+        return [pod["metadata"]["name"] for pod in self.store.pods(KEY)]
+
+
+def test_one_refused_action_hides_neither_the_others_nor_the_status() -> None:
+    world = World()
+    world.api.refuse = refuses("create", "Pod", "flights-replica-0")
+
+    assert "exceeded quota" in str(world.refused())
+    assert [name.rpartition("-")[0] for name in world.api.named("Pod")] == ["flights-replica-1"]
+    progressing = world.api.progressing()
+    assert (progressing["status"], progressing["reason"]) == ("False", "ApiRefused")
+    assert progressing["message"].startswith("Creating pod flights-replica-0-")
+    assert progressing["message"].endswith(" was refused: exceeded quota: few. It is tried again")
+    assert world.api.events() == [("Warning", "ApiRefused")]
+
+
+def test_what_is_refused_again_is_neither_told_nor_written_again() -> None:
+    world = World()
+    world.api.refuse = refuses("create", "Pod", "flights-replica-0")
+    world.refused()
+    world.refused()  # a pod is there by now
+    before = list(world.api.done)
+    for _ in range(3):
+        world.refused()
+
+    assert world.api.done == before
+    assert world.api.events() == [("Warning", "ApiRefused")]
+
+
+def test_when_nothing_is_refused_any_more_the_job_goes_on() -> None:
+    world = World()
+    world.api.refuse = refuses("create", "Pod", "flights-replica-0")
+    world.refused()
+    world.api.refuse = lambda *_: None
+    world.passes()
+
+    assert len(world.api.named("Pod")) == 2
+    assert world.api.progressing()["reason"] == "Starting"
+
+
+def test_the_time_since_when_it_does_not_get_on_stays() -> None:
+    world = World()
+    world.api.refuse = refuses("create", "Pod", "flights-replica-0")
+    world.refused()
+    before = world.api.progressing()
+    world.api.refuse = refuses("create", "Pod")
+    for name in world.api.named("Pod"):
+        del world.api.objects["Pod", name]
+    world.now_s += 400.0
+    world.refused()
+
+    assert world.api.progressing()["lastTransitionTime"] == before["lastTransitionTime"]
+
+
+def test_an_event_that_is_refused_does_not_hide_the_status() -> None:
+    world = World()
+    world.passes()
+    world.api.objects[KIND, KEY.name]["status"]["conditions"][0].update(status="True", reason="Active")
+    world.store.see_job(world.api.put(world.api.objects[KIND, KEY.name]), gone=False)
+    world.api.refuse = refuses("create", "Event")
+    world.refused()
+
+    assert world.api.objects[KIND, KEY.name]["status"]["conditions"][0]["status"] == "False"
+
+
+def test_a_namespace_that_is_being_deleted_is_left_in_peace() -> None:
+    world = World()
+    world.api.refuse = lambda verb, kind, _: TERMINATING if (verb, kind) == ("create", "Pod") else None
+
+    assert world.passes() == 10.0
+    assert "status" not in world.api.objects[KIND, KEY.name]
+
+
+def test_a_config_map_of_somebody_else_is_left_alone_and_read_by_no_pod() -> None:
+    world = World()
+    manifest = world.first_pod()["metadata"]["annotations"]["tandem.dev/manifest"]
+    metadata = {"name": manifest, "namespace": KEY.namespace}
+    theirs = world.api.put({"kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}})
+    error = world.refused()
+
+    assert "belongs to somebody else" in str(error)
+    assert world.api.objects["ConfigMap", manifest] == theirs
+    assert world.api.named("Pod") == []
+    assert world.api.named("PodDisruptionBudget") == ["flights"]
+    assert manifest in world.api.progressing()["message"]
+    assert "rename that, or the job" in world.api.progressing()["message"]
+
+
+def test_a_pod_of_somebody_else_is_left_alone_and_told() -> None:
+    world = World()
+    pod = world.first_pod()
+    name = pod["metadata"]["name"]
+    theirs = world.api.put({**pod, "metadata": {"name": name, "ownerReferences": [{"uid": "another"}]}})
+    world.refused()
+
+    assert world.api.objects["Pod", name] == theirs
+    assert name not in world.pods_seen()
+    assert len(world.api.named("Pod")) == 2
+    progressing = world.api.progressing()
+    assert progressing["reason"] == "ApiRefused"
+    assert f"{name} exists, and belongs to somebody else" in progressing["message"]
+
+
+def test_a_pod_of_ours_that_is_there_already_is_no_error() -> None:
+    world = World()
+    pod = world.first_pod()
+    del pod["metadata"]["labels"]  # no list or watch finds it
+    there = world.api.put(pod)
+    world.passes()
+
+    assert world.api.objects["Pod", pod["metadata"]["name"]] == there
+    assert len(world.api.named("Pod")) == 2
+    assert world.api.progressing()["reason"] == "Starting"
+
+
+def test_the_last_words_of_a_task_are_told_once_although_its_removal_is_not_seen_yet() -> None:
+    world = World()
+    labels = {
+        "tandem.dev/job": "flights",
+        "app.kubernetes.io/component": "task",
+        "app.kubernetes.io/managed-by": "tandem-operator",
+    }
+    ended = {"exitCode": 1, "message": "no standby", "finishedAt": "2027-01-15T07:00:00Z"}
+    status = {"phase": "Failed", "containerStatuses": [{"name": "task", "state": {"terminated": ended}}]}
+    metadata = {"name": "flights-drain-0123abcd", "namespace": KEY.namespace, "labels": labels}
+    world.api.put({"kind": "Pod", "metadata": metadata, "spec": {}, "status": status})
+    for _ in range(3):
+        world.passes()
+
+    assert metadata["name"] in world.pods_seen()
+    assert metadata["name"] not in world.api.named("Pod")
+    assert world.api.events().count(("Warning", "SwitchFailed")) == 1
+
+
+def test_pods_whose_end_no_watch_told_are_dropped_after_five_minutes() -> None:
+    world = World()
+    world.passes()
+    before = world.pods_seen()
+    del world.api.objects["Pod", before[0]]
+    world.passes()
+    assert world.pods_seen() == before
+
+    world.passes(300.0)
+    assert before[0] not in world.pods_seen()
+    assert len(world.pods_seen()) == 2  # with the one that took its place
+
+
+def test_a_job_whose_end_no_watch_told_is_forgotten_after_five_minutes() -> None:
+    world = World()
+    world.passes()
+    world.api.objects.clear()
+
+    assert world.passes(300.0) is None
+    assert KEY not in world.store.jobs
+    assert world.pods_seen() == []
+    shown = {"namespace": KEY.namespace, "job_name": KEY.name, "state": "wanted"}
+    assert world.registry.get_sample_value("tandem_operator_job_replicas", shown) is None
+
+
+def test_another_job_with_the_name_of_one_that_is_gone_is_looked_at_as_a_new_one() -> None:
+    world = World()
+    world.passes()
+    world.api.objects.clear()
+    world.api.put({**world.body, "metadata": {**world.body["metadata"], "uid": "another"}})
+
+    assert world.passes(300.0) == 2.0
+    world.passes()
+    owners = {pod["metadata"]["ownerReferences"][0]["uid"] for pod in world.store.pods(KEY)}
+    assert owners == {"another"}
+
+
+def test_a_job_whose_status_is_not_found_is_gone() -> None:
+    world = World()
+    world.api.refuse = lambda verb, *_: ApiError(404, "NotFound", "no job") if verb == "set_status" else None
+
+    assert world.passes() is None
+    assert KEY not in world.store.jobs
+
+
+def test_a_job_that_is_not_known_is_gone() -> None:
+    world = World()
+    world.store.see_job(world.body, gone=True)
+
+    assert world.passes() is None
+
+
+def test_an_unchanged_job_costs_no_call() -> None:
+    world = World()
+    for _ in range(3):
+        world.passes()
+    before = world.api.calls
+    world.passes()
+
+    assert world.api.calls == before

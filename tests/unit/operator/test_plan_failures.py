@@ -1,0 +1,57 @@
+"""Who fails now, and who did long ago."""
+
+from __future__ import annotations
+
+import pytest
+
+from tandem_operator.observed import Component, ContainerSeen, PodPhase, PodSeen
+from tandem_operator.plan.failures import ends_again, failure, failure_beside
+
+NOW_MS = 1_800_000_000_000
+TIMEOUT_S = 900.0
+
+
+def pod(
+    created_s: float = 0, started_s: float = 0, restarts: int = 0, beside: tuple[ContainerSeen, ...] = ()
+) -> PodSeen:
+    """`created_s` and `started_s`: so long ago; 0: it does not run."""
+    return PodSeen(
+        "flights-replica-0-aaaaa",
+        "u",
+        Component.MEMBER,
+        0,
+        "t",
+        PodPhase.RUNNING,
+        created_ms=NOW_MS - int(created_s * 1000),
+        started_ms=NOW_MS - int(started_s * 1000) if started_s else 0,
+        restarts=restarts,
+        beside=beside,
+    )
+
+
+@pytest.mark.parametrize(("started_s", "fails"), [(0, True), (599, True), (600, False), (86_400, False)])
+def test_what_has_run_for_ten_minutes_does_not_end_again_and_again(started_s: float, fails: bool) -> None:
+    assert ends_again(pod(100_000, started_s, restarts=3), NOW_MS) is fails
+
+
+def test_what_ended_twice_may_come_up_yet() -> None:
+    assert not ends_again(pod(60, restarts=2), NOW_MS)
+
+
+def test_the_time_to_reach_the_head_counts_from_the_last_start() -> None:
+    assert failure(pod(86_400, started_s=100, restarts=1), NOW_MS, TIMEOUT_S) == ""
+    assert "not at the head after 900 s" in failure(pod(86_400, started_s=901, restarts=1), NOW_MS, TIMEOUT_S)
+    assert "not at the head after 900 s" in failure(pod(901), NOW_MS, TIMEOUT_S)
+
+
+def test_a_container_beside_the_replica_is_named_when_it_refuses_or_ends_again_and_again() -> None:
+    refused = pod(beside=(ContainerSeen("orderer", exit_code=78, message="no quorum"),))
+    ended = pod(beside=(ContainerSeen("shipper", restarts=3, exit_code=1),))
+
+    assert failure_beside(refused, NOW_MS) == "orderer beside replica-0 refuses to run: no quorum"
+    assert failure_beside(ended, NOW_MS) == "shipper beside replica-0 ended 3 times"
+    assert failure(refused, NOW_MS, TIMEOUT_S) == failure_beside(refused, NOW_MS)
+
+
+def test_a_container_that_refused_once_and_is_ready_now_does_not_fail() -> None:
+    assert failure_beside(pod(beside=(ContainerSeen("orderer", ready=True, restarts=1, exit_code=78),)), NOW_MS) == ""

@@ -1,0 +1,78 @@
+"""A switchover that failed is tried again after a while, not over and over, and its end is told once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from operator_builders import SETTINGS, UID, job
+from tiny_cluster import TinyCluster
+
+from tandem_operator.actions import Action, DeletePod, Emit, Switch
+from tandem_operator.observed import Observed, PodPhase, TaskSeen
+from tandem_operator.plan import plan
+from tandem_operator.resources import tasks
+
+SPEC = job(replicas=2, standbys=1)
+
+
+def switching() -> Observed:
+    """A job with an active that is one too many: it shall give up its slot."""
+    cluster = TinyCluster(job(replicas=3, standbys=1))
+    cluster.converge()
+    cluster.change(SPEC)
+    return cluster.observed()
+
+
+def failed(observed: Observed, seconds: float, kind: str = "drain", ended: bool = True) -> TaskSeen:
+    """A task that failed so long ago."""
+    at_ms = observed.now_ms - int(seconds * 1000)
+    times = {"created_ms": at_ms - 20_000, "ended_ms": at_ms} if ended else {"created_ms": at_ms}
+    return TaskSeen(f"flights-{kind}-0123abcd", "task-uid", PodPhase.FAILED, "no standby", **times)
+
+
+def about_switches(observed: Observed, *seen: TaskSeen) -> list[Action]:
+    actions = plan(replace(observed, tasks=seen), SETTINGS)
+    return [
+        action
+        for action in actions
+        if isinstance(action, Switch | DeletePod) or (isinstance(action, Emit) and action.once)
+    ]
+
+
+def test_a_switch_is_not_asked_for_again_while_one_failed_a_moment_ago() -> None:
+    observed = switching()
+    (asked,) = about_switches(observed)
+    assert isinstance(asked, Switch)
+
+    assert about_switches(observed, failed(observed, 59)) == []
+    assert about_switches(observed, failed(observed, 59, ended=False)) == []
+    assert about_switches(observed, failed(observed, 59, "promote")) == [asked]
+
+
+def test_a_task_that_failed_is_removed_after_a_minute_and_its_words_are_told_once() -> None:
+    observed = switching()
+    asked, removed, told = about_switches(observed, failed(observed, 60))
+
+    assert isinstance(asked, Switch)
+    assert removed == DeletePod("flights-drain-0123abcd", "task-uid", "it has ended", 0)
+    assert told == Emit("Warning", "SwitchFailed", "flights-drain-0123abcd failed: no standby", once="task-uid")
+
+
+def test_a_task_that_succeeded_is_removed_at_once_and_one_that_runs_is_left() -> None:
+    cluster = TinyCluster(SPEC)
+    cluster.converge()
+    done, runs = (
+        TaskSeen("flights-promote-aaaa", "a", PodPhase.SUCCEEDED),
+        TaskSeen("flights-drain-bbbb", "b", PodPhase.RUNNING),
+    )
+
+    assert about_switches(cluster.observed(), done, runs) == [DeletePod(done.name, "a", "it has ended", 0)]
+
+
+def test_tasks_are_told_apart_by_their_names() -> None:
+    promotion = tasks.promotion(SPEC, UID, SETTINGS, "replica-0", "replica-1")
+    drain = tasks.drain(SPEC, UID, SETTINGS, "replica-0", to_nobody=False)
+    savepoint = tasks.savepoint(SPEC, UID, SETTINGS, "drain-1", "1")
+
+    kinds = [tasks.kind_of("flights", task["metadata"]["name"]) for task in (promotion, drain, savepoint)]
+    assert kinds == [tasks.PROMOTE, tasks.DRAIN, tasks.SAVEPOINT]
