@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient
 from written_job import PATIENCE_S, WrittenJob, create_topics, marker, transactional_producer
 
@@ -18,10 +18,12 @@ from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.history import cut_at, first_config, last_marker, markers_back_to
 from tandem.kafka.tail import LogTail
+from tandem.kafka.topics import Topics
 from tandem.kafka.transactions import OutputRecord, TransactionalProducer
 from tandem.protocol.actions import Outcome
 from tandem.protocol.codec import decode_marker, decode_proposal
 from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal
+from tandem.protocol.values import TopicPartition as TP  # noqa: N817
 
 pytestmark = pytest.mark.integration
 
@@ -254,6 +256,22 @@ def test_an_appender_and_a_tail_survive_a_broker_restart(own_kafka: KafkaBroker)
 
     assert seen[0] == before
     assert set(seen) <= {before, lost, after}
+
+
+def test_ends_are_found_again_after_a_broker_restart(own_kafka: KafkaBroker) -> None:
+    create_topics(own_kafka.bootstrap, {"log": 1})
+    topics = Topics(KafkaConnection({"bootstrap.servers": own_kafka.bootstrap}), 5.0)
+    assert topics.ends({"log": 1}) == {TP("log", 0): 0}
+
+    own_kafka.restart()
+
+    def found() -> bool:
+        try:
+            return bool(topics.ends({"log": 1}) == {TP("log", 0): 0})
+        except KafkaException:  # it has just come up
+            return False
+
+    assert wait_until(found, Deadline(PATIENCE_S))
 
 
 def test_a_commit_that_a_dead_broker_never_answers_is_of_unknown_outcome(own_kafka: KafkaBroker) -> None:

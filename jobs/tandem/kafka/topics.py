@@ -20,6 +20,13 @@ from tandem.protocol.values import Positions, TopicPartition
 _log = get_logger(__name__)
 
 _REFUSED = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL)
+_STALE = (
+    KafkaError._NOENT,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+)
 _ROUND_S = 0.5
 
 
@@ -169,11 +176,25 @@ class Topics:
         if not asked:
             return Positions()
         timeout = self._timeout_s if timeout_s is None else timeout_s
-        answers = self._admin.list_offsets(asked, isolation_level=level, request_timeout=timeout)
+        try:
+            return self._listed(asked, level, timeout)
+        except KafkaException as error:
+            if error.args[0].code() not in _STALE:
+                raise
+        # The client keeps the leaders that it knew before a restart of the brokers until its metadata are old.
+        for name in topics:
+            self._admin.list_topics(name, timeout=timeout)
+        return self._listed(asked, level, timeout)
+
+    def _listed(
+        self, asked: Mapping[KafkaTopicPartition, OffsetSpec], level: IsolationLevel, timeout: float
+    ) -> Positions:
+        answers = self._admin.list_offsets(dict(asked), isolation_level=level, request_timeout=timeout)
         try:
             return Positions(
                 (TopicPartition(tp.topic, tp.partition), future.result(timeout).offset)
                 for tp, future in answers.items()
             )
         except TimeoutError as error:
-            raise ReadTimeoutError(f"no answer on the offsets of {', '.join(topics)} within {timeout:.1f} s") from error
+            names = ", ".join(sorted({tp.topic for tp in asked}))
+            raise ReadTimeoutError(f"no answer on the offsets of {names} within {timeout:.1f} s") from error
