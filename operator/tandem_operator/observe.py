@@ -27,7 +27,8 @@ async def observe(
 ) -> Observed:
     """Everything that the plan may decide from."""
     body = store.jobs[key]
-    pods = [_pod(pod, store) for pod in store.pods(key) if _component(pod) in _COMPONENTS]
+    mine = [pod for pod in store.pods(key) if _is_owned(pod, body["metadata"]["uid"])]
+    pods = [_pod(pod, store) for pod in mine if _component(pod) in _COMPONENTS]
     alive = [pod for pod in pods if pod.ip and not pod.node_lost and pod.phase is not PodPhase.FAILED]
     asked = [(pod.ip, port) for pod in alive for port in (METRICS_PORT, ORDERER_METRICS_PORT)]
     answers = await reports.of(asked)
@@ -39,13 +40,18 @@ async def observe(
         generation=body["metadata"].get("generation", 0),
         now_ms=now_ms,
         pods=tuple(_with(pod, told.get((pod.ip, METRICS_PORT))) for pod in pods),
-        tasks=tuple(_task(pod) for pod in store.pods(key) if _component(pod) == TASK),
+        tasks=tuple(_task(pod) for pod in mine if _component(pod) == TASK),
         objects=tuple(objects),
         view=_view(tuple(told.values())),
         leader=next((orderer.orderer for orderer in orderers if orderer.leading), None),
         status=body.get("status", {}),
         annotations=body["metadata"].get("annotations", {}),
     )
+
+
+def _is_owned(pod: Body, uid: str) -> bool:
+    """Not one that a deleted job of the same name has left behind, for a moment."""
+    return any(owner["uid"] == uid for owner in pod["metadata"].get("ownerReferences", ()))
 
 
 def _pod(body: Body, store: Store) -> PodSeen:

@@ -1,6 +1,7 @@
 """Standbys under load: they take the place of dead actives by themselves, and nothing is lost, repeated or reordered.
 
-One job for each number of actives: each test begins when the job is staffed, and ends with everything accounted for.
+Two tests have a job of their own, and end before the one begins that the others share: each of these begins when the job is
+staffed. Every job ends with everything accounted for.
 """
 
 from __future__ import annotations
@@ -36,6 +37,37 @@ def staffed_job(tmp_path_factory: pytest.TempPathFactory, replicas: int, standby
             workload.check_exactly_once()
         finally:
             workload.close()
+
+
+def test_a_standby_that_dies_while_it_is_promoted_is_followed_by_the_next(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with staffed_job(tmp_path_factory, 1, 2) as workload:
+        (active,), standbys = workload.roles()
+
+        def promoted() -> set[str]:
+            return set(standbys) - set(workload.roles()[1])
+
+        with workload.output_goes_on(MASKED_S):
+            workload.job.kill(active)
+            workload.wait(lambda: bool(promoted()), 30, "a standby begins to compute")
+            (first,) = promoted()
+            workload.job.kill(first)
+            workload.flows_on(400)
+        (second,) = set(standbys) - {first}
+        assert workload.publisher() == second
+        workload.when_staffed(1, 2, STAFFED_S)
+
+
+def test_two_actives_are_two_again_after_a_kill(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with staffed_job(tmp_path_factory, 2, 1) as workload:
+        actives, (standby,) = workload.roles()
+        victim = workload.publisher()
+        with workload.output_goes_on(MASKED_S):
+            workload.job.kill(victim)
+            workload.flows_on(400)
+        workload.when_staffed(2, 1, STAFFED_S)
+        assert sorted(workload.roles()[0]) == sorted({*actives, standby} - {victim})
 
 
 @pytest.fixture(scope="module")
@@ -95,34 +127,3 @@ def test_a_promoted_standby_that_dies_before_the_first_is_back_loses_nothing(one
     assert one_active.roles() == ([], []), f"{active} is back already"
     one_active.when_staffed(1, 1, STAFFED_S)
     one_active.flows_on(400)
-
-
-def test_a_standby_that_dies_while_it_is_promoted_is_followed_by_the_next(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> None:
-    with staffed_job(tmp_path_factory, 1, 2) as workload:
-        (active,), standbys = workload.roles()
-
-        def promoted() -> set[str]:
-            return set(standbys) - set(workload.roles()[1])
-
-        with workload.output_goes_on(MASKED_S):
-            workload.job.kill(active)
-            workload.wait(lambda: bool(promoted()), 30, "a standby begins to compute")
-            (first,) = promoted()
-            workload.job.kill(first)
-            workload.flows_on(400)
-        (second,) = set(standbys) - {first}
-        assert workload.publisher() == second
-        workload.when_staffed(1, 2, STAFFED_S)
-
-
-def test_two_actives_are_two_again_after_a_kill(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with staffed_job(tmp_path_factory, 2, 1) as workload:
-        actives, (standby,) = workload.roles()
-        victim = workload.publisher()
-        with workload.output_goes_on(MASKED_S):
-            workload.job.kill(victim)
-            workload.flows_on(400)
-        workload.when_staffed(2, 1, STAFFED_S)
-        assert sorted(workload.roles()[0]) == sorted({*actives, standby} - {victim})

@@ -63,6 +63,7 @@ def pod(index: int, component: str = "member", **status: Any) -> dict[str, Any]:
         "labels": labels,
         "annotations": {"tandem.dev/template": "t1"},
         "creationTimestamp": "2026-11-21T20:00:00Z",
+        "ownerReferences": [{"uid": "job-uid"}],
     }
     running = {"phase": "Running", "podIP": f"10.0.0.{index}", **status}
     return {"metadata": metadata, "spec": {"nodeName": f"n{index}"}, "status": running}
@@ -90,6 +91,17 @@ def test_a_running_pod_is_seen_as_it_is() -> None:
     assert (one.name, one.uid, one.index, one.node, one.ip) == ("flights-replica-1-aaaaa", "uid-1", 1, "n1", "10.0.0.1")
     assert (one.phase, one.ready, one.template) == (PodPhase.RUNNING, True, "t1")
     assert one.created_ms == 1_795_291_200_000
+
+
+def test_what_a_deleted_job_of_the_same_name_left_behind_is_not_seen() -> None:
+    left = pod(0)
+    left["metadata"]["ownerReferences"] = [{"uid": "the one before"}]
+    task = {**left, "metadata": {**left["metadata"], "name": "flights-promote-aaaaa"}}
+    task["metadata"]["labels"] = {**task["metadata"]["labels"], "app.kubernetes.io/component": "task"}
+
+    observed, told = seen(left, task)
+
+    assert (observed.pods, observed.tasks, told.asked) == ((), (), [])
 
 
 @pytest.mark.parametrize("phase", ["Pending", "Running", "Succeeded", "Failed"])

@@ -192,6 +192,7 @@ def test_the_last_words_of_a_task_are_told_once_although_its_removal_is_not_seen
     ended = {"exitCode": 1, "message": "no standby", "finishedAt": "2027-01-15T07:00:00Z"}
     status = {"phase": "Failed", "containerStatuses": [{"name": "task", "state": {"terminated": ended}}]}
     metadata = {"name": "flights-drain-0123abcd", "namespace": KEY.namespace, "labels": labels}
+    metadata["ownerReferences"] = [{"uid": UID}]
     world.api.put({"kind": "Pod", "metadata": metadata, "spec": {}, "status": status})
     for _ in range(3):
         world.passes()
