@@ -27,7 +27,7 @@ def manifests(cluster: Cluster, name: str, code: str = JOB, **spec: Any) -> tupl
         "zookeeper": {"connect": cluster.zookeeper.connect},
         "sources": [{"name": "events", "topics": [f"{name}-in"]}],
         "sinks": [{"name": sink, "topic": f"{name}-{sink}"} for sink in ("copies", "counts")],
-        "ordering": {"mode": "leader", "minEpochInterval": "200ms"},
+        "ordering": {"mode": "leader", "minEpochInterval": "1s"},
         "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}},
         "podTemplate": {"spec": {"containers": [QUICK]}},
         **spec,

@@ -52,6 +52,7 @@ def test_a_pod_deleted_without_grace_is_replaced_under_a_new_name(two: ClusterJo
     assert two.pod_of(replica)["metadata"]["name"] != pod["metadata"]["name"]
 
 
+@pytest.mark.thorough
 def test_a_pod_deleted_with_grace_hands_over(two: ClusterJob) -> None:
     _, pod = publishing(two)
     with two.output_goes_on(MASKED_S):
@@ -59,6 +60,7 @@ def test_a_pod_deleted_with_grace_hands_over(two: ClusterJob) -> None:
         two.flows_on(400)
 
 
+@pytest.mark.thorough
 def test_a_killed_container_comes_back_in_its_pod(two: ClusterJob, lab: Lab) -> None:
     replica, pod = publishing(two)
     with two.output_goes_on(MASKED_S):
@@ -86,6 +88,7 @@ def test_a_node_powered_off_under_the_publisher_is_not_waited_for(two: ClusterJo
         lab.up(node)
 
 
+@pytest.mark.thorough
 def test_a_replica_that_is_cut_off_is_fenced_and_its_place_taken(two: ClusterJob, lab: Lab) -> None:
     replica, pod = publishing(two)
     node = pod["spec"]["nodeName"]
@@ -112,6 +115,7 @@ def test_the_job_keeps_its_promise_with_no_operator_running(two: ClusterJob, tan
         operator("scale", "deployment/tandem", "--replicas=1")
 
 
+@pytest.mark.thorough
 def test_neither_the_job_nor_the_operator_minds_an_api_server_that_is_away(two: ClusterJob, lab: Lab) -> None:
     _, pod = publishing(two)
     with two.output_goes_on(MASKED_S), lab.without_api_server():
@@ -121,6 +125,7 @@ def test_neither_the_job_nor_the_operator_minds_an_api_server_that_is_away(two: 
         two.flows_on(int((back - time.monotonic()) * two.feeder.rate), 2 * SILENT_S)
 
 
+@pytest.mark.thorough
 def test_the_job_goes_on_after_restarts_of_zookeeper_and_of_the_broker(two: ClusterJob) -> None:
     with two.output_goes_on(MASKED_S):
         two.cluster.zookeeper.restart()
@@ -129,6 +134,7 @@ def test_the_job_goes_on_after_restarts_of_zookeeper_and_of_the_broker(two: Clus
     two.flows_on(400)
 
 
+@pytest.mark.thorough
 def test_the_operator_may_be_killed_at_each_step_of_a_rolling_restart(two: ClusterJob, tandem: str) -> None:
     operator = Kubectl(tandem)
     before = {pod["metadata"]["name"] for pod in two.pods()}
@@ -146,6 +152,7 @@ def remaining(job: ClusterJob, before: set[str]) -> int:
     return len(before & {pod["metadata"]["name"] for pod in job.pods()})
 
 
+@pytest.mark.thorough
 def test_nodes_may_be_drained_one_after_the_other(two: ClusterJob) -> None:
     for node in sorted({pod["spec"]["nodeName"] for pod in two.pods()}):
         drain = ("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=120s")

@@ -60,7 +60,7 @@ def write_manifest(folder: Path, cluster: Cluster, name: str, code: str = JOB, *
         "zookeeper": {"connect": cluster.zookeeper.connect},
         "sources": [{"name": "events", "topics": [f"{name}-in"]}],
         "sinks": sinks,
-        "ordering": {"mode": "leader", "minEpochInterval": "200ms"},  # leaves the machine some time for restarts
+        "ordering": {"mode": "leader", "minEpochInterval": "400ms"},  # leaves the machine some time for restarts
         "checkpoint": {"directory": str(folder / "checkpoint")},
         **spec,
     }

@@ -28,9 +28,6 @@ from tandem.state import (
 )
 from tandem.state.show import operators_table, page_table
 
-_WIDTH = 160
-"""Columns in a file or a pipe, where nobody knows how wide it will be shown."""
-
 
 class Format(StrEnum):
     """How rows are written."""
@@ -107,8 +104,6 @@ def state(
         typer.echo(json.dumps(what | found, ensure_ascii=False))
         return
     screen.out.print(f"{job.name}, {where}: epoch {place.epoch:,}, {ago(place.at_ms)} ago")
-    if not screen.out.is_terminal:
-        screen.out.width = _WIDTH
     if operator is None:
         screen.out.print(operators_table(listed), soft_wrap=False)
         return
