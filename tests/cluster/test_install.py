@@ -26,9 +26,11 @@ MAY_NOT = (
 
 def may(tandem: str, what: str) -> bool:
     verb, resource = what.split()
+    resource, _, subresource = resource.partition("/")  # to kubectl, what follows a slash is a name
     account = f"system:serviceaccount:{tandem}:tandem"
+    more = [f"--subresource={subresource}"] if subresource else []
     try:
-        answer = run(["kubectl", "auth", "can-i", verb, resource, "--as", account, "--all-namespaces"])
+        answer = run(["kubectl", "auth", "can-i", verb, resource, *more, "--as", account, "--all-namespaces"])
     except RefusedError as refused:  # "no" is an exit code of 1
         answer = str(refused)
     return answer.strip().startswith("yes")
