@@ -16,7 +16,7 @@ State = Literal["starting", "standby", "active"]
 
 @dataclass(frozen=True)
 class Failover:
-    """An epoch that another replica took over. `at_ms`: wall clock, ms.
+    """An epoch from which on another replica published. `at_ms`: when, Unix, ms.
 
     `gap_ms` : from the marker before, or from its own cut if that came later, to its own marker.
     """

@@ -60,6 +60,8 @@ def test_a_killed_active_is_replaced_by_the_standby_and_the_job_is_whole_again(p
         pair.kubectl("delete", "pod", name, "--grace-period=0", "--force")
         pair.flows_on(400)
     pair.wait(lambda: pair.roles() == {standby: "active", active: "standby"}, START_S, f"{active} is back")
+    failover = pair.status["lastFailover"]
+    assert (failover["from"], failover["to"]) == (active, standby)
 
 
 def test_a_savepoint_that_is_wished_is_there(pair: ClusterJob) -> None:

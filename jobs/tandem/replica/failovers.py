@@ -1,36 +1,56 @@
-"""The last epoch that somebody took over from a silent owner, as every replica sees it in the logs."""
+"""The last time that somebody took over the publication, as every replica that computes sees it in the logs."""
 
 from __future__ import annotations
 
+from tandem.protocol.switchover import replica_name
 from tandem.protocol.values import Claim, Marker
 from tandem.report import Failover
 
 
 class Failovers:
-    """Follows accepted cuts and claims, and markers. Times are ms: `now_ms` of a monotonic clock, `wall_ms` since 1970."""
+    """Follows accepted cuts and claims, and markers. Times are those of the logs' records: Unix, ms.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    alone : one replica is active at a time. Then every change of publisher is a failover, or a planned switchover. Of
+        several each may publish: only who publishes an epoch that another one had claimed has taken over.
+    """
+
+    def __init__(self, alone: bool = False) -> None:
         self.last: Failover | None = None
         self.publisher = ""
+        self._alone = alone
         self._owners: dict[int, dict[int, str]] = {}  # epoch → attempt → owner
-        self._cut_ms: dict[int, float] = {}
-        self._marked_ms: float | None = None
+        self._cut_ms: dict[int, int] = {}
+        self._marked_ms: int | None = None
 
-    def ordered(self, epoch: int, now_ms: float) -> None:
+    def begins_after(self, publisher: str) -> None:
+        """Who published last before what is read from now on; "": nobody."""
+        self.publisher = publisher
+
+    def ordered(self, epoch: int, at_ms: int) -> None:
         """An epoch's cut was accepted. Before, there was nothing to publish: a silence until then is no gap."""
-        self._cut_ms[epoch] = now_ms
+        self._cut_ms[epoch] = at_ms
 
     def claimed(self, claim: Claim) -> None:
         """A claim was accepted."""
         self._owners.setdefault(claim.epoch, {})[claim.attempt] = claim.owner
 
-    def published(self, marker: Marker, now_ms: float, wall_ms: int) -> None:
+    def published(self, marker: Marker, at_ms: int) -> None:
         """The next epoch's marker was read."""
-        owners = self._owners.get(marker.epoch, {})
-        before = owners.get(marker.attempt - 1)
-        if before is not None and self._marked_ms is not None:
-            gap_ms = round(now_ms - max(self._marked_ms, self._cut_ms.get(marker.epoch, self._marked_ms)))
-            self.last = Failover(marker.epoch, before, marker.owner, gap_ms, wall_ms)
-        self.publisher, self._marked_ms = marker.owner, now_ms
+        before = self._relieved(marker)
+        known = [at for at in (self._marked_ms, self._cut_ms.get(marker.epoch)) if at is not None]
+        if before and known:
+            # The clocks of whoever wrote these records need not agree to the millisecond.
+            self.last = Failover(marker.epoch, before, marker.owner, max(0, at_ms - max(known)), at_ms)
+        self.publisher, self._marked_ms = marker.owner, at_ms
         self._owners = {epoch: known for epoch, known in self._owners.items() if epoch > marker.epoch}
         self._cut_ms = {epoch: cut_ms for epoch, cut_ms in self._cut_ms.items() if epoch > marker.epoch}
+
+    def _relieved(self, marker: Marker) -> str:
+        """From whom its owner took over; "": from nobody."""
+        before = self._owners.get(marker.epoch, {}).get(marker.attempt - 1, "")
+        if not before and self._alone and self.publisher:
+            is_another = replica_name(self.publisher) != replica_name(marker.owner)
+            before = self.publisher if is_another else ""
+        return before

@@ -99,7 +99,7 @@ def _prepare(
     registry = CollectorRegistry()
     metrics = ReplicaMetrics(registry, manifest.name, name)
     incarnation = new_incarnation(manifest.name, name)
-    reporter = Reporter(manifest.name, name, incarnation, registry)
+    reporter = Reporter(manifest.name, name, incarnation, registry, alone=manifest.spec.replicas == 1)
     probes = Probes(lambda: reporter.health.is_stuck, lambda: reporter.is_ready, reporter.report)
     port = stack.enter_context(
         announced(manifest, registry, name, "replica", run_directory, probes, served_at, incarnation)

@@ -16,11 +16,15 @@ _TIMEOUT_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """`decisions` up to the engine's position, and where to read on: topic → offset."""
+    """`decisions` up to the engine's position, and where to read on: topic → offset.
+
+    `publisher` : the incarnation that published the epoch of that position; "": there is none.
+    """
 
     decisions: Decisions
     head: int
     starts: Mapping[str, int]
+    publisher: str = ""
 
 
 def find_place(connection: KafkaConnection, ordering_topic: str, commits_topic: str, position: EnginePosition) -> Place:
@@ -38,4 +42,5 @@ def find_place(connection: KafkaConnection, ordering_topic: str, commits_topic: 
         raise MissingMarkerError(f"{commits_topic} has no marker of epoch {position.epoch}, at which the state stands")
     offset, marker = found[-1]
     decisions = decisions_after(connection, ordering_topic, marker)
-    return Place(decisions, position.epoch + 1, {ordering_topic: position.log_offset + 1, commits_topic: offset + 1})
+    starts = {ordering_topic: position.log_offset + 1, commits_topic: offset + 1}
+    return Place(decisions, position.epoch + 1, starts, marker.owner)

@@ -220,7 +220,7 @@ class Publisher:
         now = _now_ms()
         with self._state:
             if record.topic == self._settings.commits_topic:
-                self._marker(decode_marker(record.value), now)
+                self._marker(decode_marker(record.value), record.timestamp_ms, now)
                 return
             proposal = decode_proposal(record.value)
             verdict = self._publication.on_proposal(proposal, record.offset, now)
@@ -229,20 +229,20 @@ class Publisher:
             if isinstance(proposal, Claim):
                 self._claimed(proposal)
             elif isinstance(proposal, Cut):
-                self._failovers.ordered(proposal.epoch, now)
+                self._failovers.ordered(proposal.epoch, record.timestamp_ms)
                 self._metrics.head_epoch.set(proposal.epoch)
                 epoch = self._publication.decisions.epoch_range(proposal.epoch)
                 if epoch is not None:
                     self._metrics.rows_in.inc(epoch.ends.records_since(epoch.starts))
             self._readiness.news(self._publication.decisions)
 
-    def _marker(self, marker: Marker, now: float) -> None:
+    def _marker(self, marker: Marker, at_ms: int, now: float) -> None:
         epoch = self._publication.decisions.epoch_range(marker.epoch)
         if not self._publication.on_marker(marker, now):
             return
         self._rows.pop(marker.epoch, None)
         self._metrics.published_epoch.set(marker.epoch)
-        self._failovers.published(marker, now, time.time_ns() // 1_000_000)
+        self._failovers.published(marker, at_ms)
         self._on_marker(marker.epoch)
         if epoch is not None and marker.owner == self._publication.me:
             self._metrics.publish_latency.observe(max(0.0, time.time() - epoch.time_ms / 1000))

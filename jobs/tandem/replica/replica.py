@@ -197,6 +197,7 @@ class Replica:
         self._engine.start(position, self._on_epoch)
         self._snapshotter = self._states.snapshotter()
         place = find_place(self._connection, *self._log_topics, position)
+        self._reporter.failovers.begins_after(place.publisher)
         tables = TableWriter(manifest.name, table_sinks(manifest))
         bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
         self._publisher = Publisher(

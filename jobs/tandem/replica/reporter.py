@@ -18,14 +18,17 @@ class Reporter:
     Parameters
     ----------
     registry : that of the replica's metrics, which hold the numbers.
+    alone : one replica of the job is active at a time.
     """
 
-    def __init__(self, job: str, replica: str, incarnation: str, registry: CollectorRegistry) -> None:
+    def __init__(
+        self, job: str, replica: str, incarnation: str, registry: CollectorRegistry, alone: bool = False
+    ) -> None:
         self._labels = {"job_name": job, "replica": replica}
         self._replica, self._incarnation = replica, incarnation
         self._registry = registry
         self.health = Health()
-        self.failovers = Failovers()
+        self.failovers = Failovers(alone)
         self.slots: Slots | None = None
         self.generation, self.config_hash, self.candidate = 0, "", False
         self.is_active = False

@@ -106,7 +106,7 @@ def _phase(observed: Observed, facts: Facts, old: Status) -> Phase:
 
 
 def _failover(observed: Observed, old: Status) -> Failover | None:
-    """The newest that a replica has seen. Each has a clock of its own: one and the same failover is taken in once."""
+    """The newest that a replica has seen: one and the same failover is taken in once."""
     told = [pod.reported.failover for pod in observed.pods if pod.reported is not None and pod.reported.failover]
     newest: ReportedFailover | None = max(told, key=lambda failover: failover.epoch, default=None)
     known = old.last_failover
