@@ -11,7 +11,7 @@ import kopf
 import typer
 from kubernetes import client, config
 from kubernetes.config import ConfigException
-from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 
 from tandem import logs
 from tandem.process import ExitCode
@@ -44,6 +44,7 @@ def run(
     scope = Scope(tuple(filter(None, (name.strip() for name in namespaces.split(",")))))
     own = os.environ.get("POD_NAMESPACE", "tandem-system")
     registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
     start_http_server(metrics_port, registry=registry)
     asyncio.run(_run(_api(), Settings(default_image, own), scope, registry, health_port))
 
