@@ -144,11 +144,12 @@ def test_reading_to_the_end_passes_over_aborted_and_control_records(kafka: Kafka
 def test_reading_to_the_end_waits_for_an_open_transaction(kafka: KafkaBroker, topic: str) -> None:
     connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap})
     producer = transactional_producer(kafka.bootstrap, topic)
-    producer.begin_transaction()
-    producer.produce(topic, b"open", partition=0)
-    assert producer.flush(PATIENCE_S) == 0
 
     with LogTail(connection, {topic: 0}) as tail:
+        assert list(tail.read_to_end(PATIENCE_S)) == []
+        producer.begin_transaction()
+        producer.produce(topic, b"open", partition=0)
+        assert producer.flush(PATIENCE_S) == 0
         with pytest.raises(ReadTimeoutError, match="read to"):
             list(tail.read_to_end(3))
         producer.commit_transaction(PATIENCE_S)
