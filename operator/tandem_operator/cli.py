@@ -14,6 +14,7 @@ from kubernetes.config import ConfigException
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
 
 from tandem import logs
+from tandem.manifest import KIND
 from tandem.process import ExitCode
 from tandem_operator.api import Api, ApiError
 from tandem_operator.loop import Loop
@@ -55,8 +56,8 @@ def check(namespaces: Namespaces = "") -> None:
     try:
         api = _api()
         for namespace in filter(None, (namespaces or os.environ.get("POD_NAMESPACE", "default")).split(",")):
-            jobs = api.list("ReplicatedStreamJob", namespace.strip())
-            typer.echo(f"{namespace}: {len(jobs)} ReplicatedStreamJobs")
+            jobs = api.list(KIND, namespace.strip())
+            typer.echo(f"{namespace}: {len(jobs)} {KIND}s")
     except ApiError as error:
         remedy = " Install the CRD: kubectl apply -f crds/" if error.status == 404 else ""
         typer.echo(f"The API server refuses: {error}.{remedy}", err=True)

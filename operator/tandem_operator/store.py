@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tandem_operator.resources.names import JOB
+
 Body = Mapping[str, Any]
 
 
@@ -42,7 +44,7 @@ class Store:
     def see_pod(self, body: Body, gone: bool) -> Key:
         """A pod of ours was seen, or deleted."""
         metadata = body["metadata"]
-        key = Key(metadata["namespace"], metadata.get("labels", {}).get("tandem.dev/job", ""))
+        key = Key(metadata["namespace"], metadata.get("labels", {}).get(JOB, ""))
         pods = self._pods.setdefault(key, {})
         if gone:
             pods.pop(metadata["name"], None)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from cluster.kubernetes import Kubectl, Object
-from integration.workload import CATCH_UP_DEADLINE_S, JOB, PARTITIONS, Cluster, Feeder, Reader, check_copies
+from integration.traffic import PARTITIONS, Fed
+from integration.workload import JOB, Cluster
 from tandem.kafka.topics import NewTopic, Topics
 
 START_S: Final = 240.0
@@ -47,19 +46,13 @@ def manifests(cluster: Cluster, name: str, code: str = JOB, **spec: Any) -> tupl
     return config_map, job
 
 
-@dataclass
-class ClusterJob:
-    """A running job, fed and read."""
+class ClusterJob(Fed):
+    """A job that runs on the cluster, fed and read."""
 
-    kubectl: Kubectl
-    cluster: Cluster
-    name: str
-    feeder: Feeder = field(init=False)
-    reader: Reader = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.feeder = Feeder(self.cluster.kafka.bootstrap, f"{self.name}-in", RATE)
-        self.reader = Reader(self.cluster.kafka.bootstrap, f"{self.name}-copies", f"{self.name}-counts")
+    def __init__(self, kubectl: Kubectl, cluster: Cluster, name: str) -> None:
+        super().__init__(cluster.kafka.bootstrap, name, RATE)
+        self.kubectl = kubectl
+        self.cluster = cluster
 
     @property
     def status(self) -> Object:
@@ -110,28 +103,11 @@ class ClusterJob:
         self.kubectl.wait(staffed, deadline_s, f"{active} active and {standby} standing by")
         self.flows_on(1)
 
-    def flows_on(self, records: int, deadline_s: float = 60.0) -> None:
-        """Wait for `records` more records of output."""
-        seen = len(self.reader.copies)
-        self.wait(lambda: len(self.reader.copies) >= seen + records, deadline_s, f"{records} more records of output")
-
     def wait(self, condition: Callable[[], bool], deadline_s: float, what: str) -> None:
         self.kubectl.wait(condition, deadline_s, what)
 
-    @contextmanager
-    def output_goes_on(self, within_s: float) -> Iterator[None]:
-        """While the block runs, no gap in the output is longer than `within_s`."""
-        began = time.monotonic()
-        yield
-        gap = self.reader.longest_gap(began, time.monotonic())
-        print(f"{self.name}: longest gap {gap * 1000:.0f} ms")
-        assert gap <= within_s, f"a gap of {gap:.1f} s\n{self.kubectl.story()}"
-
-    def check_exactly_once(self) -> None:
-        """Everything sent until now comes out once, in order."""
-        sent = self.feeder.sent
-        self.wait(lambda: len(self.reader.copies) >= sent, CATCH_UP_DEADLINE_S, f"{sent} records, all that were sent")
-        check_copies(list(self.reader.copies), sent)
+    def story(self) -> str:
+        return self.kubectl.story()
 
 
 @contextmanager
@@ -146,5 +122,4 @@ def running_job(kubectl: Kubectl, cluster: Cluster, name: str, **spec: Any) -> I
         yield job
         job.check_exactly_once()
     finally:
-        job.feeder.stop()
-        job.reader.stop()
+        job.close()

@@ -76,13 +76,11 @@ def restarts(pod: Object) -> int:
 
 
 def test_a_node_powered_off_under_the_publisher_is_not_waited_for(two: ClusterJob, lab: Lab) -> None:
-    replica, pod = publishing(two)
-    node = pod["spec"]["nodeName"]
+    replica, node = publishing_node(two)
     try:
         with two.output_goes_on(MASKED_S):
             lab.kill(node)
-            two.flows_on(400)
-            two.wait(lambda: two.places().get(replica, node) != node, 60, f"{replica} gets another pod")
+            moves_away(two, replica, node)
             two.when_ready()
     finally:
         lab.up(node)
@@ -90,16 +88,26 @@ def test_a_node_powered_off_under_the_publisher_is_not_waited_for(two: ClusterJo
 
 @pytest.mark.thorough
 def test_a_replica_that_is_cut_off_is_fenced_and_its_place_taken(two: ClusterJob, lab: Lab) -> None:
-    replica, pod = publishing(two)
-    node = pod["spec"]["nodeName"]
+    replica, node = publishing_node(two)
     try:
         with two.output_goes_on(MASKED_S):
             lab.cut(node)
-            two.flows_on(400)
-            two.wait(lambda: two.places().get(replica, node) != node, 60, f"{replica} gets another pod")
+            moves_away(two, replica, node)
     finally:
         lab.heal(node)
     two.flows_on(400)
+
+
+def publishing_node(two: ClusterJob) -> tuple[str, str]:
+    """The replica that publishes, and its node."""
+    replica, pod = publishing(two)
+    return replica, pod["spec"]["nodeName"]
+
+
+def moves_away(two: ClusterJob, replica: str, node: str) -> None:
+    """Output goes on, and the replica gets another pod on another node."""
+    two.flows_on(400)
+    two.wait(lambda: two.places().get(replica, node) != node, 60, f"{replica} gets another pod")
 
 
 def test_the_job_keeps_its_promise_with_no_operator_running(two: ClusterJob, tandem: str) -> None:

@@ -11,13 +11,11 @@ import typer
 from rich.console import Console
 
 from tandem.cli.running import find_job
+from tandem.cli.stores import PIPE_WIDTH
 from tandem.local.observe import Observer
 from tandem.local.screen import job_table
 from tandem.manifest import ManifestError, SecretError, load
 from tandem.process import ExitCode
-
-_WIDTH = 100
-"""Columns in a file or a pipe, where nobody knows how wide it will be shown."""
 
 
 def status(
@@ -57,4 +55,4 @@ def status(
         typer.echo(json.dumps(asdict(seen)))
     else:
         out = Console()
-        out.print(job_table(seen), width=None if out.is_terminal else _WIDTH)
+        out.print(job_table(seen), width=None if out.is_terminal else PIPE_WIDTH)

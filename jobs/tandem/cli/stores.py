@@ -28,7 +28,7 @@ ManifestFile = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="The YAML file of a ReplicatedStreamJob.")
 ]
 
-_WIDTH = 160
+PIPE_WIDTH = 160
 """Columns in a file or a pipe, where nobody knows how wide it will be shown."""
 
 
@@ -38,7 +38,7 @@ class Screen:
     def __init__(self) -> None:
         logs.configure("WARNING")
         plain = {"soft_wrap": True, "highlight": False, "markup": False, "emoji": False}
-        self.out = Console(width=None if sys.stdout.isatty() else _WIDTH, **plain)  # type: ignore[arg-type]
+        self.out = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, **plain)  # type: ignore[arg-type]
         self.errors = Console(file=_error_stream(), **plain)  # type: ignore[arg-type]
 
     @contextmanager

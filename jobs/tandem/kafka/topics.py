@@ -190,11 +190,16 @@ class Topics:
         self, asked: Mapping[KafkaTopicPartition, OffsetSpec], level: IsolationLevel, timeout: float
     ) -> Positions:
         answers = self._admin.list_offsets(dict(asked), isolation_level=level, request_timeout=timeout)
+        names = ", ".join(sorted({tp.topic for tp in asked}))
+        too_late = f"no answer on the offsets of {names} within {timeout:.1f} s"
         try:
             return Positions(
                 (TopicPartition(tp.topic, tp.partition), future.result(timeout).offset)
                 for tp, future in answers.items()
             )
         except TimeoutError as error:
-            names = ", ".join(sorted({tp.topic for tp in asked}))
-            raise ReadTimeoutError(f"no answer on the offsets of {names} within {timeout:.1f} s") from error
+            raise ReadTimeoutError(too_late) from error
+        except KafkaException as error:
+            if error.args[0].code() == KafkaError._TIMED_OUT:
+                raise ReadTimeoutError(too_late) from error
+            raise

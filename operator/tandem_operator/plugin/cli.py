@@ -16,7 +16,7 @@ from tandem.process import ExitCode
 from tandem_operator.actions import Object
 from tandem_operator.api import Api, ApiError
 from tandem_operator.plugin.screen import now_utc, screen
-from tandem_operator.resources.names import PREFIX
+from tandem_operator.resources.names import JOB, PREFIX
 from tandem_operator.status import Status, Wish
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Look at ReplicatedStreamJobs, and steer them.")
@@ -86,7 +86,7 @@ def resume(job: Job, namespace: Namespace = "", context: Context = "") -> None:
 def logs(arguments: typer.Context, job: Job, namespace: Namespace = "", context: Context = "") -> None:
     """The logs of all processes of a job. Further options go to kubectl logs, e.g. --follow --since 5m."""
     scope = [*(["--namespace", namespace] if namespace else []), *(["--context", context] if context else [])]
-    selector = ["--selector", f"tandem.dev/job={job}", "--all-containers", "--prefix", "--max-log-requests", "50"]
+    selector = ["--selector", f"{JOB}={job}", "--all-containers", "--prefix", "--max-log-requests", "50"]
     os.execvp("kubectl", ["kubectl", *scope, "logs", *selector, *arguments.args])  # noqa: S606, S607 - the user's own kubectl
 
 

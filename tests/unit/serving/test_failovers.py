@@ -11,6 +11,18 @@ def marker(epoch: int, attempt: int, owner: str) -> Marker:
     return Marker(epoch, attempt, owner, "d", 1, 100 + epoch)
 
 
+def published_by_a(failovers: Failovers) -> None:
+    """Epoch 0 is published after 1 s."""
+    failovers.claimed(Claim(0, 0, "a"))
+    failovers.published(marker(0, 0, "a"), 1_000)
+
+
+def taken_over_by_b(failovers: Failovers) -> None:
+    """Epoch 1 was claimed first by `a`, who says nothing more."""
+    failovers.claimed(Claim(1, 0, "a"))
+    failovers.claimed(Claim(1, 1, "b"))
+
+
 def test_an_epoch_that_its_first_owner_publishes_is_no_failover() -> None:
     failovers = Failovers()
     for epoch, owner in enumerate(("a", "b", "a")):
@@ -23,10 +35,8 @@ def test_an_epoch_that_its_first_owner_publishes_is_no_failover() -> None:
 
 def test_a_failover_names_both_owners_and_the_gap() -> None:
     failovers = Failovers()
-    failovers.claimed(Claim(0, 0, "a"))
-    failovers.published(marker(0, 0, "a"), 1_000)
-    failovers.claimed(Claim(1, 0, "a"))
-    failovers.claimed(Claim(1, 1, "b"))
+    published_by_a(failovers)
+    taken_over_by_b(failovers)
     failovers.published(marker(1, 1, "b"), 1_230)
 
     assert failovers.last == Failover(1, "a", "b", 230, 1_230)
@@ -34,11 +44,9 @@ def test_a_failover_names_both_owners_and_the_gap() -> None:
 
 def test_idle_hours_before_the_epoch_was_cut_are_no_gap() -> None:
     failovers = Failovers()
-    failovers.claimed(Claim(0, 0, "a"))
-    failovers.published(marker(0, 0, "a"), 1_000)
+    published_by_a(failovers)
     failovers.ordered(1, 7_200_000)
-    failovers.claimed(Claim(1, 0, "a"))
-    failovers.claimed(Claim(1, 1, "b"))
+    taken_over_by_b(failovers)
     failovers.published(marker(1, 1, "b"), 7_200_180)
 
     assert failovers.last == Failover(1, "a", "b", 180, 7_200_180)
@@ -48,10 +56,8 @@ def test_a_gap_counts_from_the_publication_before_if_the_epoch_was_cut_already()
     failovers = Failovers()
     failovers.ordered(0, 900)
     failovers.ordered(1, 950)
-    failovers.claimed(Claim(0, 0, "a"))
-    failovers.published(marker(0, 0, "a"), 1_000)
-    failovers.claimed(Claim(1, 0, "a"))
-    failovers.claimed(Claim(1, 1, "b"))
+    published_by_a(failovers)
+    taken_over_by_b(failovers)
     failovers.published(marker(1, 1, "b"), 1_230)
 
     assert failovers.last == Failover(1, "a", "b", 230, 1_230)
@@ -59,10 +65,8 @@ def test_a_gap_counts_from_the_publication_before_if_the_epoch_was_cut_already()
 
 def test_a_take_over_that_the_first_owner_was_quicker_than_is_none() -> None:
     failovers = Failovers()
-    failovers.claimed(Claim(0, 0, "a"))
-    failovers.published(marker(0, 0, "a"), 1_000)
-    failovers.claimed(Claim(1, 0, "a"))
-    failovers.claimed(Claim(1, 1, "b"))
+    published_by_a(failovers)
+    taken_over_by_b(failovers)
     failovers.published(marker(1, 0, "a"), 1_230)
 
     assert failovers.last is None
