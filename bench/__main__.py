@@ -47,6 +47,10 @@ def main(
     kill_rate: Annotated[int | None, typer.Option(help="Records/s while killing")] = None,
     rounds: Annotated[int | None, typer.Option(help="How often all configurations are measured")] = None,
     seed: Annotated[int | None, typer.Option(help="Of keys and of the moments of kills")] = None,
+    min_epoch_interval: Annotated[
+        int | None,
+        typer.Option(help="The least ms between two epochs of Tandem, and between two batches of plain Spark"),
+    ] = None,
     no_steady: Annotated[bool, typer.Option("--no-steady", help="Only the kills")] = False,
     scale: Annotated[str, typer.Option(help=f"{', '.join(SCALES)}; the other options change it")] = "laptop",
     output: Annotated[Path, typer.Option(help="Where to put the folder of results")] = _RESULTS,
@@ -66,6 +70,7 @@ def main(
         kill_rate=kill_rate,
         rounds=rounds,
         seed=seed,
+        min_epoch_interval_ms=min_epoch_interval,
     )
     signal.signal(signal.SIGTERM, _interrupt)
     started = datetime.now(UTC)

@@ -1,6 +1,6 @@
 """The peer, a process of its own: plain Spark with its built-in Kafka source and sink, at least once.
 
-`python -m bench.plain TUNING JOB BOOTSTRAP INPUT OUTPUT CHECKPOINT`
+`python -m bench.plain TUNING JOB BOOTSTRAP INPUT OUTPUT CHECKPOINT MIN_BATCH_INTERVAL_MS`
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def session(tuning: str, scratch: Path) -> SparkSession:
     return build_session("plain", tuning, SparkSpec(conf=compiled if tuning == COMPILED else {}), class_path, scratch)
 
 
-def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoint: Path) -> None:
+def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoint: Path, interval_ms: int) -> None:
     """Run until killed."""
     checkpoint.mkdir(parents=True, exist_ok=True)
     spark = session(tuning, checkpoint / "scratch")
@@ -64,11 +64,12 @@ def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoi
         .option("topic", sink)
         .option("checkpointLocation", str(checkpoint / "query"))
         .outputMode("update" if job == "count" else "append")
+        .trigger(processingTime=f"{interval_ms} milliseconds")
         .start()
     )
     query.awaitTermination()
 
 
 if __name__ == "__main__":
-    tuning, job, bootstrap, source, sink, checkpoint = sys.argv[1:]
-    main(tuning, job, bootstrap, source, sink, Path(checkpoint))
+    tuning, job, bootstrap, source, sink, checkpoint, interval_ms = sys.argv[1:]
+    main(tuning, job, bootstrap, source, sink, Path(checkpoint), int(interval_ms))

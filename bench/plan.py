@@ -57,6 +57,7 @@ class Settings:
     plain_kills: int = 3
     kill_rate: int = 5_000
     seed: int = 1
+    min_epoch_interval_ms: int = 0
 
     @property
     def rates_in_order(self) -> tuple[int, ...]:
@@ -88,13 +89,14 @@ class Run:
     configuration: Configuration
     job: str
     round: int
+    min_epoch_interval_ms: int = 0
     kills: int = 0
 
 
 def steady_runs(settings: Settings) -> list[Run]:
     """Round after round, each beginning with another configuration, so that a noisy hour hits all alike."""
     return [
-        Run(configuration, job, number)
+        Run(configuration, job, number, settings.min_epoch_interval_ms)
         for number in range(settings.rounds)
         for job in settings.jobs
         for configuration in _rotated([CONFIGURATIONS[name] for name in settings.only], number)
@@ -105,7 +107,9 @@ def kill_runs(settings: Settings) -> list[Run]:
     """Once per configuration that is killed, with the first job."""
     killed = [CONFIGURATIONS[name] for name in KILLED if name in settings.only]
     kills = [settings.plain_kills if configuration.plain else settings.kills for configuration in killed]
-    return [Run(c, settings.jobs[0], 0, k) for c, k in zip(killed, kills, strict=True) if k]
+    return [
+        Run(c, settings.jobs[0], 0, settings.min_epoch_interval_ms, k) for c, k in zip(killed, kills, strict=True) if k
+    ]
 
 
 def expected_s(settings: Settings, start_s: float = 30.0, per_kill_s: float = 45.0) -> float:

@@ -138,7 +138,7 @@ def stage(run: Run, around: Servers, seed: int, name: str, say: Say) -> Iterator
         around.memory / name,
     )
     Topics(around.connection).ensure([NewTopic(place.source, PARTITIONS), NewTopic(place.sink, PARTITIONS)])
-    system = build(run.configuration, run.job, place)
+    system = build(run, place)
     with ExitStack() as stack:
         stack.callback(_remove, around, place)
         stack.callback(system.stop)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from bench.metrics import Sample, scrape
-from bench.plan import Configuration
+from bench.plan import Run
 from tandem.embedded.process import ChildProcess, Command
 from tandem.local import LocalJob, NotRunningError, RestartPolicy, sessions
 
@@ -62,17 +62,18 @@ class System(Protocol):
 class Tandem:
     """Replicas and orderers as local processes, replica i and its orderer on core i."""
 
-    def __init__(self, configuration: Configuration, job: str, place: Place) -> None:
+    def __init__(self, run: Run, place: Place) -> None:
+        configuration = run.configuration
         place.folder.mkdir(parents=True)
         shutil.copy(Path(__file__).with_name("jobs.py"), place.folder / "jobs.py")
         spec: dict[str, object] = {
-            "job": {"file": "jobs.py", "function": job},
+            "job": {"file": "jobs.py", "function": run.job},
             "replicas": configuration.replicas,
             "kafka": {"bootstrapServers": place.bootstrap},
             "zookeeper": {"connect": place.zookeeper},
             "sources": [{"name": "events", "topics": [place.source]}],
             "sinks": [{"name": "out", "topic": place.sink}],
-            "ordering": {"mode": configuration.mode},
+            "ordering": {"mode": configuration.mode, "minEpochInterval": f"{run.min_epoch_interval_ms}ms"},
             "checkpoint": {"directory": str(place.memory)},
         }
         manifest = place.folder / "job.yaml"
@@ -133,11 +134,13 @@ class PlainSpark:
 
     NAME = "spark"
 
-    def __init__(self, configuration: Configuration, job: str, place: Place) -> None:
+    def __init__(self, run: Run, place: Place) -> None:
+        tuning = run.configuration.tuning
         place.folder.mkdir(parents=True)
         # By default a checkpoint is on disk; tuned as in Tandem it is in memory.
-        checkpoint = place.folder / "checkpoint" if configuration.tuning == "default" else place.memory
-        words = (configuration.tuning, job, place.bootstrap, place.source, place.sink, str(checkpoint))
+        checkpoint = place.folder / "checkpoint" if tuning == "default" else place.memory
+        interval = str(run.min_epoch_interval_ms)
+        words = (tuning, run.job, place.bootstrap, place.source, place.sink, str(checkpoint), interval)
         root = str(Path(__file__).parent.parent)
         command = (sys.executable, "-m", "bench.plain", *words)
         self._command = Command(command, place.folder / "spark.log", {"PYTHONPATH": root})
@@ -200,9 +203,9 @@ class PlainSpark:
                 self._launch()
 
 
-def build(configuration: Configuration, job: str, place: Place) -> System:
-    """The system of a configuration, not started."""
-    return PlainSpark(configuration, job, place) if configuration.plain else Tandem(configuration, job, place)
+def build(run: Run, place: Place) -> System:
+    """The system of a run, not started."""
+    return PlainSpark(run, place) if run.configuration.plain else Tandem(run, place)
 
 
 def lag_epochs(sample: Sample) -> float:
