@@ -88,8 +88,11 @@ class Pace:
             self._epoch_ms.append(now_ms - self._cut_at)
 
     def progress(self, replica: str, epoch: int, epoch_ms: float, now_ms: float) -> None:
-        """A replica that lags says how far it is."""
-        self._replicas[replica] = _Replica(epoch, epoch_ms, now_ms)
+        """A replica that lags says how far it is; or that it has caught up: then it needs no room any more."""
+        if self._last_epoch - epoch < self._settings.lagging_epochs:
+            self._replicas.pop(replica, None)
+        else:
+            self._replicas[replica] = _Replica(epoch, epoch_ms, now_ms)
 
     def wants_empty(self, now_ms: float) -> bool:
         """Whether an epoch is wanted although there is no input."""
@@ -126,10 +129,7 @@ class Pace:
     def interval_ms(self, now_ms: float) -> float:
         """The least time between two cuts now: the user's, or the room that a lagging replica needs."""
         lagging = [
-            replica.epoch_ms
-            for replica in self._replicas.values()
-            if now_ms - replica.at_ms <= self._settings.live_ms
-            and self._last_epoch - replica.epoch >= self._settings.lagging_epochs
+            replica.epoch_ms for replica in self._replicas.values() if now_ms - replica.at_ms <= self._settings.live_ms
         ]
         if not lagging:
             return self._settings.min_epoch_interval_ms

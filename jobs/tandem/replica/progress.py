@@ -13,7 +13,7 @@ class TooFarBehindError(Exception):
 
 
 class CatchUp:
-    """Times this replica's epochs, and reports while it lags by `lagging_epochs` or more, every `every_ms`.
+    """Times this replica's epochs; reports every `every_ms` from when it lags by `lagging_epochs` until it has caught up.
 
     A replica that is `hopeless_epochs` behind and comes no nearer in `hopeless_ms` starts again from another's state.
     """
@@ -36,28 +36,34 @@ class CatchUp:
         self._far_since: tuple[float, int] | None = None  # when (ms), and how far it was
         self._durations: deque[float] = deque(maxlen=16)
         self._last_ms: float | None = None
+        self._next_was_there = False  # when the last epoch was computed
         self._reported_ms = -float("inf")
+        self._lags = False  # says the last report
 
     @property
     def has_computed(self) -> bool:
         """Whether this incarnation has computed an epoch yet."""
         return self._last_ms is not None
 
-    def computed(self, epoch: int, now_ms: float) -> None:
-        """Epoch `epoch` is computed."""
-        if self._last_ms is not None:
+    def computed(self, epoch: int, head: int, now_ms: float) -> None:
+        """Epoch `epoch` is computed. Only one that follows at once tells how long one takes: before others it waited."""
+        if self._last_ms is not None and self._next_was_there:
             self._durations.append(now_ms - self._last_ms)
-        self._last_ms, self.last_computed = now_ms, epoch
+        self._last_ms, self.last_computed, self._next_was_there = now_ms, epoch, head > epoch
 
     def report(self, head: int, now_ms: float) -> Progress | None:
         """What to append to the ordering log now, if anything.
 
         The mean of its epochs, not their median: with some slow ones among them the median would leave no room at all.
+        That it has caught up is told at once, or the others would go on leaving it room.
         """
         behind = head - self.last_computed
-        if behind < self._lagging_epochs or not self._durations or now_ms - self._reported_ms < self._every_ms:
+        if self._lags and behind <= 1:
+            self._lags = False
+        elif behind < self._lagging_epochs or not self._durations or now_ms - self._reported_ms < self._every_ms:
             return None
-        self._reported_ms = now_ms
+        else:
+            self._lags, self._reported_ms = True, now_ms
         return Progress(self._replica, self.last_computed, fmean(self._durations))
 
     def check(self, head: int, now_ms: float) -> None:

@@ -159,7 +159,7 @@ class Publisher:
             if self._stopped or self._failure is not None:
                 raise PublisherStoppedError from self._failure
             self._rows[rows.epoch] = rows
-            self._catch_up.computed(rows.epoch, _now_ms())
+            self._catch_up.computed(rows.epoch, self._publication.decisions.last_epoch, _now_ms())
             self._metrics.epoch.set(rows.epoch)
             if not self._publication.on_computed(rows.epoch, rows.digest):
                 del self._rows[rows.epoch]

@@ -156,6 +156,15 @@ def test_room_never_becomes_a_gap_for_the_readers() -> None:
     assert slow.interval_ms(1_400.0) == 2.5 * 400.0
 
 
+def test_a_replica_that_has_caught_up_needs_no_room_any_more_however_many_epochs_follow() -> None:
+    pace = _ten_epochs(lagging=6, said_at=900.0)
+    pace.progress("replica-1", 8, 40.0, 950.0)
+    for epoch in range(10, 15):
+        _claimed(pace, epoch, epoch * 100.0, epoch * 100.0 + 50.0)
+
+    assert pace.interval_ms(1_500.0) == 0.0
+
+
 def test_who_starts_after_published_epochs_does_not_mistake_a_replica_for_one_that_lags() -> None:
     pace = _pace()
     pace.resume(41)

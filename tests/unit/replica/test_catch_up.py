@@ -7,14 +7,17 @@ import pytest
 from tandem.protocol.values import Progress
 from tandem.replica.progress import CatchUp, TooFarBehindError
 
+FAR = 10_000
+"""The log's head where it is far away."""
 
-def replica(*computed_ms: float, last_computed: int = 9) -> CatchUp:
+
+def replica(*computed_ms: float, last_computed: int = 9, head: int = FAR) -> CatchUp:
     """A replica that stood at epoch 9 and computed the next epochs at these times."""
     catch_up = CatchUp(
         "replica-1", last_computed, lagging_epochs=3, every_ms=250, hopeless_epochs=100, hopeless_ms=1_000
     )
     for epoch, now_ms in enumerate(computed_ms, start=last_computed + 1):
-        catch_up.computed(epoch, now_ms)
+        catch_up.computed(epoch, head, now_ms)
     return catch_up
 
 
@@ -34,6 +37,29 @@ def test_before_it_has_timed_an_epoch_it_reports_nothing() -> None:
     assert replica(0).report(head=500, now_ms=50) is None
 
 
+def test_what_it_waited_for_is_no_time_of_an_epoch() -> None:
+    catch_up = replica(0, 1_000, 2_000, head=0)
+    assert catch_up.report(head=500, now_ms=2_000) is None
+
+    catch_up.computed(13, head=16, now_ms=3_000)
+    catch_up.computed(14, head=17, now_ms=3_040)
+
+    assert catch_up.report(head=17, now_ms=3_040) == Progress("replica-1", 14, 40)
+
+
+def test_that_it_has_caught_up_is_told_once_and_at_once() -> None:
+    catch_up = replica(0, 40)
+    assert catch_up.report(head=13, now_ms=45) is None
+    assert catch_up.report(head=14, now_ms=50) is not None
+
+    catch_up.computed(11, head=14, now_ms=60)
+    assert catch_up.report(head=13, now_ms=70) is None
+    catch_up.computed(12, head=14, now_ms=80)
+
+    assert catch_up.report(head=13, now_ms=90) == Progress("replica-1", 12, pytest.approx(80 / 3))
+    assert catch_up.report(head=13, now_ms=100) is None
+
+
 def test_reports_are_a_quarter_of_a_second_apart() -> None:
     catch_up = replica(0, 40)
 
@@ -45,7 +71,7 @@ def test_reports_are_a_quarter_of_a_second_apart() -> None:
 def test_a_replica_far_behind_that_comes_no_nearer_starts_again() -> None:
     catch_up = replica(0, 40)
     catch_up.check(head=111, now_ms=50)
-    catch_up.computed(12, 60)
+    catch_up.computed(12, FAR, 60)
 
     with pytest.raises(TooFarBehindError, match="101 epochs behind"):
         catch_up.check(head=113, now_ms=1_051)
@@ -54,9 +80,9 @@ def test_a_replica_far_behind_that_comes_no_nearer_starts_again() -> None:
 def test_a_replica_far_behind_that_comes_nearer_goes_on() -> None:
     catch_up = replica(0, 40)
     catch_up.check(head=211, now_ms=50)
-    catch_up.computed(12, 60)
+    catch_up.computed(12, FAR, 60)
     catch_up.check(head=211, now_ms=1_051)
-    catch_up.computed(13, 1_060)
+    catch_up.computed(13, FAR, 1_060)
 
     catch_up.check(head=211, now_ms=2_052)
 
