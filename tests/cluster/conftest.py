@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster.jobs import QUICK, ClusterJob, running_job
+from cluster.jobs import ClusterJob, running_job
 from cluster.kubernetes import Kubectl, run
 from cluster.lab import Lab
 from integration.workload import Cluster
@@ -30,7 +30,7 @@ SNAPSHOTS = {
     "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
 }
 WITH_SNAPSHOTS = {
-    "containers": [{**QUICK, "volumeMounts": [{"name": "snapshots", "mountPath": "/snapshots"}]}],
+    "containers": [{"name": "replica", "volumeMounts": [{"name": "snapshots", "mountPath": "/snapshots"}]}],
     "volumes": [{"name": "snapshots", "persistentVolumeClaim": {"claimName": "snapshots"}}],
 }
 

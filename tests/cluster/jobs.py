@@ -13,8 +13,6 @@ from tandem.kafka.topics import NewTopic, Topics
 
 START_S: Final = 240.0
 RATE: Final = 200.0
-# Nodes that are one small machine: its time goes to JVMs that start, and their compiler would double it.
-QUICK = {"name": "replica", "env": [{"name": "JAVA_TOOL_OPTIONS", "value": "-XX:TieredStopAtLevel=1"}]}
 
 
 def manifests(cluster: Cluster, name: str, code: str = JOB, **spec: Any) -> tuple[Object, Object]:
@@ -28,7 +26,6 @@ def manifests(cluster: Cluster, name: str, code: str = JOB, **spec: Any) -> tupl
         "sinks": [{"name": sink, "topic": f"{name}-{sink}"} for sink in ("copies", "counts")],
         "ordering": {"mode": "leader", "minEpochInterval": "1s"},
         "resources": {"requests": {"cpu": "100m", "memory": "1Gi"}},
-        "podTemplate": {"spec": {"containers": [QUICK]}},
         **spec,
     }
     config_map = {

@@ -16,7 +16,7 @@ from tandem.embedded import Jars, KafkaBroker, ZooKeeperServer
 from tandem.engine.session import build_session
 from tandem.manifest import SparkSpec
 
-# Most of the time here goes to JVMs that start: the compiler that pays off after minutes only would double it.
+# No JVM here lives long enough for the compiler that pays off after minutes.
 os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1"
 
 

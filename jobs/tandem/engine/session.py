@@ -50,6 +50,9 @@ _CHEAP = {
     "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
 }
 
+_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"
+"""One small heap on one core. Without C2, whose compilations take a minute of a core that the first epochs need."""
+
 ARCHIVE_PREFIX = "spark-classes-"
 
 _DETERMINED = {
@@ -77,7 +80,10 @@ def archive_of(file_system_jar: Path) -> Path:
 def build_session(
     job: str, replica: str, spark: SparkSpec, file_system_jar: Path, scratch: Path, use_archive: bool = True
 ) -> SparkSession:
-    """Start the JVM and a session. The user's `spark.conf` wins over what is only cheap, never over what is determined."""
+    """Start the JVM and a session. The user's `spark.conf` wins over what is only cheap, never over what is determined.
+
+    So do the user's options of the JVM, which come last, e.g. `-XX:TieredStopAtLevel=4` for a job that computes a lot.
+    """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     settings = {
         **_CHEAP,
@@ -89,9 +95,9 @@ def build_session(
             filter(
                 None,
                 [
-                    spark.conf.get("spark.driver.extraJavaOptions"),
-                    "-XX:+UseSerialGC -Xss4m",
+                    _JVM,
                     _shared_classes(archive_of(file_system_jar)) if use_archive else "",
+                    spark.conf.get("spark.driver.extraJavaOptions"),
                 ],
             )
         ),
