@@ -102,7 +102,7 @@ class TakeOverSpec(Section):
     """How long an owner or a leader may be silent before another one takes over; adaptive between the bounds."""
 
     min_bound: Annotated[Duration, Within(1, 600_000)] = Field(
-        default="100ms", validate_default=True, description="However fast the job is, nobody takes over sooner"
+        default="50ms", validate_default=True, description="However fast the job is, nobody takes over sooner"
     )
     max_bound: Annotated[Duration, Within(1, 600_000)] = Field(
         default="500ms", validate_default=True, description="However slow the job is, nobody waits longer"

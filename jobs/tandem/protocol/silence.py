@@ -18,7 +18,7 @@ class SilenceBound:
 
     least_ms: float
     most_ms: float
-    factor: float = 2.0
+    factor: float = 1.5
     window: int = 64
     enough: int = 1
     careful_ms: float = 0.0

@@ -53,7 +53,7 @@ from tandem.topics import ensure_topics, isolation_levels, names_for, output_lim
 _log = logs.get_logger(__name__)
 
 START_TIMEOUT_S = 30.0
-_SILENT = 5
+_SILENT = 10
 """A standby lets the actives be silent for so many times the least bound of a take-over: promotion is the greater step."""
 _SLOWER = 3.0
 """And for so many times the slowest claim of late."""

@@ -63,7 +63,7 @@ spec:
     - {name: p, parquet: {path: /data/p}}
     - {name: d, delta: {path: s3a://bucket/d}}
   ordering: {mode: heartbeat, heartbeatPeriod: 5ms, generators: 3, maxRecordsPerEpoch: 500, minEpochInterval: 1m}
-  takeOver: {minBound: 50ms, maxBound: 2s}
+  takeOver: {minBound: 70ms, maxBound: 2s}
   maxRecordBytes: 2000
   checkpoint: {directory: state}
   snapshots:
@@ -92,7 +92,7 @@ def test_a_short_manifest_gets_the_documented_defaults(write: Writer) -> None:
     assert (spec.replicas, spec.standbys, spec.delivery, spec.max_record_bytes) == (2, 0, "exactlyOnce", 1_000_000)
     assert (spec.ordering.mode, spec.ordering.heartbeat_period.ms, spec.ordering.generators) == ("leader", 10, 2)
     assert (spec.ordering.max_records_per_epoch, spec.ordering.min_epoch_interval.ms) == (10_000, 0)
-    assert (spec.take_over.min_bound.ms, spec.take_over.max_bound.ms) == (100, 500)
+    assert (spec.take_over.min_bound.ms, spec.take_over.max_bound.ms) == (50, 500)
     assert spec.zookeeper is not None
     assert spec.zookeeper.session_timeout.seconds == 2.0
     assert (spec.spark.parallelism, spec.spark.driver_memory, spec.kafka.replication_factor) == (1, "1g", 1)
