@@ -49,8 +49,8 @@ def test_the_bound_follows_how_long_shipping_takes() -> None:
     mine.published(0, 0)
     mine.delta(0, "a", 400)
     mine.published(1, 1_000)
-    assert not mine.is_mine(1_800)
-    assert mine.is_mine(1_801)
+    assert not mine.is_mine(1_600)
+    assert mine.is_mine(1_601)
 
 
 def test_the_first_delta_of_an_epoch_says_who_ships() -> None:
