@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from tandem.cli.run import parse_duration
 from tandem.cli.running import find_local_job
 from tandem.cli.stores import ManifestFile, Screen, store_of
 from tandem.drift import drift_of
@@ -20,9 +21,6 @@ from tandem.replica.presence import replicas_up
 from tandem.snapshots import remove_all
 from tandem.topics import left_by, own_topics
 from tandem.zookeeper import ZOOKEEPER_ERRORS
-
-_ENDING_S = 30.0
-"""So long it may take until ZooKeeper has noticed that a replica was killed."""
 
 topics_app = typer.Typer(
     name="topics",
@@ -61,6 +59,10 @@ def delete(
         bool, typer.Option("--with-snapshots", help="Its snapshots and savepoints too, which go first.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    wait: Annotated[
+        float,
+        typer.Option(metavar="DURATION", parser=parse_duration, help="How long replicas may take to be gone."),
+    ] = "30s",  # type: ignore[assignment]
 ) -> None:
     """Delete the topics of Tandem's own that a job has left, never those that it reads and writes.
 
@@ -77,7 +79,7 @@ def delete(
     screen = Screen()
     with screen.telling("not deleted", manifest):
         job = load(manifest)
-        _refuse_if_it_runs(screen, job, manifest)
+        _refuse_if_it_runs(screen, job, manifest, wait)
         topics = Topics(KafkaConnection(job.kafka_properties(os.environ)))
         names = left_by(job, topics.all())
         store = store_of(job) if with_snapshots and job.spec.snapshots is not None else None
@@ -97,14 +99,14 @@ def _declared(job: Manifest) -> list[NewTopic]:
     return list({topic.name: topic for n in range(replicas) for topic in own_topics(job, f"replica-{n}")}.values())
 
 
-def _refuse_if_it_runs(screen: Screen, job: Manifest, manifest: Path) -> None:
-    """Leave if the job runs on this machine, or anywhere as far as ZooKeeper knows."""
+def _refuse_if_it_runs(screen: Screen, job: Manifest, manifest: Path, wait_s: float) -> None:
+    """Leave if the job runs on this machine, or anywhere as far as ZooKeeper knows, which learns of a dead one late."""
     why, options = "", job.zookeeper_options(os.environ)
     if find_local_job(job.name, None) is not None:
         why = f"it runs on this machine. Stop `tandem run {manifest}` first"
     elif options is not None:
         try:
-            up = replicas_up(options, job.name, Deadline(_ENDING_S))
+            up = replicas_up(options, job.name, Deadline(wait_s))
         except ZOOKEEPER_ERRORS as error:
             why = f"ZooKeeper at {options['hosts']} does not say whether it runs ({error!r}). Mend that first"
         else:
