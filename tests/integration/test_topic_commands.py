@@ -33,6 +33,7 @@ class LeftJob:
         self.connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap})
         self.topics = Topics(self.connection)
         self.topics.ensure([NewTopic(f"{name}.in", 2), NewTopic(f"{name}.out", 2)])
+        assert eventually(lambda: self.there() == [".in", ".out"])
         self.path = folder / "job.yaml"
         self.path.write_text(
             f"""\
