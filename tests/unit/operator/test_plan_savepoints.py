@@ -153,7 +153,7 @@ def test_a_task_that_ends_after_the_job_was_suspended_is_told_and_removed() -> N
     wisher.passes()
     name = created(wisher.passes())["metadata"]["name"]
     wisher.cluster.change(job(snapshots=SNAPSHOTS, suspend=True))
-    wisher.cluster.converge()
+    wisher.cluster.pods.clear()
     wisher.task = TaskSeen(name, "uid", PodPhase.SUCCEEDED)
     wisher.passes()
 

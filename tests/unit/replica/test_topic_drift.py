@@ -94,13 +94,14 @@ def test_in_mode_none_the_logs_of_every_replica_that_ever_was_are_left() -> None
     there = ["flights.ordering.replica-0", "flights.commits.replica-17", "flights.dead-letter"]
     others = ["flights.ordering", "flights.ordering.replica-x", "flights.ordering.replica-0.copy"]
 
-    assert left_by(manifest(ordering={"mode": "none"}), [*there, *others]) == sorted(there)
+    assert left_by(manifest(ordering={"mode": "none"}, delivery="atLeastOnce"), [*there, *others]) == sorted(there)
 
 
 def test_a_topic_that_the_job_reads_or_writes_is_never_its_own() -> None:
     reads = manifest(
         sources=[{"name": "flights", "topics": ["flights.checkpoints"]}],
         ordering={"mode": "none"},
+        delivery="atLeastOnce",
         sinks=[{"name": "delays", "topic": "flights.ordering.replica-3"}],
     )
     there = ["flights.checkpoints", "flights.ordering.replica-3", "flights.ordering.replica-1"]
