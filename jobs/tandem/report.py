@@ -29,10 +29,24 @@ class Failover:
 
 
 @dataclass(frozen=True)
+class TopicDrift:
+    """How one of Tandem's own topics differs from what it should be, and what to do about it, in words.
+
+    `setting` : Kafka's name of what differs; `partitions`; "": the topic is missing.
+    """
+
+    topic: str
+    setting: str
+    difference: str
+    remedy: str
+
+
+@dataclass(frozen=True)
 class ReplicaReport:
     """A replica. Epochs are −1 where there are none; incarnations name `slots`, `roles`, `publisher` and `failover`.
 
     `slots`, `roles` and `wish` : what it last read in ZooKeeper; `coordinated`: whether ZooKeeper answers it now.
+    `drift` : what it found when it last looked at the job's topics, None: it has not looked yet.
     """
 
     replica: str
@@ -57,6 +71,7 @@ class ReplicaReport:
     slots: Mapping[int, str] = Field(default_factory=dict)
     roles: Mapping[str, str] = Field(default_factory=dict)
     wish: str = ""
+    drift: tuple[TopicDrift, ...] | None = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tandem.kafka.client import RECORD_OVERHEAD, OutputLimits
@@ -64,18 +65,41 @@ def names_for(manifest: Manifest, replica: str) -> LogTopics:
 
 def ensure_topics(topics: Topics, manifest: Manifest, replica: str) -> None:
     """Check the topics of sources and sinks, and create Tandem's own. Raises `MissingTopicError`, `TopicMismatchError`."""
-    spec = manifest.spec
-    sinks = [sink.topic for sink in spec.sinks if sink.topic is not None]
-    topics.partitions([*(topic for source in spec.sources for topic in source.topics), *sinks])
-    logs = names_for(manifest, replica)
+    topics.partitions(users_topics(manifest))
+    topics.ensure(own_topics(manifest, replica))
+
+
+def users_topics(manifest: Manifest) -> frozenset[str]:
+    """What the job reads and writes: Tandem neither makes nor deletes it."""
+    sinks = [sink.topic for sink in manifest.spec.sinks if sink.topic is not None]
+    return frozenset([*(topic for source in manifest.spec.sources for topic in source.topics), *sinks])
+
+
+def own_topics(manifest: Manifest, replica: str) -> list[NewTopic]:
+    """Tandem's own topics, as `replica` needs them."""
+    spec, logs = manifest.spec, names_for(manifest, replica)
     factor = spec.kafka.replication_factor
-    own = [NewTopic(name, 1, factor, KEPT_FOR_EVER) for name in (logs.ordering, logs.commits)]
+    own = [NewTopic(name, 1, factor, KEPT_FOR_EVER, is_log=True) for name in (logs.ordering, logs.commits)]
     largest = max(_USUAL_LIMIT, spec.max_record_bytes + RECORD_OVERHEAD)
     letters = {"retention.ms": "-1", "max.message.bytes": str(largest)}
     own.append(NewTopic(manifest.model.topics.dead_letter, 1, factor, letters))
     if manifest.model.ships_state:
         own.append(NewTopic(manifest.model.topics.checkpoints, 1, factor, _KEPT_SHORTLY))
-    topics.ensure(own)
+    return own
+
+
+def left_by(manifest: Manifest, existing: Iterable[str]) -> list[str]:
+    """Those of the topics that are Tandem's own in this job: of all its replicas, and of what it once was.
+
+    Never one that the manifest reads or writes.
+    """
+    names = manifest.model.topics
+    alone = manifest.spec.ordering.mode == "none"
+    logs = "|".join(re.escape(name) for name in (names.ordering, names.commits))
+    of_logs = re.compile(rf"(?:{logs})\.replica-\d+" if alone else logs)
+    others = {names.dead_letter, names.checkpoints}
+    mine = {name for name in existing if name in others or of_logs.fullmatch(name)}
+    return sorted(mine - users_topics(manifest))
 
 
 def sink_topics(topics: Topics, manifest: Manifest) -> SinkTopics:

@@ -17,6 +17,7 @@ from tandem_operator.actions import (
     Emit,
     LabelPod,
     Object,
+    SetFinalizers,
     SetStatus,
     Switch,
 )
@@ -64,6 +65,8 @@ class Actor:
                 return self._label(where, action)
             case Switch():
                 self._create(target, self._switch(target, action))
+            case SetFinalizers():
+                return self._finalize(target, action)
             case SetStatus() | Emit():
                 return self.tell(Key(where, target.job.name), target.uid, action)
         return None
@@ -120,6 +123,16 @@ class Actor:
             if error.status in (404, 409):  # it is gone, or another pod has its name
                 return None
             raise
+
+    def _finalize(self, target: Target, action: SetFinalizers) -> Object | None:
+        metadata = {"uid": target.uid, "resourceVersion": action.version, "finalizers": list(action.finalizers)}
+        try:
+            job = self._api.merge(KIND, target.namespace, target.job.name, {"metadata": metadata})
+        except ApiError as error:
+            if error.status in (404, 409):  # it is gone, or somebody has changed it meanwhile
+                return None
+            raise
+        return None if "deletionTimestamp" in job["metadata"] else job  # the last of one that is gone by now
 
     def _switch(self, target: Target, action: Switch) -> Object:
         if action.drains:

@@ -64,6 +64,14 @@ class Switch:
 
 
 @dataclass(frozen=True, slots=True)
+class SetFinalizers:
+    """Replace the job's finalizers, if it still is the version that was seen; otherwise a later pass looks again."""
+
+    finalizers: tuple[str, ...]
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetStatus:
     """Replace the job's status."""
 
@@ -83,4 +91,4 @@ class Emit:
     once: str = ""
 
 
-Action = CreatePod | DeletePod | Apply | Delete | LabelPod | Switch | SetStatus | Emit
+Action = CreatePod | DeletePod | Apply | Delete | LabelPod | Switch | SetFinalizers | SetStatus | Emit

@@ -42,6 +42,11 @@ class ApiError(Exception):
         self.status, self.reason, self._causes = status, reason, causes
 
     @property
+    def is_passing(self) -> bool:
+        """Whether it was put off (too many requests), or went wrong in the server: no judgement of what was asked."""
+        return self.status == 429 or self.status >= 500
+
+    @property
     def is_terminating(self) -> bool:
         """Whether the namespace is being deleted: nothing can be made in it, and nothing need be."""
         return "NamespaceTerminating" in self._causes

@@ -7,12 +7,6 @@ from typing import Any, Final
 
 from tandem.manifest import API_VERSION, KIND, ManifestError, Problem, ReplicatedStreamJob, parse
 
-_NO_DELETION: Final = Problem(
-    "spec.deletionPolicy",
-    None,
-    "topics and snapshots are not deleted with the job yet",
-    "Leave it at Retain, and delete them by hand",
-)
 _NO_EXECUTORS: Final = Problem(
     "spec.executors.instances",
     None,
@@ -35,10 +29,6 @@ def job_of(body: Mapping[str, Any]) -> ReplicatedStreamJob:
             "spec": body.get("spec", {}),
         }
     )
-    problems = [
-        *([_NO_EXECUTORS] if job.spec.executors.instances else []),
-        *([_NO_DELETION] if job.spec.deletion_policy == "Delete" else []),
-    ]
-    if problems:
-        raise ManifestError(None, problems)
+    if job.spec.executors.instances:
+        raise ManifestError(None, [_NO_EXECUTORS])
     return job

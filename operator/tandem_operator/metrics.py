@@ -9,7 +9,7 @@ from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-PHASES = ("Pending", "Starting", "Running", "Degraded", "Suspended", "Upgrading", "Failed")
+PHASES = ("Pending", "Starting", "Running", "Degraded", "Suspended", "Upgrading", "Failed", "Deleting")
 RESULTS = ("success", "failure")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 _JOB = ("namespace", "job_name")
@@ -24,7 +24,7 @@ class JobGauges:
     Parameters
     ----------
     phase : as in its status.
-    wanted : active replicas that its spec asks for; 0 while it is suspended.
+    wanted : active replicas that its spec asks for; 0 while it is suspended or deleted.
     active, standby : members that are.
     conditions : type → whether it is true; one that is unknown is left out.
     """

@@ -13,7 +13,7 @@ from tandem.report import OrdererReport, ReplicaReport
 from tandem_operator.observed import Component, ContainerSeen, ObjectSeen, Observed, PodPhase, PodSeen, TaskSeen
 from tandem_operator.reports import Reports
 from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_PORT
-from tandem_operator.resources.names import COMPONENT, CONFIG, INDEX, MANIFEST, ROLE, TEMPLATE
+from tandem_operator.resources.names import ATTEMPT, COMPONENT, CONFIG, INDEX, MANIFEST, ROLE, TEMPLATE
 from tandem_operator.resources.tasks import TASK
 from tandem_operator.store import Body, Key, Store
 
@@ -46,6 +46,9 @@ async def observe(
         leader=next((orderer.orderer for orderer in orderers if orderer.leading), None),
         status=body.get("status", {}),
         annotations=body["metadata"].get("annotations", {}),
+        finalizers=tuple(body["metadata"].get("finalizers", ())),
+        version=body["metadata"].get("resourceVersion", ""),
+        deleting="deletionTimestamp" in body["metadata"],
     )
 
 
@@ -95,6 +98,7 @@ def _task(body: Body) -> TaskSeen:
         message=_message(container) or _unscheduled(status) or status.get("message", ""),
         created_ms=_ms(metadata.get("creationTimestamp")),
         ended_ms=_ms(ended.get("finishedAt")),
+        attempt=int(metadata.get("annotations", {}).get(ATTEMPT, "1")),
     )
 
 

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import View
 from tandem.report import ReplicaReport
+
+TASK_S: Final = 300
+"""How long a task may run."""
+UNBEGUN_MS: Final = 300_000
+UNENDED_MS: Final = UNBEGUN_MS + (TASK_S + 60) * 1000
 
 
 class Component(StrEnum):
@@ -95,7 +101,10 @@ class ObjectSeen:
 
 @dataclass(frozen=True, slots=True)
 class TaskSeen:
-    """A pod that carries out a wish. `message`: what it said at its end; `ended_ms` 0: nobody knows when it ended."""
+    """A pod that carries out a wish, or cleans up. `message`: what it said at its end, or why it does not begin.
+
+    `created_ms`, `ended_ms` : 0: nobody knows when. `attempt`: counts the tries of one that is tried again.
+    """
 
     name: str
     uid: str
@@ -103,18 +112,37 @@ class TaskSeen:
     message: str = ""
     created_ms: int = 0
     ended_ms: int = 0
+    attempt: int = 1
 
     @property
     def has_ended(self) -> bool:
         """Whether it did what it was there for, or failed."""
         return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
 
+    def has_failed(self, now_ms: int) -> bool:
+        """Whether it will not do it any more: it failed, no node has taken it for long, or its node is silent."""
+        return self.phase is PodPhase.FAILED or (not self.has_ended and self.created_ms > 0 and now_ms >= self.due_ms)
+
+    @property
+    def due_ms(self) -> int:
+        """Until when it must have begun, or ended: its own deadline counts from its beginning, which may never come."""
+        return self.created_ms + (UNBEGUN_MS if self.phase is PodPhase.PENDING else UNENDED_MS)
+
+    @property
+    def words(self) -> str:
+        """What is to be said of one that failed."""
+        if self.phase is PodPhase.FAILED:
+            return self.message or "it left no message"
+        what = "begun" if self.phase is PodPhase.PENDING else "ended"
+        waited = (UNBEGUN_MS if self.phase is PodPhase.PENDING else UNENDED_MS) // 60_000
+        return f"it has not {what} within {waited} min" + (f": {self.message}" if self.message else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:
     """Everything that a pass knows. What could not be asked is None: nothing is decided from it then.
 
-    `now_ms` : wall clock, ms since 1970.
+    `now_ms` : wall clock, ms since 1970. `version`: the job's resource version; `deleting`: it is to go.
     """
 
     job: ReplicatedStreamJob
@@ -128,3 +156,6 @@ class Observed:
     leader: str | None = None
     status: Mapping[str, object] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    finalizers: tuple[str, ...] = ()
+    version: str = ""
+    deleting: bool = False

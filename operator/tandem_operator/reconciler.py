@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from tandem.logs import get_logger
 from tandem.manifest import KIND, ManifestError, ReplicatedStreamJob
 from tandem_operator.acquaintance import Acquaintance
 from tandem_operator.act import Actor, Target
@@ -18,17 +19,23 @@ from tandem_operator.observe import observe
 from tandem_operator.observed import Observed
 from tandem_operator.owned import Owned
 from tandem_operator.plan import plan
+from tandem_operator.plan.deletion import released
 from tandem_operator.plan.invalid import refuse
-from tandem_operator.plan.refused import Refusal, waits, words_of
+from tandem_operator.plan.refused import Refusal, only_now, waits, words_of
 from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
+from tandem_operator.resources.names import CLEANUP
 from tandem_operator.shown import gauges
 from tandem_operator.store import Key, Store
+
+_log = get_logger(__name__)
 
 STEADY_S: Final = 10.0
 """How often a job is looked at that is as it should be."""
 RESTLESS_S: Final = 2.0
 """And one that is on its way."""
+PATIENCE: Final = 3
+"""So many passes in a row may fail at an API server that is busy or out of order before that is told."""
 _WORDS: Final = (Emit, SetStatus)
 """What concerns the job itself; everything else is a deed."""
 
@@ -52,6 +59,7 @@ class Reconciler:
         self._actor = Actor(api, settings, me)
         self._owned = Owned(api)
         self._acquaintance = Acquaintance(api, store)
+        self._put_off: dict[Key, int] = {}
 
     async def reconcile(self, key: Key) -> float | None:
         """A pass; returns after how many seconds the next one is due, None: the job is gone.
@@ -66,7 +74,7 @@ class Reconciler:
             self.forget(key)
             return RESTLESS_S if key in self._store.jobs else None
         body = self._store.jobs[key]
-        if "deletionTimestamp" in body["metadata"]:
+        if "deletionTimestamp" in body["metadata"] and CLEANUP not in body["metadata"].get("finalizers", ()):
             return STEADY_S
         try:
             job = job_of(body)
@@ -87,8 +95,9 @@ class Reconciler:
         refused = await self._do(key, Target(job, uid), actions)
         first = refused[0][1] if refused else None
         if first is not None and first.is_terminating:
+            await self._let_go(key, Target(job, uid), observed)
             return STEADY_S, None
-        words = self._words(observed, actions, refused)
+        words = self._words(key, observed, actions, refused)
         error = await self._tell(key, uid, words)
         status = next((dict(word.status) for word in words if isinstance(word, SetStatus)), observed.status)
         if key in self._store.jobs:
@@ -96,8 +105,17 @@ class Reconciler:
         is_restless = actions or status.get("phase") not in ("Running", "Suspended")
         return RESTLESS_S if is_restless else STEADY_S, first or error
 
+    async def _let_go(self, key: Key, target: Target, observed: Observed) -> None:
+        """In a namespace that is being deleted no task can run: a job in it goes, and its topics and snapshots stay."""
+        if observed.deleting:
+            _log.warning(
+                "topics_stay", namespace=key.namespace, job_name=key.name, reason="the namespace is deleted too"
+            )
+            await self._do(key, target, released(observed))
+
     def forget(self, key: Key) -> None:
         """The job is gone."""
+        self._put_off.pop(key, None)
         self._acquaintance.forget(key)
         self._owned.forget(key)
         self._metrics.forget(key.namespace, key.name)
@@ -122,12 +140,17 @@ class Reconciler:
         return refused
 
     def _words(
-        self, observed: Observed, actions: Sequence[Action], refused: Sequence[tuple[Action, ApiError]]
+        self, key: Key, observed: Observed, actions: Sequence[Action], refused: Sequence[tuple[Action, ApiError]]
     ) -> Sequence[Action]:
+        """What is to be told: of what may pass by itself, not at once."""
+        lasting = [one for one in refused if not one[1].is_passing]
+        self._put_off[key] = self._put_off.get(key, 0) + 1 if refused and not lasting else 0
         if not refused:
             return [action for action in actions if isinstance(action, _WORDS)]
-        action, error = refused[0]
-        return words_of(observed, self._settings, actions, Refusal(action, str(error)))
+        if 0 < self._put_off[key] <= PATIENCE:
+            return only_now(actions)
+        action, error = (lasting or refused)[0]
+        return words_of(observed, self._settings, actions, Refusal(action, str(error), error.is_passing))
 
     async def _tell(self, key: Key, uid: str, words: Iterable[Action]) -> ApiError | None:
         """Events and the status; returns the first error. A job whose status is not found is gone."""

@@ -16,5 +16,5 @@ def gauges(job: ReplicatedStreamJob, status: Mapping[str, object]) -> JobGauges:
     known: dict[str, bool] = {
         condition.type: condition.status == "True" for condition in read.conditions if condition.status != "Unknown"
     }
-    wanted = 0 if job.spec.suspend else job.spec.replicas
+    wanted = 0 if job.spec.suspend or read.phase == "Deleting" else job.spec.replicas
     return JobGauges(read.phase or "Pending", wanted, read.replicas or 0, standing_by, known)

@@ -16,9 +16,16 @@ LONGEST_HISTORY: Final = 10
 LONGEST_WISH: Final = 1024
 """So many characters of a wish count."""
 
-Phase = Literal["Pending", "Starting", "Running", "Degraded", "Suspended", "Upgrading", "Failed"]
+Phase = Literal["Pending", "Starting", "Running", "Degraded", "Suspended", "Upgrading", "Failed", "Deleting"]
 ConditionType = Literal[
-    "Ready", "Replicated", "OrderingAvailable", "StandbyFresh", "Progressing", "Suspended", "Diverged"
+    "Ready",
+    "Replicated",
+    "OrderingAvailable",
+    "StandbyFresh",
+    "Progressing",
+    "Suspended",
+    "Diverged",
+    "TopicsAsDeclared",
 ]
 ConditionStatus = Literal["True", "False", "Unknown"]
 Role = Literal["active", "standby", "starting", "generator"]
@@ -82,6 +89,14 @@ class MemberStatus(Part):
     )
 
 
+class TopicDifference(Part):
+    """How one of Tandem's own topics differs from what it should be."""
+
+    topic: str = Field(max_length=256, description="The topic")
+    difference: str = Field(max_length=1024, description="What is otherwise, in words")
+    remedy: str = Field(max_length=1024, description="What to do about it, in words or as a command")
+
+
 class Failover(Part):
     """Who took over the publication from whom."""
 
@@ -138,6 +153,9 @@ class Status(Part):
     )
     members: tuple[MemberStatus, ...] = Field(
         default=(), max_length=300, description="Replicas and generators, one by one"
+    )
+    topic_drift: tuple[TopicDifference, ...] = Field(
+        default=(), max_length=32, description="How the job's own topics differ from what they should be"
     )
     last_failover: Failover | None = Field(default=None, description="The last time another replica took over")
     history: tuple[HistoryEntry, ...] = Field(

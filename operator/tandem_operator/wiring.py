@@ -1,7 +1,8 @@
 """kopf, and nothing but kopf: its watches feed the store and wake the loop.
 
-No finalizers, timers, daemons or results of handlers: jobs can be deleted while no operator runs, and nothing that matters
-waits for kopf's queues (see its docs/critiques). What an event says is taken in; what follows from it, a pass decides.
+No finalizers of kopf's, no timers, daemons or results of handlers: nothing that matters waits for kopf's queues (see its
+docs/critiques), and jobs can be deleted while no operator runs, but for those that take their topics with them. What an
+event says is taken in; what follows from it, a pass decides.
 """
 
 from __future__ import annotations

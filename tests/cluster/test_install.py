@@ -8,12 +8,20 @@ from cluster.kubernetes import Kubectl, RefusedError, run
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-MAY = ("create pods", "delete pods", "patch replicatedstreamjobs/status", "list nodes", "create events")
+MAY = (
+    "create pods",
+    "delete pods",
+    "patch replicatedstreamjobs/status",
+    "patch replicatedstreamjobs",
+    "list nodes",
+    "create events",
+)
 MAY_NOT = (
     "get secrets",
     "list secrets",
     "create pods/exec",
-    "patch replicatedstreamjobs",
+    "create replicatedstreamjobs",
+    "update replicatedstreamjobs",
     "delete replicatedstreamjobs",
     "delete nodes",
     "create deployments.apps",

@@ -6,10 +6,11 @@ import time
 
 import pytest
 from confluent_kafka import TopicPartition as KafkaTopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient
 from prometheus_client import CollectorRegistry
 from structlog.testing import capture_logs
 
+from integration.topic_settings import configure
 from integration.waiting import eventually
 from integration.written_job import WrittenJob
 from tandem.embedded import KafkaBroker
@@ -48,13 +49,7 @@ class RetainedJob:
             self.configure(topic, retention_ms="-1")
 
     def configure(self, topic: str, **settings: str) -> None:
-        entries = [
-            ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
-            for name, value in settings.items()
-        ]
-        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-        for future in self._admin.incremental_alter_configs([resource]).values():
-            future.result(30)
+        configure(self.job.bootstrap, topic, **settings)
 
     def delete_input_before(self, offset: int) -> None:
         for future in self._admin.delete_records([KafkaTopicPartition(self.job.input, 0, offset)]).values():

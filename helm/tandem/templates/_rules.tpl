@@ -1,11 +1,12 @@
 {{/*
-What the operator may do in a watched namespace. Of jobs it writes the status only, and it reads no Secret: the kubelet
-gives them to the pods that name them.
+What the operator may do in a watched namespace. Of jobs it writes the status, and the finalizer of those that take their
+topics with them: Kubernetes knows no smaller right for that. It reads no Secret: the kubelet gives them to the pods that
+name them.
 */}}
 {{- define "tandem.namespacedRules" -}}
 - apiGroups: [tandem.dev]
   resources: [replicatedstreamjobs]
-  verbs: [get, list, watch]
+  verbs: [get, list, watch, patch]
 - apiGroups: [tandem.dev]
   resources: [replicatedstreamjobs/status]
   verbs: [patch]

@@ -15,6 +15,7 @@ from tandem.cli.start import start
 from tandem.cli.state import state
 from tandem.cli.status import status
 from tandem.cli.switchover import drain, promote
+from tandem.cli.topics import topics_app
 from tandem.cli.upgrade import upgrade
 from tandem.cli.validate import validate
 from tandem.cli.verify import verify
@@ -54,4 +55,5 @@ app.command()(validate)
 app.command()(verify)
 app.command()(state)
 app.add_typer(savepoint_app)
+app.add_typer(topics_app)
 app.command()(demo)

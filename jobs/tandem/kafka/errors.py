@@ -23,6 +23,10 @@ class TopicMismatchError(TandemKafkaError):
     """A topic exists, but not as the job needs it."""
 
 
+class UndeletedTopicError(TandemKafkaError):
+    """A topic that is to go cannot be deleted."""
+
+
 class ConnectionFailedError(TandemKafkaError):
     """No broker could be reached, or it refused the credentials."""
 

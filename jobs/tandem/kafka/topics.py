@@ -13,7 +13,13 @@ from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, Resou
 from confluent_kafka.admin import NewTopic as KafkaNewTopic
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import ConnectionFailedError, MissingTopicError, ReadTimeoutError, TopicMismatchError
+from tandem.kafka.errors import (
+    ConnectionFailedError,
+    MissingTopicError,
+    ReadTimeoutError,
+    TopicMismatchError,
+    UndeletedTopicError,
+)
 from tandem.logs import get_logger
 from tandem.protocol.values import Positions, TopicPartition
 
@@ -32,12 +38,13 @@ _ROUND_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to create if it is not there."""
+    """A topic to create if it is not there. `is_log`: it must have exactly so many partitions, whoever made it."""
 
     name: str
     partitions: int = 1
     replication_factor: int = 1
     config: Mapping[str, str] = field(default_factory=dict)
+    is_log: bool = False
 
 
 KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.bytes": "-1"}
@@ -55,14 +62,18 @@ class Topics:
 
     def partitions(self, names: Iterable[str]) -> dict[str, int]:
         """Number of partitions of each topic. Raises `MissingTopicError`, `ConnectionFailedError`."""
-        existing = self._existing()
-        missing = sorted(name for name in names if name not in existing or existing[name].error is not None)
+        wanted, existing = set(names), self.all()
+        missing = sorted(wanted - existing.keys())
         if missing:
             raise MissingTopicError(
                 f"topic {', '.join(missing)} does not exist. Create it, or correct its name in the manifest "
                 "(Tandem creates only its own topics)"
             )
-        return {name: len(existing[name].partitions) for name in names}
+        return {name: existing[name] for name in wanted}
+
+    def all(self) -> dict[str, int]:
+        """Number of partitions of every topic that is there. Raises `ConnectionFailedError`."""
+        return {name: len(topic.partitions) for name, topic in self._existing().items() if topic.error is None}
 
     def _existing(self) -> Mapping[str, TopicMetadata]:
         """All topics. Wrong credentials are told at once: the client itself would go on trying."""
@@ -136,13 +147,37 @@ class Topics:
                     f"topic {name} cannot be created: {reason.str()}. Mend that (spec.kafka.replicationFactor, permissions) "
                     "or create the topic"
                 ) from error
-        logs = [name for name, topic in wanted.items() if topic.partitions == 1 and topic.config == KEPT_FOR_EVER]
+        logs = [name for name, topic in wanted.items() if topic.is_log]
         for name, count in self._visible(logs).items():
-            if count != 1:
+            if count != wanted[name].partitions:
                 raise TopicMismatchError(
                     f"topic {name} has {count} partitions; a log of decisions must have exactly 1. Delete it if it is of no "
                     "use, or name another one in spec.kafka.topics"
                 )
+
+    def delete(self, names: Iterable[str]) -> None:
+        """Delete topics, with all that is in them; one that is gone already is a success.
+
+        Raises `UndeletedTopicError` after all others are deleted, `ReadTimeoutError`.
+        """
+        wanted = sorted(set(names))
+        if not wanted:
+            return
+        refused = []
+        for name, future in self._admin.delete_topics(wanted, operation_timeout=self._timeout_s).items():
+            try:
+                future.result(self._timeout_s)
+            except TimeoutError as error:
+                raise ReadTimeoutError(f"topic {name} was not deleted within {self._timeout_s:.0f} s") from error
+            except KafkaException as error:
+                reason = error.args[0]
+                if reason.code() != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    refused.append(f"{name}: {reason.str()}")
+        if refused:
+            raise UndeletedTopicError(
+                f"topics cannot be deleted: {'; '.join(refused)}. The account needs the right to delete them, and the "
+                "brokers delete.topic.enable=true"
+            )
 
     def _visible(self, names: list[str]) -> dict[str, int]:
         """As `partitions`, for topics just made: brokers learn of them a moment after the controller has answered."""

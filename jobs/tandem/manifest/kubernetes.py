@@ -137,7 +137,8 @@ class KubernetesSpec(Section):
     )
     deletion_policy: DeletionPolicy = Field(
         default="Retain",
-        description="What becomes of the job's own topics and of its snapshots when it is deleted: Retain keeps them",
+        description="What becomes of the job's own topics and of its snapshots when it is deleted: Retain keeps them; "
+        "Delete deletes them, savepoints too",
     )
     restart_nonce: Count | None = Field(
         default=None, ge=0, description="Another number than before: restart the replicas, one at a time"

@@ -16,6 +16,7 @@ from tandem import logs
 from tandem.embedded import JarsError, JavaMissingError
 from tandem.engine.interface import JobError
 from tandem.entry import REFUSALS, announced, log_end, manifest_or_exit
+from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import RecordTooLargeError
 from tandem.manifest import Manifest
 from tandem.metrics import ReplicaMetrics
@@ -26,7 +27,9 @@ from tandem.replica.handover import DrainedError, SteppedDownError
 from tandem.replica.replica import Replica, new_incarnation
 from tandem.replica.reporter import Reporter
 from tandem.replica.tables import TableError
+from tandem.replica.topic_watch import TopicWatch
 from tandem.serving import LOOPBACK, Probes
+from tandem.topics import own_topics
 
 _log = logs.get_logger(__name__)
 
@@ -107,6 +110,10 @@ def _prepare(
     replica = Replica(manifest, name, incarnation, metrics, reporter, savepoint)
     stack.callback(_close, replica)
     replica.prepare()
+    connection = KafkaConnection(manifest.kafka_properties(os.environ))
+    watch = TopicWatch(connection, own_topics(manifest, name), reporter.drifted)
+    stack.callback(watch.stop)
+    watch.start()
     _log.info("prepared", incarnation=incarnation, metrics_port=port)
     return replica
 

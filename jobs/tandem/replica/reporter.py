@@ -9,7 +9,7 @@ from tandem.protocol.switchover import View
 from tandem.protocol.values import Config
 from tandem.replica.failovers import Failovers
 from tandem.replica.slots import Slots
-from tandem.report import ReplicaReport, State
+from tandem.report import ReplicaReport, State, TopicDrift
 
 
 class Reporter:
@@ -32,10 +32,15 @@ class Reporter:
         self.slots: Slots | None = None
         self.generation, self.config_hash, self.candidate = 0, "", False
         self.is_active = False
+        self._drift: tuple[TopicDrift, ...] | None = None
 
     def belongs_to(self, config: Config, candidate: bool) -> None:
         """Which configuration of the job the replica runs; `candidate`: the log has not accepted it yet."""
         self.generation, self.config_hash, self.candidate = config.generation, config.digest, candidate
+
+    def drifted(self, found: tuple[TopicDrift, ...]) -> None:
+        """How the job's own topics differ from what they should be; by another thread."""
+        self._drift = found
 
     def beat(self) -> None:
         """The replica's main loop goes round."""
@@ -73,6 +78,7 @@ class Reporter:
             slots={slot: holder.incarnation for slot, holder in view.holders.items()},
             roles={name: role.value for name, role in view.roles.items()},
             wish="" if view.wish is None else view.wish.id,
+            drift=self._drift,
         )
 
     def _state(self) -> State:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from confluent_kafka import KafkaException
-
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import TandemKafkaError
+from tandem.kafka.commands import alter_topic
 from tandem.kafka.history import config_at, cut_at, last_marker, markers_back_to
 from tandem.kafka.samples import Sample, first_records
 from tandem.kafka.topics import Topics
@@ -19,11 +16,11 @@ from tandem.logs import get_logger
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.retention import Limits, Margin, Need, margin_of
 from tandem.protocol.values import Positions, TopicPartition
+from tandem.replica.looks import EVERY_S, Looks
 from tandem.topics import LogTopics
 
 _log = get_logger(__name__)
 
-EVERY_S = 60.0
 _WARN_AGAIN = 10
 """A warning is repeated after so many looks."""
 
@@ -56,19 +53,17 @@ class RetentionWatch:
         self._watched = watched
         self._oldest_state = oldest_state
         self._metrics = metrics
-        self._every_s = every_s
         self._topics = Topics(connection)
         self._told: dict[TopicPartition, int] = {}
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="retention", daemon=True)
+        self._looks = Looks("retention", lambda: self._tell(self.look()), every_s)
 
     def start(self) -> None:
         """Begin to look."""
-        self._thread.start()
+        self._looks.start()
 
     def stop(self) -> None:
         """Look no more; a look under way ends by itself."""
-        self._stopped.set()
+        self._looks.stop()
 
     def look(self) -> list[Margin]:
         """The margin of every partition of a topic from which anything may ever be deleted, none if nothing is published.
@@ -92,16 +87,6 @@ class RetentionWatch:
             if tp in ends
         ]
 
-    def _run(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self._tell(self.look())
-            except (KafkaException, TandemKafkaError, ValueError, OSError) as error:
-                _log.info("retention_unknown", reason=str(error))
-            except Exception as error:  # of a store: nothing here may stop the job
-                _log.warning("retention_unknown", reason=repr(error))
-            self._stopped.wait(self._every_s)
-
     def _tell(self, margins: Iterable[Margin]) -> None:
         worst: dict[str, list[Margin]] = {}
         for margin in margins:
@@ -109,16 +94,10 @@ class RetentionWatch:
             looks = self._told.get(margin.place, 0)
             self._told[margin.place] = looks + 1 if margin.problem else 0
             if margin.problem and looks % _WARN_AGAIN == 0:
-                _log.warning("retention_thin", reason=margin.problem, mend=self._command(margin))
+                mend = alter_topic(self._connection, margin.place.topic, margin.settings)
+                _log.warning("retention_thin", reason=margin.problem, mend=mend)
         for topic, of_topic in worst.items():
             self._metrics.retention(topic, [m.seconds for m in of_topic], [m.records for m in of_topic])
-
-    def _command(self, margin: Margin) -> str:
-        servers = self._connection.properties.get("bootstrap.servers", "")
-        return (
-            f"kafka-configs.sh --bootstrap-server {servers} --alter --entity-type topics --entity-name {margin.place.topic} "
-            f"--add-config {margin.settings}"
-        )
 
     def _limits(self) -> dict[str, Limits]:
         names = {self._watched.logs.ordering, self._watched.logs.commits, *self._watched.inputs}

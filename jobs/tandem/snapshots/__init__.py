@@ -12,6 +12,7 @@ from tandem.snapshots.errors import (
     UnknownSavepointError,
 )
 from tandem.snapshots.garbage import Collected, Retention
+from tandem.snapshots.removal import remove_all
 from tandem.snapshots.savepoint_store import (
     DamagedSavepoint,
     Listing,
@@ -57,5 +58,6 @@ __all__ = [
     "newest_snapshot",
     "not_before_epoch",
     "not_before_ms",
+    "remove_all",
     "rocksdb_state_format",
 ]

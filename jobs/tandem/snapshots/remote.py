@@ -128,6 +128,12 @@ class Remote:
         with self._reached(f"remove {path}"), suppress(FileNotFoundError):
             self._fs.rm_file(self._at(path))
 
+    def remove_folder(self, folder: str) -> None:
+        """Remove a folder with all that is in it; nothing happens if there is none."""
+        with self._reached(f"remove {folder}"), suppress(FileNotFoundError):
+            self._fs.invalidate_cache()
+            self._fs.rm(self._at(folder), recursive=True)
+
     def _renamed(self, write: Any, path: str) -> None:
         temporary, final = self._at(f"{INCOMING}/{uuid.uuid4().hex}"), self._at(path)
         self._fs.makedirs(temporary.rpartition("/")[0], exist_ok=True)

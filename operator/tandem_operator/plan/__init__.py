@@ -9,6 +9,7 @@ from __future__ import annotations
 from tandem_operator.actions import Action, SetStatus
 from tandem_operator.observed import Component, Observed
 from tandem_operator.plan import objects
+from tandem_operator.plan.deletion import deletion, finalized
 from tandem_operator.plan.events import events_of
 from tandem_operator.plan.generators import (
     live_generators,
@@ -32,6 +33,8 @@ __all__ = ["plan"]
 
 def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     """What a pass does, in this order: what pods need comes before them, the status last, so that it never runs ahead."""
+    if observed.deleting:
+        return deletion(observed, settings)
     old = old_status(observed)
     version = version_of(observed, settings, old)
     roster = roster_of(observed, version)
@@ -39,10 +42,12 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     status = new_status(observed, roster, version, settings, old, wishes.wishes)
     wanted = wanted_objects(observed.job, observed.uid, settings)
     return (
+        *finalized(observed),
         *objects.applied(observed, wanted),
         *patiently(observed, _members(observed, settings, version, roster, old, wishes.actions)),
         *_generators(observed, settings, version, old),
         *ended_switches(observed),
+        *wishes.removed,
         *objects.labelled(roster),
         *objects.unneeded(observed, wanted),
         *events_of(old, status),

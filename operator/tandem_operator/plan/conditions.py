@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tandem_operator.observed import Observed
 from tandem_operator.plan.facts import Facts
 from tandem_operator.plan.times import written
+from tandem_operator.plan.topics import Drift, in_words
 from tandem_operator.status import Condition, ConditionStatus, ConditionType, Status
 
 
@@ -20,7 +21,9 @@ class Said:
     message: str
 
 
-def conditions_of(observed: Observed, facts: Facts, leader: str | None, old: Status) -> tuple[Condition, ...]:
+def conditions_of(
+    observed: Observed, facts: Facts, leader: str | None, drift: Drift | None, old: Status
+) -> tuple[Condition, ...]:
     """All of them, each with the time since when its status is as it is."""
     said = (
         _ready(observed, facts),
@@ -30,6 +33,7 @@ def conditions_of(observed: Observed, facts: Facts, leader: str | None, old: Sta
         _progressing(observed, facts),
         _suspended(observed),
         _diverged(facts),
+        _topics(observed, drift),
     )
     before = {condition.type: condition for condition in old.conditions}
     return tuple(_dated(one, before.get(one.type), observed.generation, observed.now_ms) for one in said)
@@ -37,8 +41,17 @@ def conditions_of(observed: Observed, facts: Facts, leader: str | None, old: Sta
 
 def not_progressing(old: Status, reason: str, message: str, generation: int, now_ms: int) -> Condition:
     """The condition Progressing of a job that does not get on, for a reason that is not to be seen in the job."""
-    before = next((condition for condition in old.conditions if condition.type == "Progressing"), None)
-    return _dated(Said("Progressing", "False", reason, message), before, generation, now_ms)
+    return _progress(old, Said("Progressing", "False", reason, message), generation, now_ms)
+
+
+def gets_on(old: Status, reason: str, message: str, generation: int, now_ms: int) -> Condition:
+    """The condition Progressing of a job that does."""
+    return _progress(old, Said("Progressing", "True", reason, message), generation, now_ms)
+
+
+def _progress(old: Status, said: Said, generation: int, now_ms: int) -> Condition:
+    before = next((condition for condition in old.conditions if condition.type == said.type), None)
+    return _dated(said, before, generation, now_ms)
 
 
 def with_progressing(status: Status, progressing: Condition) -> Status:
@@ -172,6 +185,17 @@ def _diverged(facts: Facts) -> Said:
         "OtherRows",
         f"{names} computed other rows than those that are published. See the log of its pod",
     )
+
+
+def _topics(observed: Observed, drift: Drift | None) -> Said:
+    """Tandem's own topics are as it would make them."""
+    if observed.job.spec.suspend:
+        return Said("TopicsAsDeclared", "Unknown", "Suspended", "The job is suspended: nobody looks at its topics")
+    if drift is None:
+        return Said("TopicsAsDeclared", "Unknown", "NoReport", "No replica has looked at the job's topics yet")
+    if not drift:
+        return Said("TopicsAsDeclared", "True", "AsDeclared", "The job's own topics are as they should be")
+    return Said("TopicsAsDeclared", "False", "TopicDrift", "\n".join(in_words(one) for one in drift))
 
 
 def _count(have: int, wanted: int, what: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final, Literal
 
 from tandem_operator.actions import Emit
+from tandem_operator.plan.topics import in_words
 from tandem_operator.status import Condition, ConditionStatus, ConditionType, Status
 
 _Kind = Literal["Normal", "Warning"]
@@ -23,14 +24,22 @@ _TOLD: Final[dict[tuple[ConditionType, ConditionStatus], tuple[_Kind, str]]] = {
     ("Suspended", "False"): ("Normal", "Resumed"),
     ("Diverged", "True"): ("Warning", "Diverged"),
     ("Diverged", "False"): ("Normal", "NoLongerDiverged"),
+    ("TopicsAsDeclared", "True"): ("Normal", "TopicsAsDeclared"),
 }
+"""Of topics that differ, each difference is told by itself."""
 _EXPECTED: Final = ("Suspended", "NoneAskedFor")
 """Reasons that follow from the spec: no news of themselves."""
 
 
 def events_of(old: Status, new: Status) -> tuple[Emit, ...]:
     """What is new in the status."""
-    return (*_conditions(old, new), *_failovers(old, new), *_promotions(old, new), *_wishes(old, new))
+    return (
+        *_conditions(old, new),
+        *_drifts(old, new),
+        *_failovers(old, new),
+        *_promotions(old, new),
+        *_wishes(old, new),
+    )
 
 
 def _conditions(old: Status, new: Status) -> Iterator[Emit]:
@@ -41,7 +50,7 @@ def _conditions(old: Status, new: Status) -> Iterator[Emit]:
             if known is not None and known.reason != condition.reason and condition.reason not in _EXPECTED:
                 kind: _Kind = "Normal" if condition.status == "True" else "Warning"
                 yield Emit(kind, condition.reason, condition.message)
-        elif _is_news(known, condition):
+        elif (condition.type, condition.status) in _TOLD and _is_news(known, condition):
             kind, reason = _TOLD[condition.type, condition.status]
             yield Emit(kind, reason, condition.message)
 
@@ -52,6 +61,12 @@ def _is_news(known: Condition | None, condition: Condition) -> bool:
     if known is None or condition.reason in _EXPECTED or "Unknown" in (known.status, condition.status):
         return False
     return known.status != condition.status
+
+
+def _drifts(old: Status, new: Status) -> Iterator[Emit]:
+    for one in new.topic_drift:
+        if one not in old.topic_drift:
+            yield Emit("Warning", "TopicDrift", in_words(one))
 
 
 def _failovers(old: Status, new: Status) -> Iterator[Emit]:

@@ -14,6 +14,7 @@ from tandem_operator.plan.status import as_object
 from tandem_operator.status import Status
 
 _REASON: Final = "InvalidSpec"
+_BUT: Final = "The job cannot be deleted with its topics and snapshots until this is mended: "
 
 
 def refuse(body: Mapping[str, Any], error: ManifestError, now_ms: int) -> tuple[Action, ...]:
@@ -23,7 +24,8 @@ def refuse(body: Mapping[str, Any], error: ManifestError, now_ms: int) -> tuple[
         old = Status.model_validate(body.get("status", {}))
     except ValidationError:
         old = Status()
-    condition = not_progressing(old, _REASON, str(error)[:4096], generation, now_ms)
+    message = f"{_BUT if 'deletionTimestamp' in body['metadata'] else ''}{error}"
+    condition = not_progressing(old, _REASON, message[:4096], generation, now_ms)
     if condition in old.conditions:
         return ()
     named = old.model_copy(update={"phase": old.phase or "Failed", "observed_generation": generation})

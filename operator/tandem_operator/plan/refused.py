@@ -6,7 +6,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tandem_operator.actions import Action, Apply, CreatePod, Delete, DeletePod, Emit, LabelPod, SetStatus, Switch
+from tandem_operator.actions import (
+    Action,
+    Apply,
+    CreatePod,
+    Delete,
+    DeletePod,
+    Emit,
+    LabelPod,
+    SetFinalizers,
+    SetStatus,
+    Switch,
+)
 from tandem_operator.observed import Observed
 from tandem_operator.plan.conditions import not_progressing, with_progressing
 from tandem_operator.plan.events import events_of
@@ -15,17 +26,30 @@ from tandem_operator.resources.names import MANIFEST
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status
 
-_REASON: Final = "ApiRefused"
+REFUSED: Final = "ApiRefused"
+UNAVAILABLE: Final = "ApiUnavailable"
 _NEEDED: Final = ("ConfigMap", "ServiceAccount")
 """Kinds that pods cannot do without."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An action that was refused, and why."""
+    """An action that was refused, and why. `passing`: it was put off, or failed in the server, and has been for a while."""
 
     action: Action
     said: str
+    passing: bool = False
+
+    @property
+    def reason(self) -> str:
+        """In one word."""
+        return UNAVAILABLE if self.passing else REFUSED
+
+    @property
+    def message(self) -> str:
+        """In words."""
+        what = "has failed several times" if self.passing else "was refused"
+        return f"{_deed(self.action)} {what}: {self.said.rstrip('. ') or 'no reason was given'}. It is tried again"
 
 
 def words_of(
@@ -34,15 +58,19 @@ def words_of(
     """Instead of the plan's own events and status: those of a job that does not get on. None if that is known already."""
     old = old_status(observed)
     planned = next((Status.model_validate(dict(one.status)) for one in actions if isinstance(one, SetStatus)), old)
-    message = f"{_deed(refusal.action)} was refused: {refusal.said.rstrip('. ')}. It is tried again"
-    condition = not_progressing(old, _REASON, message[:4096], observed.generation, observed.now_ms)
+    condition = not_progressing(old, refusal.reason, refusal.message[:4096], observed.generation, observed.now_ms)
     status = settled(with_progressing(planned, condition), old, settings)
-    kept = tuple(one for one in actions if isinstance(one, Emit) and one.once)
+    kept = only_now(actions)
     if status == old:
         return kept
     is_first_of_all = not any(known.type == "Progressing" for known in old.conditions)
-    first = (Emit("Warning", _REASON, condition.message),) if is_first_of_all else ()
+    first = (Emit("Warning", refusal.reason, condition.message),) if is_first_of_all else ()
     return (*kept, *first, *events_of(old, status), SetStatus(as_object(status)))
+
+
+def only_now(actions: Collection[Action]) -> tuple[Emit, ...]:
+    """Events that no later pass would tell: what they tell of is removed by then. What else there is to say can wait."""
+    return tuple(one for one in actions if isinstance(one, Emit) and one.once)
 
 
 def waits(action: Action, refused: Collection[Action], suspended: bool) -> bool:
@@ -84,4 +112,6 @@ def _deed(action: Action) -> str:
             return f"Deleting {action.kind} {action.name}"
         case Switch():
             return f"The task by which {action.leaves} gives up its slot"
+        case SetFinalizers():
+            return "Setting the job's finalizers"
     return type(action).__name__

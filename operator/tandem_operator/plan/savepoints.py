@@ -7,10 +7,11 @@ when the outcome is in the status.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Final, Literal
 
 from tandem_operator.actions import Action, CreatePod, DeletePod
-from tandem_operator.observed import Observed, PodPhase
+from tandem_operator.observed import Observed
 from tandem_operator.plan.times import written
 from tandem_operator.resources import tasks
 from tandem_operator.resources.names import PREFIX
@@ -20,10 +21,23 @@ from tandem_operator.status import LONGEST_WISH, Outcome, Status, Wish, WishName
 _Kind = Literal["savepoint", "savepointNonce"]
 
 
-def savepoint_wished(
-    observed: Observed, settings: Settings, old: Status
-) -> tuple[Mapping[WishName, Wish], tuple[Action, ...]]:
-    """What becomes of these wishes in this pass: new ones are taken in first, and carried out in a later pass."""
+_SUSPENDED: Final = (
+    "the job is suspended, and has no pods. Set spec.suspend: false, wait until it is Ready, and wish again with "
+    "another value"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SavepointsWished:
+    """What becomes of these wishes in this pass. `made`: tasks to be created; `removed`: those that nobody needs."""
+
+    wishes: Mapping[WishName, Wish]
+    made: tuple[Action, ...]
+    removed: tuple[Action, ...]
+
+
+def savepoint_wished(observed: Observed, settings: Settings, old: Status) -> SavepointsWished:
+    """New wishes are taken in first, and carried out in a later pass."""
     wishes: dict[WishName, Wish] = {}
     actions: list[Action] = []
     needed: set[str] = set()
@@ -38,7 +52,7 @@ def savepoint_wished(
             wishes[kind] = known
             continue
         needed.add(_task(observed, settings, name, value)["metadata"]["name"])
-    return wishes, (*actions, *_removed(observed, needed))
+    return SavepointsWished(wishes, tuple(actions), tuple(_removed(observed, needed)))
 
 
 def _asked(observed: Observed) -> Iterator[tuple[_Kind, str, str]]:
@@ -54,19 +68,23 @@ def _asked(observed: Observed) -> Iterator[tuple[_Kind, str, str]]:
 def _taken_in(observed: Observed, value: str) -> Wish:
     if observed.job.spec.snapshots is None:
         return _wish(observed, value, "Refused", "the job takes no snapshots: add spec.snapshots")
+    if observed.job.spec.suspend:
+        return _wish(observed, value, "Refused", _SUSPENDED)
     return _wish(observed, value, "Pending", "")
 
 
 def _carried_out(observed: Observed, settings: Settings, wish: Wish, name: str) -> tuple[Wish, tuple[Action, ...]]:
     task = _task(observed, settings, name, wish.value)
     there = next((seen for seen in observed.tasks if seen.name == task["metadata"]["name"]), None)
+    if there is None and observed.job.spec.suspend:
+        return _wish(observed, wish.value, "Refused", _SUSPENDED), ()
     if there is None:
         return wish, (CreatePod(task),)
+    if there.has_failed(observed.now_ms):
+        return _wish(observed, wish.value, "Refused", there.words), ()
     if not there.has_ended:
         return wish, ()
-    if there.phase is PodPhase.SUCCEEDED:
-        return _wish(observed, wish.value, "Done", f"savepoint {name} is created"), ()
-    return _wish(observed, wish.value, "Refused", there.message or "the task failed: see its log"), ()
+    return _wish(observed, wish.value, "Done", f"savepoint {name} is created"), ()
 
 
 def _task(observed: Observed, settings: Settings, name: str, value: str) -> dict[str, Any]:
@@ -74,10 +92,10 @@ def _task(observed: Observed, settings: Settings, name: str, value: str) -> dict
 
 
 def _removed(observed: Observed, needed: Collection[str]) -> Iterator[Action]:
-    """Tasks that ended, and whose outcome is written or wanted by nobody any more."""
+    """Tasks that ended, or never will, and whose outcome is written or wanted by nobody any more."""
     for task in observed.tasks:
         is_ours = tasks.kind_of(observed.job.name, task.name) == tasks.SAVEPOINT
-        if is_ours and task.has_ended and task.name not in needed:
+        if is_ours and (task.has_ended or task.has_failed(observed.now_ms)) and task.name not in needed:
             yield DeletePod(task.name, task.uid, "it has ended", 0)
 
 

@@ -15,6 +15,7 @@ from tandem_operator.plan.facts import Facts, facts_of, shown_role
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.roster import Roster, best, publisher_of
 from tandem_operator.plan.times import read_ms, written
+from tandem_operator.plan.topics import drift_of
 from tandem_operator.plan.version import Version
 from tandem_operator.resources.names import selector
 from tandem_operator.resources.settings import Settings
@@ -60,6 +61,7 @@ def new_status(
     leader = observed.leader or (old.leader if facts.unclear else None)
     publisher = publisher_of(observed)
     failover = _failover(observed, old)
+    drift = drift_of(observed, old)
     labels = selector(observed.job.name, Component.MEMBER.value)
     epochs = [pod.reported.epoch for pod in observed.pods if pod.reported is not None]
     lags = [m.pod.reported.lag_records for m in roster.actives if m.pod.reported is not None]
@@ -77,8 +79,9 @@ def new_status(
         replicas=facts.active,
         selector=",".join(f"{key}={value}" for key, value in labels.items()),
         config_hash=ConfigHashes(current=version.accepted or None, target=version.target),
-        conditions=conditions_of(observed, facts, leader, old),
+        conditions=conditions_of(observed, facts, leader, drift, old),
         members=_rows(observed, roster, old),
+        topic_drift=old.topic_drift if drift is None else drift,
         last_failover=failover,
         history=_history(observed, failover, old),
         wishes=wishes,

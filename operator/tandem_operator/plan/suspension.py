@@ -7,12 +7,12 @@ from tandem_operator.observed import Observed
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.roster import Roster, Standing
 
-_WHY = "the job is suspended"
+SUSPENDED = "the job is suspended"
 
 
-def suspension(observed: Observed, roster: Roster) -> tuple[Action, ...]:
+def suspension(observed: Observed, roster: Roster, why: str = SUSPENDED) -> tuple[Action, ...]:
     """Who has to end next: standbys before actives, so that none is promoted on the way; generators last."""
     actives = [member.pod for member in roster.live if member.standing in (Standing.ACTIVE, Standing.UNKNOWN)]
     others = [member.pod for member in roster.live if member.pod not in actives]
     stage = others or actives or list(live_generators(observed))
-    return tuple(DeletePod(pod.name, pod.uid, _WHY) for pod in stage)
+    return tuple(DeletePod(pod.name, pod.uid, why) for pod in stage)

@@ -1,4 +1,7 @@
-"""Tasks that ask the replicas for a switchover: not asked for again at once if one failed, and removed when they ended."""
+"""Tasks that ask the replicas for a switchover: not asked for again at once if one failed, and removed when they ended.
+
+One that does not begin in time counts as failed.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +28,13 @@ def ended_switches(observed: Observed) -> tuple[Action, ...]:
 
 def _removals(observed: Observed) -> Iterator[Action]:
     for task in observed.tasks:
-        is_due = task.has_ended and not _failed_lately(task, observed.now_ms)
+        failed = task.has_failed(observed.now_ms)
+        is_due = (task.has_ended or failed) and not _failed_lately(task, observed.now_ms)
         if not is_due or _kind(observed, task) not in (PROMOTE, DRAIN):
             continue
         yield DeletePod(task.name, task.uid, "it has ended", 0)
-        if task.phase is PodPhase.FAILED:
-            why = task.message or "it left no message"
-            yield Emit("Warning", "SwitchFailed", f"{task.name} failed: {why}", once=task.uid)
+        if failed:
+            yield Emit("Warning", "SwitchFailed", f"{task.name} failed: {task.words}", once=task.uid)
 
 
 def _failed_lately(task: TaskSeen, now_ms: int) -> bool:

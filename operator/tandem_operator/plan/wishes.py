@@ -28,18 +28,19 @@ _KINDS: Final[tuple[_Kind, ...]] = ("promote", "drain", "fence")
 
 @dataclass(frozen=True, slots=True)
 class Wished:
-    """What becomes of the wishes in this pass."""
+    """What becomes of the wishes in this pass. `removed`: pods of tasks that nobody needs any more."""
 
     wishes: Mapping[WishName, Wish]
     actions: tuple[Action, ...] = ()
+    removed: tuple[Action, ...] = ()
 
 
 def wished(observed: Observed, roster: Roster, settings: Settings, old: Status) -> Wished:
     """Take in new wishes, and carry out those that were taken in. Other kinds of wishes are left as they are."""
     wishes: dict[WishName, Wish] = {name: wish for name, wish in old.wishes.items() if name not in _KINDS}
-    saved, more = savepoint_wished(observed, settings, old)
-    wishes |= saved
-    actions: list[Action] = list(more)
+    saved = savepoint_wished(observed, settings, old)
+    wishes |= saved.wishes
+    actions: list[Action] = list(saved.made)
     for kind in _KINDS:
         value = observed.annotations.get(PREFIX + kind, "")[:LONGEST_WISH]
         if not value:
@@ -52,7 +53,7 @@ def wished(observed: Observed, roster: Roster, settings: Settings, old: Status) 
             actions += more
         else:
             wishes[kind] = known
-    return Wished(wishes, tuple(actions))
+    return Wished(wishes, tuple(actions), saved.removed)
 
 
 def _taken_in(kind: _Kind, value: str, roster: Roster, now_ms: int) -> Wish:

@@ -39,6 +39,8 @@ def _safety(status: Status, conditions: Mapping[ConditionType, Condition]) -> st
         return "NOT SAFE: replicas computed different rows"
     if status.phase == "Suspended":
         return "Suspended: nothing is computed, nothing is lost"
+    if status.phase == "Deleting":
+        return "It is deleted, with its topics and snapshots"
     missing = [name for name in _SAFE if name not in conditions or conditions[name].status != "True"]
     if not missing:
         return "Safe: a failure of any one replica costs the reader nothing"

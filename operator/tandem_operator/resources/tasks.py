@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem_operator.observed import Component
+from tandem_operator.observed import TASK_S, Component
 from tandem_operator.resources.manifest import FILE, FOLDER
-from tandem_operator.resources.names import COMPONENT, INDEX, ROLE, hash_of
+from tandem_operator.resources.names import ATTEMPT, COMPONENT, INDEX, ROLE, hash_of
 from tandem_operator.resources.pods import pod
 from tandem_operator.resources.settings import Settings
 
@@ -20,7 +20,7 @@ TASK: Final = "task"
 PROMOTE: Final = "promote"
 DRAIN: Final = "drain"
 SAVEPOINT: Final = "savepoint"
-_DEADLINE_S: Final = 300
+TOPICS: Final = "topics"
 _GRACE_S: Final = 5
 
 
@@ -39,8 +39,15 @@ def savepoint(job: ReplicatedStreamJob, uid: str, settings: Settings, name: str,
     return _task(job, uid, settings, [SAVEPOINT, "create", _MANIFEST, name, "--newest"], wish)
 
 
+def cleanup(job: ReplicatedStreamJob, uid: str, settings: Settings, attempt: int) -> dict[str, Any]:
+    """`tandem topics delete`: the job's own topics and its snapshots go. Another `attempt` is another task."""
+    task = _task(job, uid, settings, [TOPICS, "delete", _MANIFEST, "--with-snapshots", "--yes"], str(attempt))
+    metadata = task["metadata"]
+    return {**task, "metadata": {**metadata, "annotations": {**metadata["annotations"], ATTEMPT: str(attempt)}}}
+
+
 def kind_of(job: str, name: str) -> str:
-    """`promote`, `drain` or `savepoint`, as the name of a task of `job` tells."""
+    """`promote`, `drain`, `savepoint` or `topics`, as the name of a task of `job` tells."""
     return name.removeprefix(f"{job}-").partition("-")[0]
 
 
@@ -63,7 +70,7 @@ def _task(
         "spec": {
             **spec,
             "restartPolicy": "Never",
-            "activeDeadlineSeconds": _DEADLINE_S,
+            "activeDeadlineSeconds": TASK_S,
             "terminationGracePeriodSeconds": _GRACE_S,
             "containers": [{**command, "name": TASK, "args": ["python", "-m", "tandem", *arguments]}],
         },

@@ -18,7 +18,7 @@ SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 TEMPLATES = sorted((CHART / "templates").rglob("*.*"))
 MANAGED = {"create", "delete", "get", "list", "patch", "watch"}
 NEEDED = {
-    "replicatedstreamjobs": {"get", "list", "watch"},
+    "replicatedstreamjobs": {"get", "list", "watch", "patch"},
     "replicatedstreamjobs/status": {"patch"},
     "pods": MANAGED | {"deletecollection"},
     "events": {"create", "patch"},

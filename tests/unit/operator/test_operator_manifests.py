@@ -28,11 +28,6 @@ def test_executors_are_refused_with_what_to_do_instead() -> None:
         job_of(body(executors={"instances": 2}))
 
 
-def test_a_policy_that_nobody_carries_out_is_refused() -> None:
-    with pytest.raises(ManifestError, match="delete them by hand"):
-        job_of(body(deletionPolicy="Delete"))
-
-
 def test_what_is_wrong_is_told_once_and_nothing_else_of_the_status_changes() -> None:
     wrong = body(executors={"instances": 2})
     wrong["status"] = {"phase": "Running", "epoch": 7}

@@ -2,72 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable
-from typing import Any
-
 import pytest
-from operator_builders import SETTINGS, UID, tree
-from prometheus_client import CollectorRegistry
-from tiny_api import TinyApi, refuses
-from tiny_cluster import TinyCluster
+from operator_builders import UID
+from tiny_api import refuses
+from tiny_world import KEY, TERMINATING, World
 
 from tandem.manifest import KIND
-from tandem_operator.actions import CreatePod
 from tandem_operator.api import ApiError
-from tandem_operator.manifests import job_of
-from tandem_operator.metrics import OperatorMetrics
-from tandem_operator.plan import plan
-from tandem_operator.reconciler import Reconciler
-from tandem_operator.store import Key, Store
+from tandem_operator.reconciler import PATIENCE
 
-KEY = Key("streaming", "flights")
-TERMINATING = ApiError(403, "Forbidden", "is being terminated", ("NamespaceTerminating",))
-
-
-class Nobody:
-    """No pod answers."""
-
-    async def of(self, _: Iterable[tuple[str, int]]) -> dict[tuple[str, int], object]:
-        return {}
-
-
-class World:
-    """An operator, its API server, and watches that tell nothing but the job's birth."""
-
-    def __init__(self, **spec: Any) -> None:
-        self.api, self.store, self.registry = TinyApi(), Store(), CollectorRegistry()
-        body = tree(**{"replicas": 2, **spec})
-        self.body = self.api.put({**body, "metadata": {**body["metadata"], "uid": UID, "generation": 1}})
-        self.store.see_job(self.body, gone=False)
-        self.now_s = 0.0
-        self.reconciler = Reconciler(
-            self.api,
-            self.store,
-            Nobody(),  # type: ignore[arg-type]
-            SETTINGS,
-            OperatorMetrics(self.registry),
-            "me",
-            now_ms=lambda: 1_800_000_000_000 + int(self.now_s * 1000),
-            monotonic_s=lambda: self.now_s,
-        )
-
-    def passes(self, seconds: float = 2.0) -> float | None:
-        self.now_s += seconds
-        return asyncio.run(self.reconciler.reconcile(KEY))
-
-    def refused(self) -> ApiError:
-        with pytest.raises(ApiError) as caught:
-            self.passes()
-        return caught.value
-
-    def first_pod(self) -> dict[str, Any]:
-        """The pod that the job gets first."""
-        actions = plan(TinyCluster(job_of(self.body)).observed(), SETTINGS)
-        return next(dict(action.pod) for action in actions if isinstance(action, CreatePod))
-
-    def pods_seen(self) -> list[str]:
-        return [pod["metadata"]["name"] for pod in self.store.pods(KEY)]
+BUSY = ApiError(503, "ServiceUnavailable", "no leader")
 
 
 def test_one_refused_action_hides_neither_the_others_nor_the_status() -> None:
@@ -119,6 +63,52 @@ def test_the_time_since_when_it_does_not_get_on_stays() -> None:
     world.refused()
 
     assert world.api.progressing()["lastTransitionTime"] == before["lastTransitionTime"]
+
+
+@pytest.mark.parametrize("status", [429, 500, 503, 504])
+def test_what_may_pass_is_told_only_after_several_passes_and_not_as_a_refusal(status: int) -> None:
+    world = World()
+    world.passes()
+    before = list(world.api.done)
+    world.api.doom("Pod", world.first_pod()["metadata"]["name"])
+    world.watch()
+    busy = ApiError(status, "", "the server is busy.")
+    world.api.refuse = lambda verb, kind, _: busy if (verb, kind) == ("create", "Pod") else None
+    for _ in range(PATIENCE):
+        assert world.refused() is busy
+        assert world.api.progressing()["reason"] == "Starting"
+    assert world.api.done == before
+
+    world.refused()
+    progressing = world.api.progressing()
+    assert (progressing["status"], progressing["reason"]) == ("False", "ApiUnavailable")
+    assert progressing["message"].endswith(" has failed several times: the server is busy. It is tried again")
+    assert world.api.events() == [("Warning", "ApiUnavailable")]
+
+
+def test_what_failed_before_a_pass_that_succeeded_does_not_count() -> None:
+    world = World()
+    for _ in range(2):
+        world.api.refuse = lambda verb, kind, _: BUSY if (verb, kind) == ("create", "Pod") else None
+        for _ in range(PATIENCE):
+            world.refused()
+        world.api.refuse = lambda *_: None
+        world.passes()
+        world.api.doom("Pod", world.pods_seen()[0])
+        world.watch()
+
+    assert world.api.events() == []
+
+
+def test_a_refusal_is_told_at_once_although_something_else_may_pass() -> None:
+    world = World()
+    world.api.refuse = lambda verb, kind, name: (
+        BUSY if (verb, kind) == ("apply", "PodDisruptionBudget") else refuses("create", "Pod")(verb, kind, name)
+    )
+
+    assert world.refused() is BUSY
+    assert world.api.progressing()["reason"] == "ApiRefused"
+    assert world.api.progressing()["message"].startswith("Creating pod")
 
 
 def test_an_event_that_is_refused_does_not_hide_the_status() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from operator_builders import SETTINGS, job
 from tiny_cluster import TinyCluster
 
@@ -126,3 +127,50 @@ def test_without_snapshots_there_is_no_savepoint() -> None:
     wisher.passes()
 
     assert wisher.outcome() == ("Refused", "the job takes no snapshots: add spec.snapshots")
+
+
+@pytest.mark.parametrize("spec", [{}, {"savepointNonce": 3}], ids=["annotation", "nonce"])
+def test_a_savepoint_of_a_suspended_job_is_refused_at_once(spec: dict[str, Any]) -> None:
+    wisher = Wisher("" if spec else "x@1", snapshots=SNAPSHOTS, suspend=True, **spec)
+
+    assert wisher.passes() == []
+    outcome, message = wisher.outcome("savepointNonce" if spec else "savepoint")
+    assert outcome == "Refused"
+    assert "Set spec.suspend: false, wait until it is Ready, and wish again with another value" in message
+
+
+def test_a_job_that_is_suspended_before_the_task_is_made_gets_none() -> None:
+    wisher = Wisher("x@1", snapshots=SNAPSHOTS)
+    wisher.passes()
+    wisher.cluster.change(job(snapshots=SNAPSHOTS, suspend=True))
+
+    assert not [action for action in wisher.passes() if isinstance(action, CreatePod)]
+    assert wisher.outcome()[0] == "Refused"
+
+
+def test_a_task_that_ends_after_the_job_was_suspended_is_told_and_removed() -> None:
+    wisher = Wisher("x@1", snapshots=SNAPSHOTS)
+    wisher.passes()
+    name = created(wisher.passes())["metadata"]["name"]
+    wisher.cluster.change(job(snapshots=SNAPSHOTS, suspend=True))
+    wisher.cluster.pods.clear()
+    wisher.task = TaskSeen(name, "uid", PodPhase.SUCCEEDED)
+    wisher.passes()
+
+    assert wisher.outcome()[0] == "Done"
+    assert wisher.passes() == [DeletePod(name, "uid", "it has ended", 0)]
+
+
+def test_a_task_that_no_node_takes_is_given_up_and_told_why() -> None:
+    wisher = Wisher("x@1", snapshots=SNAPSHOTS)
+    wisher.passes()
+    name = created(wisher.passes())["metadata"]["name"]
+    created_ms = wisher.cluster.now_ms
+    wisher.task = TaskSeen(name, "uid", PodPhase.PENDING, "0/3 nodes are available", created_ms)
+    wisher.cluster.now_ms = created_ms + 299_000
+    assert wisher.passes() == []
+    wisher.cluster.now_ms = created_ms + 300_000
+    wisher.passes()
+
+    assert wisher.outcome() == ("Refused", "it has not begun within 5 min: 0/3 nodes are available")
+    assert wisher.passes() == [DeletePod(name, "uid", "it has ended", 0)]

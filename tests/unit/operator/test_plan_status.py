@@ -54,6 +54,7 @@ def test_a_job_that_runs_says_so_in_each_of_its_conditions() -> None:
         "Progressing": ("True", "Complete"),
         "Suspended": ("False", "NotAskedFor"),
         "Diverged": ("False", "Equal"),
+        "TopicsAsDeclared": ("True", "AsDeclared"),
     }
     assert (status["phase"], status["active"], status["standby"], status["replicas"]) == ("Running", "2/2", "1/1", 2)
     assert status["selector"] == "tandem.dev/job=flights,app.kubernetes.io/component=member"

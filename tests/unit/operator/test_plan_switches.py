@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from operator_builders import SETTINGS, UID, job
 from tiny_cluster import TinyCluster
 
@@ -69,10 +70,30 @@ def test_a_task_that_succeeded_is_removed_at_once_and_one_that_runs_is_left() ->
     assert about_switches(cluster.observed(), done, runs) == [DeletePod(done.name, "a", "it has ended", 0)]
 
 
+@pytest.mark.parametrize(
+    ("phase", "minutes", "what"), [(PodPhase.PENDING, 5, "begun"), (PodPhase.RUNNING, 11, "ended")], ids=str
+)
+def test_a_task_that_does_not_begin_or_end_in_time_is_given_up_and_its_reason_told(
+    phase: PodPhase, minutes: int, what: str
+) -> None:
+    observed = switching()
+    name, created_ms = "flights-drain-0123abcd", observed.now_ms - minutes * 60_000
+    task = TaskSeen(name, "task-uid", phase, "0/3 nodes are available", created_ms)
+    (asked,) = about_switches(observed, replace(task, created_ms=created_ms + 1))
+    assert isinstance(asked, Switch)
+
+    _, removed, told = about_switches(observed, task)
+    assert removed == DeletePod(name, "task-uid", "it has ended", 0)
+    words = f"{name} failed: it has not {what} within {minutes} min: 0/3 nodes are available"
+    assert told == Emit("Warning", "SwitchFailed", words, once="task-uid")
+
+
 def test_tasks_are_told_apart_by_their_names() -> None:
     promotion = tasks.promotion(SPEC, UID, SETTINGS, "replica-0", "replica-1")
     drain = tasks.drain(SPEC, UID, SETTINGS, "replica-0", to_nobody=False)
     savepoint = tasks.savepoint(SPEC, UID, SETTINGS, "drain-1", "1")
 
-    kinds = [tasks.kind_of("flights", task["metadata"]["name"]) for task in (promotion, drain, savepoint)]
-    assert kinds == [tasks.PROMOTE, tasks.DRAIN, tasks.SAVEPOINT]
+    cleanup = tasks.cleanup(SPEC, UID, SETTINGS, 1)
+
+    kinds = [tasks.kind_of("flights", task["metadata"]["name"]) for task in (promotion, drain, savepoint, cleanup)]
+    assert kinds == [tasks.PROMOTE, tasks.DRAIN, tasks.SAVEPOINT, tasks.TOPICS]

@@ -82,9 +82,25 @@ class TinyApi(Api):
 
     def merge(self, kind: str, namespace: str, name: str, body: Object) -> Object:
         self._ask("merge", kind, name)
-        there = self._find(kind, name)
-        there["metadata"]["labels"].update(body["metadata"]["labels"])
-        return self.put(there)
+        there, asked = self._find(kind, name), body["metadata"]
+        metadata = there["metadata"]
+        if any(asked.get(key, metadata[key]) != metadata[key] for key in ("uid", "resourceVersion")):
+            raise ApiError(409, "Conflict", f"{name} has been modified")
+        self.done.append(("merge", kind, name))
+        metadata.setdefault("labels", {}).update(asked.get("labels", {}))
+        metadata["finalizers"] = asked.get("finalizers", metadata.get("finalizers", []))
+        changed = self.put(there)
+        if "deletionTimestamp" in metadata and not metadata["finalizers"]:
+            del self.objects[kind, name]
+        return changed
+
+    def doom(self, kind: str, name: str) -> None:
+        """A user deletes an object: it stays as long as it has finalizers."""
+        there = self.objects[kind, name]
+        if there["metadata"].get("finalizers"):
+            self.put({**there, "metadata": {**there["metadata"], "deletionTimestamp": CREATED}})
+        else:
+            del self.objects[kind, name]
 
     def set_status(self, kind: str, namespace: str, name: str, uid: str, status: Object) -> Object:
         self._ask("set_status", kind, name)

@@ -14,7 +14,7 @@ from tiny_pods import Pod
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import Holder, Role, View
-from tandem.report import ReplicaReport
+from tandem.report import ReplicaReport, TopicDrift
 from tandem_operator.actions import Action, Apply, CreatePod, Delete, DeletePod, LabelPod, SetStatus, Switch
 from tandem_operator.observed import Component, ContainerSeen, ObjectSeen, Observed, PodPhase, PodSeen
 from tandem_operator.plan import plan
@@ -39,6 +39,7 @@ class TinyCluster:
     breaks: Callable[[str], bool] = lambda _: False
     breaks_beside: Callable[[str], bool] = lambda _: False
     knows_slots: bool = True
+    drift: tuple[TopicDrift, ...] | None = ()
     log: list[str] = field(default_factory=list)
     ended: dict[str, int] = field(default_factory=dict)
     made: int = 0
@@ -133,6 +134,7 @@ class TinyCluster:
             state="standby" if is_standby else "active" if pod.age >= 2 else "starting",
             incarnation=pod.incarnation,
             publisher=publisher,
+            drift=self.drift,
         )
 
     # What is done ---------------------------------------------------------------------------------------------------

@@ -138,6 +138,10 @@ class FaultyFileSystem(LocalFileSystem):
         Faults.hook("remove", path)
         super().rm_file(path)
 
+    def rm(self, path: str, recursive: bool = False, maxdepth: Any = None) -> None:
+        Faults.hook("remove", path)
+        super().rm(path, recursive, maxdepth)
+
     def _open(self, path: str, mode: str = "rb", block_size: Any = None, **kwargs: Any) -> Any:
         if mode == "rb":
             Faults.hook("read", path)

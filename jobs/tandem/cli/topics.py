@@ -1,0 +1,116 @@
+"""`tandem topics`: a job's own topics: whether they are as they should be, and how to get rid of them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tandem.cli.run import parse_duration
+from tandem.cli.running import find_local_job
+from tandem.cli.stores import ManifestFile, Screen, store_of
+from tandem.drift import drift_of
+from tandem.embedded.waiting import Deadline
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.topics import NewTopic, Topics
+from tandem.manifest import Manifest, load
+from tandem.process import ExitCode
+from tandem.replica.presence import replicas_up
+from tandem.snapshots import remove_all
+from tandem.topics import left_by, own_topics
+from tandem.zookeeper import ZOOKEEPER_ERRORS
+
+topics_app = typer.Typer(
+    name="topics",
+    help="A job's own topics: its ordering, commits, dead-letter and checkpoints topics.",
+    no_args_is_help=True,
+)
+
+
+@topics_app.command()
+def check(manifest: ManifestFile) -> None:
+    """Show a job's own topics, and how they differ from what Tandem asks of them.
+
+    Exit code 0: as they should be; 1: they differ, or are missing; 78: the manifest or Kafka must be mended first.
+    """
+    screen = Screen()
+    with screen.telling("topics cannot be checked", manifest):
+        job = load(manifest)
+        connection = KafkaConnection(job.kafka_properties(os.environ))
+        topics, declared = Topics(connection), _declared(job)
+        partitions = topics.all()
+        there = [topic.name for topic in declared if topic.name in partitions]
+        found = drift_of(declared, partitions, topics.settings(there) if there else {}, connection)
+    for topic in declared:
+        mine = [one for one in found if one.topic == topic.name]
+        screen.out.print(f"{topic.name}: {'; '.join(one.difference for one in mine) or 'as it should be'}")
+        for one in mine:
+            screen.out.print(f"  {one.remedy}")
+    if found:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@topics_app.command()
+def delete(
+    manifest: ManifestFile,
+    with_snapshots: Annotated[
+        bool, typer.Option("--with-snapshots", help="Its snapshots and savepoints too, which go first.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    wait: Annotated[
+        float,
+        typer.Option(metavar="DURATION", parser=parse_duration, help="How long replicas may take to be gone."),
+    ] = "30s",  # type: ignore[assignment]
+) -> None:
+    """Delete the topics of Tandem's own that a job has left, never those that it reads and writes.
+
+    The job must not run. Afterwards it can only begin anew: what it has published it would publish again.
+
+    Exit code 0: deleted; 1: the job runs, or not all could be deleted; 78: the manifest or Kafka must be mended first.
+
+    Examples:
+
+      tandem topics delete flights.yaml
+
+      tandem topics delete flights.yaml --with-snapshots --yes
+    """
+    screen = Screen()
+    with screen.telling("not deleted", manifest):
+        job = load(manifest)
+        _refuse_if_it_runs(screen, job, manifest, wait)
+        topics = Topics(KafkaConnection(job.kafka_properties(os.environ)))
+        names = left_by(job, topics.all())
+        store = store_of(job) if with_snapshots and job.spec.snapshots is not None else None
+        what = ", ".join([*names, *(["all snapshots and savepoints"] if store is not None else [])])
+        if what and not yes:
+            typer.confirm(f"Delete {what} for good?", abort=True)
+        # First: a job of that name that begins anew must not find the state of one whose log is gone.
+        files = 0 if store is None else remove_all(store)
+        topics.delete(names)
+    screen.out.print(f"deleted: {', '.join(names) or 'no topic'}" + ("" if store is None else f"; {files:,} files"))
+
+
+def _declared(job: Manifest) -> list[NewTopic]:
+    """The topics of all replicas: in mode none each one has logs of its own."""
+    spec = job.spec
+    replicas = spec.replicas + spec.standbys if spec.ordering.mode == "none" else 1
+    return list({topic.name: topic for n in range(replicas) for topic in own_topics(job, f"replica-{n}")}.values())
+
+
+def _refuse_if_it_runs(screen: Screen, job: Manifest, manifest: Path, wait_s: float) -> None:
+    """Leave if the job runs on this machine, or anywhere as far as ZooKeeper knows, which learns of a dead one late."""
+    why, options = "", job.zookeeper_options(os.environ)
+    if find_local_job(job.name, None) is not None:
+        why = f"it runs on this machine. Stop `tandem run {manifest}` first"
+    elif options is not None:
+        try:
+            up = replicas_up(options, job.name, Deadline(wait_s))
+        except ZOOKEEPER_ERRORS as error:
+            why = f"ZooKeeper at {options['hosts']} does not say whether it runs ({error!r}). Mend that first"
+        else:
+            why = f"{', '.join(up)} of it are up, as ZooKeeper knows. Stop them first" if up else ""
+    if why:
+        screen.errors.print(f"not deleted: job {job.name}: {why}", style="red")
+        raise typer.Exit(ExitCode.FAILED)

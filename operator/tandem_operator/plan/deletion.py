@@ -1,0 +1,145 @@
+"""A job with `deletionPolicy: Delete` takes its own topics and its snapshots with it.
+
+Such a job, and no other, has a finalizer of ours. When it is deleted, its pods go first; then a task in its own image
+deletes what is left of it; then the finalizer goes, and with it the job. A task that failed stays until it is tried again,
+later and later: how often it was, its annotation says.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tandem_operator.actions import Action, Apply, CreatePod, DeletePod, Emit, SetFinalizers, SetStatus
+from tandem_operator.observed import Component, Observed, PodPhase, TaskSeen
+from tandem_operator.plan.conditions import gets_on, not_progressing
+from tandem_operator.plan.members import buried
+from tandem_operator.plan.roster import roster_of
+from tandem_operator.plan.status import as_object, old_status
+from tandem_operator.plan.suspension import suspension
+from tandem_operator.plan.version import version_of
+from tandem_operator.resources import Settings, tasks, wanted_objects
+from tandem_operator.resources.names import CLEANUP
+from tandem_operator.status import Condition, Status
+
+FOREGROUND: Final = "foregroundDeletion"
+"""Kubernetes' own finalizer of `--cascade=foreground`: all that the job owns goes first, also what the task needs."""
+_NEEDED: Final = ("ConfigMap", "ServiceAccount")
+_FIRST_MS: Final = 60_000
+_MOST_MS: Final = 960_000
+_WHY: Final = "the job is deleted"
+_GIVE_UP: Final = "To give that up, and keep them, set spec.deletionPolicy: Retain"
+
+
+def finalized(observed: Observed) -> tuple[Action, ...]:
+    """The finalizer of a job that lives: it has it exactly if it is to be cleaned up after."""
+    wanted = observed.job.spec.deletion_policy == "Delete"
+    if wanted and CLEANUP not in observed.finalizers:
+        return (SetFinalizers((*observed.finalizers, CLEANUP), observed.version),)
+    return () if wanted else released(observed)
+
+
+def released(observed: Observed) -> tuple[Action, ...]:
+    """The finalizer goes, if it is there."""
+    return _without(observed, CLEANUP)
+
+
+def deletion(observed: Observed, settings: Settings) -> tuple[Action, ...]:
+    """What a pass over a job does that is deleted, and has our finalizer."""
+    if observed.job.spec.deletion_policy != "Delete":
+        return released(observed)
+    old = old_status(observed)
+    others = tuple(task for task in observed.tasks if not _cleans_up(observed, task))
+    if FOREGROUND in observed.finalizers:
+        return _without(observed, FOREGROUND)
+    if observed.pods or others:
+        names = ", ".join(sorted(one.name for one in (*observed.pods, *others)))
+        forced = "One whose node is gone for good: kubectl delete pod NAME --force"
+        told = gets_on(old, "Deleting", f"Pods end: {names}. {forced}", observed.generation, observed.now_ms)
+        return (*_ended(observed, settings, old, others), *_said(observed, old, told, _begun(observed)))
+    return _cleaned_up(observed, settings, old)
+
+
+def _ended(observed: Observed, settings: Settings, old: Status, others: tuple[TaskSeen, ...]) -> tuple[Action, ...]:
+    """Everybody ends: as when the job is suspended, so that no standby is promoted on the way."""
+    roster = roster_of(observed, version_of(observed, settings, old))
+    gone = [action for component in Component for action in buried(observed, component, is_served=True)]
+    idle = (DeletePod(task.name, task.uid, _WHY, _grace_s(task, observed.now_ms)) for task in others)
+    return (*gone, *suspension(observed, roster, _WHY), *idle)
+
+
+def _cleaned_up(observed: Observed, settings: Settings, old: Status) -> tuple[Action, ...]:
+    tries = sorted(observed.tasks, key=lambda task: task.attempt)
+    if not tries:
+        return (*_attempt(observed, settings, 1), *_deleting(observed, old, ""))
+    newest = tries[-1]
+    stale = tuple(DeletePod(task.name, task.uid, "it is tried again", 0) for task in tries[:-1])
+    if newest.phase is PodPhase.SUCCEEDED:
+        done = Emit("Normal", "CleanedUp", "Its topics and snapshots are deleted", once=newest.uid)
+        return (*released(observed), done)
+    if not newest.has_failed(observed.now_ms):
+        waits_for = newest.message if newest.phase is PodPhase.PENDING else ""
+        return (*stale, *_deleting(observed, old, waits_for))
+    wait_ms = min(_MOST_MS, _FIRST_MS * 2 ** min(newest.attempt - 1, 16))
+    if observed.now_ms - _ended_ms(newest) >= wait_ms:
+        return (*stale, *_attempt(observed, settings, newest.attempt + 1))
+    message = (
+        f"Topics and snapshots are not deleted yet: {newest.name} failed: {newest.words.rstrip('. ')}. It is tried again "
+        f"after {wait_ms // 1000} s. {_GIVE_UP}"
+    )
+    told = not_progressing(old, "CleanupFailed", message[:4096], observed.generation, observed.now_ms)
+    return (*stale, *_said(observed, old, told, Emit("Warning", "CleanupFailed", told.message, once=newest.uid)))
+
+
+def _attempt(observed: Observed, settings: Settings, number: int) -> tuple[Action, ...]:
+    """A task, and what it cannot do without: it may be gone by now."""
+    objects = wanted_objects(observed.job, observed.uid, settings)
+    needed = (Apply(thing) for thing in objects if thing["kind"] in _NEEDED)
+    return (*needed, CreatePod(tasks.cleanup(observed.job, observed.uid, settings, number)))
+
+
+def _deleting(observed: Observed, old: Status, waits_for: str) -> tuple[Action, ...]:
+    """A task is under way. `waits_for`: why it does not begin, as Kubernetes says."""
+    because = f", but does not begin: {waits_for.rstrip('. ')}" if waits_for else ""
+    message = f"A task deletes its topics and snapshots{because[:2048]}. {_GIVE_UP}"
+    told = gets_on(old, "Deleting", message, observed.generation, observed.now_ms)
+    return _said(observed, old, told, _begun(observed))
+
+
+def _said(observed: Observed, old: Status, told: Condition, event: Emit) -> tuple[Action, ...]:
+    """The status of a job that is deleted, and the event, unless the status says it already."""
+    spec = observed.job.spec
+    status = old.model_copy(
+        update={
+            "phase": "Deleting",
+            "observed_generation": observed.generation,
+            "active": f"0/{spec.replicas}",
+            "standby": f"0/{spec.standbys}",
+            "replicas": 0,
+            "members": (),
+            "conditions": (told,),
+        }
+    )
+    return () if status == old else (event, SetStatus(as_object(status)))
+
+
+def _begun(observed: Observed) -> Emit:
+    return Emit("Normal", "Deleting", "Its pods end; then its topics and snapshots are deleted", once=observed.uid)
+
+
+def _without(observed: Observed, finalizer: str) -> tuple[Action, ...]:
+    if finalizer not in observed.finalizers:
+        return ()
+    return (SetFinalizers(tuple(one for one in observed.finalizers if one != finalizer), observed.version),)
+
+
+def _cleans_up(observed: Observed, task: TaskSeen) -> bool:
+    return tasks.kind_of(observed.job.name, task.name) == tasks.TOPICS
+
+
+def _ended_ms(task: TaskSeen) -> int:
+    """When it failed, as far as can be told."""
+    return task.ended_ms or (task.created_ms if task.has_ended else task.due_ms)
+
+
+def _grace_s(task: TaskSeen, now_ms: int) -> int | None:
+    return 0 if task.has_ended or task.has_failed(now_ms) else None
