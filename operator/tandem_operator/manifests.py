@@ -13,12 +13,6 @@ _NO_DELETION: Final = Problem(
     "topics and snapshots are not deleted with the job yet",
     "Leave it at Retain, and delete them by hand",
 )
-_NO_EXECUTORS: Final = Problem(
-    "spec.executors.instances",
-    None,
-    "Spark executors in pods of their own are not supported yet",
-    "Leave it at 0; spec.spark.parallelism gives a replica more cores",
-)
 
 
 def job_of(body: Mapping[str, Any]) -> ReplicatedStreamJob:
@@ -35,10 +29,6 @@ def job_of(body: Mapping[str, Any]) -> ReplicatedStreamJob:
             "spec": body.get("spec", {}),
         }
     )
-    problems = [
-        *([_NO_EXECUTORS] if job.spec.executors.instances else []),
-        *([_NO_DELETION] if job.spec.deletion_policy == "Delete" else []),
-    ]
-    if problems:
-        raise ManifestError(None, problems)
+    if job.spec.deletion_policy == "Delete":
+        raise ManifestError(None, [_NO_DELETION])
     return job

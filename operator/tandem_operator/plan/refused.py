@@ -11,13 +11,16 @@ from tandem_operator.observed import Observed
 from tandem_operator.plan.conditions import not_progressing, with_progressing
 from tandem_operator.plan.events import events_of
 from tandem_operator.plan.status import as_object, old_status, settled
+from tandem_operator.resources.accounts import driver_role
 from tandem_operator.resources.names import MANIFEST
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status
 
 _REASON: Final = "ApiRefused"
-_NEEDED: Final = ("ConfigMap", "ServiceAccount")
+_RIGHTS: Final = ("Role", "RoleBinding")
+_NEEDED: Final = ("ConfigMap", "ServiceAccount", *_RIGHTS)
 """Kinds that pods cannot do without."""
+_GRANTED: Final = "The operator may grant rights on executors if its chart is installed with executors.enabled: true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,10 @@ def words_of(
     """Instead of the plan's own events and status: those of a job that does not get on. None if that is known already."""
     old = old_status(observed)
     planned = next((Status.model_validate(dict(one.status)) for one in actions if isinstance(one, SetStatus)), old)
-    message = f"{_deed(refusal.action)} was refused: {refusal.said.rstrip('. ')}. It is tried again"
+    parts = [f"{_deed(refusal.action)} was refused: {refusal.said.rstrip('. ')}", "It is tried again"]
+    if isinstance(refusal.action, Apply) and refusal.action.object["kind"] in _RIGHTS:
+        parts.append(_GRANTED)
+    message = ". ".join(parts)
     condition = not_progressing(old, _REASON, message[:4096], observed.generation, observed.now_ms)
     status = settled(with_progressing(planned, condition), old, settings)
     kept = tuple(one for one in actions if isinstance(one, Emit) and one.once)
@@ -63,7 +69,9 @@ def waits(action: Action, refused: Collection[Action], suspended: bool) -> bool:
 
 def _needs(pod: Mapping[str, Any]) -> set[tuple[str, str]]:
     manifest = pod["metadata"].get("annotations", {}).get(MANIFEST, "")
-    return {("ConfigMap", manifest), ("ServiceAccount", pod["spec"].get("serviceAccountName", ""))}
+    account = pod["spec"].get("serviceAccountName", "")
+    rights = _RIGHTS if pod["spec"].get("automountServiceAccountToken") else ()
+    return {("ConfigMap", manifest), ("ServiceAccount", account), *((kind, driver_role(account)) for kind in rights)}
 
 
 def _name(thing: Mapping[str, Any]) -> tuple[str, str]:

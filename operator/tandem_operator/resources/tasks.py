@@ -62,6 +62,7 @@ def _task(
         "metadata": {**like["metadata"], "labels": {**labels, COMPONENT: TASK}},
         "spec": {
             **spec,
+            "automountServiceAccountToken": False,
             "restartPolicy": "Never",
             "activeDeadlineSeconds": _DEADLINE_S,
             "terminationGracePeriodSeconds": _GRACE_S,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from operator_builders import SETTINGS, UID, tree
 from prometheus_client import CollectorRegistry
-from tiny_api import TinyApi, refuses
+from tiny_api import FORBIDDEN, TinyApi, refuses
 from tiny_cluster import TinyCluster
 
 from tandem.manifest import KIND
@@ -262,3 +262,12 @@ def test_an_unchanged_job_costs_no_call() -> None:
     world.passes()
 
     assert world.api.calls == before
+
+
+def test_an_operator_without_rights_on_roles_says_what_to_do_and_makes_no_drivers() -> None:
+    world = World(executors={"instances": 1})
+    world.api.refuse = lambda _verb, kind, _name: FORBIDDEN if kind in ("Role", "RoleBinding") else None
+
+    assert world.refused().status == 403
+    assert "executors.enabled: true" in world.api.progressing()["message"]
+    assert world.api.named("Pod") == []
