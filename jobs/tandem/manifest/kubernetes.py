@@ -106,7 +106,10 @@ class ExecutorsSpec(Section):
     """Spark executors in pods of their own; none by default: the replica computes in its own process."""
 
     instances: Count = Field(
-        default=0, ge=0, le=99, description="Executors of each replica; spec.spark.parallelism says how many tasks there are"
+        default=0,
+        ge=0,
+        le=99,
+        description="Executors of each replica; spec.spark.parallelism says how many tasks there are",
     )
     cores: Count = Field(default=1, ge=1, le=1_024, description="Tasks that an executor runs at once")
     memory: Annotated[MemoryText, AfterValidator(_enough)] = Field(
