@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from tandem.manifest import API_VERSION, KIND, ManifestError, Problem, ReplicatedStreamJob, parse
-
-_NO_EXECUTORS: Final = Problem(
-    "spec.executors.instances",
-    None,
-    "Spark executors in pods of their own are not supported yet",
-    "Leave it at 0; spec.spark.parallelism gives a replica more cores",
-)
+from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob, parse
 
 
 def job_of(body: Mapping[str, Any]) -> ReplicatedStreamJob:
@@ -21,7 +14,7 @@ def job_of(body: Mapping[str, Any]) -> ReplicatedStreamJob:
     Labels and annotations are Kubernetes' own concern here: the API server has checked them.
     """
     metadata = body["metadata"]
-    job = parse(
+    return parse(
         {
             "apiVersion": API_VERSION,
             "kind": KIND,
@@ -29,6 +22,3 @@ def job_of(body: Mapping[str, Any]) -> ReplicatedStreamJob:
             "spec": body.get("spec", {}),
         }
     )
-    if job.spec.executors.instances:
-        raise ManifestError(None, [_NO_EXECUTORS])
-    return job

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tandem_operator.actions import Action, Apply, Delete
-from tandem_operator.api import Api
+from tandem_operator.actions import Action, Apply, Delete, Object
+from tandem_operator.api import Api, ApiError
 from tandem_operator.observed import ObjectSeen
 from tandem_operator.resources.names import APPLIED, JOB
 from tandem_operator.store import Key
 
 _KINDS: Final = ("ConfigMap", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy")
-_KINDS_WITH_EXECUTORS: Final = (*_KINDS, "Role", "RoleBinding")
-"""The operator may have no right to see roles, if no job is to have executors."""
+_KINDS_OF_RIGHTS: Final = ("Role", "RoleBinding")
+"""The operator may have no right to see them, if it was installed for jobs without executors."""
 _AGAIN_S: Final = 300.0
 
 
@@ -31,7 +31,7 @@ class Owned:
     def of(self, key: Key, uid: str, has_executors: bool, now_s: float) -> tuple[ObjectSeen, ...]:
         """The objects of a job; `now_s` is of a monotonic clock. Blocking at the first time, and every five minutes."""
         if now_s - self._listed_s.get(key, -_AGAIN_S) >= _AGAIN_S:
-            self._seen[key] = self._list(key, uid, _KINDS_WITH_EXECUTORS if has_executors else _KINDS)
+            self._seen[key] = self._list(key, uid, (*_KINDS, *(_KINDS_OF_RIGHTS if has_executors else ())))
             self._listed_s[key] = now_s
         return tuple(self._seen[key].values())
 
@@ -54,9 +54,17 @@ class Owned:
     def _list(self, key: Key, uid: str, kinds: Sequence[str]) -> dict[tuple[str, str], ObjectSeen]:
         found = {}
         for kind in kinds:
-            for thing in self._api.list(kind, key.namespace, {JOB: key.name}):
+            for thing in self._things(kind, key):
                 metadata = thing["metadata"]
                 if any(owner["uid"] == uid for owner in metadata.get("ownerReferences", ())):
                     applied = metadata.get("annotations", {}).get(APPLIED, "")
                     found[kind, metadata["name"]] = ObjectSeen(kind, metadata["name"], applied)
         return found
+
+    def _things(self, kind: str, key: Key) -> Sequence[Object]:
+        try:
+            return self._api.list(kind, key.namespace, {JOB: key.name})
+        except ApiError as error:
+            if kind in _KINDS_OF_RIGHTS and error.status == 403:
+                return ()  # then they cannot be made either, which is told
+            raise

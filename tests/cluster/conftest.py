@@ -75,28 +75,28 @@ def tandem(image: str) -> Iterator[str]:
 @pytest.fixture
 def kubectl() -> Iterator[Kubectl]:
     """A namespace of the test's own."""
-    with _namespace() as namespace:
-        yield namespace
+    with own_namespace() as made:
+        yield made
 
 
 @pytest.fixture(scope="session")
 def crd_namespace() -> Iterator[Kubectl]:
     """A namespace for objects that nobody acts on: they are only checked, or suspended."""
-    with _namespace() as namespace:
-        yield namespace
+    with own_namespace() as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
 def two(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
     """A job with two active replicas, for one file of tests."""
-    with _namespace() as kubectl, running_job(kubectl, servers, f"two-{uuid.uuid4().hex[:6]}") as job:
+    with own_namespace() as kubectl, running_job(kubectl, servers, f"two-{uuid.uuid4().hex[:6]}") as job:
         yield job
 
 
 @pytest.fixture(scope="session")
 def pair(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
     """A job with one active replica, one standby and snapshots on a volume, for several files of tests."""
-    with _namespace() as kubectl:
+    with own_namespace() as kubectl:
         kubectl.apply(SNAPSHOTS)
         name, spec = (
             f"pair-{uuid.uuid4().hex[:6]}",
@@ -107,7 +107,8 @@ def pair(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001
 
 
 @contextmanager
-def _namespace() -> Iterator[Kubectl]:
+def own_namespace() -> Iterator[Kubectl]:
+    """A namespace for a while, of the standard `restricted`."""
     name = f"test-{uuid.uuid4().hex[:6]}"
     run(["kubectl", "create", "namespace", name])
     run(["kubectl", "label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted"])

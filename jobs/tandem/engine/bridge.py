@@ -9,8 +9,7 @@ the planner process' 120 MB are not needed. The price is that it stands on inter
 
 from __future__ import annotations
 
-from functools import cache, reduce
-from importlib.resources import files
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
+from tandem.engine.compiled import new
 from tandem.engine.interface import EnginePosition
 from tandem.engine.relocation import relocate
 
@@ -39,7 +39,8 @@ class EpochBridge:
         self._jvm: Any = spark._jvm
         types = self._singleton("org.apache.spark.sql.catalyst.types.DataTypeUtils")
         self._attributes = types.toAttributes(_java(spark, schema))
-        self._bridge = self._compiled(_java(spark, schema))
+        given = (_java(spark, schema), spark._jsparkSession, self._attributes, str(self._output))
+        self._bridge = new(spark, "EpochBridge", *given)
 
     def stream(self) -> DataFrame:
         """The streaming DataFrame of the records that will be offered."""
@@ -109,26 +110,9 @@ class EpochBridge:
         """The rows were taken over: Spark may commit the epoch."""
         self._bridge.acknowledge()
 
-    def _compiled(self, schema: Any) -> Any:
-        gateway: Any = self._spark.sparkContext._gateway
-        arguments = gateway.new_array(self._jvm.java.lang.Object, 4)
-        values = (schema, self._spark._jsparkSession, self._attributes, str(self._output))
-        for index, value in enumerate(values):
-            arguments[index] = value
-        return _bridge_class(gateway).getConstructors()[0].newInstance(arguments)
-
     def _singleton(self, name: str) -> Any:
         """A Scala object."""
         return getattr(reduce(getattr, f"{name}$".split("."), self._jvm), "MODULE$")
-
-
-@cache
-def _bridge_class(gateway: Any) -> Any:
-    """The compiled class; once for a JVM, because py4j remembers methods by the name of their class."""
-    compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader())
-    compiler.cook(files("tandem.engine").joinpath("EpochBridge.java").read_text())
-    return compiler.getClassLoader().loadClass("tandem.EpochBridge")
 
 
 def _java(spark: SparkSession, schema: StructType) -> Any:

@@ -6,12 +6,15 @@ import hashlib
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from tandem.embedded.pyspark_files import pyspark_jars
 from tandem.engine.checkpoint import RETAINED_EPOCHS
+from tandem.engine.compiled import new
+from tandem.engine.executors import HANDY, Executors
 from tandem.manifest import SparkSpec
 
 _MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
@@ -78,29 +81,29 @@ def archive_of(file_system_jar: Path) -> Path:
 
 
 def build_session(
-    job: str, replica: str, spark: SparkSpec, file_system_jar: Path, scratch: Path, use_archive: bool = True
+    job: str,
+    replica: str,
+    spark: SparkSpec,
+    file_system_jar: Path,
+    scratch: Path,
+    use_archive: bool = True,
+    executors: Executors | None = None,
 ) -> SparkSession:
     """Start the JVM and a session. The user's `spark.conf` wins over what is only cheap, never over what is determined.
 
     So do the user's options of the JVM, which come last, e.g. `-XX:TieredStopAtLevel=4` for a job that computes a lot.
+    With `executors`, these are asked for; nobody waits for them here.
     """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    archive = _shared_classes(archive_of(file_system_jar)) if use_archive else ""
     settings = {
         **_CHEAP,
+        **(HANDY if executors is not None else {}),
         **spark.conf,
         **_DETERMINED,
         "spark.driver.memory": spark.driver_memory,
         "spark.driver.extraClassPath": str(file_system_jar),
-        "spark.driver.extraJavaOptions": " ".join(
-            filter(
-                None,
-                [
-                    _JVM,
-                    _shared_classes(archive_of(file_system_jar)) if use_archive else "",
-                    spark.conf.get("spark.driver.extraJavaOptions"),
-                ],
-            )
-        ),
+        "spark.driver.extraJavaOptions": _java_options(spark.conf, "driver", archive),
         "spark.default.parallelism": str(spark.parallelism),
         "spark.sql.shuffle.partitions": str(spark.parallelism),
         "spark.driver.host": "127.0.0.1",
@@ -108,12 +111,24 @@ def build_session(
         "spark.local.dir": str(scratch),
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
-    builder = SparkSession.Builder().appName(f"{job}/{replica}").master(f"local[{spark.parallelism}]")
+    master = f"local[{spark.parallelism}]"
+    if executors is not None:
+        python_path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(Path.cwd())])
+        settings |= executors.settings(file_system_jar, _java_options(spark.conf, "executor"), python_path, scratch)
+        master = executors.master
+    builder = SparkSession.Builder().appName(f"{job}/{replica}").master(master)
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    if executors is not None and spark.parallelism > 1:
+        session._jsparkSession.extensions().injectColumnar(new(session, "ShuffleOrder"))
     return session
+
+
+def _java_options(conf: Mapping[str, str], process: str, more: str = "") -> str:
+    options = (_JVM, more, conf.get(f"spark.{process}.extraJavaOptions"))
+    return " ".join(option for option in options if option)
 
 
 def _shared_classes(archive: Path) -> str:

@@ -26,6 +26,7 @@ from tandem.engine.job import call, load_function
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.engine.rehearsal import Rehearsal
+from tandem.engine.shared_state import stateful_operators
 from tandem.engine.warm_up import WarmUp
 from tandem.manifest import Manifest
 from tandem.topics import DEAD_LETTER_SINK
@@ -82,23 +83,32 @@ class MicroBatchEngine:
         spark: SparkSession,
         manifest: Manifest,
         folder: Path,
+        near: Path,
         make_fetcher: MakeFetcher,
         phase: Callable[[str], Any],
         proposer: Proposer,
     ) -> MicroBatchEngine:
-        """Build the job's plan and check it; `folder`/checkpoint is its checkpoint. Raises `JobError`."""
+        """Build the job's plan and check it; `folder`/checkpoint is its checkpoint. Raises `JobError`.
+
+        `near` : a folder on this machine, in memory if there is any, for an epoch's rows on their way.
+        """
         function = load_function(manifest.spec.job, manifest.base)
-        bridge = EpochBridge(spark, from_arrow_schema(SCHEMA), folder)
+        bridge = EpochBridge(spark, from_arrow_schema(SCHEMA), near)
         context = JobContext(spark, dict(manifest.spec.job.options), manifest.spec.sources)
         stream = _plan(context, manifest, function, bridge.stream())
         check_determined(stream)
-        rehearsal = EpochBridge(spark, from_arrow_schema(SCHEMA), folder / "warm-up")
+        rehearsal = EpochBridge(spark, from_arrow_schema(SCHEMA), near / "warm-up")
         again = _plan(replace(context, questions={}), manifest, function, rehearsal.stream())
         check_repeatable(stream, again)
         causal = Causal(tuple(context.questions.values()), proposer)
         warm_up = WarmUp(rehearsal, again, output_mode(again), causal, folder / "warm-up")
         rehearsed = Rehearsal(rehearsal, again, output_mode(again), causal)
         return cls(bridge, stream, folder / "checkpoint", make_fetcher, phase, causal, warm_up, rehearsed)
+
+    @property
+    def stateful_operators(self) -> list[str]:
+        """The operators of the job that keep state."""
+        return stateful_operators(self._frame)
 
     def warm_up(self, after: EnginePosition) -> None:
         """Run a few epochs after `after`, and drop what comes out: the first epochs of a JVM take seconds."""

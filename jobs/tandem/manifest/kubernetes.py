@@ -105,7 +105,12 @@ class Resources(Section):
 class ExecutorsSpec(Section):
     """Spark executors in pods of their own; none by default: the replica computes in its own process."""
 
-    instances: Count = Field(default=0, ge=0, le=99, description="Executors of each replica")
+    instances: Count = Field(
+        default=0,
+        ge=0,
+        le=99,
+        description="Executors of each replica; spec.spark.parallelism says how many tasks there are",
+    )
     cores: Count = Field(default=1, ge=1, le=1_024, description="Tasks that an executor runs at once")
     memory: Annotated[MemoryText, AfterValidator(_enough)] = Field(
         default="1g", description="Heap of an executor, as Spark writes it: 512m, 1g"
@@ -128,7 +133,9 @@ class KubernetesSpec(Section):
     )
     resources: Resources = Field(default=Resources(), description="What a replica's container asks for and may use")
     pod_template: PodTemplate | None = Field(
-        default=None, description="Merged into every pod of the job: metadata.labels, metadata.annotations, spec"
+        default=None,
+        description="Merged into every pod of the job: metadata.labels, metadata.annotations, spec. The container of "
+        "executors is `executor`; it gets the variables and mounts of the container `replica`, too",
     )
     executors: ExecutorsSpec = Field(default=ExecutorsSpec(), description="Spark executors in pods of their own")
     suspend: Flag = Field(

@@ -43,6 +43,8 @@ _EPOCHS = "an epoch must be one micro-batch, the same in every replica"
 _PLAN = "plans that follow run-time statistics differ between replicas"
 _TASKS = "a second attempt of a task may win in one replica only"
 _PARTITIONS = ("the partitions of state must be the same everywhere", "Use spec.spark.parallelism")
+_CLASSES = ("Tandem puts its file system there", "Use spark.jars for your jars")
+_EXECUTORS = ("it has a field of its own", "Use spec.executors")
 _CACHE = "Tandem keeps the checkpoint in memory and ships it from there"
 
 FIXED: Final[dict[str, tuple[str, str]]] = {
@@ -66,7 +68,12 @@ OWNED: Final[dict[str, tuple[str, str]]] = {
     "spark.driver.cores": ("it follows from the parallelism", "Use spec.spark.parallelism"),
     "spark.default.parallelism": _PARTITIONS,
     "spark.sql.shuffle.partitions": _PARTITIONS,
-    "spark.driver.extraClassPath": ("Tandem puts its file system there", "Use spark.jars for your jars"),
+    "spark.driver.extraClassPath": _CLASSES,
+    "spark.executor.extraClassPath": _CLASSES,
+    "spark.executor.instances": _EXECUTORS,
+    "spark.executor.cores": _EXECUTORS,
+    "spark.executor.memory": _EXECUTORS,
+    "spark.kubernetes.executor.podTemplateFile": ("executors' pods are made like the job's", "Use spec.podTemplate"),
     "spark.hadoop.fs.file.impl": (_CACHE, "Remove it"),
     "spark.sql.streaming.checkpointLocation": (_CACHE, "Use spec.checkpoint.directory"),
     "spark.sql.streaming.checkpointFileManagerClass": (_CACHE, "Remove it"),

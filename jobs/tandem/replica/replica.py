@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import os
-import shutil
 import threading
 import uuid
 
 import pyarrow as pa
 
 from tandem import logs
-from tandem.embedded import file_system_jar
 from tandem.engine.causal import Proposer
 from tandem.engine.checkpoint import find_newest
 from tandem.engine.fetch import EpochFetcher
 from tandem.engine.interface import EnginePosition
-from tandem.engine.job import make_importable
-from tandem.engine.session import build_session
 from tandem.engine.spark import MicroBatchEngine
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection, OutputLimits
@@ -32,6 +28,7 @@ from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
 from tandem.protocol.switchover import Role
 from tandem.protocol.values import Config
+from tandem.replica.computing import Computing
 from tandem.replica.divergence import first_difference
 from tandem.replica.failures import classified
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
@@ -45,7 +42,7 @@ from tandem.replica.rows import EpochRows
 from tandem.replica.shipping import StateShipping
 from tandem.replica.slots import Slots
 from tandem.replica.standby import Standby
-from tandem.replica.states import States
+from tandem.replica.states import States, remove_predecessors
 from tandem.replica.tables import TableWriter, table_sinks
 from tandem.snapshots import Snapshotter
 from tandem.topics import ensure_topics, isolation_levels, names_for, output_limits, sink_topics
@@ -90,6 +87,7 @@ class Replica:
         self._connection = KafkaConnection(manifest.kafka_properties(os.environ))
         self._topics = names_for(manifest, name)
         self._folder = manifest.checkpoint_directory / incarnation
+        self._computing = Computing(manifest, name, incarnation, self._folder, os.environ)
         self._engine: MicroBatchEngine | None = None
         self._publisher: Publisher | None = None
         self._failure: BaseException | None = None
@@ -132,15 +130,8 @@ class Replica:
         self._producer = self._make_producer(limits)
         self._producer.start(START_TIMEOUT_S)
 
-        scratch = self._folder / "scratch"
-        scratch.mkdir(parents=True, exist_ok=True)
-        make_importable(spec.job, manifest.base)
-        spark = build_session(manifest.name, self._name, spec.spark, file_system_jar(), scratch)
         proposer = Proposer(self._incarnation, self._appender.append)
-        self._engine = MicroBatchEngine.prepare(
-            spark, manifest, self._folder, self._fetcher, self._metrics.phase, proposer
-        )
-
+        self._engine = self._computing.prepare(self._fetcher, self._metrics.phase, proposer)
         recent = find_newest(self._states.checkpoints(), self._newest_published().epoch)
         self._engine.warm_up(EnginePosition() if recent is None else recent.position)
 
@@ -226,7 +217,8 @@ class Replica:
         self._publishing.set()
         if not membership.candidate:
             self._shipping.ship(self._states.checkpoint)
-        self._states.remove_predecessors()
+        remove_predecessors(self._folder)
+        remove_predecessors(self._computing.near)
         self._reporter.is_active = True
 
     def run_until(self, stopping: threading.Event) -> None:
@@ -291,7 +283,7 @@ class Replica:
         if self._snapshotter is not None:
             self._snapshotter.stop()
         self._shipping.stop()
-        shutil.rmtree(self._folder / "scratch", ignore_errors=True)
+        self._computing.close()
 
     def _on_epoch(self, epoch: int, table: pa.Table) -> None:
         if self._first_epoch is None:

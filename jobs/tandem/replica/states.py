@@ -93,7 +93,7 @@ class States:
 
     def relatives(self) -> list[Path]:
         """Folders of all other incarnations of this generation on this machine."""
-        return [folder for folder in self._siblings() if _lineage_of(folder) == self._lineage]
+        return [folder for folder in _siblings(self._folder) if _lineage_of(folder) == self._lineage]
 
     def checkpoints(self) -> list[Path]:
         """The checkpoints of `relatives`."""
@@ -110,13 +110,6 @@ class States:
         found = (find_newest([folder], last_published) for folder in (self.checkpoint, *self.checkpoints()))
         positions = [checkpoint.position for checkpoint in found if checkpoint is not None]
         return min(positions, key=lambda position: position.epoch, default=EnginePosition())
-
-    def remove_predecessors(self) -> None:
-        """This replica has restored its state: nobody needs that of its earlier incarnations any more."""
-        mine = self._incarnation.rpartition(".")[0]
-        for folder in self._siblings():
-            if folder.name.rpartition(".")[0] == mine:
-                shutil.rmtree(folder, ignore_errors=True)
 
     def bases(self) -> Bases:
         """Where this incarnation begins to follow state: on this machine, or with a snapshot."""
@@ -200,9 +193,17 @@ class States:
         _log.info("savepoint_restored", savepoint=savepoint.name, epoch=position.epoch)
         return position
 
-    def _siblings(self) -> list[Path]:
-        root = self._folder.parent
-        return [folder for folder in root.iterdir() if folder.is_dir() and folder != self._folder]
+
+def remove_predecessors(folder: Path) -> None:
+    """The incarnation of `folder` has restored its state: nobody needs those of its replica's earlier ones beside it."""
+    replica = folder.name.rpartition(".")[0]
+    for sibling in _siblings(folder):
+        if sibling.name.rpartition(".")[0] == replica:
+            shutil.rmtree(sibling, ignore_errors=True)
+
+
+def _siblings(folder: Path) -> list[Path]:
+    return [sibling for sibling in folder.parent.iterdir() if sibling.is_dir() and sibling != folder]
 
 
 def _lineage_of(folder: Path) -> str | None:

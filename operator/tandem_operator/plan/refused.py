@@ -22,14 +22,17 @@ from tandem_operator.observed import Observed
 from tandem_operator.plan.conditions import not_progressing, with_progressing
 from tandem_operator.plan.events import events_of
 from tandem_operator.plan.status import as_object, old_status, settled
+from tandem_operator.resources.accounts import driver_role
 from tandem_operator.resources.names import MANIFEST
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status
 
 REFUSED: Final = "ApiRefused"
 UNAVAILABLE: Final = "ApiUnavailable"
-_NEEDED: Final = ("ConfigMap", "ServiceAccount")
+_RIGHTS: Final = ("Role", "RoleBinding")
+_NEEDED: Final = ("ConfigMap", "ServiceAccount", *_RIGHTS)
 """Kinds that pods cannot do without."""
+_GRANTED: Final = "The operator may grant rights on executors if its chart is installed with executors.enabled: true"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,10 @@ class Refusal:
     def message(self) -> str:
         """In words."""
         what = "has failed several times" if self.passing else "was refused"
-        return f"{_deed(self.action)} {what}: {self.said.rstrip('. ') or 'no reason was given'}. It is tried again"
+        words = [f"{_deed(self.action)} {what}: {self.said.rstrip('. ') or 'no reason was given'}", "It is tried again"]
+        if isinstance(self.action, Apply) and self.action.object["kind"] in _RIGHTS:
+            words.append(_GRANTED)
+        return ". ".join(words)
 
 
 def words_of(
@@ -91,7 +97,9 @@ def waits(action: Action, refused: Collection[Action], suspended: bool) -> bool:
 
 def _needs(pod: Mapping[str, Any]) -> set[tuple[str, str]]:
     manifest = pod["metadata"].get("annotations", {}).get(MANIFEST, "")
-    return {("ConfigMap", manifest), ("ServiceAccount", pod["spec"].get("serviceAccountName", ""))}
+    account = pod["spec"].get("serviceAccountName", "")
+    rights = _RIGHTS if pod["spec"].get("automountServiceAccountToken") else ()
+    return {("ConfigMap", manifest), ("ServiceAccount", account), *((kind, driver_role(account)) for kind in rights)}
 
 
 def _name(thing: Mapping[str, Any]) -> tuple[str, str]:

@@ -26,12 +26,17 @@ def accounts(job: ReplicatedStreamJob, uid: str) -> list[dict[str, Any]]:
     return [account, *(_rights(job, uid) if job.spec.executors.instances else [])]
 
 
+def driver_role(account: str) -> str:
+    """The name of the role, and of its binding, by which `account` may manage executors."""
+    return f"{account}-driver"
+
+
 def _rights(job: ReplicatedStreamJob, uid: str) -> list[dict[str, Any]]:
-    group, kind = "rbac.authorization.k8s.io", f"{job.name}-driver"
+    group, name = "rbac.authorization.k8s.io", driver_role(job.name)
     role = {
         "apiVersion": f"{group}/v1",
         "kind": "Role",
-        "metadata": metadata(job, uid, kind),
+        "metadata": metadata(job, uid, name),
         "rules": [
             {
                 "apiGroups": [""],
@@ -43,8 +48,8 @@ def _rights(job: ReplicatedStreamJob, uid: str) -> list[dict[str, Any]]:
     binding = {
         "apiVersion": f"{group}/v1",
         "kind": "RoleBinding",
-        "metadata": metadata(job, uid, kind),
-        "roleRef": {"apiGroup": group, "kind": "Role", "name": kind},
+        "metadata": metadata(job, uid, name),
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": name},
         "subjects": [{"kind": "ServiceAccount", "name": job.name, "namespace": job.metadata.namespace}],
     }
     return [role, binding]

@@ -28,6 +28,8 @@ _KEYS: Final = {
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _ONE_SOURCE: Final = ("volumes", "env")
 _OURS: Final = ("tandem.dev/", "app.kubernetes.io/")
+_OUR_CONTAINERS: Final = ("replica", "orderer", "generator", "executor")
+"""One template is for all pods of a job: what it says of one of these is nothing to a pod that has no such container."""
 
 
 def overridden(pod: Mapping[str, Any], template: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,8 +40,16 @@ def overridden(pod: Mapping[str, Any], template: Mapping[str, Any]) -> dict[str,
         theirs = {name: value for name, value in (given.get(key) or {}).items() if not name.startswith(_OURS)}
         if theirs or key in meta:
             meta[key] = {**theirs, **meta.get(key, {})}
-    spec = merge(pod["spec"], template.get("spec") or {})
+    spec = merge(pod["spec"], _meant(template.get("spec") or {}, pod["spec"]))
     return {**pod, "metadata": meta, "spec": _safe(spec, pod["spec"])}
+
+
+def _meant(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Mapping[str, Any]:
+    containers = theirs.get("containers")
+    if not isinstance(containers, list):
+        return theirs
+    others = set(_OUR_CONTAINERS) - {container["name"] for container in ours["containers"]}
+    return {**theirs, "containers": [one for one in containers if one.get("name") not in others]}
 
 
 def merge(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:

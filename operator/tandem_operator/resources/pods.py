@@ -29,11 +29,11 @@ from tandem_operator.resources.names import (
 from tandem_operator.resources.overrides import overridden
 from tandem_operator.resources.plain import plain
 from tandem_operator.resources.settings import Settings
+from tandem_operator.resources.tolerations import lost_node
 
 GRACE_S: Final = 45
 """Longer than a replica waits for its successor when it is told to stop."""
 _ZONE: Final = "topology.kubernetes.io/zone"
-_LOST_NODE_S: Final = 5
 
 
 def pod(
@@ -83,7 +83,7 @@ def _spec(job: ReplicatedStreamJob, settings: Settings, component: Component, in
         "securityContext": pod_security(),
         "affinity": _apart(job, component, index),
         "topologySpreadConstraints": [_spread(job, component)],
-        "tolerations": [_tolerated("not-ready"), _tolerated("unreachable")],
+        "tolerations": lost_node(),
         "containers": _containers(job, settings, component, index),
         "volumes": _volumes(job),
     }
@@ -132,8 +132,3 @@ def _spread(job: ReplicatedStreamJob, component: Component) -> dict[str, Any]:
         "whenUnsatisfiable": "ScheduleAnyway",
         "labelSelector": {"matchLabels": selector(job.name, component.value)},
     }
-
-
-def _tolerated(taint: str) -> dict[str, Any]:
-    key = f"node.kubernetes.io/{taint}"
-    return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _LOST_NODE_S}

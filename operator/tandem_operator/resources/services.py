@@ -6,7 +6,7 @@ from typing import Any
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_PORT
-from tandem_operator.resources.names import metadata, selector
+from tandem_operator.resources.names import MANAGED_BY, MANAGER, metadata, selector
 
 
 def metrics_service(job: ReplicatedStreamJob, uid: str) -> dict[str, Any]:
@@ -21,7 +21,8 @@ def metrics_service(job: ReplicatedStreamJob, uid: str) -> dict[str, Any]:
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
-            "selector": selector(job.name),
+            # Not Spark's executors: they have no such ports.
+            "selector": {**selector(job.name), MANAGED_BY: MANAGER},
             "ports": [{"name": name, "port": port, "targetPort": port, "protocol": "TCP"} for name, port in ports],
         },
     }

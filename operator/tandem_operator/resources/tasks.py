@@ -69,6 +69,7 @@ def _task(
         "metadata": {**like["metadata"], "labels": {**labels, COMPONENT: TASK}},
         "spec": {
             **spec,
+            "automountServiceAccountToken": False,
             "restartPolicy": "Never",
             "activeDeadlineSeconds": TASK_S,
             "terminationGracePeriodSeconds": _GRACE_S,

@@ -23,13 +23,10 @@ def test_a_job_is_read_whatever_kubernetes_adds_to_its_metadata() -> None:
     assert job_of(body(replicas=3)).spec.replicas == 3
 
 
-def test_executors_are_refused_with_what_to_do_instead() -> None:
-    with pytest.raises(ManifestError, match=r"not supported yet.*spec\.spark\.parallelism"):
-        job_of(body(executors={"instances": 2}))
 
 
 def test_what_is_wrong_is_told_once_and_nothing_else_of_the_status_changes() -> None:
-    wrong = body(executors={"instances": 2})
+    wrong = body(deletionPolicy="Delete")
     wrong["status"] = {"phase": "Running", "epoch": 7}
     with pytest.raises(ManifestError) as raised:
         job_of(wrong)

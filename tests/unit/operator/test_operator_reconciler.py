@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from operator_builders import UID
-from tiny_api import refuses
+from tiny_api import FORBIDDEN, refuses
 from tiny_world import KEY, TERMINATING, World
 
 from tandem.manifest import KIND
@@ -252,3 +252,12 @@ def test_an_unchanged_job_costs_no_call() -> None:
     world.passes()
 
     assert world.api.calls == before
+
+
+def test_an_operator_without_rights_on_roles_says_what_to_do_and_makes_no_drivers() -> None:
+    world = World(executors={"instances": 1})
+    world.api.refuse = lambda _verb, kind, _name: FORBIDDEN if kind in ("Role", "RoleBinding") else None
+
+    assert world.refused().status == 403
+    assert "executors.enabled: true" in world.api.progressing()["message"]
+    assert world.api.named("Pod") == []

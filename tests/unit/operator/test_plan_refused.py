@@ -33,6 +33,18 @@ def test_no_pod_is_made_without_its_manifest_or_its_account_and_none_has_to_leav
         assert [waits(action, refused, suspended=False) for action in (pod, LEAVES, SWITCH)] == [True, True, True]
 
 
+def test_no_driver_is_made_that_may_not_make_executors_and_the_message_says_who_grants_that() -> None:
+    of = job(replicas=2, executors={"instances": 1})
+    observed = TinyCluster(of).observed()
+    actions = plan(observed, SETTINGS)
+    pods = [action for action in actions if isinstance(action, CreatePod)]
+    for kind in ("Role", "RoleBinding"):
+        refused = [action for action in actions if isinstance(action, Apply) and action.object["kind"] == kind]
+        assert [waits(action, refused, suspended=False) for action in (pods[0], LEAVES)] == [True, True]
+        words = words_of(observed, SETTINGS, actions, Refusal(refused[0], "forbidden"))
+        assert any("executors.enabled: true" in word.message for word in words if isinstance(word, Emit))
+
+
 def test_what_needs_nothing_new_does_not_wait() -> None:
     refused = refused_of("ConfigMap")
     assert not waits(ENDED, refused, suspended=False)

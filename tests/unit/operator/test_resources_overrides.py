@@ -106,3 +106,12 @@ def test_merging_leaves_both_sides_as_they_are() -> None:
     assert merged["a"] == {"b": 1, "c": 2}
     assert [variable["name"] for variable in merged["containers"][0]["env"]] == ["E", "F"]
     assert repr((ours, theirs)) == before
+
+
+def test_what_is_said_of_a_container_of_ours_that_a_pod_lacks_is_nothing_to_it() -> None:
+    template = {"spec": {"containers": [{"name": "replica", "env": [{"name": "X"}]}, {"name": "executor"}]}}
+    of = job(ordering={"mode": "heartbeat"}, podTemplate=template)
+    generator = pod(of, UID, SETTINGS, Component.GENERATOR, 0, "flights-generator-0-abcde")
+    member = pod(of, UID, SETTINGS, Component.MEMBER, 0, "flights-replica-0-abcde")
+    assert [container["name"] for container in generator["spec"]["containers"]] == ["generator"]
+    assert [container["name"] for container in member["spec"]["containers"]] == ["replica"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from operator_builders import SETTINGS, UID, job
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component
 from tandem_operator.resources.manifest import config_map_name, config_of
-from tandem_operator.resources.names import CONFIG, INDEX, MANIFEST, TEMPLATE
+from tandem_operator.resources.names import CONFIG, MANIFEST, TEMPLATE
 from tandem_operator.resources.pods import dated, pod, template
 
 
@@ -180,22 +179,3 @@ def test_secrets_reach_the_process_as_variables() -> None:
     env = _container(_pod(job(kafka=kafka)), "replica")["env"]
     refs = [e["valueFrom"]["secretKeyRef"] for e in env if "secretKeyRef" in e.get("valueFrom", {})]
     assert refs == [{"name": "login", "key": "password"}]
-
-
-def test_executors_belong_to_their_driver_and_stay_off_the_nodes_of_other_replicas() -> None:
-    made = _pod(job(executors={"instances": 2, "cores": 4, "memory": "2g"}), index=1)
-    env = {variable["name"]: variable.get("value", "") for variable in _container(made, "replica")["env"]}
-    names = list(env)
-    assert names.index("POD_IP") < names.index("TANDEM_SPARK_CONF")
-    conf = json.loads(env["TANDEM_SPARK_CONF"])
-    assert conf["spark.kubernetes.driver.pod.name"] == "$(POD_NAME)"
-    assert conf["spark.driver.host"] == "$(POD_IP)"
-    assert (conf["spark.executor.instances"], conf["spark.executor.cores"]) == ("2", "4")
-    executor = json.loads(env["TANDEM_EXECUTOR_POD"])
-    terms = executor["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    for term in terms:
-        assert term["labelSelector"]["matchExpressions"] == [{"key": INDEX, "operator": "NotIn", "values": ["1"]}]
-    assert executor["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "spark"
-    own = made["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
-    assert len(own) == 2
-    assert made["spec"]["automountServiceAccountToken"] is True

@@ -1,0 +1,67 @@
+"""What an incarnation computes with: a Spark session, executors if it was given any, and the engine on top."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from tandem.embedded import file_system_jar
+from tandem.engine.causal import Proposer
+from tandem.engine.executors import Executors
+from tandem.engine.job import make_importable
+from tandem.engine.registering import await_executors, end
+from tandem.engine.session import build_session
+from tandem.engine.shared_state import check_shared
+from tandem.engine.spark import MakeFetcher, MicroBatchEngine
+from tandem.manifest import Manifest
+from tandem.manifest.models import default_checkpoint_directory
+
+
+class Computing:
+    """Everything in it that is slow happens in `prepare`.
+
+    Parameters
+    ----------
+    folder : the incarnation's, with the checkpoint.
+    environment : says whether there are executors.
+    """
+
+    def __init__(
+        self, manifest: Manifest, name: str, incarnation: str, folder: Path, environment: Mapping[str, str]
+    ) -> None:
+        self._manifest = manifest
+        self._name = name
+        self._folder = folder
+        self._executors = Executors.of(environment, incarnation)
+        # With executors the checkpoint may lie on a volume far away. What only the driver reads stays near.
+        near = folder if self._executors is None else default_checkpoint_directory(manifest.name) / incarnation
+        self.near = near
+        """A folder on this machine for files of the moment."""
+        self._session: SparkSession | None = None
+
+    def prepare(self, make_fetcher: MakeFetcher, phase: Callable[[str], Any], proposer: Proposer) -> MicroBatchEngine:
+        """The JVM, its executors, then the plan. Raises `JobError`, `RefusedError`."""
+        manifest, executors = self._manifest, self._executors
+        scratch = self.near / "scratch"
+        scratch.mkdir(parents=True, exist_ok=True)
+        make_importable(manifest.spec.job, manifest.base)
+        session = build_session(
+            manifest.name, self._name, manifest.spec.spark, file_system_jar(), scratch, executors=executors
+        )
+        self._session = session
+        if executors is not None:
+            await_executors(session, executors)
+        engine = MicroBatchEngine.prepare(session, manifest, self._folder, self.near, make_fetcher, phase, proposer)
+        if executors is not None and engine.stateful_operators:
+            check_shared(session, self._folder, engine.stateful_operators, executors.count)
+        return engine
+
+    def close(self) -> None:
+        """Let executors go; remove what is of no use to a successor."""
+        if self._session is not None and self._executors is not None:
+            end(self._session)
+        shutil.rmtree(self.near / "scratch", ignore_errors=True)

@@ -1,0 +1,157 @@
+"""Replicas that are drivers: each computes on executors in pods of its own, which go with it, and may be lost.
+
+The job keeps state, so its checkpoint is on a volume that all of them share.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+
+from cluster.conftest import ROOT, own_namespace
+from cluster.jobs import QUICK, ClusterJob, manifests, running_job
+from cluster.kubernetes import Kubectl, Object, RefusedError, run
+from integration.workload import Cluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(900)]
+
+MASKED_S = 5.0
+EXECUTOR_S = 120.0
+"""A JVM on a busy node."""
+VOLUME: Final = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "state"},
+    "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
+}
+WITH_VOLUME: Final = {
+    "containers": [{**QUICK, "volumeMounts": [{"name": "state", "mountPath": "/state"}]}],
+    "volumes": [{"name": "state", "persistentVolumeClaim": {"claimName": "state"}}],
+}
+SMALL: Final[dict[str, Any]] = {
+    "executors": {"instances": 1, "cores": 1, "memory": "512m"},
+    "spark": {"parallelism": 2, "conf": {"spark.kubernetes.executor.request.cores": "100m"}},
+}
+
+
+def install(tandem: str, executors: bool) -> None:
+    """Give the operator the right to let jobs have executors, or take it away."""
+    allowed = str(executors).lower()
+    upgrade = ("helm", "upgrade", "tandem", str(ROOT / "helm/tandem"), "--namespace", tandem, "--reuse-values")
+    run([*upgrade, "--set", f"executors.enabled={allowed}", "--wait", "--timeout", "120s"], timeout_s=150)
+
+
+@pytest.fixture(scope="module")
+def granted(tandem: str) -> Iterator[None]:
+    install(tandem, executors=True)
+    yield
+    install(tandem, executors=False)
+
+
+@pytest.fixture(scope="module")
+def spread(servers: Cluster, granted: None) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be so
+    """Two replicas with an executor each, on three nodes."""
+    with own_namespace() as kubectl:
+        kubectl.apply(VOLUME)
+        spec = {**SMALL, "checkpoint": {"directory": "/state/checkpoint"}, "podTemplate": {"spec": WITH_VOLUME}}
+        with running_job(kubectl, servers, f"spread-{uuid.uuid4().hex[:6]}", **spec) as job:
+            yield job
+
+
+def executors(job: ClusterJob, replica: str) -> list[Object]:
+    """The executors of a replica that run and are not being deleted."""
+    index = replica.rpartition("-")[2]
+    labels = f"tandem.dev/job={job.name},app.kubernetes.io/component=executor,tandem.dev/index={index}"
+    pods = job.kubectl.list("pods", labels)
+    return [pod for pod in pods if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
+
+
+def owner(pod: Object) -> str:
+    (reference,) = pod["metadata"]["ownerReferences"]
+    name: str = reference["name"]
+    return name
+
+
+def nodes(job: ClusterJob, replica: str) -> set[str]:
+    """Where a replica and its executors are."""
+    return {pod["spec"]["nodeName"] for pod in (job.pod_of(replica), *executors(job, replica))}
+
+
+def said(kubectl: Kubectl, name: str) -> str:
+    """All that the job's conditions say."""
+    conditions = kubectl.get("rsj", name).get("status", {}).get("conditions", ())
+    return " ".join(condition["message"] for condition in conditions)
+
+
+def may(job: ClusterJob, verb: str, resource: str) -> bool:
+    account = f"system:serviceaccount:{job.kubectl.namespace}:{job.name}"
+    try:
+        return job.kubectl("auth", "can-i", verb, resource, "--as", account).strip() == "yes"
+    except RefusedError:  # "no" is an exit code of 1
+        return False
+
+
+def test_an_operator_that_may_not_grant_executors_says_how_it_may(
+    kubectl: Kubectl,
+    servers: Cluster,
+    tandem: str,  # noqa: ARG001, it must be installed
+) -> None:
+    kubectl.apply(*manifests(servers, "wish", **SMALL))
+    kubectl.wait(lambda: "executors.enabled: true" in said(kubectl, "wish"), 60, "a condition with the remedy")
+    assert not kubectl.list("pods", "tandem.dev/job=wish")
+
+
+def test_state_that_executors_cannot_share_is_refused_with_what_to_do(
+    kubectl: Kubectl,
+    servers: Cluster,
+    granted: None,  # noqa: ARG001, it must be so
+) -> None:
+    name = f"apart-{uuid.uuid4().hex[:6]}"
+    kubectl.apply(*manifests(servers, name, replicas=1, **SMALL))
+    kubectl.wait(lambda: "ReadWriteMany" in said(kubectl, name), 240, "a condition with the remedy")
+    kubectl("delete", "rsj", name, "--wait")
+
+
+def test_each_replica_computes_on_executors_of_its_own_and_never_on_a_node_of_the_other(spread: ClusterJob) -> None:
+    for replica in ("replica-0", "replica-1"):
+        (executor,) = executors(spread, replica)
+        assert owner(executor) == spread.pod_of(replica)["metadata"]["name"]
+    places = {replica: nodes(spread, replica) for replica in ("replica-0", "replica-1")}
+    print(f"{spread.name}: {places}")
+    assert not places["replica-0"] & places["replica-1"]
+    spread.check_exactly_once()
+
+
+def test_the_jobs_account_may_manage_pods_and_nothing_else(spread: ClusterJob) -> None:
+    assert may(spread, "create", "pods")
+    assert not any(may(spread, "get", what) for what in ("secrets", "configmaps", "replicatedstreamjobs"))
+
+
+def test_a_lost_executor_is_replaced_and_the_reader_notices_nothing(spread: ClusterJob) -> None:
+    replica = spread.status["publisher"]
+    (lost,) = executors(spread, replica)
+    with spread.output_goes_on(MASKED_S):
+        spread.kubectl("delete", "pod", lost["metadata"]["name"], "--grace-period=0", "--force", timeout_s=90)
+        spread.flows_on(400)
+    spread.wait(lambda: names(executors(spread, replica)) - names([lost]) != set(), EXECUTOR_S, "another executor")
+    spread.when_ready()
+    spread.check_exactly_once()
+
+
+def test_the_executors_of_a_lost_replica_go_with_it_and_its_successor_has_its_own(spread: ClusterJob) -> None:
+    replica = spread.status["publisher"]
+    lost = spread.pod_of(replica)["metadata"]["name"]
+    with spread.output_goes_on(MASKED_S):
+        spread.kubectl("delete", "pod", lost, "--grace-period=0", "--force", timeout_s=90)
+        spread.flows_on(400)
+    spread.wait(lambda: lost not in map(owner, executors(spread, replica)), 60, "the end of its executors")
+    spread.when_ready()
+    assert [owner(pod) for pod in executors(spread, replica)] == [spread.pod_of(replica)["metadata"]["name"]]
+    spread.check_exactly_once()
+
+
+def names(pods: list[Object]) -> set[str]:
+    return {pod["metadata"]["name"] for pod in pods}
