@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tandem_operator.actions import Action, Apply, Delete
+from tandem_operator.actions import Action, Apply, Create, Delete, Object
 from tandem_operator.api import Api
 from tandem_operator.observed import ObjectSeen
 from tandem_operator.resources.names import APPLIED, JOB
+from tandem_operator.resources.revisions import KIND as REVISION
 from tandem_operator.store import Key
 
-_KINDS: Final = ("ConfigMap", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy")
+_KINDS: Final = ("ConfigMap", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy", REVISION)
 _KINDS_WITH_EXECUTORS: Final = (*_KINDS, "Role", "RoleBinding")
 """The operator may have no right to see roles, if no job is to have executors."""
 _AGAIN_S: Final = 300.0
@@ -39,10 +40,8 @@ class Owned:
         """An action was carried out."""
         known = self._seen.setdefault(key, {})
         match action:
-            case Apply(thing):
-                metadata = thing["metadata"]
-                applied = metadata.get("annotations", {}).get(APPLIED, "")
-                known[thing["kind"], metadata["name"]] = ObjectSeen(thing["kind"], metadata["name"], applied)
+            case Apply(thing) | Create(thing):
+                known[thing["kind"], thing["metadata"]["name"]] = _seen(thing)
             case Delete(kind, name):
                 known.pop((kind, name), None)
 
@@ -57,6 +56,11 @@ class Owned:
             for thing in self._api.list(kind, key.namespace, {JOB: key.name}):
                 metadata = thing["metadata"]
                 if any(owner["uid"] == uid for owner in metadata.get("ownerReferences", ())):
-                    applied = metadata.get("annotations", {}).get(APPLIED, "")
-                    found[kind, metadata["name"]] = ObjectSeen(kind, metadata["name"], applied)
+                    found[kind, metadata["name"]] = _seen(thing)
         return found
+
+
+def _seen(thing: Object) -> ObjectSeen:
+    kind, metadata = thing["kind"], thing["metadata"]
+    applied = metadata.get("annotations", {}).get(APPLIED, "")
+    return ObjectSeen(kind, metadata["name"], applied, thing if kind == REVISION else None)

@@ -8,7 +8,14 @@ from cluster.kubernetes import Kubectl, RefusedError, run
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
-MAY = ("create pods", "delete pods", "patch replicatedstreamjobs/status", "list nodes", "create events")
+MAY = (
+    "create pods",
+    "delete pods",
+    "patch replicatedstreamjobs/status",
+    "list nodes",
+    "create events",
+    "create controllerrevisions.apps",
+)
 MAY_NOT = (
     "get secrets",
     "list secrets",

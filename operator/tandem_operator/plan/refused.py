@@ -6,7 +6,18 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tandem_operator.actions import Action, Apply, CreatePod, Delete, DeletePod, Emit, LabelPod, SetStatus, Switch
+from tandem_operator.actions import (
+    Action,
+    Apply,
+    Create,
+    CreatePod,
+    Delete,
+    DeletePod,
+    Emit,
+    LabelPod,
+    SetStatus,
+    Switch,
+)
 from tandem_operator.observed import Observed
 from tandem_operator.plan.conditions import not_progressing, with_progressing
 from tandem_operator.plan.events import events_of
@@ -80,6 +91,8 @@ def _deed(action: Action) -> str:
             return f"Labelling pod {action.name}"
         case Apply(thing):
             return f"Applying {' '.join(_name(thing))}"
+        case Create(thing):
+            return f"Creating {' '.join(_name(thing))}"
         case Delete():
             return f"Deleting {action.kind} {action.name}"
         case Switch():

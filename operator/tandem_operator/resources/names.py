@@ -26,6 +26,7 @@ TEMPLATE: Final = f"{PREFIX}template"
 APPLIED: Final = f"{PREFIX}applied"
 MANIFEST: Final = f"{PREFIX}manifest"
 CONFIG: Final = f"{PREFIX}config"
+REVISION: Final = f"{PREFIX}revision"
 
 EXECUTOR: Final = "executor"
 """Component of the pods in which Spark computes, where a replica has executors. Spark makes them, not the operator."""
@@ -112,6 +113,11 @@ def suffix_after(uid: str, component: Component, index: int, predecessor: str) -
 def manifest_name(job: str, digest: str) -> str:
     """The ConfigMap of one version of the manifest that the runtime reads."""
     return f"{job}-manifest-{digest}"
+
+
+def revision_name(job: str, digest: str) -> str:
+    """The ControllerRevision that keeps what some of the job's pods were made from."""
+    return f"{job}-revision-{digest}"
 
 
 def is_manifest(job: str, name: str) -> bool:

@@ -13,12 +13,15 @@ from tiny_api import TinyApi, refuses
 from tiny_cluster import TinyCluster
 
 from tandem.manifest import KIND
-from tandem_operator.actions import CreatePod
+from tandem_operator.act import Actor, Target
+from tandem_operator.actions import Create, CreatePod
 from tandem_operator.api import ApiError
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
+from tandem_operator.owned import Owned
 from tandem_operator.plan import plan
 from tandem_operator.reconciler import Reconciler
+from tandem_operator.resources.revisions import revision
 from tandem_operator.store import Key, Store
 
 KEY = Key("streaming", "flights")
@@ -262,3 +265,28 @@ def test_an_unchanged_job_costs_no_call() -> None:
     world.passes()
 
     assert world.api.calls == before
+
+
+def test_a_revision_is_kept_once_and_one_of_somebody_else_is_left_alone() -> None:
+    world = World()
+    actor, target = Actor(world.api, SETTINGS, "me"), Target(job_of(world.body), UID)
+    kept = revision(target.job, UID, SETTINGS, 1)
+    for _ in range(2):
+        actor.carry_out(target, Create(kept))
+    assert world.api.writes("create") == [kept["metadata"]["name"]]
+
+    foreign = revision(target.job, "another", SETTINGS, 2)
+    world.api.put(foreign)
+    with pytest.raises(ApiError, match="belongs to somebody else"):
+        actor.carry_out(target, Create(revision(target.job, UID, SETTINGS, 2)))
+
+
+def test_revisions_that_are_kept_are_seen_by_the_next_operator() -> None:
+    world = World()
+    target = Target(job_of(world.body), UID)
+    world.api.put(revision(target.job, UID, SETTINGS, 4))
+    owned = Owned(world.api)
+    (seen,) = [thing for thing in owned.of(KEY, UID, False, 0.0) if thing.kind == "ControllerRevision"]
+
+    assert seen.whole is not None
+    assert (seen.whole["revision"], seen.whole["data"]["spec"]["image"]) == (4, SETTINGS.image)
