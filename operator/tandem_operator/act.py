@@ -11,6 +11,7 @@ from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
 from tandem_operator.actions import (
     Action,
     Apply,
+    Create,
     CreatePod,
     Delete,
     DeletePod,
@@ -59,6 +60,8 @@ class Actor:
                 api.delete("Pod", where, action.name, action.uid, action.grace_s)
             case Apply(thing):
                 self._apply(target, thing)
+            case Create(thing):
+                self._create(target, thing)
             case Delete():
                 api.delete(action.kind, where, action.name)
             case LabelPod():
@@ -96,14 +99,13 @@ class Actor:
                 raise
         self._api.apply(target.namespace, thing)
 
-    def _create(self, target: Target, pod: Object) -> Object:
-        name = pod["metadata"]["name"]
+    def _create(self, target: Target, thing: Object) -> Object:
         try:
-            return self._api.create(target.namespace, pod)
+            return self._api.create(target.namespace, thing)
         except ApiError as error:
             if error.reason != "AlreadyExists":
                 raise
-        there = self._api.get("Pod", target.namespace, name)
+        there = self._api.get(thing["kind"], target.namespace, thing["metadata"]["name"])
         self._refuse_foreign(target, there)
         return there
 
@@ -135,11 +137,10 @@ class Actor:
         return None if "deletionTimestamp" in job["metadata"] else job  # the last of one that is gone by now
 
     def _switch(self, target: Target, action: Switch) -> Object:
+        job = action.job or target.job
         if action.drains:
-            return tasks.drain(
-                target.job, target.uid, self._settings, action.leaves, to_nobody=action.successor is None
-            )
-        return tasks.promotion(target.job, target.uid, self._settings, action.leaves, action.successor or "")
+            return tasks.drain(job, target.uid, self._settings, action.leaves, to_nobody=action.successor is None)
+        return tasks.promotion(job, target.uid, self._settings, action.leaves, action.successor or "")
 
     def _event(self, key: Key, uid: str, action: Emit) -> dict[str, Any]:
         now = datetime.now(UTC)

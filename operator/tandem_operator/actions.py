@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from tandem.manifest import ReplicatedStreamJob
+
 Object = Mapping[str, Any]
 """A Kubernetes object, as its API has it."""
 
@@ -35,6 +37,13 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
+class Create:
+    """Create an object other than a pod that never changes."""
+
+    object: Object
+
+
+@dataclass(frozen=True, slots=True)
 class Delete:
     """Delete an object other than a pod that the job no longer needs."""
 
@@ -56,11 +65,13 @@ class Switch:
     """Ask the job's replicas, through ZooKeeper, for a switchover: `leaves` gives its slot to `successor`.
 
     `successor` "": any standby; None: to nobody, the slot is one too many. A wish that is there already is a success.
+    `job` : what the task is made from; None: what the spec asks for.
     """
 
     leaves: str
     successor: str | None
     drains: bool
+    job: ReplicatedStreamJob | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,4 +102,4 @@ class Emit:
     once: str = ""
 
 
-Action = CreatePod | DeletePod | Apply | Delete | LabelPod | Switch | SetFinalizers | SetStatus | Emit
+Action = CreatePod | DeletePod | Apply | Create | Delete | LabelPod | Switch | SetFinalizers | SetStatus | Emit

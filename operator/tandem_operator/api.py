@@ -26,6 +26,7 @@ _KINDS: Final = {
     "Service": ("api/v1", "services"),
     "ServiceAccount": ("api/v1", "serviceaccounts"),
     "Event": ("api/v1", "events"),
+    "ControllerRevision": ("apis/apps/v1", "controllerrevisions"),
     "PodDisruptionBudget": ("apis/policy/v1", "poddisruptionbudgets"),
     "NetworkPolicy": ("apis/networking.k8s.io/v1", "networkpolicies"),
     "Role": ("apis/rbac.authorization.k8s.io/v1", "roles"),

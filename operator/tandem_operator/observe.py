@@ -76,6 +76,7 @@ def _pod(body: Body, store: Store) -> PodSeen:
         role=labels.get(ROLE, ""),
         created_ms=_ms(metadata.get("creationTimestamp")),
         started_ms=main.started_ms,
+        unready_ms=_unready_ms(status),
         restarts=main.restarts,
         exit_code=main.exit_code,
         message=main.message or _unscheduled(status),
@@ -135,6 +136,11 @@ def _is_ready(main: ContainerSeen, status: Mapping[str, Any]) -> bool:
     """Whether the main container is. A pod that is not, with all its containers, is so for another reason: its node's."""
     conditions = {condition["type"]: condition["status"] for condition in status.get("conditions", ())}
     return conditions.get("Ready") == "True" or (main.ready and conditions.get("ContainersReady") == "False")
+
+
+def _unready_ms(status: Mapping[str, Any]) -> int:
+    told = (condition for condition in status.get("conditions", ()) if condition["type"] == "Ready")
+    return next((_ms(one.get("lastTransitionTime")) for one in told if one["status"] == "False"), 0)
 
 
 def _exit_code(container: Mapping[str, Any]) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import View
@@ -54,6 +54,7 @@ class PodSeen:
     `beside` are the others: the orderer, and what the pod template adds.
     `template` is the hash of what the pod was made from (the annotation `tandem.dev/template`), `manifest` the ConfigMap
     that it reads, and `config` the configuration in that (`tandem.dev/manifest`, `tandem.dev/config`).
+    `unready_ms` : since when Kubernetes does not call the pod ready; 0: it does, or says nothing.
     A lost pod is `deleting` (somebody has deleted it, it may still hand over), or `node_lost`, or both.
     """
 
@@ -69,6 +70,7 @@ class PodSeen:
     role: str = ""
     created_ms: int = 0
     started_ms: int = 0
+    unready_ms: int = 0
     restarts: int = 0
     exit_code: int | None = None
     message: str = ""
@@ -92,11 +94,15 @@ class PodSeen:
 
 @dataclass(frozen=True, slots=True)
 class ObjectSeen:
-    """Another object that the job owns; `applied` is the hash of what we last applied (annotation `tandem.dev/applied`)."""
+    """Another object that the job owns; `applied` is the hash of what we last applied (annotation `tandem.dev/applied`).
+
+    `whole` : the object itself, of kinds whose content the plan reads.
+    """
 
     kind: str
     name: str
     applied: str
+    whole: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

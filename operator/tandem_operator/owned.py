@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tandem_operator.actions import Action, Apply, Delete, Object
+from tandem_operator.actions import Action, Apply, Create, Delete, Object
 from tandem_operator.api import Api, ApiError
 from tandem_operator.observed import ObjectSeen
 from tandem_operator.resources.names import APPLIED, JOB
+from tandem_operator.resources.revisions import KIND as REVISION
 from tandem_operator.store import Key
 
-_KINDS: Final = ("ConfigMap", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy")
+_KINDS: Final = ("ConfigMap", "ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy", REVISION)
 _KINDS_OF_RIGHTS: Final = ("Role", "RoleBinding")
 """The operator may have no right to see them, if it was installed for jobs without executors."""
 _AGAIN_S: Final = 300.0
@@ -39,10 +40,8 @@ class Owned:
         """An action was carried out."""
         known = self._seen.setdefault(key, {})
         match action:
-            case Apply(thing):
-                metadata = thing["metadata"]
-                applied = metadata.get("annotations", {}).get(APPLIED, "")
-                known[thing["kind"], metadata["name"]] = ObjectSeen(thing["kind"], metadata["name"], applied)
+            case Apply(thing) | Create(thing):
+                known[thing["kind"], thing["metadata"]["name"]] = _seen(thing)
             case Delete(kind, name):
                 known.pop((kind, name), None)
 
@@ -57,8 +56,7 @@ class Owned:
             for thing in self._things(kind, key):
                 metadata = thing["metadata"]
                 if any(owner["uid"] == uid for owner in metadata.get("ownerReferences", ())):
-                    applied = metadata.get("annotations", {}).get(APPLIED, "")
-                    found[kind, metadata["name"]] = ObjectSeen(kind, metadata["name"], applied)
+                    found[kind, metadata["name"]] = _seen(thing)
         return found
 
     def _things(self, kind: str, key: Key) -> Sequence[Object]:
@@ -68,3 +66,9 @@ class Owned:
             if kind in _KINDS_OF_RIGHTS and error.status == 403:
                 return ()  # then they cannot be made either, which is told
             raise
+
+
+def _seen(thing: Object) -> ObjectSeen:
+    kind, metadata = thing["kind"], thing["metadata"]
+    applied = metadata.get("annotations", {}).get(APPLIED, "")
+    return ObjectSeen(kind, metadata["name"], applied, thing if kind == REVISION else None)

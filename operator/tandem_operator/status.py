@@ -16,6 +16,9 @@ LONGEST_HISTORY: Final = 10
 LONGEST_WISH: Final = 1024
 """So many characters of a wish count."""
 
+LONGEST_FAILURE: Final = 4096
+"""So many characters of what failed are kept: more than the last words of a container can be."""
+
 Phase = Literal["Pending", "Starting", "Running", "Degraded", "Suspended", "Upgrading", "Failed", "Deleting"]
 ConditionType = Literal[
     "Ready",
@@ -72,6 +75,15 @@ class ConfigHashes(Part):
 
     current: str | None = Field(default=None, description="Of the members that publish")
     target: str | None = Field(default=None, description="Of the spec")
+
+
+class Revisions(Part):
+    """Which revision of the job is known to work, and which one the spec asks for; each is named by a hash."""
+
+    current: str | None = Field(default=None, description="The last one that all replicas worked with")
+    target: str | None = Field(default=None, description="Of the spec")
+    failed: str | None = Field(default=None, description="The target, if it failed and the job is rolled back")
+    failure: str | None = Field(default=None, max_length=LONGEST_FAILURE, description="How it failed")
 
 
 class MemberStatus(Part):
@@ -147,6 +159,9 @@ class Status(Part):
     selector: str | None = Field(default=None, description="The labels of the members' pods; for `kubectl scale`")
     config_hash: ConfigHashes | None = Field(
         default=None, description="Which configuration runs, and which is asked for"
+    )
+    revision: Revisions | None = Field(
+        default=None, description="Which revision of the job is known to work, and which is asked for"
     )
     conditions: tuple[Condition, ...] = Field(
         default=(), max_length=16, description="What is true of the job: see the condition's type"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
@@ -75,6 +76,25 @@ class ClusterJob(Fed):
     def roles(self) -> dict[str, str]:
         """Replica → role, as the status shows it."""
         return {member["name"]: member["role"] for member in self.status.get("members", ())}
+
+    def patch(self, spec: Object) -> None:
+        """Change fields of the spec; None removes one."""
+        self.kubectl("patch", "rsj", self.name, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def condition(self, name: str) -> tuple[str, str, str]:
+        """Status, reason and message of a condition; empty if it is not there yet."""
+        found = next((one for one in self.status.get("conditions", ()) if one["type"] == name), None)
+        return (found["status"], found["reason"], found["message"]) if found else ("", "", "")
+
+    def when_known_to_work(self) -> None:
+        """Wait until the job is as its spec asks, and the operator has kept that as a revision that works."""
+
+        def known() -> bool:
+            revision = self.status.get("revision", {})
+            is_kept = bool(revision.get("current")) and revision["current"] == revision["target"]
+            return is_kept and self.condition("Progressing")[1] == "Complete"
+
+        self.kubectl.wait(known, 60, "what runs is known to work")
 
     def is_true(self, condition: str) -> bool:
         """Whether a condition holds, of this generation."""

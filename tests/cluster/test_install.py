@@ -15,6 +15,7 @@ MAY = (
     "patch replicatedstreamjobs",
     "list nodes",
     "create events",
+    "create controllerrevisions.apps",
 )
 MAY_NOT = (
     "get secrets",

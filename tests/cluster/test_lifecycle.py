@@ -5,11 +5,9 @@ One job for all: each test begins when one replica is active and one stands by, 
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -32,10 +30,6 @@ def staffed(pair: ClusterJob) -> Iterator[None]:
 def plugin(job: ClusterJob, command: str, *arguments: str) -> str:
     """`kubectl tandem COMMAND JOB …`"""
     return run([str(PLUGIN), command, job.name, *arguments, "--namespace", job.kubectl.namespace], timeout_s=240)
-
-
-def patch(job: ClusterJob, spec: dict[str, Any]) -> None:
-    job.kubectl("patch", "rsj", job.name, "--type=merge", "-p", json.dumps({"spec": spec}))
 
 
 def one_of(job: ClusterJob, role: str) -> str:
@@ -74,7 +68,7 @@ def test_a_savepoint_that_is_wished_is_there(pair: ClusterJob) -> None:
 def test_a_rolling_upgrade_is_not_noticed(pair: ClusterJob) -> None:
     before = {pod["metadata"]["name"] for pod in pair.pods()}
     with pair.output_goes_on(MASKED_S):
-        patch(pair, {"resources": {"requests": {"cpu": "150m", "memory": "1Gi"}}})
+        pair.patch({"resources": {"requests": {"cpu": "150m", "memory": "1Gi"}}})
         pair.wait(lambda: not before & {pod["metadata"]["name"] for pod in pair.pods()}, 300, "all pods are new")
         pair.when_staffed(1, 1)
 
@@ -91,17 +85,12 @@ def test_another_replica_joins_and_leaves_as_the_job_is_scaled(pair: ClusterJob)
 
 def test_a_change_of_what_the_job_computes_is_held_back_and_told(pair: ClusterJob) -> None:
     before = {pod["metadata"]["name"] for pod in pair.pods()}
-    patch(pair, {"sinks": [{"name": "copies", "topic": f"{pair.name}-copies"}]})
-    pair.wait(lambda: condition(pair, "Progressing") == ("False", "ConfigurationChanged"), 60, "the condition")
+    pair.patch({"sinks": [{"name": "copies", "topic": f"{pair.name}-copies"}]})
+    pair.wait(lambda: pair.condition("Progressing")[:2] == ("False", "ConfigurationChanged"), 60, "the condition")
     pair.flows_on(400)
     assert {pod["metadata"]["name"] for pod in pair.pods()} == before
-    patch(pair, {"sinks": [{"name": sink, "topic": f"{pair.name}-{sink}"} for sink in ("copies", "counts")]})
-    pair.wait(lambda: condition(pair, "Progressing")[0] == "True", 60, "the condition")
-
-
-def condition(job: ClusterJob, name: str) -> tuple[str, str]:
-    found = [one for one in job.status.get("conditions", ()) if one["type"] == name]
-    return (found[0]["status"], found[0]["reason"]) if found else ("", "")
+    pair.patch({"sinks": [{"name": sink, "topic": f"{pair.name}-{sink}"} for sink in ("copies", "counts")]})
+    pair.wait(lambda: pair.condition("Progressing")[0] == "True", 60, "the condition")
 
 
 def test_a_suspended_job_goes_on_where_it_was(pair: ClusterJob) -> None:

@@ -62,6 +62,8 @@ WRONG: Final[tuple[Wrong, ...]] = (
     Wrong("a pull secret by name only", {"spec.imagePullSecrets": ["login"]}, "schema", "must be of type object"),
     Wrong("containers beside the spec", {"spec.podTemplate": {"containers": []}}, "schema", "unknown field"),
     Wrong("a nonce that is no number", {"spec.restartNonce": "again"}, "schema", "must be of type integer"),
+    Wrong("no time to come up", {"spec.progressDeadlineSeconds": 0}, "schema", "should be greater than or equal to 1"),
+    Wrong("a negative number of revisions", {"spec.revisionHistoryLimit": -1}, "schema", "greater than or equal to 0"),
     Wrong("suspended by a word", {"spec.suspend": "yes"}, "schema", "must be of type boolean"),
     Wrong(
         "a Secret without a key", {"spec.zookeeper.keyPassword": {"secretKeyRef": {"name": "a"}}}, "schema", "Required"

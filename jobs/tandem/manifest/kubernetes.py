@@ -138,6 +138,18 @@ class KubernetesSpec(Section):
         "executors is `executor`; it gets the variables and mounts of the container `replica`, too",
     )
     executors: ExecutorsSpec = Field(default=ExecutorsSpec(), description="Spark executors in pods of their own")
+    progress_deadline_seconds: Count = Field(
+        default=600,
+        ge=1,
+        le=86_400,
+        description="How long a changed replica may take to reach the head, in seconds, before the job is rolled back",
+    )
+    revision_history_limit: Count = Field(
+        default=5,
+        ge=0,
+        le=20,
+        description="How many revisions that worked are kept to roll back to. 0: none; a rollout that fails stops then",
+    )
     suspend: Flag = Field(
         default=False,
         description="Run no pods; topics, snapshots and positions stay. `tandem run` ignores it: who calls it wants the job",

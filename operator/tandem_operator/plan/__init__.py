@@ -6,7 +6,9 @@ them, and each is safe to repeat: pods have names that follow from their predece
 
 from __future__ import annotations
 
-from tandem_operator.actions import Action, SetStatus
+from dataclasses import replace
+
+from tandem_operator.actions import Action, SetStatus, Switch
 from tandem_operator.observed import Component, Observed
 from tandem_operator.plan import objects
 from tandem_operator.plan.deletion import deletion, finalized
@@ -18,7 +20,8 @@ from tandem_operator.plan.generators import (
     wanted_generators,
 )
 from tandem_operator.plan.members import buried, missing, surplus
-from tandem_operator.plan.rollout import roll
+from tandem_operator.plan.revisions import recorded
+from tandem_operator.plan.rollout import is_on_trial, roll
 from tandem_operator.plan.roster import Roster, roster_of
 from tandem_operator.plan.status import as_object, new_status, old_status
 from tandem_operator.plan.suspension import suspension
@@ -37,18 +40,20 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
         return deletion(observed, settings)
     old = old_status(observed)
     version = version_of(observed, settings, old)
+    observed = replace(observed, job=version.job)
     roster = roster_of(observed, version)
     wishes = wished(observed, roster, settings, old)
     status = new_status(observed, roster, version, settings, old, wishes.wishes)
-    wanted = wanted_objects(observed.job, observed.uid, settings)
+    wanted = wanted_objects(version.job, observed.uid, settings, version.fallback)
     return (
         *finalized(observed),
         *objects.applied(observed, wanted),
         *patiently(observed, _members(observed, settings, version, roster, old, wishes.actions)),
-        *_generators(observed, settings, version, old),
+        *_generators(observed, settings, version, roster, old),
         *ended_switches(observed),
         *wishes.removed,
         *objects.labelled(roster),
+        *recorded(observed, settings, version, roster),
         *objects.unneeded(observed, wanted),
         *events_of(old, status),
         *((SetStatus(as_object(status)),) if status != old else ()),
@@ -64,15 +69,21 @@ def _members(
     if suspended:
         return (*gone, *suspension(observed, roster))
     indices = {member.index for member in roster.live}
-    created = missing(observed, settings, version, old, Component.MEMBER, roster.wanted, indices)
-    return (*gone, *created, *(wishes or surplus(roster) or roll(roster)))
+    proved = replace(version, job=version.fallback or version.job) if is_on_trial(roster, version) else version
+    created = missing(observed, settings, proved, old, Component.MEMBER, roster.wanted, indices)
+    left = wishes or surplus(roster) or roll(roster, version)
+    tasks_of = version.fallback if version.falls_back else None
+    return (*gone, *created, *(replace(one, job=tasks_of) if isinstance(one, Switch) else one for one in left))
 
 
-def _generators(observed: Observed, settings: Settings, version: Version, old: Status) -> tuple[Action, ...]:
+def _generators(
+    observed: Observed, settings: Settings, version: Version, roster: Roster, old: Status
+) -> tuple[Action, ...]:
     live, wanted = live_generators(observed), wanted_generators(observed)
     beating = sum(pod.ready for pod in live)
     gone = buried(observed, Component.GENERATOR, beating >= wanted)
     if observed.job.spec.suspend:
         return gone
+    is_proved = not any(member.outdated for member in roster.live)
     created = missing(observed, settings, version, old, Component.GENERATOR, wanted, {pod.index for pod in live})
-    return (*gone, *created, *(surplus_generators(observed) or roll_generators(observed, version)))
+    return (*gone, *created, *(surplus_generators(observed) or roll_generators(observed, version, is_proved)))

@@ -149,6 +149,8 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
             "The spec asks for another configuration than the one that runs, which goes on unchanged. Such a change needs "
             "a new generation, from a savepoint: use `tandem upgrade`, or take the change back",
         )
+    if facts.failed:
+        return _rolled_back(facts)
     if facts.stalled:
         return Said(
             "Progressing",
@@ -167,6 +169,18 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
     if missing:
         return Said("Progressing", "True", "Starting", "Replicas start")
     return Said("Progressing", "True", "Complete", "The job is as its spec asks")
+
+
+def _rolled_back(facts: Facts) -> Said:
+    trouble = facts.stalled if facts.rolling else facts.refused or facts.failing or facts.beside
+    is_news = bool(trouble) and not facts.failed.startswith(trouble.rstrip(". "))
+    more = f". But now {trouble}" if is_news else ""
+    if facts.rolling or facts.active < facts.wanted_active or facts.standby < facts.wanted_standby:
+        said = f"{facts.failed}. Replicas are replaced by ones of the last revision that worked, one at a time{more}"
+        return Said("Progressing", "False", "RollingBack", said)
+    remedy = "Mend the job; or set another spec.restartNonce to try the same again"
+    said = f"{facts.failed}. The job runs as the last revision that worked says{more}. {remedy}"
+    return Said("Progressing", "False", "RolledBack", said)
 
 
 def _suspended(observed: Observed) -> Said:

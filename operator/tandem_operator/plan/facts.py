@@ -11,14 +11,14 @@ from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.rollout import stalled
 from tandem_operator.plan.roster import Member, Roster, Standing
 from tandem_operator.plan.version import Version
-from tandem_operator.resources.settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Counts of members that do their work, as far as can be told, and what goes wrong.
 
-    `refused`, `failing`, `beside`, `stalled`: in words, "": nothing; `beside`: what fails beside a replica that works.
+    `refused`, `failing`, `beside`, `stalled`, `failed`: in words, "": nothing; `beside`: what fails beside a replica that
+    works; `failed`: why the job is rolled back.
     """
 
     active: int
@@ -36,14 +36,16 @@ class Facts:
     failing: str
     beside: str
     stalled: str
+    failed: str
 
 
-def facts_of(observed: Observed, roster: Roster, version: Version, settings: Settings) -> Facts:
-    """Look at everybody."""
+def facts_of(observed: Observed, roster: Roster, version: Version, failed: str) -> Facts:
+    """Look at everybody. `failed`: what became of the revision that the spec asks for, if the job is rolled back from it."""
     spec, live = observed.job.spec, roster.live
+    deadline_s = spec.progress_deadline_seconds
     shown = [shown_role(member, roster) for member in live]
     told = [member.pod.reported for member in roster.standbys]
-    failures = [failure(m.pod, observed.now_ms, settings.rollout_timeout_s) for m in live if not m.is_back]
+    failures = [failure(m.pod, observed.now_ms, deadline_s) for m in live if not m.is_back]
     beside = [failure_beside(m.pod, observed.now_ms) for m in live if m.is_back]
     return Facts(
         active=shown.count("active"),
@@ -54,13 +56,14 @@ def facts_of(observed: Observed, roster: Roster, version: Version, settings: Set
         running=sum(member.pod.phase is PodPhase.RUNNING for member in live),
         beating=sum(pod.ready for pod in live_generators(observed)),
         unclear=bool(roster.of(Standing.UNKNOWN)),
-        rolling=any(member.outdated for member in live),
+        rolling=any(member.outdated for member in live) or bool(failed and not version.is_rejected),
         held=version.is_held,
         diverged=tuple(m.name for m in live if m.pod.reported is not None and m.pod.reported.diverged),
         refused=next((_refusal(m) for m in live if m.pod.exit_code == ExitCode.REFUSED and not m.is_back), ""),
         failing=next((text for text in failures if text), ""),
         beside=next((text for text in beside if text), ""),
-        stalled=stalled(roster, observed.now_ms, settings),
+        stalled=stalled(roster, observed.now_ms, deadline_s, is_patient=version.fallback is not None),
+        failed=failed,
     )
 
 

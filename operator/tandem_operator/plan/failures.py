@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from tandem.process import ExitCode
-from tandem_operator.observed import ContainerSeen, PodSeen
+from tandem.protocol.publication import DivergedError
+from tandem_operator.observed import Component, ContainerSeen, PodSeen
 
 _MANY_RESTARTS: Final = 3
 _CURED_MS: Final = 600_000
@@ -20,7 +21,7 @@ def ends_again(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:
 def failure(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
     """Why a pod that is not of use will not be soon, in words; "" while there is hope."""
     said = _said(pod)
-    if pod.reported is not None and pod.reported.diverged:
+    if has_diverged(pod):
         return f"{pod.replica} computed other rows than those that are published{said}"
     if pod.exit_code == ExitCode.REFUSED:
         return f"{pod.replica} refuses to run{said}"
@@ -30,8 +31,23 @@ def failure(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
     if beside:
         return beside
     if now_ms - _since_ms(pod, pod) > timeout_s * 1000:
-        return f"{pod.replica} is not at the head after {timeout_s:.0f} s{said}"
+        missing = "is not at the head" if pod.component is Component.MEMBER else "does not beat"
+        return f"{pod.replica} {missing} after {timeout_s:.0f} s{said}"
     return ""
+
+
+def has_diverged(pod: PodSeen) -> bool:
+    """Whether it computed other rows than those that are published: it ends then, and Kubernetes starts it again."""
+    is_telling = pod.reported is not None and pod.reported.diverged
+    return is_telling or (pod.exit_code == ExitCode.REFUSED and DivergedError.__name__ in pod.message)
+
+
+def has_hope(pod: PodSeen, now_ms: int, timeout_s: float) -> bool:
+    """Whether a pod of which something refuses to run may run yet: its time is not over, and it was not tried often."""
+    refuses = [seen for seen in (pod, *pod.beside) if seen.exit_code == ExitCode.REFUSED and not seen.ready]
+    is_late = now_ms - max(pod.created_ms, pod.unready_ms) > timeout_s * 1000
+    is_hopeless = has_diverged(pod) or is_late or any(ends_again(seen, now_ms) for seen in (pod, *pod.beside))
+    return bool(refuses) and not is_hopeless
 
 
 def failure_beside(pod: PodSeen, now_ms: int) -> str:
@@ -54,7 +70,7 @@ def delay_beside(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
 
 
 def _since_ms(pod: PodSeen, seen: PodSeen | ContainerSeen) -> int:
-    return max(pod.created_ms, seen.started_ms)
+    return max(pod.created_ms, pod.unready_ms, seen.started_ms)
 
 
 def _said(seen: PodSeen | ContainerSeen) -> str:

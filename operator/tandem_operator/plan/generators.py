@@ -27,10 +27,10 @@ def surplus_generators(observed: Observed) -> tuple[Action, ...]:
     return tuple(DeletePod(pod.name, pod.uid, "it is one too many") for pod in chosen)
 
 
-def roll_generators(observed: Observed, version: Version) -> tuple[Action, ...]:
-    """The next outdated one, while all others beat."""
+def roll_generators(observed: Observed, version: Version, is_proved: bool) -> tuple[Action, ...]:
+    """The next outdated one, while all others beat. One that beats waits until the members show that the new one runs."""
     live = live_generators(observed)
-    outdated = [pod for pod in live if version.is_outdated(pod)]
+    outdated = [pod for pod in live if version.is_outdated(pod) and (is_proved or not pod.ready)]
     if not outdated or len(live) != wanted_generators(observed):
         return ()
     idle = [pod for pod in live if not pod.ready]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tandem_operator.actions import Action, Apply, Delete, LabelPod, Object
-from tandem_operator.observed import Observed
+from tandem_operator.observed import ObjectSeen, Observed
 from tandem_operator.plan.roster import Roster, Standing
 from tandem_operator.resources.names import APPLIED, ROLE, is_manifest
+from tandem_operator.resources.revisions import KIND as REVISION
 
 
 def applied(observed: Observed, wanted: Sequence[Object]) -> tuple[Action, ...]:
@@ -21,13 +22,20 @@ def applied(observed: Observed, wanted: Sequence[Object]) -> tuple[Action, ...]:
 
 
 def unneeded(observed: Observed, wanted: Sequence[Object]) -> tuple[Action, ...]:
-    """Objects that are not in `wanted`: among them older manifests, when no pod that is still there reads them."""
+    """Objects that are not in `wanted`: among them older manifests, when no pod that is still there reads them.
+
+    Revisions of the job are no objects of its present one: `revisions` sees to them.
+    """
     names = {(thing["kind"], thing["metadata"]["name"]) for thing in wanted}
     return tuple(
         Delete(thing.kind, thing.name)
         for thing in observed.objects
-        if (thing.kind, thing.name) not in names and not (thing.kind == "ConfigMap" and _is_read(observed, thing.name))
+        if (thing.kind, thing.name) not in names and not _is_kept(observed, thing)
     )
+
+
+def _is_kept(observed: Observed, thing: ObjectSeen) -> bool:
+    return thing.kind == REVISION or (thing.kind == "ConfigMap" and _is_read(observed, thing.name))
 
 
 def _is_read(observed: Observed, config_map: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from tandem_operator.actions import (
     Action,
     Apply,
+    Create,
     CreatePod,
     Delete,
     DeletePod,
@@ -116,6 +117,8 @@ def _deed(action: Action) -> str:
             return f"Labelling pod {action.name}"
         case Apply(thing):
             return f"Applying {' '.join(_name(thing))}"
+        case Create(thing):
+            return f"Creating {' '.join(_name(thing))}"
         case Delete():
             return f"Deleting {action.kind} {action.name}"
         case Switch():

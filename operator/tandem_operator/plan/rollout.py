@@ -2,27 +2,34 @@
 
 First those that are of no use, then standbys, then actives; who publishes or leads last. A rollout stops by itself where a
 new member or the orderer beside it does not come up, or computes other rows: it is gated on that. `stalled` tells that, and
-why. An outdated one whose orderer fails stops nothing: the rollout may be what mends it.
+why; and `given_up`, that it will not go on, so that the job is rolled back if that can be. An outdated one whose orderer
+fails stops nothing: the rollout may be what mends it.
 """
 
 from __future__ import annotations
 
 from tandem_operator.actions import Action, DeletePod
-from tandem_operator.plan.failures import delay_beside, failure, failure_beside
+from tandem_operator.plan.failures import delay_beside, failure, failure_beside, has_diverged, has_hope
 from tandem_operator.plan.leaving import leave
 from tandem_operator.plan.roster import Member, Roster, Standing
-from tandem_operator.resources.settings import Settings
+from tandem_operator.plan.version import Version
 
 _WHY = "it is made from an older version of the job"
 
 
-def roll(roster: Roster) -> tuple[Action, ...]:
+def is_on_trial(roster: Roster, version: Version) -> bool:
+    """Whether a new member is not at the head yet, of a revision that nobody knows to work, while another is known to."""
+    is_open = version.fallback is not None and not version.is_rejected and not version.is_held
+    return is_open and any(not member.outdated and not member.is_back for member in roster.live)
+
+
+def roll(roster: Roster, version: Version) -> tuple[Action, ...]:
     """The next step of the rollout, if there is one to be taken."""
     outdated = [member for member in roster.live if member.outdated]
     if not outdated or len(roster.live) != roster.wanted or roster.is_switching:
         return ()
     useless = [member for member in roster.useless if member.outdated]
-    if useless:
+    if useless and not is_on_trial(roster, version):
         return tuple(DeletePod(member.pod.name, member.pod.uid, _WHY) for member in useless)
     if not roster.is_clear or len(roster.back) < roster.wanted or any(_is_half_done(m) for m in roster.live):
         return ()
@@ -36,11 +43,28 @@ def _order(member: Member) -> tuple[bool, bool, int]:
     return member.standing is Standing.ACTIVE, member.is_important, member.index
 
 
-def stalled(roster: Roster, now_ms: int, settings: Settings) -> str:
-    """Why the rollout does not go on: which new member fails, and how; "" while there is none such."""
+def stalled(roster: Roster, now_ms: int, deadline_s: float, is_patient: bool) -> str:
+    """Why the rollout does not go on: which new member fails, and how; "" while there is none such.
+
+    `is_patient` : not of one that refuses to run, but may not do so for long.
+    """
     if not any(member.outdated for member in roster.live):
         return ""
-    told = (_failure(m, now_ms, settings.rollout_timeout_s) for m in roster.live if not m.outdated)
+    new = [member for member in roster.live if not member.outdated]
+    told = (_failure(m, now_ms, deadline_s) for m in new if not (is_patient and has_hope(m.pod, now_ms, deadline_s)))
+    return next((text for text in told if text), "")
+
+
+def given_up(roster: Roster, now_ms: int, deadline_s: float) -> str:
+    """Which new member fails, and is not worth waiting for, and how; "" while there is none such.
+
+    While all that are there of the old ones fail too, it may be no fault of the new one.
+    """
+    old = [member for member in roster.live if member.outdated]
+    if old and not any(member.is_back for member in old):
+        return ""
+    new = [member for member in roster.live if not member.outdated and member.standing is not Standing.UNKNOWN]
+    told = (_failure(m, now_ms, deadline_s) for m in new if not has_hope(m.pod, now_ms, deadline_s))
     return next((text for text in told if text), "")
 
 
@@ -50,6 +74,6 @@ def _is_half_done(member: Member) -> bool:
 
 
 def _failure(new: Member, now_ms: int, timeout_s: float) -> str:
-    if not new.is_back:
+    if not new.is_back or has_diverged(new.pod):
         return failure(new.pod, now_ms, timeout_s)
     return failure_beside(new.pod, now_ms) or delay_beside(new.pod, now_ms, timeout_s)

@@ -13,6 +13,7 @@ from tandem_operator.observed import Component, Observed
 from tandem_operator.plan.conditions import conditions_of
 from tandem_operator.plan.facts import Facts, facts_of, shown_role
 from tandem_operator.plan.generators import live_generators
+from tandem_operator.plan.revisions import judged
 from tandem_operator.plan.roster import Roster, best, publisher_of
 from tandem_operator.plan.times import read_ms, written
 from tandem_operator.plan.topics import drift_of
@@ -26,6 +27,7 @@ from tandem_operator.status import (
     HistoryEntry,
     MemberStatus,
     Phase,
+    Revisions,
     Status,
     Wish,
     WishName,
@@ -56,7 +58,8 @@ def new_status(
     wishes: Mapping[WishName, Wish],
 ) -> Status:
     """What the status shall be."""
-    facts = facts_of(observed, roster, version, settings)
+    revision = judged(observed, version, roster, old)
+    facts = facts_of(observed, roster, version, revision.failure or "")
     spec = observed.job.spec
     leader = observed.leader or (old.leader if facts.unclear else None)
     publisher = publisher_of(observed)
@@ -79,11 +82,12 @@ def new_status(
         replicas=facts.active,
         selector=",".join(f"{key}={value}" for key, value in labels.items()),
         config_hash=ConfigHashes(current=version.accepted or None, target=version.target),
+        revision=revision,
         conditions=conditions_of(observed, facts, leader, drift, old),
         members=_rows(observed, roster, old),
         topic_drift=old.topic_drift if drift is None else drift,
         last_failover=failover,
-        history=_history(observed, failover, old),
+        history=_history(observed, failover, revision, old),
         wishes=wishes,
     )
     return settled(status, old, settings)
@@ -125,7 +129,9 @@ def _failover(observed: Observed, old: Status) -> Failover | None:
     return Failover.model_validate(seen)
 
 
-def _history(observed: Observed, failover: Failover | None, old: Status) -> tuple[HistoryEntry, ...]:
+def _history(
+    observed: Observed, failover: Failover | None, revision: Revisions, old: Status
+) -> tuple[HistoryEntry, ...]:
     entries = list(old.history)
     if failover is not None and failover != old.last_failover:
         message = f"{failover.to} took over from {failover.from_}; the output was silent for {failover.gap_ms} ms"
@@ -135,6 +141,16 @@ def _history(observed: Observed, failover: Failover | None, old: Status) -> tupl
             HistoryEntry(
                 time=written(observed.now_ms),
                 reason="SpecChanged",
+                generation=observed.generation,
+                epoch=old.epoch,
+            )
+        )
+    if revision.failed and revision.failed != (old.revision.failed if old.revision else None):
+        entries.append(
+            HistoryEntry(
+                time=written(observed.now_ms),
+                reason="RolledBack",
+                message=(revision.failure or "")[:1024],
                 generation=observed.generation,
                 epoch=old.epoch,
             )

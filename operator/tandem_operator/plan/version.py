@@ -1,8 +1,12 @@
 """What new pods are made from, and which of those that are there are outdated.
 
 A change of the job's configuration (what it computes) needs a new generation, through a savepoint: until that has begun,
-the log accepts only processes of the old one. So nothing is rolled then, and pods that die are replaced by ones that read
-the manifest that the others read. If no pod is left, as in a job that was suspended meanwhile, none is made.
+the log accepts only processes of the old one. So nothing is rolled then, and pods that die are replaced by ones of the last
+revision that worked; or, where none is kept, by ones that read the manifest that the others read. If there are no others
+either, as in a job that was suspended meanwhile, none is made.
+
+Any other change makes another revision of the job. One that was tried and failed is gone back from: pods are made from the
+last one that worked then, and those of the failed one are outdated.
 """
 
 from __future__ import annotations
@@ -10,22 +14,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component, Observed, PodSeen
+from tandem_operator.plan.good import good_revisions
 from tandem_operator.resources.manifest import config_of
 from tandem_operator.resources.pods import dated, pod, template
+from tandem_operator.resources.revisions import digest_of, job_of
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status
 
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """`templates` : of pods of each component as the spec asks for them. `accepted`: the configuration that was seen to run,
-    "": none was; `target`: the one that the spec asks for. `model`: the pod whose manifest new ones get, None: the spec's.
+    """What there is to be told of the spec's version of the job, of the one that runs, and of the last one that worked.
+
+    Parameters
+    ----------
+    job : what new pods are made from: the job as its spec asks for it, or as the last revision that worked has it.
+    templates : of pods of each component of that job.
+    target : the configuration that the spec asks for.
+    accepted : the configuration that was seen to run, "": none was.
+    revision : the revision that the spec asks for.
+    fallback : the job of the last revision that worked, if that is another one and its pods would be accepted.
+    is_rejected : the spec's revision was tried and failed.
+    model : the pod whose manifest new ones get, None: the job's.
     """
 
+    job: ReplicatedStreamJob
     templates: tuple[tuple[Component, str], ...]
     target: str
     accepted: str
+    revision: str
+    fallback: ReplicatedStreamJob | None = None
+    is_rejected: bool = False
     model: PodSeen | None = None
 
     @property
@@ -34,38 +55,57 @@ class Version:
         return bool(self.accepted) and self.accepted != self.target
 
     @property
+    def falls_back(self) -> bool:
+        """Whether pods are made from the last revision that worked, instead of the spec."""
+        return self.fallback is not None and (self.is_held or self.is_rejected)
+
+    @property
     def is_blocked(self) -> bool:
-        """Whether no pod that the log accepts can be made: no pod is left that shows how those that ran were made."""
-        return self.is_held and self.model is None
+        """Whether no pod that the log accepts can be made: nothing is left that shows how those that ran were made."""
+        return self.is_held and self.model is None and self.fallback is None
 
     def is_outdated(self, seen: PodSeen) -> bool:
         """Whether the pod is to be replaced."""
-        if self.model is not None:
-            return seen.config != self.model.config
+        if self.is_held and not self.is_blocked:
+            return seen.config != self.accepted
         return seen.template != dict(self.templates)[seen.component]
 
 
 def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     """What is asked for, and what runs. A member that works shows that the log has accepted its configuration."""
-    target = config_of(observed.job)
+    target, revision = config_of(observed.job), digest_of(observed.job, settings)
     working = {seen.config for seen in observed.pods if _works(seen)}
     remembered = (old.config_hash.current if old.config_hash else None) or ""
     accepted = target if target in working else min(working, default=remembered)
-    templates = tuple((component, template(observed.job, settings, component)) for component in Component)
-    model = None if accepted in ("", target) else _model(observed, accepted)
-    return Version(templates, target, accepted, model)
+    fallback = _fallback(observed, revision, accepted)
+    is_held = accepted not in ("", target)
+    failed = old.revision.failed if old.revision else None
+    is_rejected = fallback is not None and not is_held and failed == revision
+    job = fallback if fallback is not None and (is_held or is_rejected) else observed.job
+    templates = tuple((component, template(job, settings, component)) for component in Component)
+    model = _model(observed, accepted) if is_held and fallback is None else None
+    return Version(job, templates, target, accepted, revision, fallback, is_rejected, model)
 
 
 def new_pod(
     observed: Observed, settings: Settings, version: Version, component: Component, index: int, name: str
 ) -> dict[str, Any]:
     """A pod to be created."""
-    made = pod(observed.job, observed.uid, settings, component, index, name)
+    made = pod(version.job, observed.uid, settings, component, index, name)
     model = version.model
     if model is None:
         return made
     made_from = model.template if model.component is component else ""
     return dated(made, model.manifest, model.config, made_from)
+
+
+def _fallback(observed: Observed, revision: str, accepted: str) -> ReplicatedStreamJob | None:
+    """What pods were made from when all of them worked last, unless the spec asks for that anyway."""
+    last = next(reversed(good_revisions(observed)), None)
+    if last is None or last.digest == revision:
+        return None
+    job = job_of(last.content, observed.job)
+    return job if job is not None and accepted in ("", config_of(job)) else None
 
 
 def _works(seen: PodSeen) -> bool:

@@ -30,6 +30,7 @@ ATTEMPT: Final = f"{PREFIX}attempt"
 """On a task that is tried again: the how manieth try it is, from 1."""
 CLEANUP: Final = f"{PREFIX}cleanup"
 """The finalizer of jobs whose topics and snapshots are to be deleted with them."""
+REVISION: Final = f"{PREFIX}revision"
 
 EXECUTOR: Final = "executor"
 """Component of the pods in which Spark computes, where a replica has executors. Spark makes them, not the operator."""
@@ -116,6 +117,11 @@ def suffix_after(uid: str, component: Component, index: int, predecessor: str) -
 def manifest_name(job: str, digest: str) -> str:
     """The ConfigMap of one version of the manifest that the runtime reads."""
     return f"{job}-manifest-{digest}"
+
+
+def revision_name(job: str, digest: str) -> str:
+    """The ControllerRevision that keeps what some of the job's pods were made from."""
+    return f"{job}-revision-{digest}"
 
 
 def is_manifest(job: str, name: str) -> bool:

@@ -14,8 +14,13 @@ from tandem_operator.resources.services import metrics_service
 from tandem_operator.resources.settings import Settings
 
 
-def wanted_objects(job: ReplicatedStreamJob, uid: str, settings: Settings) -> tuple[dict[str, Any], ...]:
-    """In the order in which they are to be applied, each with the hash of its content in an annotation."""
+def wanted_objects(
+    job: ReplicatedStreamJob, uid: str, settings: Settings, fallback: ReplicatedStreamJob | None = None
+) -> tuple[dict[str, Any], ...]:
+    """In the order in which they are to be applied, each with the hash of its content in an annotation.
+
+    `fallback` : another version of the job, whose pods are to find what they need, too.
+    """
     things = [
         config_map(job, uid),
         *accounts(job, uid),
@@ -23,4 +28,8 @@ def wanted_objects(job: ReplicatedStreamJob, uid: str, settings: Settings) -> tu
         *disruption_budgets(job, uid),
         network_policy(job, uid, settings),
     ]
+    if fallback is not None:
+        names = {(thing["kind"], thing["metadata"]["name"]) for thing in things}
+        needed = [config_map(fallback, uid), *accounts(fallback, uid)]
+        things += [thing for thing in needed if (thing["kind"], thing["metadata"]["name"]) not in names]
     return tuple(stamped(thing) for thing in things)

@@ -13,11 +13,9 @@ class Settings:
     ----------
     image : runs a job that names none.
     operator_namespace : whose pods may ask the job's pods for metrics.
-    rollout_timeout_s : a changed pod that is not at the head for so long after its creation stalls the rollout.
     figures_every_s : epochs and lags alone do not make a new status more often than this.
     """
 
     image: str
     operator_namespace: str = "tandem-system"
-    rollout_timeout_s: float = 600.0
     figures_every_s: float = 30.0

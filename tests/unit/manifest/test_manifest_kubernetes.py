@@ -28,6 +28,8 @@ EVERYTHING = """
   deletionPolicy: Delete
   restartNonce: 7
   savepointNonce: 0
+  progressDeadlineSeconds: 900
+  revisionHistoryLimit: 0
 """
 
 MISTAKES = {
@@ -47,6 +49,8 @@ MISTAKES = {
     "too small an executor": ("executors: {memory: 64m}", "spec.executors.memory", "too little for a Spark executor"),
     "another way to delete": ("deletionPolicy: Orphan", "spec.deletionPolicy", "Write Retain or Delete"),
     "a nonce in words": ("restartNonce: again", "spec.restartNonce", "whole number"),
+    "no time to come up": ("progressDeadlineSeconds: 0", "spec.progressDeadlineSeconds", "The least is 1"),
+    "more revisions than are kept": ("revisionHistoryLimit: 21", "spec.revisionHistoryLimit", "The most is 20"),
     "suspended by a word": ('suspend: "yes"', "spec.suspend", "true or false"),
 }  # fmt: skip
 

@@ -93,6 +93,14 @@ def test_a_running_pod_is_seen_as_it_is() -> None:
     assert one.created_ms == 1_795_291_200_000
 
 
+def test_it_is_seen_since_when_a_pod_is_not_ready() -> None:
+    since = {"type": "Ready", "lastTransitionTime": "2026-11-21T20:00:01Z"}
+
+    assert only(seen(pod(1, conditions=[{**since, "status": "False"}]))[0]).unready_ms == 1_795_291_201_000
+    assert only(seen(pod(1, conditions=[{**since, "status": "True"}]))[0]).unready_ms == 0
+    assert only(seen(pod(1))[0]).unready_ms == 0
+
+
 def test_what_a_deleted_job_of_the_same_name_left_behind_is_not_seen() -> None:
     left = pod(0)
     left["metadata"]["ownerReferences"] = [{"uid": "the one before"}]

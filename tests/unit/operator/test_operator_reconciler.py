@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from operator_builders import UID
+from operator_builders import SETTINGS, UID
 from tiny_api import FORBIDDEN, refuses
 from tiny_world import KEY, TERMINATING, World
 
 from tandem.manifest import KIND
+from tandem_operator.act import Actor, Target
+from tandem_operator.actions import Create
 from tandem_operator.api import ApiError
+from tandem_operator.manifests import job_of
+from tandem_operator.owned import Owned
 from tandem_operator.reconciler import PATIENCE
+from tandem_operator.resources.revisions import revision
 
 BUSY = ApiError(503, "ServiceUnavailable", "no leader")
 
@@ -261,3 +266,28 @@ def test_an_operator_without_rights_on_roles_says_what_to_do_and_makes_no_driver
     assert world.refused().status == 403
     assert "executors.enabled: true" in world.api.progressing()["message"]
     assert world.api.named("Pod") == []
+
+
+def test_a_revision_is_kept_once_and_one_of_somebody_else_is_left_alone() -> None:
+    world = World()
+    actor, target = Actor(world.api, SETTINGS, "me"), Target(job_of(world.body), UID)
+    kept = revision(target.job, UID, SETTINGS, 1)
+    for _ in range(2):
+        actor.carry_out(target, Create(kept))
+    assert world.api.writes("create") == [kept["metadata"]["name"]]
+
+    foreign = revision(target.job, "another", SETTINGS, 2)
+    world.api.put(foreign)
+    with pytest.raises(ApiError, match="belongs to somebody else"):
+        actor.carry_out(target, Create(revision(target.job, UID, SETTINGS, 2)))
+
+
+def test_revisions_that_are_kept_are_seen_by_the_next_operator() -> None:
+    world = World()
+    target = Target(job_of(world.body), UID)
+    world.api.put(revision(target.job, UID, SETTINGS, 4))
+    owned = Owned(world.api)
+    (seen,) = [thing for thing in owned.of(KEY, UID, False, 0.0) if thing.kind == "ControllerRevision"]
+
+    assert seen.whole is not None
+    assert (seen.whole["revision"], seen.whole["data"]["spec"]["image"]) == (4, SETTINGS.image)

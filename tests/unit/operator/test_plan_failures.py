@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tandem_operator.observed import Component, ContainerSeen, PodPhase, PodSeen
-from tandem_operator.plan.failures import ends_again, failure, failure_beside
+from tandem_operator.plan.failures import ends_again, failure, failure_beside, has_hope
 
 NOW_MS = 1_800_000_000_000
 TIMEOUT_S = 900.0
@@ -42,6 +44,30 @@ def test_the_time_to_reach_the_head_counts_from_the_last_start() -> None:
     assert failure(pod(86_400, started_s=100, restarts=1), NOW_MS, TIMEOUT_S) == ""
     assert "not at the head after 900 s" in failure(pod(86_400, started_s=901, restarts=1), NOW_MS, TIMEOUT_S)
     assert "not at the head after 900 s" in failure(pod(901), NOW_MS, TIMEOUT_S)
+
+
+def test_one_that_was_at_the_head_has_its_time_again_when_it_falls_behind() -> None:
+    blinked = replace(pod(86_400, started_s=86_000), unready_ms=NOW_MS - 5_000)
+
+    assert failure(blinked, NOW_MS, TIMEOUT_S) == ""
+    assert "not at the head" in failure(replace(blinked, unready_ms=NOW_MS - 901_000), NOW_MS, TIMEOUT_S)
+
+
+def test_one_whose_last_words_are_of_a_divergence_has_none_although_it_runs_again() -> None:
+    again = replace(pod(100, started_s=5, restarts=1), exit_code=78, message='{"kind": "DivergedError"}')
+
+    assert "computed other rows" in failure(again, NOW_MS, TIMEOUT_S)
+    assert not has_hope(again, NOW_MS, TIMEOUT_S)
+
+
+def test_what_refuses_to_run_has_hope_for_a_few_times_and_until_its_deadline() -> None:
+    refused = replace(pod(100, restarts=2), exit_code=78)
+
+    assert has_hope(refused, NOW_MS, TIMEOUT_S)
+    assert not has_hope(replace(refused, restarts=3), NOW_MS, TIMEOUT_S)
+    assert not has_hope(replace(refused, created_ms=NOW_MS - 901_000), NOW_MS, TIMEOUT_S)
+    assert not has_hope(replace(refused, exit_code=1), NOW_MS, TIMEOUT_S)
+    assert has_hope(pod(100, beside=(ContainerSeen("orderer", exit_code=78),)), NOW_MS, TIMEOUT_S)
 
 
 def test_a_container_beside_the_replica_is_named_when_it_refuses_or_ends_again_and_again() -> None:

@@ -53,10 +53,10 @@ def test_what_needs_nothing_new_does_not_wait() -> None:
 
 
 def test_a_pod_with_an_older_manifest_does_not_wait_for_a_new_one() -> None:
-    cluster = TinyCluster(job(replicas=2))
+    cluster = TinyCluster(job(replicas=2, revisionHistoryLimit=0))
     cluster.converge()
     lost = next(iter(cluster.pods.values()))
-    cluster.change(job(replicas=2, job={"file": "job.py", "options": {"late": "5"}}))
+    cluster.change(job(replicas=2, revisionHistoryLimit=0, job={"file": "job.py", "options": {"late": "5"}}))
     cluster.kill_node(lost)
     actions = plan(cluster.observed(), SETTINGS)
     (manifest,) = (action for action in actions if isinstance(action, Apply) and action.object["kind"] == "ConfigMap")

@@ -62,11 +62,11 @@ def test_nothing_more_is_replaced_while_the_new_one_is_not_at_the_head() -> None
     assert removed == 1
 
 
-def test_a_rollout_stops_when_the_new_pod_refuses_to_run_and_goes_back_with_the_spec() -> None:
-    cluster = _running(replicas=2, standbys=1)
+def test_a_rollout_that_cannot_be_rolled_back_stops_when_the_new_pod_refuses_and_goes_back_with_the_spec() -> None:
+    cluster = _running(replicas=2, standbys=1, revisionHistoryLimit=0)
     good = {pod.template for pod in cluster.pods.values()}
     cluster.breaks = lambda template: template not in good
-    cluster.change(job(replicas=2, standbys=1, image="example.com/bad:2"))
+    cluster.change(job(replicas=2, standbys=1, revisionHistoryLimit=0, image="example.com/bad:2"))
     _passes(cluster, 30)
     assert len(cluster.actives()) == 2
     assert sum(pod.template in good for pod in cluster.pods.values()) == 2
@@ -75,7 +75,7 @@ def test_a_rollout_stops_when_the_new_pod_refuses_to_run_and_goes_back_with_the_
     assert "take the change back" in progressing["message"]
     assert plan(cluster.observed(), SETTINGS) == ()
 
-    cluster.change(job(replicas=2, standbys=1))
+    cluster.change(job(replicas=2, standbys=1, revisionHistoryLimit=0))
     cluster.converge()
     assert {pod.template for pod in cluster.pods.values()} == good
     assert _condition(cluster, "Progressing")["reason"] == "Complete"
@@ -134,18 +134,32 @@ def test_a_pod_that_dies_meanwhile_is_replaced_by_one_with_the_configuration_tha
     assert set(cluster.pods) == before
 
 
-def test_without_a_pod_to_take_the_configuration_from_none_is_made_until_the_change_is_taken_back() -> None:
-    cluster = _running(replicas=2, ordering={"mode": "heartbeat", "generators": 2})
-    changed = {"job": {"file": "job.py", "options": {"late": "5"}}, "ordering": {"mode": "heartbeat", "generators": 2}}
+def test_a_suspended_job_whose_configuration_changed_comes_back_as_it_worked_last() -> None:
+    cluster = _running(replicas=2)
+    was = {pod.manifest for pod in cluster.pods.values()}
+    changed = {"job": {"file": "job.py", "options": {"late": "5"}}}
     cluster.change(job(replicas=2, **changed, suspend=True))
     cluster.converge()
     assert not cluster.pods
     cluster.change(job(replicas=2, **changed))
     cluster.converge()
+    assert {pod.manifest for pod in cluster.pods.values()} == was
+    assert _condition(cluster, "Progressing")["reason"] == "ConfigurationChanged"
+
+
+def test_without_a_pod_to_take_the_configuration_from_none_is_made_until_the_change_is_taken_back() -> None:
+    rest = {"replicas": 2, "ordering": {"mode": "heartbeat", "generators": 2}, "revisionHistoryLimit": 0}
+    cluster = _running(**rest)
+    changed = {"job": {"file": "job.py", "options": {"late": "5"}}, **rest}
+    cluster.change(job(**changed, suspend=True))
+    cluster.converge()
+    assert not cluster.pods
+    cluster.change(job(**changed))
+    cluster.converge()
     assert not cluster.pods
     assert _condition(cluster, "Progressing")["reason"] == "ConfigurationChanged"
 
-    cluster.change(job(replicas=2, ordering={"mode": "heartbeat", "generators": 2}))
+    cluster.change(job(**rest))
     cluster.converge()
     assert len(cluster.pods) == 4
     assert _condition(cluster, "Progressing")["reason"] == "Complete"
@@ -162,10 +176,10 @@ def test_a_rollout_replaces_a_replica_whose_orderer_fails() -> None:
 
 
 def test_a_rollout_stops_where_the_orderer_beside_a_new_replica_fails() -> None:
-    cluster = _running(replicas=2, standbys=1)
+    cluster = _running(replicas=2, standbys=1, revisionHistoryLimit=0)
     good = {pod.template for pod in cluster.pods.values()}
     cluster.breaks_beside = lambda template: template not in good
-    cluster.change(job(replicas=2, standbys=1, image="example.com/bad:2"))
+    cluster.change(job(replicas=2, standbys=1, revisionHistoryLimit=0, image="example.com/bad:2"))
     _passes(cluster, 20)
     assert sum(pod.template in good for pod in cluster.pods.values()) == 2
     progressing = _condition(cluster, "Progressing")
@@ -180,7 +194,7 @@ def test_a_rollout_waits_for_the_orderer_beside_a_new_replica_and_says_so_after_
     for pod in cluster.pods.values():
         pod.template = new if pod is _first(cluster) else "old"
     assert not [action for action in plan(cluster.observed(), SETTINGS) if isinstance(action, DeletePod)]
-    cluster.now_ms += 1_000 * int(SETTINGS.rollout_timeout_s + 1)
+    cluster.now_ms += 1_000 * int(cluster.job.spec.progress_deadline_seconds + 1)
     cluster.do(plan(cluster.observed(), SETTINGS))
     progressing = _condition(cluster, "Progressing")
     assert progressing["reason"] == "RolloutStalled"

@@ -132,7 +132,17 @@ def test_what_changes_a_process_changes_the_template(change: dict[str, Any]) -> 
     assert template(job(**change), SETTINGS, Component.MEMBER) != template(job(), SETTINGS, Component.MEMBER)
 
 
-@pytest.mark.parametrize("change", [{"replicas": 3}, {"suspend": True}, {"deletionPolicy": "Delete"}], ids=str)
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"replicas": 3},
+        {"suspend": True},
+        {"deletionPolicy": "Delete"},
+        {"progressDeadlineSeconds": 9},
+        {"revisionHistoryLimit": 1},
+    ],
+    ids=str,
+)
 def test_what_changes_no_process_changes_no_template(change: dict[str, Any]) -> None:
     assert template(job(**change), SETTINGS, Component.MEMBER) == template(job(), SETTINGS, Component.MEMBER)
 

@@ -15,10 +15,11 @@ from tiny_pods import Pod
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import Holder, Role, View
 from tandem.report import ReplicaReport, TopicDrift
-from tandem_operator.actions import Action, Apply, CreatePod, Delete, DeletePod, LabelPod, SetStatus, Switch
+from tandem_operator.actions import Action, Apply, Create, CreatePod, Delete, DeletePod, LabelPod, SetStatus, Switch
 from tandem_operator.observed import Component, ContainerSeen, ObjectSeen, Observed, PodPhase, PodSeen
 from tandem_operator.plan import plan
 from tandem_operator.resources.names import APPLIED, COMPONENT, CONFIG, INDEX, MANIFEST, ROLE, TEMPLATE
+from tandem_operator.resources.revisions import KIND as REVISION
 
 STEP_MS = 5_000
 BROKEN_ORDERER = ContainerSeen("orderer", restarts=4, exit_code=78, message="no quorum")
@@ -26,11 +27,15 @@ BROKEN_ORDERER = ContainerSeen("orderer", restarts=4, exit_code=78, message="no 
 
 @dataclass
 class TinyCluster:
-    """`breaks` tells of a template whether pods made from it never come up, `breaks_beside`: whether their orderers do."""
+    """`breaks` tells of a template whether pods made from it never come up, `breaks_beside`: whether their orderers do.
+
+    Pods of the templates in `stuck` run, but never reach the head.
+    """
 
     job: ReplicatedStreamJob
     pods: dict[str, Pod] = field(default_factory=dict)
     objects: dict[tuple[str, str], str] = field(default_factory=dict)
+    revisions: dict[str, Any] = field(default_factory=dict)
     slots: dict[int, str] = field(default_factory=dict)
     status: dict[str, Any] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
@@ -38,6 +43,7 @@ class TinyCluster:
     now_ms: int = 1_800_000_000_000
     breaks: Callable[[str], bool] = lambda _: False
     breaks_beside: Callable[[str], bool] = lambda _: False
+    stuck: set[str] = field(default_factory=set)
     knows_slots: bool = True
     drift: tuple[TopicDrift, ...] | None = ()
     log: list[str] = field(default_factory=list)
@@ -82,7 +88,10 @@ class TinyCluster:
             generation=self.generation,
             now_ms=self.now_ms,
             pods=tuple(self._seen(pod) for _, pod in sorted(self.pods.items())),
-            objects=tuple(ObjectSeen(kind, name, applied) for (kind, name), applied in sorted(self.objects.items())),
+            objects=(
+                *(ObjectSeen(kind, name, applied) for (kind, name), applied in sorted(self.objects.items())),
+                *(ObjectSeen(REVISION, name, "", whole) for name, whole in sorted(self.revisions.items())),
+            ),
             view=view if self.knows_slots and roles and self.job.spec.zookeeper else None,
             leader=next((f"orderer-{pod.index}" for pod in self.actives()), None),
             status=self.status,
@@ -109,6 +118,7 @@ class TinyCluster:
             created_ms=pod.created_ms,
             restarts=pod.restarts,
             exit_code=pod.exit_code,
+            message=pod.message,
             beside=pod.beside,
             reported=None if pod.silent else self._reported(pod),
             deleting=pod.deleting,
@@ -167,6 +177,12 @@ class TinyCluster:
             case Apply(thing):
                 meta = thing["metadata"]
                 self.objects[thing["kind"], meta["name"]] = meta["annotations"][APPLIED]
+            case Create(thing):
+                assert thing["kind"] == REVISION
+                assert thing["metadata"]["name"] not in self.revisions
+                self.revisions[thing["metadata"]["name"]] = thing
+            case Delete(kind, name) if kind == REVISION:
+                del self.revisions[name]
             case Delete():
                 del self.objects[action.kind, action.name]
             case SetStatus():
@@ -231,9 +247,9 @@ class TinyCluster:
             elif pod.phase is PodPhase.PENDING:
                 pod.phase = PodPhase.RUNNING
             elif pod.runs:
-                pod.age += 1
+                pod.age += pod.template not in self.stuck
                 if pod.broken:
-                    pod.restarts, pod.exit_code = pod.restarts + 1, 78
+                    pod.restarts, pod.exit_code, pod.message = pod.restarts + 1, 78, "no such module"
         live = {pod.incarnation for pod in self.pods.values() if pod.runs and not pod.deleting}
         self.slots = {slot: holder for slot, holder in self.slots.items() if holder in live}
         for pod in self.standbys():

@@ -23,6 +23,7 @@ class Pod:
     deleting: bool = False
     node_lost: bool = False
     exit_code: int | None = None
+    message: str = ""
     restarts: int = 0
     role: str = ""
     created_ms: int = 0

@@ -1,0 +1,32 @@
+"""The revisions of a job that are known to work, as they are kept in the cluster; so they survive the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tandem_operator.observed import Observed
+from tandem_operator.resources.names import REVISION
+from tandem_operator.resources.revisions import KIND
+
+
+@dataclass(frozen=True, slots=True)
+class Good:
+    """A revision that has worked. `number`: the higher the later; `digest` tells it from others."""
+
+    name: str
+    number: int
+    digest: str
+    content: Mapping[str, Any]
+
+
+def good_revisions(observed: Observed) -> tuple[Good, ...]:
+    """All that are kept, the last one at the end."""
+    kept = [thing.whole for thing in observed.objects if thing.kind == KIND and thing.whole is not None]
+    return tuple(sorted((_good(thing) for thing in kept), key=lambda good: (good.number, good.name)))
+
+
+def _good(thing: Mapping[str, Any]) -> Good:
+    digest = thing["metadata"].get("annotations", {}).get(REVISION, "")
+    return Good(thing["metadata"]["name"], thing.get("revision", 0), digest, (thing.get("data") or {}).get("spec", {}))

@@ -1,0 +1,65 @@
+"""Which revision of a job works, and which does not: the one is kept, and the other is gone back from.
+
+A revision works when all pods are made from it and do what they are there for. It does not when a pod that is made from it
+computes other rows, ends again and again, or is not at the head within the job's deadline. That it was tried and failed is
+written into the status before anything is done about it, and stays until the spec asks for another revision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tandem_operator.actions import Action, Create, Delete
+from tandem_operator.observed import Observed
+from tandem_operator.plan.failures import failure, has_hope
+from tandem_operator.plan.generators import live_generators, wanted_generators
+from tandem_operator.plan.good import good_revisions
+from tandem_operator.plan.rollout import given_up
+from tandem_operator.plan.roster import Roster
+from tandem_operator.plan.version import Version
+from tandem_operator.resources.revisions import KIND, revision
+from tandem_operator.resources.settings import Settings
+from tandem_operator.status import LONGEST_FAILURE, Revisions, Status
+
+
+def judged(observed: Observed, version: Version, roster: Roster, old: Status) -> Revisions:
+    """What the status says of revisions: among them, which one failed, and how."""
+    kept = good_revisions(observed)
+    now = Revisions(current=kept[-1].digest if kept else None, target=version.revision)
+    if version.is_rejected and old.revision is not None:
+        return now.model_copy(update={"failed": old.revision.failed, "failure": old.revision.failure})
+    deadline_s = observed.job.spec.progress_deadline_seconds
+    why = given_up(roster, observed.now_ms, deadline_s) or _silent_generator(observed, version, deadline_s)
+    if not why or version.fallback is None or version.is_held or observed.job.spec.suspend:
+        return now
+    return now.model_copy(update={"failed": version.revision, "failure": why.rstrip(". ")[:LONGEST_FAILURE]})
+
+
+def _silent_generator(observed: Observed, version: Version, deadline_s: float) -> str:
+    new = [pod for pod in live_generators(observed) if not pod.ready and not version.is_outdated(pod)]
+    told = (failure(p, observed.now_ms, deadline_s) for p in new if not has_hope(p, observed.now_ms, deadline_s))
+    return next((text for text in told if text), "")
+
+
+def recorded(observed: Observed, settings: Settings, version: Version, roster: Roster) -> tuple[Action, ...]:
+    """Keep the revision that the spec asks for, if it is seen to work, and not more of them than asked for."""
+    kept, limit = good_revisions(observed), observed.job.spec.revision_history_limit
+    number = kept[-1].number if kept else 0
+    is_new = limit > 0 and (not kept or kept[-1].digest != version.revision)
+    if not is_new or not _works(observed, version, roster):
+        return tuple(Delete(KIND, good.name) for good in kept[: max(0, len(kept) - limit)])
+    return (Create(revision(observed.job, observed.uid, settings, number + 1)),)
+
+
+def _works(observed: Observed, version: Version, roster: Roster) -> bool:
+    if observed.job.spec.suspend or version.is_rejected or version.is_held or roster.is_switching:
+        return False
+    return all(_signs(observed, version, roster))
+
+
+def _signs(observed: Observed, version: Version, roster: Roster) -> Iterator[bool]:
+    beating = [pod for pod in live_generators(observed) if pod.ready and not version.is_outdated(pod)]
+    yield len(roster.live) == len(roster.back) == roster.wanted
+    yield not any(member.outdated for member in roster.live)
+    yield all(container.ready for member in roster.live for container in member.pod.beside)
+    yield len(beating) == wanted_generators(observed)

@@ -1,0 +1,64 @@
+"""A rolling change whose pods fail is rolled back, and the reader notices nothing of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from cluster.jobs import START_S, ClusterJob
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thorough]
+
+MASKED_S = 5.0
+SOON_S = 45
+NO_JVM = {"name": "replica", "env": [{"name": "JAVA_TOOL_OPTIONS", "value": "-XX:+NoSuchOption"}]}
+
+
+@pytest.fixture(autouse=True)
+def whole(two: ClusterJob) -> Iterator[None]:
+    two.when_ready()
+    two.when_known_to_work()
+    yield
+    two.check_exactly_once()
+
+
+def made_from(job: ClusterJob) -> set[str]:
+    return {pod["metadata"]["annotations"]["tandem.dev/template"] for pod in job.pods()}
+
+
+def rolled_back(job: ClusterJob, good: set[str]) -> str:
+    """Wait until the job runs as before; what it says about that."""
+    job.wait(lambda: job.condition("Progressing")[1] == "RolledBack", 2 * START_S, "the job is rolled back")
+    assert made_from(job) == good
+    assert job.status["revision"]["failed"] == job.status["revision"]["target"]
+    told = json.loads(job.kubectl("get", "events", "-o", "json", "--field-selector", "reason=RolledBack"))["items"]
+    assert any(event["involvedObject"]["name"] == job.name for event in told)
+    status, _, message = job.condition("Progressing")
+    assert status == "False"
+    return message
+
+
+def test_an_image_that_does_not_exist_is_gone_back_from(two: ClusterJob) -> None:
+    good = made_from(two)
+    with two.output_goes_on(MASKED_S):
+        two.patch({"image": "example.com/no/such:1", "progressDeadlineSeconds": SOON_S})
+        said = rolled_back(two, good)
+        two.flows_on(400)
+    assert f"is not at the head after {SOON_S} s" in said
+
+    before = {pod["metadata"]["name"] for pod in two.pods()}
+    two.patch({"image": None, "progressDeadlineSeconds": 600})
+    two.wait(lambda: two.condition("Progressing")[:2] == ("True", "Complete"), 60, "the change is taken back")
+    assert {pod["metadata"]["name"] for pod in two.pods()} == before
+
+
+def test_a_setting_with_which_replicas_end_again_and_again_is_gone_back_from(two: ClusterJob) -> None:
+    good, containers = made_from(two), two.kubectl.get("rsj", two.name)["spec"]["podTemplate"]["spec"]["containers"]
+    with two.output_goes_on(MASKED_S):
+        two.patch({"podTemplate": {"spec": {"containers": [NO_JVM]}}})
+        said = rolled_back(two, good)
+        two.flows_on(400)
+    assert " times: " in said or "refuses to run: " in said
+    two.patch({"podTemplate": {"spec": {"containers": containers}}})
