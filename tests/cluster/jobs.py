@@ -127,12 +127,17 @@ class ClusterJob(Fed):
         return self.kubectl.story()
 
 
-@contextmanager
-def running_job(kubectl: Kubectl, cluster: Cluster, name: str, **spec: Any) -> Iterator[ClusterJob]:
-    """A job that is ready; at the end each record must have come exactly once, in order."""
+def submit(kubectl: Kubectl, cluster: Cluster, name: str, **spec: Any) -> None:
+    """Make the topics that a job reads and writes, and apply it."""
     topics = [NewTopic(f"{name}-in", PARTITIONS), NewTopic(f"{name}-copies", 1), NewTopic(f"{name}-counts", 1)]
     Topics(cluster.connection).ensure(topics)
     kubectl.apply(*manifests(cluster, name, **spec))
+
+
+@contextmanager
+def running_job(kubectl: Kubectl, cluster: Cluster, name: str, **spec: Any) -> Iterator[ClusterJob]:
+    """A job that is ready; at the end each record must have come exactly once, in order."""
+    submit(kubectl, cluster, name, **spec)
     job = ClusterJob(kubectl, cluster, name)
     try:
         job.when_ready()

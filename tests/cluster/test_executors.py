@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from cluster.conftest import ROOT, own_namespace
-from cluster.jobs import QUICK, ClusterJob, manifests, running_job
+from cluster.jobs import QUICK, ClusterJob, manifests, running_job, submit
 from cluster.kubernetes import Kubectl, Object, RefusedError, run
 from integration.workload import Cluster
 
@@ -33,7 +33,10 @@ WITH_VOLUME: Final = {
 }
 SMALL: Final[dict[str, Any]] = {
     "executors": {"instances": 1, "cores": 1, "memory": "512m"},
-    "spark": {"parallelism": 2, "conf": {"spark.kubernetes.executor.request.cores": "100m"}},
+    "spark": {
+        "parallelism": 2,
+        "conf": {"spark.kubernetes.executor.request.cores": "100m", "spark.executor.memoryOverhead": "640m"},
+    },
 }
 
 
@@ -110,7 +113,7 @@ def test_state_that_executors_cannot_share_is_refused_with_what_to_do(
     granted: None,  # noqa: ARG001, it must be so
 ) -> None:
     name = f"apart-{uuid.uuid4().hex[:6]}"
-    kubectl.apply(*manifests(servers, name, replicas=1, **SMALL))
+    submit(kubectl, servers, name, replicas=1, **SMALL)
     kubectl.wait(lambda: "ReadWriteMany" in said(kubectl, name), 240, "a condition with the remedy")
     kubectl("delete", "rsj", name, "--wait")
 

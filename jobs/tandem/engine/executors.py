@@ -29,6 +29,8 @@ HANDY: Final = {
     "spark.executor.heartbeat.maxFailures": "15",
     # Only what failed of late may stop the application: a job runs for months.
     "spark.executor.failuresValidityInterval": "10min",
+    # Python's processes, the state store and what is shuffled are beside the heap: Spark's own factor for Python.
+    "spark.executor.memoryOverheadFactor": "0.4",
     # They log as little as their driver.
     "spark.executor.syncLogLevel.enabled": "true",
     # An epoch's records are in its tasks.
