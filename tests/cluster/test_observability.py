@@ -20,6 +20,7 @@ from alerts.rules import TESTS, assemble
 from cluster.installed import OPERATOR
 from cluster.jobs import ClusterJob
 from cluster.kubernetes import Kubectl, run
+from cluster.test_lifecycle import one_of, plugin
 from dashboards.pictures import make, times_until
 from dashboards.write import filled_in, queries, texts
 from tandem.embedded.ports import free_ports
@@ -113,8 +114,8 @@ def take_pictures(folder: Path, prometheus: Prometheus, job: ClusterJob, variabl
 
     half = HALF_A_PICTURE_S // SCRAPE_S
     go_on(half)
-    (standby,) = (name for name, role in job.roles().items() if role == "standby")
-    job.kubectl("annotate", "rsj", job.name, f"tandem.dev/promote={standby}")
+    standby = one_of(job, "standby")
+    plugin(job, "promote", standby)
     job.wait(lambda: job.roles().get(standby) == "active", 60, f"{standby} is active")
     go_on(2 * half)
     for path in make(prometheus.url, variables, times_until(time.time(), 2 * HALF_A_PICTURE_S), folder):
