@@ -104,6 +104,7 @@ def _speed(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Records; growing means that the job is slower than its input.",
                 "short",
                 Query(f"min {_BY_JOB} (tandem_input_lag_records{{{_JOBS}}} {BY_LEADER})", _NAME),
+                alert_from=10_000,
             )
         )
         .with_panel(

@@ -209,6 +209,7 @@ def _state(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                     f" - (tandem_standby_verified_epoch{{{_JOB}}} and {standing_by})",
                     "{{replica}} proved",
                 ),
+                alert_from=200,
             )
         )
         .with_panel(

@@ -52,8 +52,10 @@ def variable(name: str, label: str, query: str, every: bool) -> dashboard.QueryV
     return chosen.multi(True).include_all(True) if every else chosen
 
 
-def lines(title: str, description: str, unit: str, *queries: Query, width: int = 12) -> Builder[models.Panel]:
-    """Values over time."""
+def lines(
+    title: str, description: str, unit: str, *queries: Query, width: int = 12, alert_from: float | None = None
+) -> Builder[models.Panel]:
+    """Values over time; a dashed line where an alert begins."""
     panel = (
         timeseries.Panel()
         .title(title)
@@ -65,12 +67,19 @@ def lines(title: str, description: str, unit: str, *queries: Query, width: int =
         .fill_opacity(8)
         .show_points(looks.VisibilityMode.NEVER)
         .legend(
-            common.VizLegendOptions().display_mode(looks.LegendDisplayMode.LIST).placement(looks.LegendPlacement.BOTTOM)
+            common.VizLegendOptions()
+            .show_legend(True)
+            .display_mode(looks.LegendDisplayMode.LIST)
+            .placement(looks.LegendPlacement.BOTTOM)
         )
         .tooltip(common.VizTooltipOptions().mode(looks.TooltipDisplayMode.MULTI).sort(looks.SortOrder.DESCENDING))
         .span(width)
         .height(8)
     )
+    if alert_from is not None:
+        panel = panel.thresholds(_red_from(alert_from)).thresholds_style(
+            common.GraphThresholdsStyleConfig().mode(looks.GraphTresholdsStyleMode.DASHED)
+        )
     for letter, query in zip("ABCDEFGH", queries, strict=False):
         panel = panel.with_target(_target(query, letter))
     return panel
@@ -80,9 +89,6 @@ def number(
     title: str, description: str, query: Query, unit: str = "short", bad_from: float | None = None, width: int = 4
 ) -> Builder[models.Panel]:
     """The value of now, red from `bad_from` on."""
-    steps = [models.Threshold(value=None, color=_GREEN)]
-    if bad_from is not None:
-        steps.append(models.Threshold(value=bad_from, color=_RED))
     return (
         stat.Panel()
         .title(title)
@@ -92,7 +98,7 @@ def number(
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
         .graph_mode(looks.BigValueGraphMode.NONE)
         .color_mode(looks.BigValueColorMode.VALUE)
-        .thresholds(dashboard.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(steps))
+        .thresholds(_red_from(bad_from))
         .with_target(_target(query, "A"))
         .span(width)
         .height(4)
@@ -124,6 +130,13 @@ def states(
         .span(width)
         .height(8)
     )
+
+
+def _red_from(bad_from: float | None) -> dashboard.ThresholdsConfig:
+    steps = [models.Threshold(value=None, color=_GREEN)]
+    if bad_from is not None:
+        steps.append(models.Threshold(value=bad_from, color=_RED))
+    return dashboard.ThresholdsConfig().mode(models.ThresholdsMode.ABSOLUTE).steps(steps)
 
 
 def _target(query: Query, letter: str) -> prometheus.Dataquery:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,3 +29,12 @@ def queries(board: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for panel in board["panels"]:
         for target in panel.get("targets", ()):
             yield panel["title"], target["expr"]
+
+
+def filled_in(expression: str, variables: Mapping[str, str]) -> str:
+    """An expression with Grafana's variables replaced by values; a `$` that is left is an error: `ValueError`."""
+    for name, value in variables.items():
+        expression = expression.replace(f"${name}", value)
+    if "$" in expression:
+        raise ValueError(f"a variable without a value in {expression}: give one of its name")
+    return expression

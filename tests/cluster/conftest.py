@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from cluster.installed import Release
 from cluster.jobs import ClusterJob, running_job
 from cluster.kubernetes import Kubectl, run
 from cluster.lab import Lab
@@ -59,31 +60,24 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture(scope="session")
 def tandem(image: str) -> Iterator[str]:
     """Tandem, installed by helm; the namespace that it is in."""
-    repository, _, tag = image.rpartition(":")
-    run(
-        [
-            *("helm", "install", "tandem", str(ROOT / "helm/tandem"), "--namespace", SYSTEM, "--create-namespace"),
-            *("--set", f"image.repository={repository}", "--set", f"image.tag={tag}"),
-            *("--wait", "--timeout", "180s"),
-        ],
-        timeout_s=240,
-    )
+    release = Release("tandem", SYSTEM)
+    release.install(image, "--create-namespace")
     yield SYSTEM
-    run(["helm", "uninstall", "tandem", "--namespace", SYSTEM, "--wait"], timeout_s=120)
+    release.uninstall()
 
 
 @pytest.fixture
 def kubectl() -> Iterator[Kubectl]:
     """A namespace of the test's own."""
-    with own_namespace() as made:
-        yield made
+    with own_namespace() as namespace:
+        yield namespace
 
 
 @pytest.fixture(scope="session")
 def crd_namespace() -> Iterator[Kubectl]:
     """A namespace for objects that nobody acts on: they are only checked, or suspended."""
-    with own_namespace() as made:
-        yield made
+    with own_namespace() as namespace:
+        yield namespace
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +102,7 @@ def pair(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001
 
 @contextmanager
 def own_namespace() -> Iterator[Kubectl]:
-    """A namespace for a while, of the standard `restricted`."""
+    """A new namespace, in the standard `restricted`, for as long as the block runs."""
     name = f"test-{uuid.uuid4().hex[:6]}"
     run(["kubectl", "create", "namespace", name])
     run(["kubectl", "label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted"])

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cluster.installed import OPERATOR, no_operator
 from cluster.jobs import ClusterJob
 from cluster.kubernetes import Kubectl, Object
 from cluster.lab import Lab
@@ -111,16 +112,10 @@ def moves_away(two: ClusterJob, replica: str, node: str) -> None:
 
 
 def test_the_job_keeps_its_promise_with_no_operator_running(two: ClusterJob, tandem: str) -> None:
-    operator = Kubectl(tandem)
     leader = two.status["leader"].replace("orderer", "replica")
-    operator("scale", "deployment/tandem", "--replicas=0")
-    try:
-        operator.wait(lambda: not operator.list("pods", "app.kubernetes.io/name=tandem-operator"), 60, "it is gone")
-        with two.output_goes_on(MASKED_S):
-            delete(two, two.pod_of(leader), "--grace-period=0", "--force")
-            two.flows_on(400)
-    finally:
-        operator("scale", "deployment/tandem", "--replicas=1")
+    with no_operator(tandem), two.output_goes_on(MASKED_S):
+        delete(two, two.pod_of(leader), "--grace-period=0", "--force")
+        two.flows_on(400)
 
 
 @pytest.mark.thorough
@@ -151,7 +146,7 @@ def test_the_operator_may_be_killed_at_each_step_of_a_rolling_restart(two: Clust
         for left in (1, 0):
             there = {pod["metadata"]["name"] for pod in two.pods()}
             two.wait(lambda there=there: there != {p["metadata"]["name"] for p in two.pods()}, 120, "a step")
-            operator("delete", "pod", "-l", "app.kubernetes.io/name=tandem-operator", "--grace-period=0", "--force")
+            operator("delete", "pod", "-l", OPERATOR, "--grace-period=0", "--force")
             two.wait(lambda left=left: remaining(two, before) <= left, 180, f"{left} old pods remain")
         two.when_ready()
 

@@ -1,24 +1,36 @@
-"""Alerts as Prometheus itself understands them, and dashboards whose every query finds something in a running job."""
+"""Alerts as Prometheus itself understands them, and dashboards whose every query finds something in a running job.
+
+With TANDEM_PICTURES=FOLDER the dashboards' main panels are drawn into that folder, too: docs/pictures is made so.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import time
 import urllib.parse
 import urllib.request
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from alerts.rules import TESTS, assemble
+from cluster.installed import OPERATOR
 from cluster.jobs import ClusterJob
 from cluster.kubernetes import Kubectl, run
-from dashboards.write import queries, texts
+from cluster.test_lifecycle import one_of, plugin
+from dashboards.pictures import make, times_until
+from dashboards.write import filled_in, queries, texts
 from tandem.embedded.ports import free_ports
 from tandem.embedded.process import ChildProcess, Command
 from tandem.embedded.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+
+SCRAPE_S: Final = 2
+HALF_A_PICTURE_S: Final = 90
 
 
 def test_the_rules_are_good_and_fire_when_they_should(tmp_path: Path) -> None:
@@ -36,7 +48,7 @@ class Prometheus:
     def __init__(self, folder: Path, config: str) -> None:
         (port,) = free_ports(1)
         (folder / "prometheus.yml").write_text(config)
-        self._url = f"http://127.0.0.1:{port}/api/v1/query"
+        self.url = f"http://127.0.0.1:{port}"
         program = shutil.which("prometheus")
         assert program is not None, "prometheus is missing: apt-get install prometheus"
         options = (f"--config.file={folder / 'prometheus.yml'}", f"--storage.tsdb.path={folder / 'data'}")
@@ -46,7 +58,7 @@ class Prometheus:
     def finds(self, query: str) -> bool:
         """Whether a query has an answer that is not empty."""
         try:
-            asked = f"{self._url}?{urllib.parse.urlencode({'query': query})}"
+            asked = f"{self.url}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
             with urllib.request.urlopen(asked, timeout=10) as answer:  # noqa: S310 - our own Prometheus
                 return bool(json.load(answer)["data"]["result"])
         except OSError:
@@ -56,7 +68,7 @@ class Prometheus:
 def targets(job: ClusterJob, system: str) -> list[tuple[str, str]]:
     """Address and pod of everything that serves metrics: replicas, orderers, the operator."""
     pods = [(pod["status"]["podIP"], pod["metadata"]["name"]) for pod in job.pods()]
-    (operator,) = Kubectl(system).list("pods", "app.kubernetes.io/name=tandem-operator")
+    (operator,) = Kubectl(system).list("pods", OPERATOR)
     return [
         *((f"{ip}:{port}", name) for ip, name in pods for port in (9400, 9401)),
         (f"{operator['status']['podIP']}:9090", operator["metadata"]["name"]),
@@ -69,22 +81,16 @@ def config(job: ClusterJob, system: str) -> str:
         for address, pod in targets(job, system)
     ]
     jobs = [{"job_name": "tandem", "honor_labels": True, "static_configs": scraped}]
-    return json.dumps({"global": {"scrape_interval": "2s"}, "scrape_configs": jobs})
+    return json.dumps({"global": {"scrape_interval": f"{SCRAPE_S}s"}, "scrape_configs": jobs})
 
 
 def test_every_query_of_the_dashboards_finds_something(pair: ClusterJob, tandem: str, tmp_path: Path) -> None:
     job = pair
     job.when_staffed(1, 1)
+    variables = {"namespace": job.kubectl.namespace, "job_name": job.name, "__rate_interval": "30s"}
     asked = [(name, *query) for name, text in texts().items() for query in queries(json.loads(text))]
-    filled_in = {"$namespace": job.kubectl.namespace, "$job_name": job.name, "$__rate_interval": "30s"}
-
-    def expression(query: str) -> str:
-        for variable, value in filled_in.items():
-            query = query.replace(variable, value)
-        return query
-
+    empty = {(name, title, filled_in(query, variables)) for name, title, query in asked}
     prometheus = Prometheus(tmp_path, config(job, tandem))
-    empty = {(name, title, expression(query)) for name, title, query in asked}
 
     def all_found() -> bool:
         empty.difference_update([one for one in empty if prometheus.finds(one[2])])
@@ -92,5 +98,25 @@ def test_every_query_of_the_dashboards_finds_something(pair: ClusterJob, tandem:
 
     try:
         assert wait_until(all_found, Deadline(120), 1.0), f"nothing is found by: {sorted(empty)}"
+        folder = os.environ.get("TANDEM_PICTURES")
+        if folder:
+            take_pictures(Path(folder), prometheus, job, variables)
     finally:
         prometheus.process.stop()
+
+
+def take_pictures(folder: Path, prometheus: Prometheus, job: ClusterJob, variables: dict[str, str]) -> None:
+    """The dashboards' pictures for the docs: of a while in whose middle the standby was promoted."""
+
+    def go_on(samples: int) -> None:
+        seen = f'count_over_time(max(tandem_published_epoch{{job_name="{job.name}"}})[15m:{SCRAPE_S}s]) >= {samples}'
+        assert wait_until(lambda: prometheus.finds(seen), Deadline(300), 1.0), f"{samples} samples do not come"
+
+    half = HALF_A_PICTURE_S // SCRAPE_S
+    go_on(half)
+    standby = one_of(job, "standby")
+    plugin(job, "promote", standby)
+    job.wait(lambda: job.roles().get(standby) == "active", 60, f"{standby} is active")
+    go_on(2 * half)
+    for path in make(prometheus.url, variables, times_until(time.time(), 2 * HALF_A_PICTURE_S), folder):
+        assert path.stat().st_size > 0

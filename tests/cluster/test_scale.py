@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from cluster.installed import OPERATOR
 from cluster.jobs import manifests
 from cluster.kubernetes import Kubectl
 from integration.workload import Cluster
@@ -20,7 +21,7 @@ MOST_BYTES: Final = 150 * 1024 * 1024
 
 def operator_metrics(tandem: str) -> dict[str, float]:
     """The operator's samples without labels, and those of its passes by result."""
-    (pod,) = Kubectl(tandem).list("pods", "app.kubernetes.io/name=tandem-operator")
+    (pod,) = Kubectl(tandem).list("pods", OPERATOR)
     path = f"/api/v1/namespaces/{tandem}/pods/{pod['metadata']['name']}:9090/proxy/metrics"
     text = Kubectl(tandem)("get", "--raw", path)
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]

@@ -16,6 +16,7 @@ CHART = ROOT / "helm" / "tandem"
 VALUES = read(CHART / "values.yaml")
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 TEMPLATES = sorted((CHART / "templates").rglob("*.*"))
+DOCUMENTED = re.compile(r"^\| `([A-Za-z.]+)` \| `(.*?)` \|", re.MULTILINE)
 MANAGED = {"create", "delete", "get", "list", "patch", "watch"}
 NEEDED = {
     "replicatedstreamjobs": {"get", "list", "watch", "patch"},
@@ -53,6 +54,17 @@ def unknown_to_schema(values: Mapping[str, Any], schema: Mapping[str, Any], path
             yield f"{path}{name}"
 
 
+def leaves(values: Mapping[str, Any], schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, object]]:
+    """Path and default of every value that the schema does not divide further."""
+    for name, value in values.items():
+        part = schema["properties"][name]
+        part = SCHEMA["definitions"][part["$ref"].split("/")[-1]] if "$ref" in part else part
+        if "properties" in part:
+            yield from leaves(value, part, f"{path}{name}.")
+        else:
+            yield f"{path}{name}", value
+
+
 def test_the_operator_may_do_with_each_kind_what_it_does_and_no_more() -> None:
     granted = {resource: set(rule["verbs"]) for rule in operators_rules() for resource in rule["resources"]}
     asked = {plural for _, plural in _KINDS.values()} | {"replicatedstreamjobs/status"}
@@ -79,6 +91,22 @@ def test_a_template_uses_only_values_that_are_documented_and_closes_what_it_open
 def test_the_schema_knows_every_value() -> None:
     assert list(unknown_to_schema(VALUES, SCHEMA, "")) == []
     assert SCHEMA["properties"].keys() - {"global"} == VALUES.keys()
+
+
+def test_the_readme_has_every_value_with_its_default() -> None:
+    documented = [
+        (name, json.loads(default)) for name, default in DOCUMENTED.findall((CHART / "README.md").read_text())
+    ]
+
+    assert documented == list(leaves(VALUES, SCHEMA))
+
+
+def test_the_administrator_of_a_namespace_may_grant_the_operator_all_that_it_needs_there() -> None:
+    text = (CHART / "templates" / "rbac-users.yaml").read_text()
+    admin = next(document for document in text.split("---") if "-admin\n" in document)
+
+    assert 'aggregate-to-admin: "true"' in admin
+    assert 'include "tandem.namespacedRules"' in admin
 
 
 def test_the_chart_is_of_the_packages_version() -> None:

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from alerts.rules import metrics, used_in
+from alerts.rules import ALERTS, metrics, read, used_in
 from dashboards.write import FOLDER, queries, texts
 
 each_dashboard = pytest.mark.parametrize("name", ["fleet", "job"])
@@ -41,3 +41,27 @@ def test_every_panel_says_what_it_shows_and_fits_the_grid(name: str) -> None:
         assert panel["title"]
         assert panel["type"] == "row" or panel["description"], panel["title"]
         assert panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24, panel["title"]
+
+
+@each_dashboard
+def test_panels_over_time_name_their_series(name: str) -> None:
+    for panel in json.loads(texts()[name])["panels"]:
+        if panel["type"] == "timeseries":
+            assert panel["options"]["legend"]["showLegend"], panel["title"]
+            assert all(target["legendFormat"] for target in panel["targets"]), panel["title"]
+
+
+def test_the_dashed_lines_are_where_the_alerts_begin() -> None:
+    limits = {"Input that is in no epoch yet": "LagGrowing", "Standby behind the published epoch": "StandbyStale"}
+    boards = [json.loads(text) for text in texts().values()]
+    dashed = [
+        panel
+        for board in boards
+        for panel in board["panels"]
+        if "thresholdsStyle" in panel.get("fieldConfig", {}).get("defaults", {}).get("custom", {})
+    ]
+
+    assert sorted(panel["title"] for panel in dashed) == sorted(limits)
+    for panel in dashed:
+        (limit,) = (step["value"] for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"] if step["value"])
+        assert f"> {limit}" in read(ALERTS / f"{limits[panel['title']]}.yaml")["expr"]

@@ -1,0 +1,57 @@
+"""What helm makes of the chart's values: it refuses wrong ones with a remedy, and right ones do what they promise."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+from ruamel.yaml import YAML
+
+from cluster.installed import CHART
+from cluster.kubernetes import Object, RefusedError, run
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
+
+NAMESPACED: Final = "rbac.namespaced=true"
+MONITORED: Final = ("metrics.serviceMonitor.enabled=true", "metrics.podMonitor.enabled=true")
+ALERTED: Final = ("alerts.prometheusRule.enabled=true", "alerts.configMap.enabled=true")
+WRONG: Final = [
+    (("replicaCount=2",), "additional properties 'replicaCount' not allowed"),
+    (("operator.logLevel=LOUD",), "at '/operator/logLevel': value must be one of 'DEBUG', 'INFO', 'WARNING', 'ERROR'"),
+    (("rbac.namespaced=maybe",), "at '/rbac/namespaced': got string, want boolean"),
+    (("watchNamespaces={a,a}",), "at '/watchNamespaces': items at 0 and 1 are equal"),
+    (("watchNamespaces={A}",), "at '/watchNamespaces/0'"),
+    (("metrics.podMonitor.interval=often",), "at '/metrics/podMonitor/interval'"),
+    ((NAMESPACED, "priorityClass.create=true"), "a PriorityClass is cluster-wide; set one of them to false"),
+    ((MONITORED[0],), "metrics.serviceMonitor.enabled needs the CRDs of the Prometheus operator"),
+]
+
+
+def rendered(*values: str, options: tuple[str, ...] = ()) -> list[Object]:
+    """What would be installed into the namespace `shop`."""
+    given = [word for value in values for word in ("--set", value)]
+    text = run(["helm", "template", "tandem", str(CHART), "--namespace", "shop", *given, *options])
+    return [one for one in YAML(typ="safe").load_all(text) if one]
+
+
+@pytest.mark.parametrize(("values", "fragment"), WRONG, ids=lambda given: given[-1] if isinstance(given, tuple) else "")
+def test_wrong_values_are_refused_and_it_is_said_which(values: tuple[str, ...], fragment: str) -> None:
+    with pytest.raises(RefusedError) as refused:
+        rendered(*values)
+    assert fragment in str(refused.value)
+
+
+def test_namespaced_nothing_is_cluster_wide_whatever_else_is_asked_for() -> None:
+    found = rendered(NAMESPACED, *MONITORED, *ALERTED, options=("--api-versions", "monitoring.coreos.com/v1"))
+
+    assert {one["metadata"].get("namespace") for one in found} == {"shop"}
+    assert {"Role", "PodMonitor", "PrometheusRule"} <= {one["kind"] for one in found}
+
+
+def test_watched_namespaces_get_a_role_each_and_no_other_does() -> None:
+    found = rendered("watchNamespaces={a,b}")
+
+    for kind in ("Role", "RoleBinding"):
+        assert [one["metadata"]["namespace"] for one in found if one["kind"] == kind] == ["a", "b"]
+    (deployment,) = (one for one in found if one["kind"] == "Deployment")
+    assert "--namespaces=a,b" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
