@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from cluster.conftest import ROOT, own_namespace
-from cluster.jobs import QUICK, ClusterJob, manifests, running_job, submit
+from cluster.jobs import ClusterJob, manifests, running_job, submit
 from cluster.kubernetes import Kubectl, Object, RefusedError, run
 from integration.workload import Cluster
 
@@ -28,7 +28,7 @@ VOLUME: Final = {
     "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
 }
 WITH_VOLUME: Final = {
-    "containers": [{**QUICK, "volumeMounts": [{"name": "state", "mountPath": "/state"}]}],
+    "containers": [{"name": "replica", "volumeMounts": [{"name": "state", "mountPath": "/state"}]}],
     "volumes": [{"name": "state", "persistentVolumeClaim": {"claimName": "state"}}],
 }
 SMALL: Final[dict[str, Any]] = {
