@@ -52,7 +52,7 @@ def deletion(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     if FOREGROUND in observed.finalizers:
         return _without(observed, FOREGROUND)
     if observed.pods or others:
-        names = ", ".join(sorted(one.name for one in (*observed.pods, *others)))
+        names = ", ".join(sorted([*(pod.name for pod in observed.pods), *(task.name for task in others)]))
         forced = "One whose node is gone for good: kubectl delete pod NAME --force"
         told = gets_on(old, "Deleting", f"Pods end: {names}. {forced}", observed.generation, observed.now_ms)
         return (*_ended(observed, settings, old, others), *_said(observed, old, told, _begun(observed)))

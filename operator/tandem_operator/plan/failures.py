@@ -44,9 +44,10 @@ def has_diverged(pod: PodSeen) -> bool:
 
 def has_hope(pod: PodSeen, now_ms: int, timeout_s: float) -> bool:
     """Whether a pod of which something refuses to run may run yet: its time is not over, and it was not tried often."""
-    refuses = [seen for seen in (pod, *pod.beside) if seen.exit_code == ExitCode.REFUSED and not seen.ready]
+    containers: tuple[PodSeen | ContainerSeen, ...] = (pod, *pod.beside)
+    refuses = [seen for seen in containers if seen.exit_code == ExitCode.REFUSED and not seen.ready]
     is_late = now_ms - max(pod.created_ms, pod.unready_ms) > timeout_s * 1000
-    is_hopeless = has_diverged(pod) or is_late or any(ends_again(seen, now_ms) for seen in (pod, *pod.beside))
+    is_hopeless = has_diverged(pod) or is_late or any(ends_again(seen, now_ms) for seen in containers)
     return bool(refuses) and not is_hopeless
 
 

@@ -80,8 +80,8 @@ def executor_pod(job: ReplicatedStreamJob, index: int) -> dict[str, Any]:
     """What Spark makes an executor's pod from: never on the node of another replica, or of its executors."""
     template = plain(job.spec.pod_template)
     containers = (template.get("spec") or {}).get("containers") or []
-    replica = next((one for one in containers if one.get("name") == "replica"), {})
-    alike = {"name": EXECUTOR, **{key: replica[key] for key in _ALIKE if key in replica}}
+    replica: dict[str, Any] = next((one for one in containers if one.get("name") == "replica"), {})
+    alike: dict[str, Any] = {"name": EXECUTOR, **{key: replica[key] for key in _ALIKE if key in replica}}
     return overridden(overridden(_ours(job, index), {"spec": {"containers": [alike]}}), template)
 
 

@@ -59,10 +59,12 @@ def revision(job: ReplicatedStreamJob, uid: str, settings: Settings, number: int
 def job_of(content: Mapping[str, Any], now: ReplicatedStreamJob) -> ReplicatedStreamJob | None:
     """The job of that revision, with everything else as its spec says `now`; None if it is no good job by today's rules."""
     spec = _spec(now)
-    asked = {key: spec[key] for key in _NOT_IN_IT if key in spec}
+    asked: dict[str, Any] = {key: spec[key] for key in _NOT_IN_IT if key in spec}
     generators = {key: value for key, value in spec.get("ordering", {}).items() if key == "generators"}
     ordering = {**content.get("ordering", {}), **generators}
-    whole = {**content, **({"ordering": ordering} if ordering else {}), **asked}
+    whole: dict[str, Any] = {**content, **asked}
+    if ordering:
+        whole["ordering"] = ordering
     return _parsed(now.name, now.metadata.namespace, json.dumps(whole))
 
 

@@ -223,13 +223,13 @@ def test_a_job_that_only_others_hold_is_none_of_ours() -> None:
 
 def test_a_spec_that_cannot_be_used_holds_the_deletion_up_and_says_so() -> None:
     world = Leaving()
-    world.change(executors={"instances": 2})
+    world.change(takeOver={"minBound": "2s"})
     world.look(times=2)
 
     assert world.api.progressing()["message"].startswith(
         "The job cannot be deleted with its topics and snapshots until"
     )
-    world.change(executors={"instances": 0})
+    world.change(takeOver={"minBound": "50ms"})
     world.look(times=3)
     assert len(world.tasks()) == 1
 

@@ -23,10 +23,8 @@ def test_a_job_is_read_whatever_kubernetes_adds_to_its_metadata() -> None:
     assert job_of(body(replicas=3)).spec.replicas == 3
 
 
-
-
 def test_what_is_wrong_is_told_once_and_nothing_else_of_the_status_changes() -> None:
-    wrong = body(deletionPolicy="Delete")
+    wrong = body(takeOver={"minBound": "2s", "maxBound": "1s"})
     wrong["status"] = {"phase": "Running", "epoch": 7}
     with pytest.raises(ManifestError) as raised:
         job_of(wrong)
