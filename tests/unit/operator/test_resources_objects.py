@@ -50,6 +50,16 @@ def _of(kind: str, **spec: Any) -> list[dict[str, Any]]:
     return [thing for thing in wanted_objects(job(**spec), UID, SETTINGS) if thing["kind"] == kind]
 
 
+def test_a_version_that_a_job_may_go_back_to_keeps_its_manifest() -> None:
+    now, before = job(image="example.com/a:2"), job(takeOver={"minBound": "200ms"})
+    usual, both = (
+        {(thing["kind"], thing["metadata"]["name"]) for thing in wanted_objects(now, UID, SETTINGS, fallback)}
+        for fallback in (None, before)
+    )
+
+    assert both - usual == {("ConfigMap", config_map_name(before))}
+
+
 @pytest.mark.parametrize("spec", [{}, _MANY], ids=["plain", "many"])
 def test_the_runtime_reads_the_manifest_as_it_was_meant(spec: dict[str, Any], tmp_path: Path) -> None:
     given = job(**spec)

@@ -38,6 +38,23 @@ def test_pods_of_a_job_that_comes_back_are_those_that_it_had(spec: dict[str, Any
     assert digest_of(back, SETTINGS) == digest_of(was, SETTINGS)
 
 
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"replicas": 3},
+        {"standbys": 1},
+        {"suspend": True},
+        {"savepointNonce": 4},
+        {"deletionPolicy": "Delete"},
+        {"progressDeadlineSeconds": 9},
+        {"revisionHistoryLimit": 2},
+    ],
+    ids=lambda spec: next(iter(spec)),
+)
+def test_what_only_the_operator_reads_makes_no_other_revision(spec: dict[str, Any]) -> None:
+    assert digest_of(job(**spec), SETTINGS) == digest_of(job(), SETTINGS)
+
+
 def test_counts_and_what_only_the_operator_reads_are_those_of_today() -> None:
     now = {
         "replicas": 3,
