@@ -51,7 +51,7 @@ def spark_conf(job: ReplicatedStreamJob, settings: Settings) -> dict[str, str]:
     conf = {
         "spark.master": _API,
         "spark.driver.host": "$(POD_IP)",
-        "spark.driver.bindAddress": "0.0.0.0",  # noqa: S104
+        "spark.driver.bindAddress": "$(POD_IP)",  # it is where executors look for their driver, too
         "spark.driver.port": str(_DRIVER_PORT),
         "spark.driver.blockManager.port": str(_BLOCK_MANAGER_PORT),
         "spark.executor.instances": str(spec.executors.instances),
