@@ -34,7 +34,7 @@ WITH_VOLUME: Final = {
 SMALL: Final[dict[str, Any]] = {
     "executors": {"instances": 1, "cores": 1, "memory": "512m"},
     "spark": {
-        "parallelism": 2,
+        "parallelism": 1,
         "conf": {"spark.kubernetes.executor.request.cores": "100m", "spark.executor.memoryOverhead": "640m"},
     },
 }

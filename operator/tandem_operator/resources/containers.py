@@ -26,7 +26,8 @@ def replica_container(job: ReplicatedStreamJob, settings: Settings, index: int) 
     """The container `replica`."""
     name = process_name(Component.MEMBER, index)
     container = _container(job, settings, "replica", "tandem.replica", ["--name", name], METRICS_PORT)
-    resources = plain(job.spec.resources)
+    # What is empty, as the CRD's defaults are, is left out: a job that comes back from a revision does not have it.
+    resources = {kind: amounts for kind, amounts in plain(job.spec.resources).items() if amounts}
     return {**container, "resources": resources} if resources else container
 
 

@@ -26,7 +26,17 @@ MANY: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("spec", [{}, MANY], ids=["plain", "many"])
+DEFAULTED: dict[str, Any] = {
+    "resources": {"requests": {"memory": "1Gi"}, "limits": {}},
+    "job": {"file": "job.py", "function": "job", "options": {}},
+    "standbys": 0,
+    "suspend": False,
+    "takeOver": {"minBound": "50ms", "maxBound": "500ms"},
+}
+"""With what the API server fills in."""
+
+
+@pytest.mark.parametrize("spec", [{}, MANY, DEFAULTED], ids=["plain", "many", "defaulted"])
 def test_pods_of_a_job_that_comes_back_are_those_that_it_had(spec: dict[str, Any]) -> None:
     was = job(**spec)
     kept = json.loads(json.dumps(revision(was, UID, SETTINGS, 1)))  # as over the network
