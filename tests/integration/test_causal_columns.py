@@ -134,7 +134,7 @@ def test_what_comes_from_the_log_is_determined(spark: SparkSession, tmp_path: Pa
     events = job.sources["payments"]
     with pytest.raises(JobError, match=r"current_timestamp\(\): use ctx\.epoch_time\(\)"):
         check_determined(events.select(F.current_timestamp().cast("string").alias("value")))
-    with pytest.raises(JobError, match=r"rand\(\) without a seed: use ctx\.rng\(\)"):
+    with pytest.raises(JobError, match=r"rand\(\): use ctx\.rng\(\)"):
         check_determined(events.selectExpr("string(rand()) AS value"))
 
 

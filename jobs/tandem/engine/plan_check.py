@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from tandem.engine.interface import JobError
 
 _TIME = "use ctx.epoch_time(), which every replica reads from the log, or the record's own time"
-_RANDOM = "use ctx.rng(), which every replica computes from the log's seed, or give a seed"
+_RANDOM = "use ctx.rng(): a streaming query gives each batch another seed, also where the job gives one"
 _UNIQUE = "metadata.epoch and metadata.seq together are unique, or derive it from the record, as with F.xxhash64(...)"
 
 _UNDETERMINED = {
@@ -25,10 +25,14 @@ _UNDETERMINED = {
     "CurrentTime": ("current_time()", _TIME),
     "UnixTimestampNow": ("unix_timestamp()", _TIME),
     "Uuid": ("uuid()", _UNIQUE),
+    # Spark's IncrementalExecution calls withNewSeed on these.
+    "Rand": ("rand()", _RANDOM),
+    "Randn": ("randn()", _RANDOM),
+    "RandStr": ("randstr()", _RANDOM),
+    "Uniform": ("uniform()", _RANDOM),
     "Shuffle": ("shuffle()", "sort the array instead"),
     "InputFileName": ("input_file_name()", "there are no input files"),
 }
-_RANDOM_FUNCTIONS = {"Rand": "rand()", "Randn": "randn()", "RandStr": "randstr()", "Uniform": "uniform()"}
 
 
 def check_determined(frame: DataFrame) -> None:
@@ -42,14 +46,14 @@ def check_determined(frame: DataFrame) -> None:
 def check_repeatable(first: DataFrame, second: DataFrame) -> None:
     """Raise `JobError` if building the job twice gave plans with other constants: it drew them from a clock or at random.
 
-    That is how `F.rand()` without a seed, `DataFrame.sample`, `datetime.now()` and `uuid4()` get into a plan.
+    That is how `DataFrame.sample` without a seed, `datetime.now()` and `uuid4()` get into a plan.
     """
     for one, other in zip_longest(_constants(first), _constants(second)):
         if one != other:
             where, value = one or other or ("", "")
             raise JobError(
                 f"the job's plan has another constant each time it is built, so its replicas would differ: {where} {value}. "
-                "Use ctx.rng(), or give F.rand(), F.randn() and sample() a seed; take times from ctx.epoch_time() and the "
+                "Use ctx.rng(), or give sample() a seed; take times from ctx.epoch_time() and the "
                 "records, identifiers from the records or ctx.options"
             )
 
@@ -90,8 +94,6 @@ def _finding(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
     name = str(node.get("class", "")).rpartition(".")[2]
     if name in _UNDETERMINED:
         yield _UNDETERMINED[name]
-    elif name in _RANDOM_FUNCTIONS and node.get("hideSeed") in (True, "true"):
-        yield f"{_RANDOM_FUNCTIONS[name]} without a seed", _RANDOM
     elif name == "PythonUDF" and node.get("udfDeterministic") in (False, "false"):
         yield (
             f"the non-deterministic UDF {node.get('name')}",
