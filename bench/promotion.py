@@ -25,8 +25,8 @@ import typer
 
 from bench.metrics import scrape
 from bench.promotion_stage import Setting, Traffic, running
+from bench.systems import wait_for
 from bench.usage import cores_used, cpu_seconds
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.local import LocalJob
 
 _DEADLINE_S = 240.0
@@ -161,11 +161,7 @@ class Bench:
         return actives, standbys[0]
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        def holds() -> bool:
-            self._job.check()
-            return condition()
-
-        if not wait_until(holds, Deadline(_DEADLINE_S), _LOOK_S):
+        if not wait_for(self._job, condition, _DEADLINE_S, _LOOK_S):
             raise RuntimeError(f"not within {_DEADLINE_S:.0f} s: {what}")
 
 

@@ -7,7 +7,6 @@ import os
 import shutil
 import sys
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Protocol
 from bench.metrics import Sample, scrape
 from bench.plan import Run
 from tandem.embedded.process import ChildProcess, Command
+from tandem.embedded.waiting import Deadline, wait_until
 from tandem.local import LocalJob, NotRunningError, RestartPolicy, sessions
 
 _AT_ONCE = RestartPolicy(first_delay_s=0.0, healthy_s=5.0, most_in_a_row=1_000)
@@ -34,14 +34,18 @@ class Place:
     memory: Path
 
 
-class System(Protocol):
+class Checked(Protocol):
+    """Something that runs."""
+
+    def check(self) -> None:
+        """Raises if it has stopped by itself."""
+
+
+class System(Checked, Protocol):
     """A running job, in one or more replicas."""
 
     def start(self) -> None:
         """Start it; returns at once."""
-
-    def check(self) -> None:
-        """Raises if it has stopped by itself."""
 
     def at_head(self) -> bool:
         """Whether every replica keeps up, as far as it tells."""
@@ -218,12 +222,11 @@ def is_at_head(sample: Sample) -> bool:
     return lag_epochs(sample) <= 1
 
 
-def wait_for(system: System, condition: Callable[[], bool], deadline_s: float, every_s: float = 0.2) -> bool:
+def wait_for(running: Checked, condition: Callable[[], bool], deadline_s: float, every_s: float = 0.2) -> bool:
     """Ask `condition()` until it holds or the deadline has passed; return its last answer. Raises what `check` raises."""
-    end = time.monotonic() + deadline_s
-    while not condition():
-        system.check()
-        if time.monotonic() > end:
-            return False
-        time.sleep(every_s)
-    return True
+
+    def holds() -> bool:
+        running.check()
+        return condition()
+
+    return wait_until(holds, Deadline(deadline_s), every_s)

@@ -12,8 +12,9 @@ from typing import Any, Final
 import pytest
 
 from cluster.conftest import ROOT, own_namespace
+from cluster.installed import may
 from cluster.jobs import ClusterJob, manifests, running_job, submit
-from cluster.kubernetes import Kubectl, Object, RefusedError, run
+from cluster.kubernetes import Kubectl, Object, run
 from integration.workload import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(900)]
@@ -89,14 +90,6 @@ def said(kubectl: Kubectl, name: str) -> str:
     return " ".join(condition["message"] for condition in conditions)
 
 
-def may(job: ClusterJob, verb: str, resource: str) -> bool:
-    account = f"system:serviceaccount:{job.kubectl.namespace}:{job.name}"
-    try:
-        return job.kubectl("auth", "can-i", verb, resource, "--as", account).strip() == "yes"
-    except RefusedError:  # "no" is an exit code of 1
-        return False
-
-
 def test_an_operator_that_may_not_grant_executors_says_how_it_may(
     kubectl: Kubectl,
     servers: Cluster,
@@ -129,8 +122,10 @@ def test_each_replica_computes_on_executors_of_its_own_and_never_on_a_node_of_th
 
 
 def test_the_jobs_account_may_manage_pods_and_nothing_else(spread: ClusterJob) -> None:
-    assert may(spread, "create", "pods")
-    assert not any(may(spread, "get", what) for what in ("secrets", "configmaps", "replicatedstreamjobs"))
+    namespace = spread.kubectl.namespace
+    account = f"system:serviceaccount:{namespace}:{spread.name}"
+    assert may(account, "create pods", namespace)
+    assert not any(may(account, f"get {what}", namespace) for what in ("secrets", "configmaps", "replicatedstreamjobs"))
 
 
 def test_a_lost_executor_is_replaced_and_the_reader_notices_nothing(spread: ClusterJob) -> None:
