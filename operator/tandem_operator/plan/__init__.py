@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tandem_operator.actions import Action, SetStatus, Switch
+from tandem_operator.actions import Action, DeletePod, SetStatus, Switch
 from tandem_operator.observed import Component, Observed
 from tandem_operator.plan import objects
 from tandem_operator.plan.events import events_of
+from tandem_operator.plan.generations import step
 from tandem_operator.plan.generators import (
     live_generators,
     roll_generators,
@@ -37,15 +38,21 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     """What a pass does, in this order: what pods need comes before them, the status last, so that it never runs ahead."""
     old = old_status(observed)
     version = version_of(observed, settings, old)
-    observed = replace(observed, job=version.job)
+    spec_job, observed = observed.job, replace(observed, job=version.job)
     roster = roster_of(observed, version)
     wishes = wished(observed, roster, settings, old)
-    status = new_status(observed, roster, version, settings, old, wishes.wishes)
-    wanted = wanted_objects(version.job, observed.uid, settings, version.fallback)
+    next_one = step(observed, spec_job, settings, version, roster, old)
+    kept = next_one.keeps
+    wished_for = tuple(one for one in wishes.actions if not (isinstance(one, DeletePod) and one.name == kept))
+    status = new_status(observed, roster, version, settings, old, wishes.wishes, next_one)
+    other = spec_job if version.falls_back else version.fallback
+    wanted = wanted_objects(version.job, observed.uid, settings, other)
     return (
         *objects.applied(observed, wanted),
-        *patiently(observed, _members(observed, settings, version, roster, old, wishes.actions)),
+        *patiently(observed, _members(observed, settings, version, roster, old, wished_for)),
         *_generators(observed, settings, version, roster, old),
+        *buried(observed, Component.CANDIDATE, is_served=True),
+        *next_one.actions,
         *ended_switches(observed),
         *objects.labelled(roster),
         *recorded(observed, settings, version, roster),
