@@ -13,7 +13,7 @@ from tandem.report import OrdererReport, ReplicaReport
 from tandem_operator.observed import Component, ContainerSeen, ObjectSeen, Observed, PodPhase, PodSeen, TaskSeen
 from tandem_operator.reports import Reports
 from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_PORT
-from tandem_operator.resources.names import ATTEMPT, COMPONENT, CONFIG, INDEX, MANIFEST, ROLE, TEMPLATE
+from tandem_operator.resources.names import ATTEMPT, COMPONENT, CONFIG, GENERATION, INDEX, MANIFEST, ROLE, TEMPLATE
 from tandem_operator.resources.tasks import TASK
 from tandem_operator.store import Body, Key, Store
 
@@ -85,6 +85,7 @@ def _pod(body: Body, store: Store) -> PodSeen:
         node_lost=node_lost,
         manifest=annotations.get(MANIFEST, ""),
         config=annotations.get(CONFIG, ""),
+        generation=labels.get(GENERATION, ""),
     )
 
 

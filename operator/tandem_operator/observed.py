@@ -22,6 +22,8 @@ class Component(StrEnum):
 
     MEMBER = "member"
     GENERATOR = "generator"
+    CANDIDATE = "candidate"
+    """A replica of the job's next generation, beside the members until that has begun and has members of its own."""
 
 
 class PodPhase(StrEnum):
@@ -54,6 +56,7 @@ class PodSeen:
     `beside` are the others: the orderer, and what the pod template adds.
     `template` is the hash of what the pod was made from (the annotation `tandem.dev/template`), `manifest` the ConfigMap
     that it reads, and `config` the configuration in that (`tandem.dev/manifest`, `tandem.dev/config`).
+    `generation` of a candidate: the revision whose generation it is to begin.
     `unready_ms` : since when Kubernetes does not call the pod ready; 0: it does, or says nothing.
     A lost pod is `deleting` (somebody has deleted it, it may still hand over), or `node_lost`, or both.
     """
@@ -80,11 +83,12 @@ class PodSeen:
     node_lost: bool = False
     manifest: str = ""
     config: str = ""
+    generation: str = ""
 
     @property
     def replica(self) -> str:
         """The name by which the runtime knows the process in it."""
-        return f"replica-{self.index}" if self.component is Component.MEMBER else f"generator-{self.index}"
+        return f"replica-{self.index}" if self.component is Component.MEMBER else f"{self.component.value}-{self.index}"
 
     @property
     def is_gone(self) -> bool:

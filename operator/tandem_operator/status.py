@@ -86,6 +86,14 @@ class Revisions(Part):
     failure: str | None = Field(default=None, max_length=LONGEST_FAILURE, description="How it failed")
 
 
+class Upgrade(Part):
+    """An upgrade to another generation that is under way."""
+
+    revision: str = Field(description="The revision of the job that the generation is of")
+    savepoint: str = Field(description="The savepoint that it begins with")
+    saved: bool = Field(default=False, description="Whether the savepoint is made")
+
+
 class MemberStatus(Part):
     """A replica and the pod that it lives in."""
 
@@ -163,6 +171,7 @@ class Status(Part):
     revision: Revisions | None = Field(
         default=None, description="Which revision of the job is known to work, and which is asked for"
     )
+    upgrade: Upgrade | None = Field(default=None, description="The upgrade to another generation that is under way")
     conditions: tuple[Condition, ...] = Field(
         default=(), max_length=16, description="What is true of the job: see the condition's type"
     )

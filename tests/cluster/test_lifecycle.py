@@ -83,16 +83,6 @@ def test_another_replica_joins_and_leaves_as_the_job_is_scaled(pair: ClusterJob)
         pair.wait(lambda: len(pair.pods()) == 2, 120, "one pod has left")
 
 
-def test_a_change_of_what_the_job_computes_is_held_back_and_told(pair: ClusterJob) -> None:
-    before = {pod["metadata"]["name"] for pod in pair.pods()}
-    pair.patch({"sinks": [{"name": "copies", "topic": f"{pair.name}-copies"}]})
-    pair.wait(lambda: pair.condition("Progressing")[:2] == ("False", "ConfigurationChanged"), 60, "the condition")
-    pair.flows_on(400)
-    assert {pod["metadata"]["name"] for pod in pair.pods()} == before
-    pair.patch({"sinks": [{"name": sink, "topic": f"{pair.name}-{sink}"} for sink in ("copies", "counts")]})
-    pair.wait(lambda: pair.condition("Progressing")[0] == "True", 60, "the condition")
-
-
 def test_a_suspended_job_goes_on_where_it_was(pair: ClusterJob) -> None:
     plugin(pair, "suspend")
     pair.wait(lambda: not pair.pods(), 120, "its pods are gone")

@@ -13,6 +13,7 @@ from tandem_operator.observed import Component, Observed
 from tandem_operator.plan import objects
 from tandem_operator.plan.deletion import deletion, finalized
 from tandem_operator.plan.events import events_of
+from tandem_operator.plan.generations import step
 from tandem_operator.plan.generators import (
     live_generators,
     roll_generators,
@@ -40,18 +41,22 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
         return deletion(observed, settings)
     old = old_status(observed)
     version = version_of(observed, settings, old)
-    observed = replace(observed, job=version.job)
+    spec_job, observed = observed.job, replace(observed, job=version.job)
     roster = roster_of(observed, version)
     wishes = wished(observed, roster, settings, old)
-    status = new_status(observed, roster, version, settings, old, wishes.wishes)
-    wanted = wanted_objects(version.job, observed.uid, settings, version.fallback)
+    next_one = step(observed, spec_job, settings, version, roster, old)
+    status = new_status(observed, roster, version, settings, old, wishes.wishes, next_one)
+    other = spec_job if version.falls_back else version.fallback
+    wanted = wanted_objects(version.job, observed.uid, settings, other)
     return (
         *finalized(observed),
         *objects.applied(observed, wanted),
         *patiently(observed, _members(observed, settings, version, roster, old, wishes.actions)),
         *_generators(observed, settings, version, roster, old),
+        *buried(observed, Component.CANDIDATE, is_served=True),
+        *next_one.actions,
         *ended_switches(observed),
-        *wishes.removed,
+        *(one for one in wishes.removed if one.name != next_one.keeps),
         *objects.labelled(roster),
         *recorded(observed, settings, version, roster),
         *objects.unneeded(observed, wanted),

@@ -142,13 +142,7 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
     if observed.job.spec.suspend:
         return Said("Progressing", "True", "Suspended", "The job is suspended")
     if facts.held:
-        return Said(
-            "Progressing",
-            "False",
-            "ConfigurationChanged",
-            "The spec asks for another configuration than the one that runs, which goes on unchanged. Such a change needs "
-            "a new generation, from a savepoint: use `tandem upgrade`, or take the change back",
-        )
+        return _held(facts)
     if facts.failed:
         return _rolled_back(facts)
     if facts.stalled:
@@ -169,6 +163,19 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
     if missing:
         return Said("Progressing", "True", "Starting", "Replicas start")
     return Said("Progressing", "True", "Complete", "The job is as its spec asks")
+
+
+def _held(facts: Facts) -> Said:
+    """The spec asks for another generation than the one that runs."""
+    if facts.failed:
+        remedy = "Mend the job, or take the change back; or set another spec.restartNonce to try the same again"
+        said = f"{facts.failed}. The generation that ran goes on unchanged. {remedy}"
+        return Said("Progressing", "False", "UpgradeFailed", said)
+    if facts.upgrading:
+        return Said("Progressing", "True", *facts.upgrading)
+    said = f"The spec asks for another configuration than the one that runs, which goes on unchanged: {facts.needs}"
+    remedy = "Such a change needs a new generation, from a savepoint: see docs/upgrades.md, or take the change back"
+    return Said("Progressing", "False", "ConfigurationChanged", f"{said}. {remedy}")
 
 
 def _rolled_back(facts: Facts) -> Said:

@@ -33,13 +33,8 @@ _EXPECTED: Final = ("Suspended", "NoneAskedFor")
 
 def events_of(old: Status, new: Status) -> tuple[Emit, ...]:
     """What is new in the status."""
-    return (
-        *_conditions(old, new),
-        *_drifts(old, new),
-        *_failovers(old, new),
-        *_promotions(old, new),
-        *_wishes(old, new),
-    )
+    kinds = (_conditions, _drifts, _failovers, _promotions, _generations, _wishes)
+    return tuple(event for kind in kinds for event in kind(old, new))
 
 
 def _conditions(old: Status, new: Status) -> Iterator[Emit]:
@@ -81,6 +76,12 @@ def _promotions(old: Status, new: Status) -> Iterator[Emit]:
     for row in new.members:
         if row.role == "active" and before.get(row.pod) == "standby":
             yield Emit("Normal", "Promoted", f"{row.name} is active now")
+
+
+def _generations(old: Status, new: Status) -> Iterator[Emit]:
+    before, now = (status.config_hash.current if status.config_hash else None for status in (old, new))
+    if before and now and before != now:
+        yield Emit("Normal", "GenerationBegan", "The next generation of the job publishes; its members are replaced")
 
 
 def _wishes(old: Status, new: Status) -> Iterator[Emit]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tandem.process import ExitCode
 from tandem_operator.observed import Observed, PodPhase
 from tandem_operator.plan.failures import failure, failure_beside
+from tandem_operator.plan.generations import Step, candidates_of
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.rollout import stalled
 from tandem_operator.plan.roster import Member, Roster, Standing
@@ -18,7 +19,8 @@ class Facts:
     """Counts of members that do their work, as far as can be told, and what goes wrong.
 
     `refused`, `failing`, `beside`, `stalled`, `failed`: in words, "": nothing; `beside`: what fails beside a replica that
-    works; `failed`: why the job is rolled back.
+    works; `failed`: why the job is rolled back, or its next generation was given up.
+    `upgrading` : how the next generation gets on, in a reason and words; `needs`: why it cannot begin.
     """
 
     active: int
@@ -37,10 +39,13 @@ class Facts:
     beside: str
     stalled: str
     failed: str
+    upgrading: tuple[str, str] | None
+    needs: str
 
 
-def facts_of(observed: Observed, roster: Roster, version: Version, failed: str) -> Facts:
+def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, step: Step) -> Facts:
     """Look at everybody. `failed`: what became of the revision that the spec asks for, if the job is rolled back from it."""
+    begun = [pod for pod in candidates_of(observed) if pod.ready and pod.config == version.accepted]
     spec, live = observed.job.spec, roster.live
     deadline_s = spec.progress_deadline_seconds
     shown = [shown_role(member, roster) for member in live]
@@ -48,7 +53,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str) 
     failures = [failure(m.pod, observed.now_ms, deadline_s) for m in live if not m.is_back]
     beside = [failure_beside(m.pod, observed.now_ms) for m in live if m.is_back]
     return Facts(
-        active=shown.count("active"),
+        active=max(shown.count("active"), min(len(begun), spec.replicas)),
         standby=shown.count("standby"),
         wanted_active=spec.replicas,
         wanted_standby=spec.standbys,
@@ -56,7 +61,8 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str) 
         running=sum(member.pod.phase is PodPhase.RUNNING for member in live),
         beating=sum(pod.ready for pod in live_generators(observed)),
         unclear=bool(roster.of(Standing.UNKNOWN)),
-        rolling=any(member.outdated for member in live) or bool(failed and not version.is_rejected),
+        rolling=any(member.outdated for member in live)
+        or bool(failed and not (version.is_rejected or version.is_held)),
         held=version.is_held,
         diverged=tuple(m.name for m in live if m.pod.reported is not None and m.pod.reported.diverged),
         refused=next((_refusal(m) for m in live if m.pod.exit_code == ExitCode.REFUSED and not m.is_back), ""),
@@ -64,6 +70,8 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str) 
         beside=next((text for text in beside if text), ""),
         stalled=stalled(roster, observed.now_ms, deadline_s, is_patient=version.fallback is not None),
         failed=failed,
+        upgrading=step.says,
+        needs=step.needs,
     )
 
 

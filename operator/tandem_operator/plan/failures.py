@@ -31,7 +31,7 @@ def failure(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
     if beside:
         return beside
     if now_ms - _since_ms(pod, pod) > timeout_s * 1000:
-        missing = "is not at the head" if pod.component is Component.MEMBER else "does not beat"
+        missing = "is not at the head" if pod.component is not Component.GENERATOR else "does not beat"
         return f"{pod.replica} {missing} after {timeout_s:.0f} s{said}"
     return ""
 

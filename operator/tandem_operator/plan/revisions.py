@@ -22,17 +22,30 @@ from tandem_operator.resources.settings import Settings
 from tandem_operator.status import LONGEST_FAILURE, Revisions, Status
 
 
-def judged(observed: Observed, version: Version, roster: Roster, old: Status) -> Revisions:
-    """What the status says of revisions: among them, which one failed, and how."""
+def judged(observed: Observed, version: Version, roster: Roster, old: Status, not_begun: str) -> Revisions:
+    """What the status says of revisions: among them, which one failed, and how.
+
+    `not_begun` : why the generation that the spec asks for was given up in this pass, "": it was not.
+    """
     kept = good_revisions(observed)
     now = Revisions(current=kept[-1].digest if kept else None, target=version.revision)
-    if version.is_rejected and old.revision is not None:
+    if (
+        old.revision is not None
+        and old.revision.failed == version.revision
+        and (version.is_rejected or version.is_held)
+    ):
         return now.model_copy(update={"failed": old.revision.failed, "failure": old.revision.failure})
+    if not_begun:
+        return _failed(now, not_begun)
     deadline_s = observed.job.spec.progress_deadline_seconds
     why = given_up(roster, observed.now_ms, deadline_s) or _silent_generator(observed, version, deadline_s)
     if not why or version.fallback is None or version.is_held or observed.job.spec.suspend:
         return now
-    return now.model_copy(update={"failed": version.revision, "failure": why.rstrip(". ")[:LONGEST_FAILURE]})
+    return _failed(now, why)
+
+
+def _failed(now: Revisions, why: str) -> Revisions:
+    return now.model_copy(update={"failed": now.target, "failure": why.rstrip(". ")[:LONGEST_FAILURE]})
 
 
 def _silent_generator(observed: Observed, version: Version, deadline_s: float) -> str:

@@ -33,7 +33,7 @@ class SavepointsWished:
 
     wishes: Mapping[WishName, Wish]
     made: tuple[Action, ...]
-    removed: tuple[Action, ...]
+    removed: tuple[DeletePod, ...]
 
 
 def savepoint_wished(observed: Observed, settings: Settings, old: Status) -> SavepointsWished:
@@ -91,7 +91,7 @@ def _task(observed: Observed, settings: Settings, name: str, value: str) -> dict
     return tasks.savepoint(observed.job, observed.uid, settings, name, value)
 
 
-def _removed(observed: Observed, needed: Collection[str]) -> Iterator[Action]:
+def _removed(observed: Observed, needed: Collection[str]) -> Iterator[DeletePod]:
     """Tasks that ended, or never will, and whose outcome is written or wanted by nobody any more."""
     for task in observed.tasks:
         is_ours = tasks.kind_of(observed.job.name, task.name) == tasks.SAVEPOINT

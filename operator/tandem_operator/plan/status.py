@@ -12,6 +12,7 @@ from tandem.report import Failover as ReportedFailover
 from tandem_operator.observed import Component, Observed
 from tandem_operator.plan.conditions import conditions_of
 from tandem_operator.plan.facts import Facts, facts_of, shown_role
+from tandem_operator.plan.generations import Step
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.revisions import judged
 from tandem_operator.plan.roster import Roster, best, publisher_of
@@ -56,10 +57,11 @@ def new_status(
     settings: Settings,
     old: Status,
     wishes: Mapping[WishName, Wish],
+    step: Step,
 ) -> Status:
     """What the status shall be."""
-    revision = judged(observed, version, roster, old)
-    facts = facts_of(observed, roster, version, revision.failure or "")
+    revision = judged(observed, version, roster, old, step.failure)
+    facts = facts_of(observed, roster, version, revision.failure or "", step)
     spec = observed.job.spec
     leader = observed.leader or (old.leader if facts.unclear else None)
     publisher = publisher_of(observed)
@@ -83,6 +85,7 @@ def new_status(
         selector=",".join(f"{key}={value}" for key, value in labels.items()),
         config_hash=ConfigHashes(current=version.accepted or None, target=version.target),
         revision=revision,
+        upgrade=step.upgrade,
         conditions=conditions_of(observed, facts, leader, drift, old),
         members=_rows(observed, roster, old),
         topic_drift=old.topic_drift if drift is None else drift,
@@ -103,7 +106,7 @@ def _phase(observed: Observed, facts: Facts, old: Status) -> Phase:
         return "Suspended"
     if not facts.active and (facts.refused or facts.diverged):
         return "Failed"
-    if facts.rolling and facts.active:
+    if (facts.rolling or facts.upgrading) and facts.active:
         return "Upgrading"
     if facts.active == facts.wanted_active and facts.standby >= facts.wanted_standby:
         return "Running"

@@ -12,7 +12,7 @@ last one that worked then, and those of the failed one are outdated.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component, Observed, PodSeen
@@ -71,6 +71,9 @@ class Version:
         return seen.template != dict(self.templates)[seen.component]
 
 
+_TEMPLATED: Final = (Component.MEMBER, Component.GENERATOR)
+
+
 def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     """What is asked for, and what runs. A member that works shows that the log has accepted its configuration."""
     target, revision = config_of(observed.job), digest_of(observed.job, settings)
@@ -82,7 +85,7 @@ def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     failed = old.revision.failed if old.revision else None
     is_rejected = fallback is not None and not is_held and failed == revision
     job = fallback if fallback is not None and (is_held or is_rejected) else observed.job
-    templates = tuple((component, template(job, settings, component)) for component in Component)
+    templates = tuple((component, template(job, settings, component)) for component in _TEMPLATED)
     model = _model(observed, accepted) if is_held and fallback is None else None
     return Version(job, templates, target, accepted, revision, fallback, is_rejected, model)
 
@@ -111,7 +114,7 @@ def _fallback(observed: Observed, revision: str, accepted: str) -> ReplicatedStr
 def _works(seen: PodSeen) -> bool:
     told = seen.reported
     return (
-        seen.component is Component.MEMBER
+        seen.component is not Component.GENERATOR
         and not seen.is_gone
         and bool(seen.config)
         and told is not None

@@ -32,7 +32,7 @@ class Wished:
 
     wishes: Mapping[WishName, Wish]
     actions: tuple[Action, ...] = ()
-    removed: tuple[Action, ...] = ()
+    removed: tuple[DeletePod, ...] = ()
 
 
 def wished(observed: Observed, roster: Roster, settings: Settings, old: Status) -> Wished:

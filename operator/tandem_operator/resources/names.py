@@ -31,6 +31,8 @@ ATTEMPT: Final = f"{PREFIX}attempt"
 CLEANUP: Final = f"{PREFIX}cleanup"
 """The finalizer of jobs whose topics and snapshots are to be deleted with them."""
 REVISION: Final = f"{PREFIX}revision"
+GENERATION: Final = f"{PREFIX}generation"
+"""Label of a candidate: the revision whose generation it is to begin."""
 
 EXECUTOR: Final = "executor"
 """Component of the pods in which Spark computes, where a replica has executors. Spark makes them, not the operator."""
@@ -92,7 +94,7 @@ def stamped(thing: Mapping[str, Any]) -> dict[str, Any]:
 
 def process_name(component: Component, index: int) -> str:
     """The runtime's name of the process in a pod, e.g. `replica-0`."""
-    return f"replica-{index}" if component is Component.MEMBER else f"generator-{index}"
+    return f"replica-{index}" if component is Component.MEMBER else f"{component.value}-{index}"
 
 
 def pod_name(job: str, component: Component, index: int, suffix: str) -> str:

@@ -6,7 +6,7 @@ Time goes by in steps. Each pod needs a step or two for whatever it does. Slots 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from operator_builders import SETTINGS, UID
@@ -16,10 +16,21 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import Holder, Role, View
 from tandem.report import ReplicaReport, TopicDrift
 from tandem_operator.actions import Action, Apply, Create, CreatePod, Delete, DeletePod, LabelPod, SetStatus, Switch
-from tandem_operator.observed import Component, ContainerSeen, ObjectSeen, Observed, PodPhase, PodSeen
+from tandem_operator.observed import Component, ContainerSeen, ObjectSeen, Observed, PodPhase, PodSeen, TaskSeen
 from tandem_operator.plan import plan
-from tandem_operator.resources.names import APPLIED, COMPONENT, CONFIG, INDEX, MANIFEST, ROLE, TEMPLATE
+from tandem_operator.resources.names import (
+    APPLIED,
+    COMPONENT,
+    CONFIG,
+    GENERATION,
+    INDEX,
+    MANIFEST,
+    ROLE,
+    TEMPLATE,
+    process_name,
+)
 from tandem_operator.resources.revisions import KIND as REVISION
+from tandem_operator.resources.tasks import TASK
 
 STEP_MS = 5_000
 BROKEN_ORDERER = ContainerSeen("orderer", restarts=4, exit_code=78, message="no quorum")
@@ -29,13 +40,15 @@ BROKEN_ORDERER = ContainerSeen("orderer", restarts=4, exit_code=78, message="no 
 class TinyCluster:
     """`breaks` tells of a template whether pods made from it never come up, `breaks_beside`: whether their orderers do.
 
-    Pods of the templates in `stuck` run, but never reach the head.
+    Pods of the templates in `stuck` run, but never reach the head. `config`: what the ordering log has accepted.
     """
 
     job: ReplicatedStreamJob
     pods: dict[str, Pod] = field(default_factory=dict)
     objects: dict[tuple[str, str], str] = field(default_factory=dict)
     revisions: dict[str, Any] = field(default_factory=dict)
+    tasks: dict[str, TaskSeen] = field(default_factory=dict)
+    config: str = ""
     slots: dict[int, str] = field(default_factory=dict)
     status: dict[str, Any] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
@@ -44,6 +57,7 @@ class TinyCluster:
     breaks: Callable[[str], bool] = lambda _: False
     breaks_beside: Callable[[str], bool] = lambda _: False
     stuck: set[str] = field(default_factory=set)
+    outcome: PodPhase = PodPhase.SUCCEEDED
     knows_slots: bool = True
     drift: tuple[TopicDrift, ...] | None = ()
     log: list[str] = field(default_factory=list)
@@ -76,7 +90,14 @@ class TinyCluster:
     def is_ready(self, pod: Pod) -> bool:
         if pod.component is Component.GENERATOR:
             return pod.works
+        if pod.component is Component.CANDIDATE:
+            return pod.works and pod.age >= 3
         return self.is_active(pod) or pod in self.standbys()
+
+    def publishes(self, pod: Pod) -> bool:
+        """Whether it does, or could at once."""
+        begun = pod.component is Component.CANDIDATE and self.is_ready(pod) and pod.config == self.config
+        return begun or self.is_active(pod)
 
     def observed(self) -> Observed:
         members = [pod for pod in self.pods.values() if pod.component is Component.MEMBER and pod.runs]
@@ -94,6 +115,7 @@ class TinyCluster:
             ),
             view=view if self.knows_slots and roles and self.job.spec.zookeeper else None,
             leader=next((f"orderer-{pod.index}" for pod in self.actives()), None),
+            tasks=tuple(self.tasks.values()),
             status=self.status,
             annotations=self.annotations,
         )
@@ -125,15 +147,17 @@ class TinyCluster:
             node_lost=pod.node_lost,
             manifest=pod.manifest,
             config=pod.config,
+            generation=pod.generation,
         )
 
     def _reported(self, pod: Pod) -> ReplicaReport | None:
-        if pod.component is not Component.MEMBER or not pod.runs or not pod.age:
+        if pod.component is Component.GENERATOR or not pod.runs or not pod.age:
             return None
         publisher = next((active.incarnation for active in self.actives()), "")
         is_standby = pod.works and self.is_standby(pod)
         return ReplicaReport(
-            replica=f"replica-{pod.index}",
+            replica=process_name(pod.component, pod.index),
+            candidate=pod.config != self.config,
             epoch=self.now_ms // STEP_MS,
             ready=self.is_ready(pod),
             lag_epochs=0,
@@ -151,7 +175,7 @@ class TinyCluster:
 
     def do(self, actions: tuple[Action, ...]) -> None:
         """Carry out what the plan says, and check that it breaks no promise."""
-        ready = [pod for pod in self.pods.values() if pod.component is Component.MEMBER and self.is_ready(pod)]
+        ready = [pod for pod in self.pods.values() if self.publishes(pod) or pod in self.standbys()]
         deleted = [action for action in actions if isinstance(action, DeletePod)]
         hit = [pod for pod in ready if any(pod.uid == action.uid for action in deleted)]
         if not self.job.spec.suspend:
@@ -192,6 +216,9 @@ class TinyCluster:
         meta = body["metadata"]
         if meta["name"] in self.pods:
             return
+        if meta["labels"][COMPONENT] == TASK:
+            self.tasks.setdefault(meta["name"], TaskSeen(meta["name"], meta["name"], PodPhase.RUNNING))
+            return
         since_ms = self.now_ms - self.ended.get(meta["name"], 0)
         assert since_ms > 2 * STEP_MS, f"a second pod is named {meta['name']}: {self.story()}"
         assert ("ConfigMap", meta["annotations"][MANIFEST]) in self.objects, "a pod needs a manifest that is not there"
@@ -205,6 +232,7 @@ class TinyCluster:
             template=meta["annotations"][TEMPLATE],
             manifest=meta["annotations"][MANIFEST],
             config=meta["annotations"][CONFIG],
+            generation=meta["labels"].get(GENERATION, ""),
             slots=spec.replicas if spec.standbys else 0,
             created_ms=self.now_ms,
             role=meta["labels"].get(ROLE, ""),
@@ -213,6 +241,7 @@ class TinyCluster:
         )
 
     def _delete(self, action: DeletePod) -> None:
+        self.tasks.pop(action.name, None)
         pod = self.pods.get(action.name)
         if pod is None or pod.uid != action.uid:
             return
@@ -250,12 +279,24 @@ class TinyCluster:
                 pod.age += pod.template not in self.stuck
                 if pod.broken:
                     pod.restarts, pod.exit_code, pod.message = pod.restarts + 1, 78, "no such module"
+        self.tasks = {name: replace(task, phase=self.outcome) for name, task in self.tasks.items()}
+        self._accept()
         live = {pod.incarnation for pod in self.pods.values() if pod.runs and not pod.deleting}
         self.slots = {slot: holder for slot, holder in self.slots.items() if holder in live}
         for pod in self.standbys():
             free = [slot for slot in range(pod.slots) if slot not in self.slots]
             if free:
                 self.slots[free[0]] = pod.incarnation
+
+    def _accept(self) -> None:
+        """The first one at the head begins its generation; those of another one end, and are refused from then on."""
+        candidates = [pod for pod in self.pods.values() if pod.component is Component.CANDIDATE and self.is_ready(pod)]
+        members = [pod for pod in self.pods.values() if pod.component is Component.MEMBER and pod.runs]
+        working = [] if self.config else [pod for pod in members if pod.works]
+        first = next(iter((*candidates, *working)), None)
+        self.config = first.config if first is not None else self.config
+        for pod in members:
+            pod.broken = pod.broken or (self.config not in ("", pod.config))
 
     def _hand_over(self, pod: Pod) -> None:
         slot, standbys = self.slot(pod), [other for other in self.standbys() if other is not pod]

@@ -18,6 +18,7 @@ class Pod:
     template: str
     manifest: str = ""
     config: str = ""
+    generation: str = ""
     slots: int = 0
     phase: PodPhase = PodPhase.PENDING
     deleting: bool = False
@@ -35,7 +36,8 @@ class Pod:
 
     @property
     def incarnation(self) -> str:
-        return f"flights.replica-{self.index}.{self.uid}"
+        kind = "replica" if self.component is Component.MEMBER else self.component.value
+        return f"flights.{kind}-{self.index}.{self.uid}"
 
     @property
     def runs(self) -> bool:

@@ -1,0 +1,161 @@
+"""A change of what the job computes: its next generation starts beside the members, and takes over by itself.
+
+1. All members are at the head, and a savepoint is made: a task names the newest snapshot.
+2. Candidates start from it, with the changed job: as many as there shall be active replicas. They publish nothing.
+3. The first one that is at the head proposes its configuration to the ordering log, whose entry is the boundary between the
+   generations (`tandem.protocol.succession`): that needs no operator.
+4. The members of the old generation end. They are replaced like those of any older version, while the candidates publish.
+5. When all members are at the head, the candidates go, one by one.
+
+Until 3, whatever goes wrong changes nothing for the reader: the candidates go, and the status says why. A member is never
+touched before. Candidates are given up only while all members work and no candidate is at the head: so not after 3, should
+the operator be blind to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tandem.manifest import ReplicatedStreamJob
+from tandem_operator.actions import Action, CreatePod, DeletePod
+from tandem_operator.observed import Component, Observed, PodSeen
+from tandem_operator.plan.failures import failure, has_hope
+from tandem_operator.plan.roster import Roster
+from tandem_operator.plan.version import Version
+from tandem_operator.resources import tasks
+from tandem_operator.resources.candidates import candidate
+from tandem_operator.resources.names import hash_of, pod_name, suffix_after
+from tandem_operator.resources.settings import Settings
+from tandem_operator.status import Status, Upgrade
+
+_OUTDATED: Final = "it is a candidate for a generation that is not wanted any more"
+_DONE: Final = "its generation has all its members"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What an upgrade does in this pass. `upgrade`: what is to be remembered; `says`: how it stands, in a reason and words.
+
+    `failure` : why it is given up; `needs`: why it cannot begin. "": nothing to be said.
+    `keeps` : a task whose outcome is not in the status yet.
+    """
+
+    actions: tuple[Action, ...] = ()
+    upgrade: Upgrade | None = None
+    says: tuple[str, str] | None = None
+    failure: str = ""
+    needs: str = ""
+    keeps: str = ""
+
+
+def candidates_of(observed: Observed) -> tuple[PodSeen, ...]:
+    """Those that are not gone."""
+    return tuple(pod for pod in observed.pods if pod.component is Component.CANDIDATE and not pod.is_gone)
+
+
+def step(
+    observed: Observed, spec_job: ReplicatedStreamJob, settings: Settings, version: Version, roster: Roster, old: Status
+) -> Step:
+    """The next step; nothing if there is no other generation to be begun or to be completed."""
+    known = old.upgrade if old.upgrade and old.upgrade.revision == version.revision else None
+    if version.is_held and not spec_job.spec.suspend:
+        needs = _needs(spec_job, version, old)
+        if needs:
+            return Step(_ended(observed), needs=needs)
+        if known is None or not known.saved:
+            return _saved(observed, settings, version, roster, known)
+        return _tried(observed, spec_job, settings, version, roster, known)
+    if known is not None and version.accepted == version.target and candidates_of(observed):
+        return _completed(observed, roster, known)
+    return Step(_ended(observed), known if version.is_held else None)
+
+
+def _needs(job: ReplicatedStreamJob, version: Version, old: Status) -> str:
+    if old.revision is not None and old.revision.failed == version.revision:
+        return "it failed"
+    if version.fallback is None:
+        return "no revision of the job that worked is known"
+    if job.spec.snapshots is None or version.fallback.spec.snapshots is None:
+        return "it begins with a savepoint, and the job takes no snapshots: add spec.snapshots"
+    return ""
+
+
+def _saved(observed: Observed, settings: Settings, version: Version, roster: Roster, known: Upgrade | None) -> Step:
+    """The savepoint's name is in the status before it is made; its task goes when it is there that it was."""
+    says = (
+        "SavingState",
+        "The spec asks for another configuration. Its generation begins with a savepoint: it is made",
+    )
+    if known is None:
+        name = f"upgrade-{observed.generation}-{hash_of([observed.uid], 6)}"
+        return Step(upgrade=Upgrade(revision=version.revision, savepoint=name), says=says)
+    task = tasks.savepoint(observed.job, observed.uid, settings, known.savepoint, known.revision)
+    there = next((seen for seen in observed.tasks if seen.name == task["metadata"]["name"]), None)
+    if there is None:
+        return Step((CreatePod(task),) if _is_whole(roster) else (), known, says)
+    if there.has_failed(observed.now_ms):
+        return Step(failure=f"No savepoint could be made: {there.words}", keeps=there.name)
+    done = known.model_copy(update={"saved": there.has_ended})
+    return Step((), done, says, keeps=there.name)
+
+
+def _is_whole(roster: Roster) -> bool:
+    return len(roster.back) == roster.wanted and not any(member.outdated for member in roster.live)
+
+
+def _tried(
+    observed: Observed,
+    job: ReplicatedStreamJob,
+    settings: Settings,
+    version: Version,
+    roster: Roster,
+    known: Upgrade,
+) -> Step:
+    ours = [pod for pod in candidates_of(observed) if pod.generation == version.revision]
+    others = [pod for pod in candidates_of(observed) if pod not in ours]
+    deadline_s = job.spec.progress_deadline_seconds
+    hopeless = [pod for pod in ours if not pod.ready and not has_hope(pod, observed.now_ms, deadline_s)]
+    lost = (failure(pod, observed.now_ms, deadline_s) for pod in hopeless)
+    why = next((text for text in lost if text), "")
+    is_shadow = not any(pod.ready or (pod.reported is not None and not pod.reported.candidate) for pod in ours)
+    if why and is_shadow and len(roster.back) == roster.wanted:
+        return Step(_ended(observed), failure=why)
+    taken = {pod.index for pod in ours}
+    made = tuple(
+        CreatePod(candidate(job, observed.uid, settings, index, _name(observed, index), known.savepoint))
+        for index in range(job.spec.replicas)
+        if index not in taken
+    )
+    ready = sum(pod.ready for pod in ours)
+    words = f"{ready} of {job.spec.replicas} pods of the next generation are at the head. The present one publishes"
+    return Step((*_removed(others, _OUTDATED), *made), known, ("CatchingUp", words))
+
+
+def _completed(observed: Observed, roster: Roster, known: Upgrade) -> Step:
+    """One by one, each while every member works and no other candidate is about to hand over."""
+    leaving = any(pod.component is Component.CANDIDATE and pod.deleting for pod in observed.pods)
+    if leaving or not _is_whole(roster):
+        return Step(upgrade=known)
+    return Step(_removed(sorted(candidates_of(observed), key=lambda pod: -pod.index)[:1], _DONE), known)
+
+
+def _ended(observed: Observed) -> tuple[Action, ...]:
+    return _removed(candidates_of(observed), _OUTDATED)
+
+
+def _removed(pods: Sequence[PodSeen], why: str) -> tuple[Action, ...]:
+    return tuple(DeletePod(pod.name, pod.uid, why) for pod in pods)
+
+
+def _name(observed: Observed, index: int) -> str:
+    """One that no pod which is there has; the first is named after the generation of the spec."""
+    seen = {pod.name for pod in observed.pods}
+    name = str(observed.generation)
+    for _ in range(len(seen) + 1):
+        suffix = suffix_after(observed.uid, Component.CANDIDATE, index, name)
+        name = pod_name(observed.job.name, Component.CANDIDATE, index, suffix)
+        if name not in seen:
+            break
+    return name

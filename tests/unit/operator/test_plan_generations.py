@@ -1,0 +1,170 @@
+"""A change of what the job computes begins a generation beside the members; if that fails, nothing has changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from operator_builders import SETTINGS, UID, job
+from tiny_cluster import TinyCluster
+from tiny_pods import Pod
+
+from tandem.manifest import ReplicatedStreamJob
+from tandem_operator.actions import CreatePod, Emit
+from tandem_operator.observed import Component, PodPhase
+from tandem_operator.plan import plan
+from tandem_operator.resources.candidates import candidate
+from tandem_operator.resources.names import COMPONENT, GENERATION, selector
+from tandem_operator.resources.tasks import TASK
+
+SNAPSHOTS = {"store": "s3://b/x"}
+CHANGED = {"file": "job.py", "options": {"late": "5"}}
+SIZES = [{"replicas": 2}, {"replicas": 1}, {"replicas": 2, "standbys": 1}, {"replicas": 1, "standbys": 1}]
+
+
+def given(**spec: Any) -> ReplicatedStreamJob:
+    return job(**{"replicas": 2, "snapshots": SNAPSHOTS, **spec})
+
+
+def running(**spec: Any) -> TinyCluster:
+    cluster = TinyCluster(given(**spec))
+    cluster.converge()
+    return cluster
+
+
+def told(cluster: TinyCluster, steps: int) -> list[str]:
+    """The reasons of all events of so many passes; somebody publishes in each."""
+    reasons = []
+    for _ in range(steps):
+        actions = plan(cluster.observed(), SETTINGS)
+        reasons += [action.reason for action in actions if isinstance(action, Emit)]
+        cluster.do(actions)
+        cluster.step()
+        assert any(cluster.publishes(pod) for pod in cluster.pods.values()), cluster.story()
+    return reasons
+
+
+def of(cluster: TinyCluster, component: Component) -> list[Pod]:
+    return [pod for pod in cluster.pods.values() if pod.component is component]
+
+
+def progressing(cluster: TinyCluster) -> tuple[str, str, str]:
+    found = next(one for one in cluster.status["conditions"] if one["type"] == "Progressing")
+    return found["status"], found["reason"], found["message"]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_the_next_generation_takes_over_and_somebody_publishes_all_the_time(size: dict[str, Any]) -> None:
+    cluster = running(**size)
+    before, old = set(cluster.pods), cluster.config
+    cluster.change(given(**size, job=CHANGED))
+    reasons = told(cluster, 60)
+    cluster.converge()
+    assert cluster.config != old
+    assert not before & set(cluster.pods)
+    assert not of(cluster, Component.CANDIDATE)
+    assert {pod.config for pod in cluster.pods.values()} == {cluster.config}
+    assert progressing(cluster)[:2] == ("True", "Complete")
+    order = [reasons.index(reason) for reason in ("SavingState", "CatchingUp", "GenerationBegan", "Complete")]
+    assert order == sorted(order)
+    assert cluster.status["configHash"]["current"] == cluster.status["configHash"]["target"]
+    assert "upgrade" not in cluster.status
+
+
+def test_no_member_is_touched_before_the_generation_has_begun() -> None:
+    cluster = running()
+    before, old = set(cluster.pods), cluster.config
+    cluster.change(given(job=CHANGED))
+    for _ in range(20):
+        if cluster.config != old:
+            break
+        assert before <= set(cluster.pods)
+        assert len(cluster.actives()) == 2
+        told(cluster, 1)
+    assert cluster.config != old
+
+
+def test_one_that_fails_goes_and_the_generation_that_ran_goes_on() -> None:
+    cluster = running()
+    before = set(cluster.pods)
+    good = {pod.template for pod in cluster.pods.values()}
+    cluster.breaks = lambda template: template not in good
+    cluster.change(given(job=CHANGED))
+    reasons = told(cluster, 40)
+    assert set(cluster.pods) == before
+    status, reason, message = progressing(cluster)
+    assert (status, reason) == ("False", "UpgradeFailed")
+    assert "candidate-0 refuses to run: no such module" in message
+    assert reasons[-1] == "UpgradeFailed"
+    assert not cluster.tasks
+    cluster.converge()
+
+    cluster.breaks = lambda _: False
+    cluster.change(given(job=CHANGED, restartNonce=1))
+    told(cluster, 60)
+    assert progressing(cluster)[1] == "Complete"
+
+
+def test_a_savepoint_that_cannot_be_made_is_told_and_no_candidate_is_made() -> None:
+    cluster = running()
+    before = set(cluster.pods)
+    cluster.outcome = PodPhase.FAILED
+    cluster.change(given(job=CHANGED))
+    told(cluster, 10)
+    assert set(cluster.pods) == before
+    assert "No savepoint could be made" in progressing(cluster)[2]
+
+
+def test_the_savepoint_is_made_once_although_the_status_is_not_written() -> None:
+    cluster = running()
+    cluster.change(given(job=CHANGED))
+    told(cluster, 1)
+    made = []
+    for _ in range(4):
+        actions = plan(cluster.observed(), SETTINGS)
+        made += [a.pod["metadata"]["name"] for a in actions if isinstance(a, CreatePod)]
+        assert all(a.pod["metadata"]["labels"][COMPONENT] == TASK for a in actions if isinstance(a, CreatePod))
+        before = cluster.status
+        cluster.do(actions)
+        cluster.status = before
+        cluster.step()
+    assert len(made) == 1
+
+
+def test_a_change_that_is_taken_back_in_time_has_changed_nothing() -> None:
+    cluster = running()
+    before = set(cluster.pods)
+    cluster.change(given(job=CHANGED))
+    told(cluster, 5)
+    assert of(cluster, Component.CANDIDATE)
+    cluster.change(given())
+    told(cluster, 10)
+    assert set(cluster.pods) == before
+    assert progressing(cluster)[1] == "Complete"
+
+
+def test_without_snapshots_the_change_is_held_back_and_the_status_says_what_it_needs() -> None:
+    cluster = TinyCluster(job(replicas=2))
+    cluster.converge()
+    cluster.change(job(replicas=2, job=CHANGED))
+    cluster.converge()
+    assert progressing(cluster)[:2] == ("False", "ConfigurationChanged")
+    assert "spec.snapshots" in progressing(cluster)[2]
+
+
+def test_a_candidate_may_share_a_node_with_a_member_but_not_with_another_candidate() -> None:
+    pod = candidate(given(job=CHANGED), UID, SETTINGS, 1, "flights-candidate-1-aaaaa", "upgrade-2")
+    apart = pod["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    labels = pod["metadata"]["labels"]
+    assert [term["labelSelector"]["matchLabels"] for term in apart] == [selector("flights", "candidate")]
+    assert not selector("flights", "member").items() <= labels.items()
+    assert labels[GENERATION]
+
+
+def test_a_candidate_begins_with_the_savepoint_under_a_name_of_its_own() -> None:
+    pod = candidate(given(job=CHANGED), UID, SETTINGS, 1, "flights-candidate-1-aaaaa", "upgrade-2")
+    replica, orderer = pod["spec"]["containers"]
+    assert replica["args"][-2:] == ["--savepoint", "upgrade-2"]
+    assert replica["args"][replica["args"].index("--name") + 1] == "candidate-1"
+    assert orderer["args"][orderer["args"].index("--replica") + 1] == "candidate-1"
+    assert "--savepoint" not in orderer["args"]
