@@ -23,7 +23,13 @@ _COMPONENTS: Final = frozenset(Component)
 
 
 async def observe(
-    key: Key, job: ReplicatedStreamJob, store: Store, objects: Sequence[ObjectSeen], reports: Reports, now_ms: int
+    key: Key,
+    job: ReplicatedStreamJob,
+    store: Store,
+    objects: Sequence[ObjectSeen],
+    reports: Reports,
+    now_ms: int,
+    invalid: str = "",
 ) -> Observed:
     """Everything that the plan may decide from."""
     body = store.jobs[key]
@@ -49,6 +55,7 @@ async def observe(
         finalizers=tuple(body["metadata"].get("finalizers", ())),
         version=body["metadata"].get("resourceVersion", ""),
         deleting="deletionTimestamp" in body["metadata"],
+        invalid=invalid,
     )
 
 

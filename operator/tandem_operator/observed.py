@@ -153,6 +153,7 @@ class Observed:
     """Everything that a pass knows. What could not be asked is None: nothing is decided from it then.
 
     `now_ms` : wall clock, ms since 1970. `version`: the job's resource version; `deleting`: it is to go.
+    `invalid` : what is wrong with the spec, in words; then `job` is of the last revision that worked. "": nothing.
     """
 
     job: ReplicatedStreamJob
@@ -169,3 +170,4 @@ class Observed:
     finalizers: tuple[str, ...] = ()
     version: str = ""
     deleting: bool = False
+    invalid: str = ""

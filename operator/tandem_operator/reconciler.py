@@ -20,13 +20,13 @@ from tandem_operator.observed import Observed
 from tandem_operator.owned import Owned
 from tandem_operator.plan import plan
 from tandem_operator.plan.deletion import released
-from tandem_operator.plan.invalid import refuse
+from tandem_operator.plan.invalid import last_working, refuse
 from tandem_operator.plan.refused import Refusal, only_now, waits, words_of
 from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
 from tandem_operator.resources.names import CLEANUP
 from tandem_operator.shown import gauges
-from tandem_operator.store import Key, Store
+from tandem_operator.store import Body, Key, Store
 
 _log = get_logger(__name__)
 
@@ -79,18 +79,28 @@ class Reconciler:
         try:
             job = job_of(body)
         except ManifestError as error:
-            again_s, refused = STEADY_S, await self._tell(key, uid, refuse(body, error, self._now_ms()))
+            again_s, refused = await self._repair(key, uid, body, error)
         else:
             again_s, refused = await self._pass(key, uid, job)
         if refused is not None:
             raise refused
         return again_s if key in self._store.jobs else None
 
-    async def _pass(self, key: Key, uid: str, job: ReplicatedStreamJob) -> tuple[float, ApiError | None]:
+    async def _repair(self, key: Key, uid: str, body: Body, error: ManifestError) -> tuple[float, ApiError | None]:
+        """A pass over a job whose spec is no good."""
+        objects = await asyncio.to_thread(self._owned.of, key, uid, False, self._monotonic_s())
+        job = last_working(body, objects)
+        if job is not None:
+            return await self._pass(key, uid, job, str(error))
+        return STEADY_S, await self._tell(key, uid, refuse(body, error, self._now_ms()))
+
+    async def _pass(
+        self, key: Key, uid: str, job: ReplicatedStreamJob, invalid: str = ""
+    ) -> tuple[float, ApiError | None]:
         """When the next one is due, and the first error."""
         has_executors = bool(job.spec.executors.instances)
         objects = await asyncio.to_thread(self._owned.of, key, uid, has_executors, self._monotonic_s())
-        observed = await observe(key, job, self._store, objects, self._reports, self._now_ms())
+        observed = await observe(key, job, self._store, objects, self._reports, self._now_ms(), invalid)
         actions = plan(observed, self._settings)
         refused = await self._do(key, Target(job, uid), actions)
         first = refused[0][1] if refused else None

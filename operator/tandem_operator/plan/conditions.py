@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from tandem_operator.observed import Observed
 from tandem_operator.plan.facts import Facts
 from tandem_operator.plan.times import written
 from tandem_operator.plan.topics import Drift, in_words
 from tandem_operator.status import Condition, ConditionStatus, ConditionType, Status
+
+INVALID: Final = "InvalidSpec"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,9 @@ def _standby(observed: Observed, facts: Facts) -> Said:
 
 def _progressing(observed: Observed, facts: Facts) -> Said:
     """The job is as its spec asks, or is getting there by itself."""
+    if observed.invalid:
+        said = f"{observed.invalid}. Until that is mended, pods are made from the last revision that worked"
+        return Said("Progressing", "False", INVALID, said)
     if observed.job.spec.suspend:
         return Said("Progressing", "True", "Suspended", "The job is suspended")
     if facts.held:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tandem_operator.observed import Observed
+from tandem_operator.observed import ObjectSeen
 from tandem_operator.resources.names import REVISION
 from tandem_operator.resources.revisions import KIND
 
@@ -21,9 +21,9 @@ class Good:
     content: Mapping[str, Any]
 
 
-def good_revisions(observed: Observed) -> tuple[Good, ...]:
-    """All that are kept, the last one at the end."""
-    kept = [thing.whole for thing in observed.objects if thing.kind == KIND and thing.whole is not None]
+def good_revisions(objects: Iterable[ObjectSeen]) -> tuple[Good, ...]:
+    """All that are kept among a job's objects, the last one at the end."""
+    kept = [thing.whole for thing in objects if thing.kind == KIND and thing.whole is not None]
     return tuple(sorted((_good(thing) for thing in kept), key=lambda good: (good.number, good.name)))
 
 

@@ -1,20 +1,32 @@
-"""A spec that passed the API server's checks but not ours. What runs goes on as it is; the status says what to mend."""
+"""A spec that passed the API server's checks but not ours. The status says what to mend.
+
+What runs is repaired as the last revision that worked has it. Where none is kept, it goes on as it is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from pydantic import ValidationError
 
-from tandem.manifest import ManifestError
+from tandem.manifest import ManifestError, ReplicatedStreamJob
 from tandem_operator.actions import Action, Emit, SetStatus
-from tandem_operator.plan.conditions import not_progressing, with_progressing
+from tandem_operator.observed import ObjectSeen
+from tandem_operator.plan.conditions import INVALID, not_progressing, with_progressing
+from tandem_operator.plan.good import good_revisions
 from tandem_operator.plan.status import as_object
+from tandem_operator.resources.revisions import job_between
 from tandem_operator.status import Status
 
-_REASON: Final = "InvalidSpec"
 _BUT: Final = "The job cannot be deleted with its topics and snapshots until this is mended: "
+
+
+def last_working(body: Mapping[str, Any], objects: Iterable[ObjectSeen]) -> ReplicatedStreamJob | None:
+    """The job of the last revision that worked, with as many pods as the spec asks for; None: nothing is known of one."""
+    last = next(reversed(good_revisions(objects)), None)
+    metadata = body["metadata"]
+    return None if last is None else job_between(last.content, metadata["name"], metadata["namespace"], body["spec"])
 
 
 def refuse(body: Mapping[str, Any], error: ManifestError, now_ms: int) -> tuple[Action, ...]:
@@ -25,8 +37,8 @@ def refuse(body: Mapping[str, Any], error: ManifestError, now_ms: int) -> tuple[
     except ValidationError:
         old = Status()
     message = f"{_BUT if 'deletionTimestamp' in body['metadata'] else ''}{error}"
-    condition = not_progressing(old, _REASON, message[:4096], generation, now_ms)
+    condition = not_progressing(old, INVALID, message[:4096], generation, now_ms)
     if condition in old.conditions:
         return ()
     named = old.model_copy(update={"phase": old.phase or "Failed", "observed_generation": generation})
-    return (Emit("Warning", _REASON, condition.message), SetStatus(as_object(with_progressing(named, condition))))
+    return (Emit("Warning", INVALID, condition.message), SetStatus(as_object(with_progressing(named, condition))))

@@ -27,7 +27,7 @@ def judged(observed: Observed, version: Version, roster: Roster, old: Status, no
 
     `not_begun` : why the generation that the spec asks for was given up in this pass, "": it was not.
     """
-    kept = good_revisions(observed)
+    kept = good_revisions(observed.objects)
     now = Revisions(current=kept[-1].digest if kept else None, target=version.revision)
     if (
         old.revision is not None
@@ -56,7 +56,7 @@ def _silent_generator(observed: Observed, version: Version, deadline_s: float) -
 
 def recorded(observed: Observed, settings: Settings, version: Version, roster: Roster) -> tuple[Action, ...]:
     """Keep the revision that the spec asks for, if it is seen to work, and not more of them than asked for."""
-    kept, limit = good_revisions(observed), observed.job.spec.revision_history_limit
+    kept, limit = good_revisions(observed.objects), observed.job.spec.revision_history_limit
     number = kept[-1].number if kept else 0
     is_new = limit > 0 and (not kept or kept[-1].digest != version.revision)
     if not is_new or not _works(observed, version, roster):

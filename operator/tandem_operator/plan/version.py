@@ -104,7 +104,7 @@ def new_pod(
 
 def _fallback(observed: Observed, revision: str, accepted: str) -> ReplicatedStreamJob | None:
     """What pods were made from when all of them worked last, unless the spec asks for that anyway."""
-    last = next(reversed(good_revisions(observed)), None)
+    last = next(reversed(good_revisions(observed.objects)), None)
     if last is None or last.digest == revision:
         return None
     job = job_of(last.content, observed.job)

@@ -58,14 +58,20 @@ def revision(job: ReplicatedStreamJob, uid: str, settings: Settings, number: int
 
 def job_of(content: Mapping[str, Any], now: ReplicatedStreamJob) -> ReplicatedStreamJob | None:
     """The job of that revision, with everything else as its spec says `now`; None if it is no good job by today's rules."""
-    spec = _spec(now)
+    return job_between(content, now.name, now.metadata.namespace, _spec(now))
+
+
+def job_between(
+    content: Mapping[str, Any], name: str, namespace: str, spec: Mapping[str, Any]
+) -> ReplicatedStreamJob | None:
+    """The same where nobody knows whether `spec`, as the API has it, is a good one beyond what is taken from it."""
     asked: dict[str, Any] = {key: spec[key] for key in _NOT_IN_IT if key in spec}
     generators = {key: value for key, value in spec.get("ordering", {}).items() if key == "generators"}
     ordering = {**content.get("ordering", {}), **generators}
     whole: dict[str, Any] = {**content, **asked}
     if ordering:
         whole["ordering"] = ordering
-    return _parsed(now.name, now.metadata.namespace, json.dumps(whole))
+    return _parsed(name, namespace, json.dumps(whole))
 
 
 def _spec(job: ReplicatedStreamJob) -> dict[str, Any]:

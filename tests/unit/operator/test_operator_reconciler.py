@@ -282,6 +282,21 @@ def test_a_revision_is_kept_once_and_one_of_somebody_else_is_left_alone() -> Non
         actor.carry_out(target, Create(revision(target.job, UID, SETTINGS, 2)))
 
 
+def test_a_job_whose_spec_cannot_be_used_gets_its_pods_from_the_last_revision_that_worked() -> None:
+    world = World(replicas=3)
+    good = revision(job_of(world.body), UID, SETTINGS, 1)
+    spoiled = world.api.put({**world.body, "spec": {**world.body["spec"], "sources": []}})
+    world.store.see_job(spoiled, gone=False)
+    world.passes()
+    assert world.api.named("Pod") == []
+
+    world.api.put(good)
+    for _ in range(2):
+        world.passes(301)  # objects are listed again
+    assert len(world.api.named("Pod")) == 3
+    assert world.api.progressing()["reason"] == "InvalidSpec"
+
+
 def test_revisions_that_are_kept_are_seen_by_the_next_operator() -> None:
     world = World()
     target = Target(job_of(world.body), UID)

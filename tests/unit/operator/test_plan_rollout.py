@@ -112,7 +112,7 @@ def test_another_configuration_replaces_no_pod_and_says_what_to_do() -> None:
     assert cluster.status["configHash"]["current"] == running != cluster.status["configHash"]["target"]
     progressing = _condition(cluster, "Progressing")
     assert (progressing["status"], progressing["reason"]) == ("False", "ConfigurationChanged")
-    assert "tandem upgrade" in progressing["message"]
+    assert "add spec.snapshots" in progressing["message"]
 
 
 def test_a_pod_that_dies_meanwhile_is_replaced_by_one_with_the_configuration_that_runs() -> None:

@@ -11,10 +11,11 @@ from tiny_cluster import BROKEN_ORDERER, TinyCluster
 
 from tandem.manifest import ManifestError, parse
 from tandem.report import Failover
-from tandem_operator.actions import Action, Emit, SetStatus
+from tandem_operator.actions import Action, CreatePod, Emit, SetStatus
 from tandem_operator.observed import Observed
 from tandem_operator.plan import plan
-from tandem_operator.plan.invalid import refuse
+from tandem_operator.plan.invalid import last_working, refuse
+from tandem_operator.resources.names import TEMPLATE
 from tandem_operator.status import LONGEST_HISTORY
 
 
@@ -151,6 +152,27 @@ def test_what_fails_beside_a_replica_that_works_is_told() -> None:
 def test_a_status_that_cannot_be_read_is_written_anew() -> None:
     observed = replace(_running(replicas=2).observed(), status={"conditions": "nonsense"})
     assert _status(plan(observed, SETTINGS)) is not None
+
+
+def test_a_spec_that_cannot_be_used_is_told_and_pods_are_repaired_as_they_were() -> None:
+    cluster = _running(replicas=2)
+    templates = {pod.template for pod in cluster.pods.values()}
+    observed = cluster.observed()
+    body = {"metadata": {"name": "flights", "namespace": "streaming"}, "spec": {"replicas": 2, "sources": "nonsense"}}
+    job = last_working(body, observed.objects)
+    assert job is not None
+    invalid = replace(observed, job=job, invalid="spec.sources: mend it")
+    actions = plan(invalid, SETTINGS)
+    assert {type(action).__name__ for action in actions} == {"Emit", "SetStatus"}
+    status = _status(actions)
+    assert status is not None
+    assert _conditions(status)["Progressing"] == ("False", "InvalidSpec")
+    assert plan(replace(invalid, status=status), SETTINGS) == ()
+
+    one_left = replace(invalid, pods=invalid.pods[1:])
+    made = [action for action in plan(one_left, SETTINGS) if isinstance(action, CreatePod)]
+    assert {action.pod["metadata"]["annotations"][TEMPLATE] for action in made} <= templates
+    assert len(made) == 1
 
 
 def test_a_spec_that_cannot_be_used_is_told_once_and_touches_nothing() -> None:
