@@ -6,46 +6,70 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.jobs import START_S, ClusterJob
-from cluster.kubernetes import Object
+from cluster.conftest import SNAPSHOTS, WITH_SNAPSHOTS
+from cluster.jobs import START_S, ClusterJob, running_job
+from cluster.kubernetes import Kubectl, Object
+from integration.workload import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thorough]
 
 MASKED_S = 5.0
 
 
-@pytest.fixture(autouse=True)
-def staffed(pair: ClusterJob) -> Iterator[None]:
+@pytest.fixture
+def whole(pair: ClusterJob) -> Iterator[ClusterJob]:
     pair.when_staffed(1, 1)
     pair.when_known_to_work()
-    yield
+    yield pair
     pair.check_exactly_once()
+
+
+@pytest.fixture
+def twins(servers: Cluster, kubectl: Kubectl, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
+    """Two actives and no standby."""
+    kubectl.apply(SNAPSHOTS)
+    spec = {"snapshots": {"store": "/snapshots"}, "podTemplate": {"spec": WITH_SNAPSHOTS}}
+    with running_job(kubectl, servers, "twins", **spec) as job:
+        job.when_known_to_work()
+        yield job
 
 
 def candidates(job: ClusterJob) -> list[Object]:
     return job.kubectl.list("pods", f"tandem.dev/job={job.name},app.kubernetes.io/component=candidate")
 
 
-def test_another_option_is_another_generation(pair: ClusterJob) -> None:
-    before = {pod["metadata"]["name"] for pod in pair.pods()}
-    with pair.output_goes_on(2 * MASKED_S):
-        pair.patch({"maxRecordBytes": 900_000})
-        pair.wait(lambda: bool(candidates(pair)), 120, "a candidate is made")
-        pair.wait(lambda: not before & {pod["metadata"]["name"] for pod in pair.pods()}, 2 * START_S, "new members")
-        pair.when_staffed(1, 1)
-        pair.wait(lambda: not candidates(pair), START_S, "the candidates are gone")
-        pair.flows_on(400)
-    config = pair.status["configHash"]
+def test_another_option_is_another_generation(whole: ClusterJob) -> None:
+    before = {pod["metadata"]["name"] for pod in whole.pods()}
+    with whole.output_goes_on(2 * MASKED_S):
+        whole.patch({"maxRecordBytes": 900_000})
+        whole.wait(lambda: bool(candidates(whole)), 120, "a candidate is made")
+        whole.wait(lambda: not before & {pod["metadata"]["name"] for pod in whole.pods()}, 2 * START_S, "new members")
+        whole.when_staffed(1, 1)
+        whole.wait(lambda: not candidates(whole), START_S, "the candidates are gone")
+        whole.flows_on(400)
+    config = whole.status["configHash"]
     assert config["current"] == config["target"]
 
 
-def test_a_generation_that_does_not_come_up_changes_nothing(pair: ClusterJob) -> None:
-    before = {pod["metadata"]["name"] for pod in pair.pods()}
-    asked = pair.kubectl.get("rsj", pair.name)["spec"].get("job", {})
-    with pair.output_goes_on(MASKED_S):
-        pair.patch({"job": {"function": "no_such_function"}})
-        pair.wait(lambda: pair.condition("Progressing")[1] == "UpgradeFailed", 2 * START_S, "the upgrade is given up")
-        pair.flows_on(400)
-    assert {pod["metadata"]["name"] for pod in pair.pods()} == before
-    pair.patch({"job": {"function": asked.get("function")}})
-    pair.wait(lambda: pair.condition("Progressing")[:2] == ("True", "Complete"), 60, "the change is taken back")
+def test_two_replicas_are_followed_by_two_of_the_next_generation(twins: ClusterJob) -> None:
+    before = {pod["metadata"]["name"] for pod in twins.pods()}
+    with twins.output_goes_on(MASKED_S):
+        twins.patch({"maxRecordBytes": 900_000})
+        twins.wait(lambda: len(candidates(twins)) == 2, 120, "two candidates")
+        twins.wait(lambda: not before & {pod["metadata"]["name"] for pod in twins.pods()}, 2 * START_S, "new members")
+        twins.when_staffed(2, 0)
+        twins.wait(lambda: not candidates(twins), START_S, "the candidates are gone")
+        twins.flows_on(400)
+    twins.check_exactly_once()
+
+
+def test_a_generation_that_does_not_come_up_changes_nothing(whole: ClusterJob) -> None:
+    before = {pod["metadata"]["name"] for pod in whole.pods()}
+    asked = whole.kubectl.get("rsj", whole.name)["spec"].get("job", {})
+    with whole.output_goes_on(MASKED_S):
+        whole.patch({"job": {"function": "no_such_function"}})
+        whole.wait(lambda: whole.condition("Progressing")[1] == "UpgradeFailed", 2 * START_S, "the upgrade is given up")
+        whole.flows_on(400)
+    assert {pod["metadata"]["name"] for pod in whole.pods()} == before
+    whole.patch({"job": {"function": asked.get("function")}})
+    whole.wait(lambda: whole.condition("Progressing")[:2] == ("True", "Complete"), 60, "the change is taken back")

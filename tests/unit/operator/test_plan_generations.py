@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +11,11 @@ from tiny_cluster import TinyCluster
 from tiny_pods import Pod
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem_operator.actions import CreatePod, Emit
+from tandem_operator.actions import CreatePod, DeletePod, Emit
 from tandem_operator.observed import Component, PodPhase
 from tandem_operator.plan import plan
 from tandem_operator.resources.candidates import candidate
-from tandem_operator.resources.names import COMPONENT, GENERATION, selector
+from tandem_operator.resources.names import CLEANUP, COMPONENT, GENERATION, selector
 from tandem_operator.resources.tasks import TASK
 
 SNAPSHOTS = {"store": "s3://b/x"}
@@ -141,6 +142,26 @@ def test_a_change_that_is_taken_back_in_time_has_changed_nothing() -> None:
     told(cluster, 10)
     assert set(cluster.pods) == before
     assert progressing(cluster)[1] == "Complete"
+
+
+def test_a_job_that_is_suspended_meanwhile_has_no_candidates_either() -> None:
+    cluster = running()
+    cluster.change(given(job=CHANGED))
+    told(cluster, 5)
+    assert of(cluster, Component.CANDIDATE)
+    cluster.change(given(job=CHANGED, suspend=True))
+    cluster.converge()
+    assert not cluster.pods
+
+
+def test_a_job_that_is_deleted_meanwhile_takes_its_candidates_with_it() -> None:
+    cluster = running(deletionPolicy="Delete")
+    cluster.change(given(job=CHANGED, deletionPolicy="Delete"))
+    told(cluster, 5)
+    candidates = {pod.name for pod in of(cluster, Component.CANDIDATE)}
+    assert candidates
+    deleted = plan(replace(cluster.observed(), deleting=True, finalizers=(CLEANUP,)), SETTINGS)
+    assert candidates <= {action.name for action in deleted if isinstance(action, DeletePod)}
 
 
 def test_without_snapshots_the_change_is_held_back_and_the_status_says_what_it_needs() -> None:
