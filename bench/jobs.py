@@ -1,7 +1,9 @@
-"""The two workloads, as ordinary PySpark: the same functions run in Tandem and in plain Spark."""
+"""The workloads, as ordinary PySpark: the same functions run in Tandem and in plain Spark."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
+
+STATEFUL = ("count", "latest")
 
 
 def identity(events: DataFrame) -> DataFrame:
