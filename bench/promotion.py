@@ -46,7 +46,7 @@ _PHASES = {
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """One kill, ms. `gap`, `before`: longest time without output around it, and in a stretch before; when phases were over."""
+    """One kill, ms. `gap`, `before`: longest time without output around it, and in a stretch before it; end of phases."""
 
     gap: float
     before: float
