@@ -63,7 +63,7 @@ def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoi
         .option("kafka.bootstrap.servers", bootstrap)
         .option("topic", sink)
         .option("checkpointLocation", str(checkpoint / "query"))
-        .outputMode("update" if job == "count" else "append")
+        .outputMode("update" if job in jobs.STATEFUL else "append")
         .trigger(processingTime=f"{interval_ms} milliseconds")
         .start()
     )

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from statistics import median
 from typing import Annotated
@@ -24,6 +23,7 @@ from typing import Annotated
 import typer
 
 from bench.metrics import scrape
+from bench.promotion_plain import restart_gaps
 from bench.promotion_stage import Setting, Traffic, running
 from bench.systems import wait_for
 from bench.usage import cores_used, cpu_seconds
@@ -46,9 +46,10 @@ _PHASES = {
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """One kill. ms: the longest gap between two records of output, and when after the kill each phase was over."""
+    """One kill, ms. `gap`, `before`: longest time without output around it, and in a stretch before it; end of phases."""
 
     gap: float
+    before: float
     phases: dict[str, float]
     because: str
     first_epoch: dict[str, float]
@@ -56,12 +57,13 @@ class Promotion:
 
 @dataclass
 class Result:
-    """What was measured in a setting. `cores`: CPU at rest, in cores, of the actives, the standby and all else."""
+    """Of a setting. `cores`: CPU at rest, of an active, the standby and all else; `plain`: the gaps of plain Spark, ms."""
 
     setting: Setting
     cores: dict[str, float] = field(default_factory=dict)
     shipped_kb_per_epoch: float = 0.0
     promotions: list[Promotion] = field(default_factory=list)
+    plain: list[float] = field(default_factory=list)
 
     def summary(self) -> str:
         gaps = sorted(p.gap for p in self.promotions)
@@ -71,11 +73,16 @@ class Result:
             f"  shipped per epoch: {self.shipped_kb_per_epoch:.0f} kB",
         ]
         if gaps:
-            lines.append(f"  gap: median {median(gaps):.0f} ms, worst {gaps[-1]:.0f} ms of {len(gaps)}")
+            usual = median(p.before for p in self.promotions)
+            lines.append(
+                f"  gap: median {median(gaps):.0f} ms, worst {gaps[-1]:.0f} ms of {len(gaps)}, {usual:.0f} ms before"
+            )
             for phase in dict.fromkeys(_PHASES.values()):
                 known = sorted(p.phases[phase] for p in self.promotions if phase in p.phases)
                 if known:
                     lines.append(f"  {phase}: median {median(known):.0f} ms, worst {known[-1]:.0f} ms after the kill")
+        if self.plain:
+            lines.append(f"  plain Spark, restarted at once: median {median(self.plain):.0f} ms of {len(self.plain)}")
         return "\n".join(lines)
 
 
@@ -117,7 +124,7 @@ class Bench:
             self._wait(
                 lambda: self._metric(standby, "tandem_standby_verified_epoch") > 0, "the standby proves its state"
             )
-        time.sleep(4 + 2 * random.random())
+        time.sleep(_AFTER_S + 1 + 2 * random.random())
         log = self._job.log_file(standby)
         seen = log.stat().st_size
         active = random.choice(actives)
@@ -130,9 +137,9 @@ class Bench:
             thread.join()
         time.sleep(_AFTER_S)
         self._job.start(*names)
-        times = [t for t in self._traffic.arrivals if at - 1 <= t <= at + _AFTER_S]
-        gap = max((b - a for a, b in pairwise([*times, at + _AFTER_S])), default=_AFTER_S)
-        return Promotion(round(gap * 1_000), *_phases(log, seen, at))
+        gap = self._traffic.longest_gap_ms(at - 1, at + _AFTER_S)
+        before = self._traffic.longest_gap_ms(at - 1 - _AFTER_S, at)
+        return Promotion(gap, before, *_phases(log, seen, at))
 
     def _metric(self, process: str, name: str) -> float:
         info = self._job.announcement(process)
@@ -192,6 +199,7 @@ def main(
     rest: Annotated[float, typer.Option(help="Seconds of the measurement at rest")] = 30.0,
     shipping: Annotated[bool, typer.Option(help="Ship state")] = True,
     shared: Annotated[bool, typer.Option(help="All replicas see each other's checkpoints")] = False,
+    plain_kills: Annotated[int, typer.Option(help="Of plain Spark with the same state, restarted at once")] = 0,
     conf: Annotated[list[str] | None, typer.Option(help="Of Spark, name=value")] = None,
     output: Annotated[Path | None, typer.Option(help="A file for the results, JSON")] = None,
 ) -> None:
@@ -199,7 +207,7 @@ def main(
     results = []
     for size in map(int, state_mb.split(",")):
         of_spark = dict(word.split("=", 1) for word in conf or [])
-        setting = Setting(size, rate, actives, shipping, shared, of_spark)
+        setting = Setting(size, rate, actives, shipping=shipping, shared=shared, conf=of_spark)
         result = Result(setting)
         with running(setting) as (job, traffic):
             bench = Bench(job, traffic, setting)
@@ -211,6 +219,8 @@ def main(
             for _ in range(kills):
                 result.promotions.append(bench.kill())
                 _say(f"{size} MB: {result.promotions[-1]}")
+        if plain_kills:
+            result.plain = restart_gaps(setting, plain_kills)
         results.append(result)
         _say(result.summary())
         if output is not None:

@@ -8,9 +8,10 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -27,19 +28,39 @@ _AT_ONCE = RestartPolicy(first_delay_s=0.0, healthy_s=5.0, most_in_a_row=1_000)
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What is measured. `rate`: records/s of 1 kB; `shared`: the replicas see each other's checkpoints; `conf`: of Spark."""
+    """What is measured. `rate`: records/s of 1 kB; `shared`: the replicas see each other's checkpoints; `conf`: of Spark.
+
+    `snapshot_ms` : between two snapshots.
+    """
 
     state_mb: int
     rate: int
     actives: int = 1
+    standbys: int = 1
     shipping: bool = True
     shared: bool = False
+    snapshot_ms: int = 5_000
     conf: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def replicas(self) -> int:
-        """The actives and one standby."""
-        return self.actives + 1
+        """The actives and the standbys."""
+        return self.actives + self.standbys
+
+    @property
+    def keys(self) -> int:
+        """How many make a state of that size."""
+        return self.state_mb * 1_000_000 // _VALUE_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Servers with the topics `in` and `out`, a folder on disk, and one in memory."""
+
+    kafka: KafkaBroker
+    zookeeper: ZooKeeperServer
+    folder: Path
+    memory: Path
 
 
 class Traffic:
@@ -57,18 +78,38 @@ class Traffic:
         self.rate = 0.0
         self.sent = 0
         self.arrivals: list[float] = []
+        self.latencies: list[tuple[float, float]] = []
+        """When a key's row arrived, and how long after the first record that it tells of; s."""
+        self._waiting: dict[bytes, float] = {}
         self._stopped = threading.Event()
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._feed, self._read)]
         for thread in self._threads:
             thread.start()
 
+    @property
+    def waiting(self) -> int:
+        """Keys that were sent, and have no row since."""
+        return len(self._waiting)
+
     def fill(self) -> None:
         """Send every key once."""
-        for key in range(self.keys):
+        self._burst(range(self.keys))
+
+    def burst(self, count: int) -> None:
+        """Send that many different keys as fast as can be."""
+        self._burst(self._random.sample(range(self.keys), count))
+
+    def _burst(self, keys: Sequence[int]) -> None:
+        for number, key in enumerate(keys):
             self._send(key)
-            if key % 1_000 == 0:
+            if number % 1_000 == 0:
                 self._producer.poll(0.01)
         self._producer.flush(60)
+
+    def longest_gap_ms(self, start: float, end: float) -> float:
+        """The longest time without output in [start, end], Unix s."""
+        times = [time for time in self.arrivals if start <= time <= end]
+        return round(1_000 * max(after - before for before, after in pairwise([start, *times, end])), 1)
 
     def stop(self) -> None:
         self._stopped.set()
@@ -77,10 +118,11 @@ class Traffic:
         self._consumer.close()
 
     def _send(self, key: int) -> None:
-        value = self._random.randbytes(_VALUE_BYTES)
+        name, value = b"key-%d" % key, self._random.randbytes(_VALUE_BYTES)
+        self._waiting.setdefault(name, time.time())
         while True:
             try:
-                self._producer.produce(self._source, value, b"key-%d" % key, key % _PARTITIONS)
+                self._producer.produce(self._source, value, name, key % _PARTITIONS)
             except BufferError:
                 self._producer.poll(0.05)
             else:
@@ -101,14 +143,23 @@ class Traffic:
     def _read(self) -> None:
         while not self._stopped.is_set():
             first = self._consumer.poll(0.1)
-            if first is not None:
-                now = time.time()
-                self.arrivals += [now] * (1 + len(self._consumer.consume(5_000, 0)))
+            if first is None:
+                continue
+            now = time.time()
+            for message in (first, *self._consumer.consume(5_000, 0)):
+                if message.error() is None:
+                    self._arrived(message.key(), now)
+
+    def _arrived(self, key: bytes | None, now: float) -> None:
+        self.arrivals.append(now)
+        sent = self._waiting.pop(key, None) if key is not None else None
+        if sent is not None:
+            self.latencies.append((now, now - sent))
 
 
 @contextmanager
-def running(setting: Setting) -> Iterator[tuple[LocalJob, Traffic]]:
-    """Servers, job and traffic; nothing is left of them afterwards."""
+def stage() -> Iterator[Stage]:
+    """Nothing is left of it afterwards."""
     memory = Path("/dev/shm")  # noqa: S108
     with (
         tempfile.TemporaryDirectory(prefix="tandem-promotion-", ignore_cleanup_errors=True) as work,
@@ -116,20 +167,24 @@ def running(setting: Setting) -> Iterator[tuple[LocalJob, Traffic]]:
         KafkaBroker(Path(work) / "kafka") as kafka,
         ZooKeeperServer(Path(work) / "zookeeper") as zookeeper,
     ):
-        folder = Path(work)
         Topics(KafkaConnection({"bootstrap.servers": kafka.bootstrap})).ensure(
             [NewTopic("in", _PARTITIONS), NewTopic("out", 1)]
         )
+        yield Stage(kafka, zookeeper, Path(work), Path(states))
+
+
+@contextmanager
+def running(setting: Setting) -> Iterator[tuple[LocalJob, Traffic]]:
+    """Servers, job and traffic."""
+    with stage() as place:
+        folder = place.folder
         shutil.copy(Path(__file__).with_name("jobs.py"), folder / "jobs.py")
-        manifests = [
-            _manifest(folder / f"job-{number}.yaml", kafka, zookeeper, setting, _states(setting, Path(states), number))
-            for number in range(setting.replicas)
-        ]
+        manifests = [_manifest(place, setting, number) for number in range(setting.replicas)]
         job = LocalJob(manifests[0], folder / "run", pin_to_cores=True, policy=_AT_ONCE)
         for number, manifest in enumerate(manifests):
             name = f"replica-{number}"
             job.replace(name, tuple(str(manifest) if w == str(manifests[0]) else w for w in job.argv(name)))
-        traffic = Traffic(kafka.bootstrap, "in", "out", setting.state_mb * 1_000_000 // _VALUE_BYTES)
+        traffic = Traffic(place.kafka.bootstrap, "in", "out", setting.keys)
         try:
             job.start()
             yield job, traffic
@@ -138,27 +193,24 @@ def running(setting: Setting) -> Iterator[tuple[LocalJob, Traffic]]:
             traffic.stop()
 
 
-def _states(setting: Setting, folder: Path, number: int) -> tuple[Path, Path]:
-    """The folders of a replica's checkpoints, and of the snapshot store."""
-    return folder / ("all" if setting.shared else str(number)), folder / "store"
-
-
-def _manifest(
-    path: Path, kafka: KafkaBroker, zookeeper: ZooKeeperServer, setting: Setting, states: tuple[Path, Path]
-) -> Path:
-    checkpoints, store = map(str, states)
-    spec = {
+def _manifest(place: Stage, setting: Setting, number: int) -> Path:
+    """The manifest of one replica: it has a folder of checkpoints of its own."""
+    spec: dict[str, object] = {
         "job": {"file": "jobs.py", "function": "latest"},
         "replicas": setting.actives,
-        "standbys": 1,
-        "kafka": {"bootstrapServers": kafka.bootstrap},
-        "zookeeper": {"connect": zookeeper.connect},
+        "standbys": setting.standbys,
+        "kafka": {"bootstrapServers": place.kafka.bootstrap},
+        "zookeeper": {"connect": place.zookeeper.connect},
         "sources": [{"name": "events", "topics": ["in"]}],
         "sinks": [{"name": "out", "topic": "out"}],
-        "checkpoint": {"directory": checkpoints, "shipping": setting.shipping},
-        "snapshots": {"store": store},
+        "checkpoint": {
+            "directory": str(place.memory / ("all" if setting.shared else str(number))),
+            "shipping": setting.shipping,
+        },
+        "snapshots": {"store": str(place.memory / "store"), "interval": f"{setting.snapshot_ms}ms"},
         "spark": {"conf": dict(setting.conf)},
     }
     tree = {"apiVersion": "tandem.dev/v1alpha1", "kind": "ReplicatedStreamJob", "metadata": {"name": "promotion"}}
+    path = place.folder / f"job-{number}.yaml"
     path.write_text(json.dumps({**tree, "spec": spec}))  # JSON is YAML
     return path

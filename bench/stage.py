@@ -92,7 +92,7 @@ class Stage:
         while time.monotonic() < min(end, since + 5.0):
             if self.reader.count != seen:
                 seen, since = self.reader.count, time.monotonic()
-                if self.run.job == "identity" and seen >= sent and not self._faults(sent).lost:
+                if self.run.job != "count" and seen >= sent and not self._faults(sent).lost:
                     break
             time.sleep(0.25)
         return self._faults(sent)
@@ -103,7 +103,7 @@ class Stage:
 
     def _faults(self, sent: int) -> Faults:
         arrivals = self.reader.arrivals()
-        if self.run.job == "identity":
+        if self.run.job != "count":
             return faults_of_identity(arrivals, sent)
         return faults_of_count(arrivals, np.asarray(first_keys(self.seed, sent)))
 

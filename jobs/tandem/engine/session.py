@@ -51,6 +51,8 @@ _CHEAP = {
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
+    # How often a full copy of changed state is made; what was changed since is applied one by one when it is loaded.
+    "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
 }
 
 _JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"
@@ -121,6 +123,7 @@ def build_session(
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
+    new(session, "LinkingFileSystem", session.sparkContext._jsc.hadoopConfiguration())
     if executors is not None and spark.parallelism > 1:
         session._jsparkSession.extensions().injectColumnar(new(session, "ShuffleOrder"))
     return session

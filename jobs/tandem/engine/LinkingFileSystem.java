@@ -1,0 +1,50 @@
+package tandem;
+
+import com.globalmentor.apache.hadoop.fs.BareLocalFileSystem;
+import java.io.IOException;
+import java.lang.reflect.Method;
+import java.net.URI;
+import java.nio.file.Files;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+
+/**
+ * Local files, of which RocksDB's tables are linked instead of copied on their way into a checkpoint and out of it.
+ *
+ * RocksDB never changes a table that it has written, and makes its own checkpoints by hard links too. Copies of them are
+ * most of what loading a large state costs, and hold it in memory twice. Where no link can be made, as between two disks,
+ * files are copied.
+ */
+public final class LinkingFileSystem extends BareLocalFileSystem {
+  private static final URI LOCAL = URI.create("file:///");
+
+  /** From now on, this is the JVM's file system of the scheme `file`. */
+  public LinkingFileSystem(Configuration conf) throws Exception {
+    initialize(LOCAL, conf);
+    Class[] types = {URI.class, Configuration.class, FileSystem.class};
+    Method put = FileSystem.class.getDeclaredMethod("addFileSystemForTesting", types);
+    put.setAccessible(true);
+    put.invoke(null, new Object[] {LOCAL, conf, this});
+  }
+
+  public void copyToLocalFile(boolean delSrc, Path from, Path to) throws IOException {
+    if (delSrc || !isLinked(from, to)) super.copyToLocalFile(delSrc, from, to);
+  }
+
+  public void copyFromLocalFile(boolean delSrc, Path from, Path to) throws IOException {
+    if (delSrc || !isLinked(from, to)) super.copyFromLocalFile(delSrc, from, to);
+  }
+
+  private boolean isLinked(Path from, Path to) {
+    if (!from.getName().endsWith(".sst")) return false;
+    try {
+      Files.createLink(pathToFile(to).toPath(), pathToFile(from).toPath());
+      return true;
+    } catch (IOException e) {
+      return false;
+    } catch (UnsupportedOperationException e) {
+      return false;
+    }
+  }
+}
