@@ -52,7 +52,7 @@ _CHEAP = {
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
     # How often a full copy of changed state is made; what was changed since is applied one by one when it is loaded.
-    "spark.sql.streaming.stateStore.maintenanceInterval": "10s",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "5s",
 }
 
 _JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"

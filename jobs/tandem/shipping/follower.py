@@ -49,8 +49,8 @@ class FollowerSettings:
     commits_topic: str
     checkpoints_topic: str
     generation: int = 0
-    longest_chain: int = 100
-    shorten_every_ms: float = 15_000.0
+    longest_chain: int = 30
+    shorten_every_ms: float = 5_000.0
     retry_ms: float = 1_000.0
 
 
