@@ -52,7 +52,7 @@ _log = logs.get_logger(__name__)
 START_TIMEOUT_S = 30.0
 _SILENT = 10
 """A standby lets the actives be silent for so many times the least bound of a take-over: promotion is the greater step."""
-_SLOWER = 2.0
+_SLOWER = 3.0
 """And for so many times the slowest claim of late."""
 _CAREFUL = (16, 5_000.0)
 """Until it has seen so many claims, it does not know yet how long they take, and lets them take so long, ms."""
