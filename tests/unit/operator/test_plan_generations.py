@@ -155,12 +155,13 @@ def test_a_job_that_is_suspended_meanwhile_has_no_candidates_either() -> None:
 
 
 def test_a_job_that_is_deleted_meanwhile_takes_its_candidates_with_it() -> None:
-    cluster = running(deletionPolicy="Delete")
-    cluster.change(given(job=CHANGED, deletionPolicy="Delete"))
+    cluster = running()
+    cluster.change(given(job=CHANGED))
     told(cluster, 5)
     candidates = {pod.name for pod in of(cluster, Component.CANDIDATE)}
     assert candidates
-    deleted = plan(replace(cluster.observed(), deleting=True, finalizers=(CLEANUP,)), SETTINGS)
+    to_go = given(job=CHANGED, deletionPolicy="Delete")
+    deleted = plan(replace(cluster.observed(), job=to_go, deleting=True, finalizers=(CLEANUP,)), SETTINGS)
     assert candidates <= {action.name for action in deleted if isinstance(action, DeletePod)}
 
 
