@@ -36,6 +36,12 @@ def test_a_table_is_linked(into: Callable[[str], tuple[Path, Path]]) -> None:
     assert back.samefile(original)
 
 
+def test_a_table_that_is_there_already_takes_no_harm(into: Callable[[str], tuple[Path, Path]]) -> None:
+    into("000012.sst")
+    original, back = into("000012.sst")
+    assert original.read_bytes() == back.read_bytes() == b"rows"
+
+
 def test_any_other_file_is_copied(into: Callable[[str], tuple[Path, Path]]) -> None:
     original, back = into("7.zip")
     assert back.read_bytes() == b"rows"

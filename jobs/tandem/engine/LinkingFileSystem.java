@@ -38,8 +38,10 @@ public final class LinkingFileSystem extends BareLocalFileSystem {
 
   private boolean isLinked(Path from, Path to) {
     if (!from.getName().endsWith(".sst")) return false;
+    java.nio.file.Path target = pathToFile(to).toPath();
     try {
-      Files.createLink(pathToFile(to).toPath(), pathToFile(from).toPath());
+      Files.deleteIfExists(target); // a copy onto a link would be written into every other name of the file, too
+      Files.createLink(target, pathToFile(from).toPath());
       return true;
     } catch (IOException e) {
       return false;
