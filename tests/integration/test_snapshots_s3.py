@@ -221,8 +221,10 @@ def test_an_s3_that_is_away_stops_nothing_and_is_used_again_when_it_is_back(
     publish(9)
     s3.start() if away == "killed" else s3.signal(signal.SIGCONT)
 
+    publish(10)
+
     def taken() -> bool:
-        publish(10)
+        snapshotter.offer(10)
         newest = s3.store().newest()
         return newest is not None and newest.epoch == 10
 
