@@ -25,7 +25,7 @@ import typer
 from bench.metrics import scrape
 from bench.promotion_plain import restart_gaps
 from bench.promotion_stage import Setting, Traffic, running
-from bench.systems import wait_for
+from bench.systems import must_wait
 from bench.usage import cores_used, cpu_seconds
 from tandem.local import LocalJob
 
@@ -168,8 +168,7 @@ class Bench:
         return actives, standbys[0]
 
     def _wait(self, condition: Callable[[], bool], what: str) -> None:
-        if not wait_for(self._job, condition, _DEADLINE_S, _LOOK_S):
-            raise RuntimeError(f"not within {_DEADLINE_S:.0f} s: {what}")
+        must_wait(self._job, condition, _DEADLINE_S, what, _LOOK_S)
 
 
 def _phases(log: Path, start: int, at: float) -> tuple[dict[str, float], str, dict[str, float]]:

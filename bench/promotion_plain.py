@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from bench.plan import CONFIGURATIONS, Run
 from bench.promotion_stage import Setting, Traffic, stage
-from bench.systems import Place, PlainSpark, wait_for
+from bench.systems import Place, PlainSpark, must_wait
 
 _FILLED_S = 240.0
 _PATIENCE_S = 120.0
@@ -24,7 +23,7 @@ def restart_gaps(setting: Setting, kills: int) -> list[float]:
         try:
             spark.start()
             traffic.fill()
-            _wait(spark, lambda: not traffic.waiting, _FILLED_S, "every key in the state")
+            must_wait(spark, lambda: not traffic.waiting, _FILLED_S, "every key in the state")
             traffic.rate = setting.rate
             return [_kill(spark, traffic) for _ in range(kills)]
         finally:
@@ -36,10 +35,5 @@ def _kill(spark: PlainSpark, traffic: Traffic) -> float:
     time.sleep(_SETTLED_S)
     at = time.time()
     spark.kill(spark.NAME)
-    _wait(spark, lambda: any(t > at + 1 for t in traffic.arrivals[-1:]), _PATIENCE_S, "output after the kill")
+    must_wait(spark, lambda: any(t > at + 1 for t in traffic.arrivals[-1:]), _PATIENCE_S, "output after the kill")
     return traffic.longest_gap_ms(at - 1, time.time())
-
-
-def _wait(spark: PlainSpark, condition: Callable[[], bool], deadline_s: float, what: str) -> None:
-    if not wait_for(spark, condition, deadline_s):
-        raise RuntimeError(f"not within {deadline_s:.0f} s: {what}")

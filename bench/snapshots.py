@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
@@ -18,12 +17,13 @@ import numpy as np
 import typer
 
 from bench.promotion_stage import Setting, Traffic, running
-from bench.systems import wait_for
+from bench.systems import must_wait
 from tandem.local import LocalJob
 
 _NEVER_MS = 3_600_000
 _DEADLINE_S = 240.0
 _BETWEEN_S = 5.0
+_LOOK_S = 0.02
 
 
 @dataclass
@@ -41,10 +41,10 @@ def measure(setting: Setting, warm_up_s: float, window_s: float, bursts: int, bu
     result = Result(setting.snapshot_ms)
     with running(setting) as (job, traffic):
         traffic.rate = 1.0
-        _wait(job, lambda: bool(traffic.arrivals), "output flows")
+        must_wait(job, lambda: bool(traffic.arrivals), _DEADLINE_S, "output flows", _LOOK_S)
         traffic.rate = 0.0
         traffic.fill()
-        _wait(job, lambda: not traffic.waiting, "every key in the state")
+        must_wait(job, lambda: not traffic.waiting, _DEADLINE_S, "every key in the state", _LOOK_S)
         traffic.rate = setting.rate
         time.sleep(warm_up_s)
         start = time.time()
@@ -61,13 +61,8 @@ def measure(setting: Setting, warm_up_s: float, window_s: float, bursts: int, bu
 def _worked_off_s(job: LocalJob, traffic: Traffic, burst: int) -> float:
     began = time.monotonic()
     traffic.burst(burst)
-    _wait(job, lambda: not traffic.waiting, "the burst is worked off")
+    must_wait(job, lambda: not traffic.waiting, _DEADLINE_S, "the burst is worked off", _LOOK_S)
     return time.monotonic() - began
-
-
-def _wait(job: LocalJob, condition: Callable[[], bool], what: str) -> None:
-    if not wait_for(job, condition, _DEADLINE_S, 0.02):
-        raise RuntimeError(f"not within {_DEADLINE_S:.0f} s: {what}")
 
 
 def main(

@@ -222,6 +222,14 @@ def is_at_head(sample: Sample) -> bool:
     return lag_epochs(sample) <= 1
 
 
+def must_wait(
+    running: Checked, condition: Callable[[], bool], deadline_s: float, what: str, every_s: float = 0.2
+) -> None:
+    """`wait_for`, which raises `RuntimeError` if the deadline passes."""
+    if not wait_for(running, condition, deadline_s, every_s):
+        raise RuntimeError(f"not within {deadline_s:.0f} s: {what}")
+
+
 def wait_for(running: Checked, condition: Callable[[], bool], deadline_s: float, every_s: float = 0.2) -> bool:
     """Ask `condition()` until it holds or the deadline has passed; return its last answer. Raises what `check` raises."""
 

@@ -22,11 +22,12 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import Action, CreatePod, DeletePod
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan.failures import failure, has_hope
+from tandem_operator.plan.members import next_name
 from tandem_operator.plan.roster import Roster
 from tandem_operator.plan.version import Version
 from tandem_operator.resources import tasks
 from tandem_operator.resources.candidates import candidate
-from tandem_operator.resources.names import hash_of, pod_name, suffix_after
+from tandem_operator.resources.names import hash_of
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status, Upgrade
 
@@ -66,7 +67,7 @@ def step(
             return Step(_ended(observed), needs=needs)
         if known is None or not known.saved:
             return _saved(observed, settings, version, roster, known)
-        return _tried(observed, spec_job, settings, version, roster, known)
+        return _tried(observed, spec_job, settings, version, roster, known, old)
     if known is not None and version.accepted == version.target and candidates_of(observed):
         return _completed(observed, roster, known)
     return Step(_ended(observed), known if version.is_held else None)
@@ -112,6 +113,7 @@ def _tried(
     version: Version,
     roster: Roster,
     known: Upgrade,
+    old: Status,
 ) -> Step:
     ours = [pod for pod in candidates_of(observed) if pod.generation == version.revision]
     others = [pod for pod in candidates_of(observed) if pod not in ours]
@@ -123,10 +125,10 @@ def _tried(
     if why and is_shadow and len(roster.back) == roster.wanted:
         return Step(_ended(observed), failure=why)
     taken = {pod.index for pod in ours}
+    missing = [index for index in range(job.spec.replicas) if index not in taken]
+    named = ((index, next_name(observed, old, Component.CANDIDATE, index)) for index in missing)
     made = tuple(
-        CreatePod(candidate(job, observed.uid, settings, index, _name(observed, index), known.savepoint))
-        for index in range(job.spec.replicas)
-        if index not in taken
+        CreatePod(candidate(job, observed.uid, settings, index, name, known.savepoint)) for index, name in named
     )
     ready = sum(pod.ready for pod in ours)
     words = f"{ready} of {job.spec.replicas} pods of the next generation are at the head. The present one publishes"
@@ -147,15 +149,3 @@ def _ended(observed: Observed) -> tuple[Action, ...]:
 
 def _removed(pods: Sequence[PodSeen], why: str) -> tuple[Action, ...]:
     return tuple(DeletePod(pod.name, pod.uid, why) for pod in pods)
-
-
-def _name(observed: Observed, index: int) -> str:
-    """One that no pod which is there has; the first is named after the generation of the spec."""
-    seen = {pod.name for pod in observed.pods}
-    name = str(observed.generation)
-    for _ in range(len(seen) + 1):
-        suffix = suffix_after(observed.uid, Component.CANDIDATE, index, name)
-        name = pod_name(observed.job.name, Component.CANDIDATE, index, suffix)
-        if name not in seen:
-            break
-    return name

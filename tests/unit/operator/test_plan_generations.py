@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from operator_builders import SETTINGS, UID, job
-from tiny_cluster import TinyCluster
+from tiny_cluster import TinyCluster, progressing, told
 from tiny_pods import Pod
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem_operator.actions import CreatePod, DeletePod, Emit
+from tandem_operator.actions import CreatePod, DeletePod
 from tandem_operator.observed import Component, PodPhase
 from tandem_operator.plan import plan
 from tandem_operator.resources.candidates import candidate
@@ -33,25 +33,8 @@ def running(**spec: Any) -> TinyCluster:
     return cluster
 
 
-def told(cluster: TinyCluster, steps: int) -> list[str]:
-    """The reasons of all events of so many passes; somebody publishes in each."""
-    reasons = []
-    for _ in range(steps):
-        actions = plan(cluster.observed(), SETTINGS)
-        reasons += [action.reason for action in actions if isinstance(action, Emit)]
-        cluster.do(actions)
-        cluster.step()
-        assert any(cluster.publishes(pod) for pod in cluster.pods.values()), cluster.story()
-    return reasons
-
-
 def of(cluster: TinyCluster, component: Component) -> list[Pod]:
     return [pod for pod in cluster.pods.values() if pod.component is component]
-
-
-def progressing(cluster: TinyCluster) -> tuple[str, str, str]:
-    found = next(one for one in cluster.status["conditions"] if one["type"] == "Progressing")
-    return found["status"], found["reason"], found["message"]
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster
+from tiny_cluster import TinyCluster, progressing, told
 from tiny_pods import Pod
 
-from tandem_operator.actions import DeletePod, Emit, Switch
+from tandem_operator.actions import DeletePod, Switch
 from tandem_operator.observed import Component
 from tandem_operator.plan import plan
 
@@ -23,23 +23,6 @@ def running(**spec: Any) -> TinyCluster:
     good = {pod.template for pod in cluster.pods.values()}
     cluster.breaks = lambda template: template not in good
     return cluster
-
-
-def told(cluster: TinyCluster, steps: int) -> list[str]:
-    """The reasons of all events of so many passes; in each of which somebody is at the head."""
-    reasons = []
-    for _ in range(steps):
-        actions = plan(cluster.observed(), SETTINGS)
-        reasons += [action.reason for action in actions if isinstance(action, Emit)]
-        cluster.do(actions)
-        cluster.step()
-        assert cluster.actives(), cluster.story()
-    return reasons
-
-
-def progressing(cluster: TinyCluster) -> tuple[str, str, str]:
-    found = next(one for one in cluster.status["conditions"] if one["type"] == "Progressing")
-    return found["status"], found["reason"], found["message"]
 
 
 def members(cluster: TinyCluster) -> list[Pod]:
