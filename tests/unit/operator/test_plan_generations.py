@@ -99,6 +99,23 @@ def test_a_savepoint_that_cannot_be_made_is_told_and_no_candidate_is_made() -> N
     assert "No savepoint could be made" in progressing(cluster)[2]
 
 
+def test_no_savepoint_is_made_before_all_members_are_at_the_head() -> None:
+    cluster = running()
+    lost = of(cluster, Component.MEMBER)[0]
+    lost.deleting = True
+    cluster.change(given(job=CHANGED))
+    for _ in range(30):
+        actions = plan(cluster.observed(), SETTINGS)
+        tasks = [a for a in actions if isinstance(a, CreatePod) and a.pod["metadata"]["labels"][COMPONENT] == TASK]
+        if tasks:
+            break
+        cluster.do(actions)
+        cluster.step()
+    assert tasks
+    assert len(cluster.actives()) == 2
+    assert lost.name not in cluster.pods
+
+
 def test_the_savepoint_is_made_once_although_the_status_is_not_written() -> None:
     cluster = running()
     cluster.change(given(job=CHANGED))
