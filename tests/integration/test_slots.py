@@ -10,6 +10,8 @@ import pytest
 
 from tandem.embedded import ZooKeeperServer
 from tandem.embedded.waiting import Deadline, wait_until
+from tandem.protocol.switchover import Role
+from tandem.replica.peers import Peers
 from tandem.replica.slots import Slots
 
 pytestmark = pytest.mark.integration
@@ -65,3 +67,28 @@ def test_while_zookeeper_is_away_nobody_gives_up_a_slot(own_zookeeper: ZooKeeper
         assert holder.slot == 0
         own_zookeeper.start()
         assert within(lambda: held(members) == [0] and any(m.is_surplus for m in members))
+
+
+def test_a_standby_replaces_a_holder_that_ended_before_its_session_does(
+    zookeeper: ZooKeeperServer, topic_prefix: str
+) -> None:
+    with ExitStack() as stack:
+        peers, members = [], []
+        for index in range(3):
+            name = f"{topic_prefix}.replica-{index}.{'abc'[index]}"
+            peers.append(Peers(name, "127.0.0.1", {}))
+            members.append(Slots(options(zookeeper), topic_prefix, 1, name, peers=peers[-1]))
+            stack.callback(members[-1].stop)
+            members[-1].start()
+            assert within(lambda: members[0].slot == 0)
+        assert within(lambda: all(len(member.view.roles) == 3 for member in members))
+        assert not any(member.replaces_ended for member in members)
+        peers[0].stop()  # its session goes on, as that of a process that was killed does for a while
+        assert within(lambda: members[1].replaces_ended)
+        assert members[0].slot == 0
+        assert not members[2].replaces_ended
+        members[1].tell(Role.CATCHING_UP)
+        assert within(lambda: not members[1].replaces_ended)
+        assert not members[2].replaces_ended
+        peers[1].stop()
+        assert within(lambda: members[2].replaces_ended)

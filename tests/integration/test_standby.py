@@ -83,6 +83,7 @@ def test_a_standby_takes_the_place_of_the_only_active_replica(one_active: Worklo
         one_active.job.kill(active)
         one_active.flows_on(400)
     assert one_active.roles()[0] == [standby]
+    assert "an active has ended" in one_active.job.log_file(standby).read_text()
     one_active.when_staffed(1, 1, STAFFED_S)
     assert one_active.roles() == ([standby], [active])
 

@@ -15,6 +15,7 @@ schedules has standbys, snapshots, or both.
 `producer`           the transactional producer of a replica
 `standby`            a replica that stands by first: the real `ClaimWatch`, `Slots` and `Duty`
 `slots`              the session through which `Slots` sees ZooKeeper; an operator who asks for switchovers
+`peers`              connections to the other replicas, closed when one ends
 `states`             checkpoints, restoring them, the real `SnapshotStore` and `Snapshotter`
 `scale`              the product's long times, scaled down
 `orderer`            runs the real `Pace` and `next_ends`

@@ -49,10 +49,16 @@ class Redundancy:
     cuts_log: bool  # the ordering log is kept no farther back than the oldest snapshot needs
     least_silence_ms: float
     most_silence_ms: float
+    detects: bool = False  # standbys watch the other replicas' connections
 
     def __str__(self) -> str:
         parts = [f"{self.slots} active", f"{self.standbys} standby", "a snapshot store" if self.store else "no store"]
-        return ", ".join(parts + ["one machine"] * self.one_machine + ["a log that is cut off"] * self.cuts_log)
+        return ", ".join(
+            parts
+            + ["one machine"] * self.one_machine
+            + ["a log that is cut off"] * self.cuts_log
+            + ["watched peers"] * self.detects
+        )
 
 
 def redundant(plain: Schedule) -> Schedule:
@@ -78,6 +84,7 @@ def redundant(plain: Schedule) -> Schedule:
         cuts_log=cuts_log,
         least_silence_ms=rng.choice((60.0, 120.0)),
         most_silence_ms=600.0,
+        detects=standbys > 0 and Random(plain.seed ^ 0xDE7EC7).random() < 0.5,
     )
     span = rng.uniform(200, 600)
     arrivals = sorted((rng.uniform(0, span), rng.randrange(plain.inputs), rng.randint(1, 3)) for _ in range(16))

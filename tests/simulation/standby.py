@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
+from simulation.peers import SimulatedPeers, tell_of_end
 from simulation.replica import Replica
 from simulation.states import NOTHING, Checkpoint, Machine, States
 from tandem.protocol.actions import Outcome
@@ -18,6 +19,7 @@ from tandem.replica.slots import Slots
 if TYPE_CHECKING:
     from simulation.slots import SimulatedMember
     from simulation.world import World
+    from tandem.replica.peers import Peers
 
 _TICK_MS = 12.0
 _DUTY_MS = 20.0
@@ -31,6 +33,7 @@ class StandbyReplica(Replica):
     """Runs the product's `ClaimWatch`, `Slots` and `Duty` around what every replica does."""
 
     member: SimulatedMember
+    peers: SimulatedPeers | None = None
 
     def __init__(self, world: World, name: str, compute_ms: float, machine: Machine) -> None:
         super().__init__(world, name, compute_ms)
@@ -44,7 +47,7 @@ class StandbyReplica(Replica):
         """A new incarnation knows of nothing but what is on its machine."""
         self.own = {}
         self._checkpoint = NOTHING
-        self._following = self.session = self._slots = None
+        self._following = self.session = self._slots = self.peers = None
         self._leaves_by: float | None = None  # it only finishes what it owes, until then
         self._stops_by: float | None = None  # it was told to stop, and waits for its successor until then
         self._down_ms = _EXIT_MS
@@ -71,6 +74,8 @@ class StandbyReplica(Replica):
         """It dies."""
         if self.alive and self._slots is not None and not self._running:
             self.world.reached("a standby died during its promotion")
+        if self.alive and self.peers is not None:
+            tell_of_end(self.world, self.me)
         super().crash()
 
     # Standing by -----------------------------------------------------------------------------------------------------
@@ -79,7 +84,9 @@ class StandbyReplica(Replica):
         settings = self.world.redundancy
         self._following = self.decisions_since(self.world.last_marker())
         self._watch = ClaimWatch(SilenceBound(settings.least_silence_ms, settings.most_silence_ms, factor=_SLOWER))
-        self._slots = Slots({"replica": self}, "job", settings.slots, self.me, lambda: self.now_ms / 1000)
+        self.peers = SimulatedPeers(self) if settings.detects else None
+        peers = cast("Peers | None", self.peers)
+        self._slots = Slots({"replica": self}, "job", settings.slots, self.me, lambda: self.now_ms / 1000, peers)
         self._duty = Duty(self._slots, lambda: self.now_ms / 1000)
         self._slots.start()
         self._running = True
@@ -123,6 +130,8 @@ class StandbyReplica(Replica):
             self._drained()
         elif self._slots.slot is not None:
             self._promote("by slot")
+        elif self._slots.replaces_ended:
+            self._promote("by an end")
         elif self._slots.is_summoned:
             self._promote("by wish")
         elif self._watch.is_silent(self.now_ms) and not self.world.deviation.waits_for_a_slot:
@@ -206,6 +215,7 @@ class StandbyReplica(Replica):
         self.world.tell(self, "ends")
         if self._slots is not None:
             self._slots.stop()
+        tell_of_end(self.world, self.me)
         super().crash()
         self.world.timeline.after(self._down_ms, None, self._start_again, self.life)
 
@@ -215,6 +225,7 @@ class StandbyReplica(Replica):
         self.world.reached("drained")
         if self._slots is not None:
             self._slots.stop()
+        tell_of_end(self.world, self.me)
         super().crash()
 
     def _start_again(self, life: int) -> None:

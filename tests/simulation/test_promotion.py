@@ -15,7 +15,7 @@ LONG_MS = 4_000.0
 SOON_MS = 900.0
 
 
-def calm(slots: int, standbys: int, *failures: Failure, store: bool = True) -> Schedule:
+def calm(slots: int, standbys: int, *failures: Failure, store: bool = True, detects: bool = False) -> Schedule:
     """A schedule in which only those failures happen."""
     plain = next(s for s in map(Schedule.plain, range(1_000)) if s.delivery is Delivery.EXACTLY_ONCE and not s.asks)
     redundancy = Redundancy(
@@ -34,6 +34,7 @@ def calm(slots: int, standbys: int, *failures: Failure, store: bool = True) -> S
         cuts_log=False,
         least_silence_ms=60.0,
         most_silence_ms=600.0,
+        detects=detects,
     )
     return replace(
         plain,
@@ -96,6 +97,18 @@ def test_one_of_two_actives_dies_and_there_are_two_again_before_it_is_back() -> 
     look()
     world.run()
     assert min(whole_at) < SOON_MS
+
+
+def test_an_end_that_is_seen_promotes_a_standby_before_the_log_is_silent_for_long() -> None:
+    world = run(calm(1, 1, Failure("all actives", LONG_MS, at_ms=400.0), detects=True))
+    assert world.seen["promoted by an end"] == 1
+    assert world.seen["promoted by silence"] == 0
+
+
+@pytest.mark.parametrize("slots", [1, 2])
+def test_one_end_promotes_one_standby_of_two(slots: int) -> None:
+    world = run(calm(slots, 2, Failure("crash", LONG_MS, step="computed", nth=20), detects=True))
+    assert world.seen["promoted by an end"] == 1
 
 
 def test_a_job_without_standbys_recovers_from_its_last_snapshot() -> None:

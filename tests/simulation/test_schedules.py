@@ -47,6 +47,7 @@ SITUATIONS = (
     "failure: full stop",
     "promoted by slot",
     "promoted by silence",
+    "promoted by an end",
     "promoted by silence while ZooKeeper was away",
     "promoted by wish",
     "two raced for a slot",

@@ -107,7 +107,7 @@ def _prepare(
     port = stack.enter_context(
         announced(manifest, registry, name, "replica", run_directory, probes, served_at, incarnation)
     )
-    replica = Replica(manifest, name, incarnation, metrics, reporter, savepoint)
+    replica = Replica(manifest, name, incarnation, metrics, reporter, savepoint, served_at[0])
     stack.callback(_close, replica)
     replica.prepare()
     connection = KafkaConnection(manifest.kafka_properties(os.environ))

@@ -33,6 +33,7 @@ from tandem.replica.divergence import first_difference
 from tandem.replica.failures import classified
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
 from tandem.replica.identity import agree_on_config, identity_of, starting_positions
+from tandem.replica.peers import Peers
 from tandem.replica.place import find_place
 from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
@@ -41,23 +42,16 @@ from tandem.replica.retention import RetentionWatch, Watched
 from tandem.replica.rows import EpochRows
 from tandem.replica.shipping import StateShipping
 from tandem.replica.slots import Slots
-from tandem.replica.standby import Standby
+from tandem.replica.standby import Standby, bound_on_actives
 from tandem.replica.states import States, remove_predecessors
 from tandem.replica.tables import TableWriter, table_sinks
+from tandem.serving import LOOPBACK
 from tandem.snapshots import Snapshotter
 from tandem.topics import ensure_topics, isolation_levels, names_for, output_limits, sink_topics
 
 _log = logs.get_logger(__name__)
 
 START_TIMEOUT_S = 30.0
-_SILENT = 10
-"""A standby lets the actives be silent for so many times the least bound of a take-over: promotion is the greater step."""
-_SLOWER = 3.0
-"""And for so many times the slowest claim of late."""
-_CAREFUL = (16, 5_000.0)
-"""Until it has seen so many claims, it does not know yet how long they take, and lets them take so long, ms."""
-_LONGEST_SILENCE_MS = 60_000.0
-"""Before it has seen a claim: actives that start together with it take long for their first epoch."""
 
 
 def new_incarnation(job: str, name: str) -> str:
@@ -76,8 +70,10 @@ class Replica:
         metrics: ReplicaMetrics,
         reporter: Reporter,
         savepoint: str = "",
+        host: str = LOOPBACK,
     ) -> None:
         self._savepoint = savepoint
+        self._host = host
         self._manifest = manifest
         self._name = name
         self._incarnation = incarnation
@@ -151,7 +147,7 @@ class Replica:
         if self._engine is not None:
             self._shipping.prove_with(self._engine)
         place = find_place(self._connection, *self._log_topics, self._newest_published())
-        bound = SilenceBound(spec.take_over.min_bound.ms * _SILENT, _LONGEST_SILENCE_MS, _SLOWER, 64, *_CAREFUL)
+        bound = bound_on_actives(spec.take_over.min_bound.ms)
         tail = LogTail(self._connection, {self._topics.ordering: place.starts[self._topics.ordering]})
         standby = Standby(slots, place.decisions, tail, bound, self._membership.config.generation)
 
@@ -251,7 +247,10 @@ class Replica:
         options, spec = self._manifest.zookeeper_options(os.environ), self._manifest.spec
         if options is None:
             return None
-        self._slots = Slots(options, self._manifest.name, spec.replicas if spec.standbys else 0, self._incarnation)
+        count, peers = 0, None
+        if spec.standbys:
+            count, peers = spec.replicas, Peers(self._incarnation, self._host, os.environ)
+        self._slots = Slots(options, self._manifest.name, count, self._incarnation, peers=peers)
         self._slots.start()
         self._reporter.slots = self._slots
         return self._slots

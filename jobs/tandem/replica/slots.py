@@ -6,6 +6,7 @@ what it does, and one wish at a time asks for a switchover (`protocol/switchover
 
     /tandem/<job>/slots/<n>                 who holds slot n, and whom it relieved
     /tandem/<job>/replicas/<incarnation>    its role
+    /tandem/<job>/addresses/<incarnation>   where a standby can watch whether it lives
     /tandem/<job>/switchover/wish           who is to leave, and who is to take over
 """
 
@@ -19,6 +20,7 @@ from typing import Any
 
 from tandem.logs import get_logger
 from tandem.protocol.slots import free_slots, held_by
+from tandem.protocol.standby import replaces_ended
 from tandem.protocol.switchover import (
     Holder,
     Role,
@@ -34,12 +36,13 @@ from tandem.protocol.switchover import (
     relief_of,
     slot_to_take_over,
 )
+from tandem.replica.peers import Address, Peers
 from tandem.zookeeper import Member, Nodes
 
 _log = get_logger(__name__)
 
 WISH = "switchover/wish"
-FOLDERS = ("slots", "replicas", "switchover")
+FOLDERS = ("slots", "replicas", "switchover", "addresses")
 _LOOK_S = 1.0
 """How often everything is read where no watch has fired."""
 
@@ -67,6 +70,7 @@ class Slots:
     options : arguments of KazooClient.
     job, count : the job, and how many slots it has; 0: nobody contends, replicas only say what they do.
     incarnation : who holds the slot, for whoever reads the node.
+    peers : the other replicas, to watch them while this one stands by, and to be watched by them; None: nobody is.
     """
 
     def __init__(
@@ -76,11 +80,15 @@ class Slots:
         count: int,
         incarnation: str,
         clock_s: Callable[[], float] = time.monotonic,
+        peers: Peers | None = None,
     ) -> None:
         self._member = Member(options, "slots", root_of(job), self._round, self._suspended, FOLDERS)
         self._count = count
         self._me = incarnation
         self._clock_s = clock_s
+        self._peers = peers
+        self._addresses: dict[str, Address] = {}
+        self._replaces_ended = False
         self._role = Role.STANDBY if count else Role.CATCHING_UP
         self._leaving: Wish | None = None
         self._asked_to_leave = False
@@ -116,6 +124,11 @@ class Slots:
         return self._member.connected and is_summoned(self._view, self._me)
 
     @property
+    def replaces_ended(self) -> bool:
+        """Whether an active has ended in whose place this standby is to compute, though its slot is not free yet."""
+        return self._replaces_ended
+
+    @property
     def relief(self) -> Holder | None:
         """Who took this replica's slot as a wish asked; None while nobody has."""
         return self._relief
@@ -136,11 +149,15 @@ class Slots:
 
     def start(self) -> None:
         """Begin to try; returns at once."""
+        if self._peers is not None:
+            self._peers.start(self._look_again)
         self._member.start()
 
     def stop(self) -> None:
         """Give the slot up, at once."""
         self._member.stop()
+        if self._peers is not None:
+            self._peers.stop()
 
     def tell(self, role: Role) -> None:
         """This replica does something else now; ZooKeeper is told at once."""
@@ -168,6 +185,7 @@ class Slots:
         if self._asked_to_leave:
             self._wish_to_leave(member, view)
         mine = self._take(member, view, role)
+        self._watch_peers(member, view, role)
         if mine != self._slot:
             _log.info("slot", slot=mine, before=self._slot)
         self._view, self._looked_s = view, self._clock_s()
@@ -179,8 +197,10 @@ class Slots:
         name = f"replicas/{self._me}"
         if is_there:
             member.write(name, role.encode())
-        else:
-            member.create(name, role.encode())
+            return
+        if self._peers is not None and self._peers.address is not None:
+            member.create(f"addresses/{self._me}", self._peers.address.encode())
+        member.create(name, role.encode())
 
     def _take(self, member: Member, view: View, role: Role) -> int | None:
         """Our slot, perhaps a new one; after a lost reply or a session's end only the node itself can tell."""
@@ -198,6 +218,17 @@ class Slots:
                 mine = wanted
         return mine
 
+    def _watch_peers(self, member: Member, view: View, role: Role) -> None:
+        """While this replica stands by: who of the others has ended, and whether that makes it a successor."""
+        if self._peers is None:
+            return
+        others = view.roles.keys() - {self._me} if role is Role.STANDBY else set()
+        if others - self._addresses.keys():
+            found = {name: Address.decode(value) for name, value in member.values("addresses").items()}
+            self._addresses = {name: address for name, address in found.items() if address is not None}
+        self._peers.watch({name: address for name, address in self._addresses.items() if name in others})
+        self._replaces_ended = replaces_ended(view, self._me, self._peers.ended)
+
     def _wish_to_leave(self, member: Member, view: View) -> None:
         """Ask for a successor; for another one, if that has gone meanwhile."""
         if self._leaving is not None and view.wish == self._leaving and self._leaving.successor not in view.roles:
@@ -209,7 +240,7 @@ class Slots:
                 self._leaving = wish
 
     def _suspended(self) -> None:
-        self._surplus = False
+        self._surplus = self._replaces_ended = False
         self._looked_s = -float("inf")
 
 

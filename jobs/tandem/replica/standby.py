@@ -1,4 +1,4 @@
-"""Standing by: everything is warm, nothing is computed; until there is a slot, or nobody claims any more."""
+"""Standing by: everything is warm, nothing is computed; until there is a slot, or an active that has ended or is silent."""
 
 from __future__ import annotations
 
@@ -17,14 +17,28 @@ from tandem.protocol.values import Claim, Config, Cut
 from tandem.replica.slots import Slots
 
 _POLL_S = 0.05
+_TIMES_THE_LEAST = 10
+"""A standby lets the actives be silent for so many times the least bound of a take-over: promotion is the greater step."""
+_TIMES_THE_SLOWEST = 3.0
+"""And for so many times the slowest claim of late."""
+_CAREFUL = (16, 5_000.0)
+"""Until it has seen so many claims, it does not know yet how long they take, and lets them take so long, ms."""
+_LONGEST_SILENCE_MS = 60_000.0
+"""Before it has seen a claim: actives that start together with it take long for their first epoch."""
 
 
 class Promotion(Enum):
     """Why a standby becomes active."""
 
     SLOT = "it holds a slot"
+    ENDED = "an active has ended"
     SILENCE = "nobody claims"
     WISH = "a switchover was asked for"
+
+
+def bound_on_actives(least_take_over_ms: float) -> SilenceBound:
+    """How long the actives may be silent, if a take-over between them needs `least_take_over_ms` at least."""
+    return SilenceBound(least_take_over_ms * _TIMES_THE_LEAST, _LONGEST_SILENCE_MS, _TIMES_THE_SLOWEST, 64, *_CAREFUL)
 
 
 class Standby:
@@ -61,6 +75,8 @@ class Standby:
                 self._follow()
                 if self._slots.slot is not None:
                     return Promotion.SLOT
+                if self._slots.replaces_ended:
+                    return Promotion.ENDED
                 if self._slots.is_summoned:
                     return Promotion.WISH
                 if self._watch.is_silent(self._clock_ms()):

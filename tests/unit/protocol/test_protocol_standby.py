@@ -1,9 +1,10 @@
-"""A standby notices that nobody claims, and takes its time while somebody does."""
+"""A standby notices that nobody claims, and takes its time while somebody does; one replaces an active that ended."""
 
 from __future__ import annotations
 
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.standby import ClaimWatch
+from tandem.protocol.standby import ClaimWatch, replaces_ended
+from tandem.protocol.switchover import Holder, Role, View
 
 LEAST, MOST = 500.0, 5_000.0
 
@@ -57,3 +58,45 @@ def test_before_any_claim_was_seen_the_bound_is_the_longest() -> None:
     claims.cut(0, 0.0)
     assert not claims.is_silent(MOST)
     assert claims.is_silent(MOST + 1)
+
+
+ACTIVE, OTHER = "air.replica-0.aa", "air.replica-1.bb"
+FIRST, SECOND = "air.replica-2.cc", "air.replica-3.dd"
+
+
+def job(**roles: Role) -> View:
+    """Two actives with slots, two standbys; `roles` of others or instead, by the last two letters."""
+    by_letters = {name[-2:]: name for name in (ACTIVE, OTHER, FIRST, SECOND)}
+    usual = {ACTIVE: Role.READY, OTHER: Role.READY, FIRST: Role.STANDBY, SECOND: Role.STANDBY}
+    return View({0: Holder(ACTIVE), 1: Holder(OTHER)}, usual | {by_letters[key]: role for key, role in roles.items()})
+
+
+def replacing(view: View, *ended: str) -> set[str]:
+    return {name for name in (ACTIVE, OTHER, FIRST, SECOND) if replaces_ended(view, name, set(ended))}
+
+
+def test_nobody_is_replaced_while_nobody_has_ended() -> None:
+    assert replacing(job()) == set()
+
+
+def test_each_active_that_ended_is_replaced_by_one_standby() -> None:
+    assert replacing(job(), ACTIVE) == {FIRST}
+    assert replacing(job(), ACTIVE, OTHER) == {FIRST, SECOND}
+
+
+def test_a_standby_that_ended_is_neither_replaced_nor_replaces() -> None:
+    assert replacing(job(), FIRST) == set()
+    assert replacing(job(), FIRST, ACTIVE) == {SECOND}
+
+
+def test_whoever_computes_without_a_slot_has_replaced_one() -> None:
+    assert replacing(job(cc=Role.CATCHING_UP), ACTIVE) == set()
+    assert replacing(job(cc=Role.CATCHING_UP), ACTIVE, OTHER) == {SECOND}
+
+
+def test_a_replacement_that_ended_as_well_is_replaced() -> None:
+    assert replacing(job(cc=Role.CATCHING_UP), ACTIVE, FIRST) == {SECOND}
+
+
+def test_an_active_whose_slot_is_free_already_is_replaced_by_whoever_takes_the_slot() -> None:
+    assert replacing(View({1: Holder(OTHER)}, {OTHER: Role.READY, FIRST: Role.STANDBY}), ACTIVE) == set()

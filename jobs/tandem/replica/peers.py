@@ -1,0 +1,219 @@
+"""Who has ended, told by the other end of a TCP connection: the kernel closes it when a process dies, whatever it died of.
+
+Every replica of a job with standbys holds a port open (`Beacon`) and says in ZooKeeper where. A standby keeps a connection
+to each of its peers (`FailureDetector`), so it learns of a killed process within milliseconds, long before a session ends or
+the log's silence is remarkable. A pause, a partition, a node without power close no connection: for those the other two are
+there. Liveness only: who is taken for dead and is not is fenced as ever.
+"""
+
+from __future__ import annotations
+
+import json
+import selectors
+import socket
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+
+from tandem.logs import get_logger
+
+_log = get_logger(__name__)
+
+_LOOK_S = 0.5
+"""How often a thread that waits looks whether it is still wanted."""
+_CONNECT_S = 1.0
+_AGAIN_S = 1.0
+_MOST_HELD = 64
+_LONGEST_GREETING = 512
+_ANY = ("", "0.0.0.0", "::")  # noqa: S104
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a beacon can be connected to."""
+
+    host: str
+    port: int
+
+    def encode(self) -> bytes:
+        """As the value of a node."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def decode(cls, value: bytes) -> Address | None:
+        """The address in a node; None if it is none, as of another version."""
+        try:
+            fields = json.loads(value)
+            return cls(str(fields["host"]), int(fields["port"]))
+        except (ValueError, TypeError, KeyError):
+            return None
+
+
+def advertised_host(bound: str, environ: Mapping[str, str]) -> str | None:
+    """How others reach what listens on `bound`: a pod that listens everywhere by its `POD_IP`; None if nobody knows."""
+    return environ.get("POD_IP") or None if bound in _ANY else bound
+
+
+class Beacon:
+    """Holds connections for as long as this process lives; on each it says who it is, and nothing more.
+
+    Parameters
+    ----------
+    incarnation : who it is.
+    host, advertised : where it listens, on any free port, and how others reach that.
+
+    Raises `OSError` if it cannot listen there.
+    """
+
+    def __init__(self, incarnation: str, host: str, advertised: str) -> None:
+        self._greeting = incarnation.encode() + b"\n"
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._server = socket.create_server((host, 0), family=family)
+        self._server.setblocking(False)
+        self.address = Address(advertised, self._server.getsockname()[1])
+        self._held: set[socket.socket] = set()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="beacon", daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """Close all connections: whoever watches takes this process for ended."""
+        self._stopped.set()
+        self._thread.join(_LOOK_S * 4)
+
+    def _run(self) -> None:
+        with selectors.DefaultSelector() as selector, self._server:
+            selector.register(self._server, selectors.EVENT_READ)
+            while not self._stopped.is_set():
+                for key, _ in selector.select(_LOOK_S):
+                    if key.fileobj is self._server:
+                        self._accept(selector)
+                    elif isinstance(key.fileobj, socket.socket) and not _still_open(key.fileobj):
+                        selector.unregister(key.fileobj)
+                        self._held.discard(key.fileobj)
+                        key.fileobj.close()
+            for line in self._held:
+                line.close()
+
+    def _accept(self, selector: selectors.BaseSelector) -> None:
+        try:
+            line, _ = self._server.accept()
+            line.setblocking(False)
+            if len(self._held) >= _MOST_HELD:
+                line.close()
+                return
+            line.sendall(self._greeting)
+        except OSError:
+            return  # gone already
+        self._held.add(line)
+        selector.register(line, selectors.EVENT_READ)
+
+
+class FailureDetector:
+    """Keeps a connection to each of the incarnations that it shall watch, each in a thread of its own.
+
+    An incarnation has ended when its connection was closed from its side and it does not answer when it is connected to
+    again. One that was never reached is not known to have ended.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watched: dict[str, Address] = {}
+        self._ended: set[str] = set()
+        self._stopped = threading.Event()
+        self._changed: Callable[[], None] = lambda: None
+
+    def start(self, changed: Callable[[], None]) -> None:
+        """`changed` is called, from a thread of the detector, whenever somebody has ended."""
+        self._changed = changed
+
+    def stop(self) -> None:
+        """Watch nobody any more; returns at once."""
+        self._stopped.set()
+
+    def watch(self, addresses: Mapping[str, Address]) -> None:
+        """Watch these incarnations, and no others; returns at once."""
+        with self._lock:
+            new = {name: address for name, address in addresses.items() if name not in self._watched}
+            self._watched = dict(addresses)
+            self._ended &= addresses.keys()
+        for name, address in new.items():
+            threading.Thread(target=self._follow, args=(name, address), name=f"watch-{name}", daemon=True).start()
+
+    @property
+    def ended(self) -> frozenset[str]:
+        """Which of the watched incarnations have ended."""
+        with self._lock:
+            return frozenset(self._ended)
+
+    def _wants(self, name: str) -> bool:
+        return not self._stopped.is_set() and name in self._watched
+
+    def _follow(self, name: str, address: Address) -> None:
+        met = False
+        while self._wants(name):
+            line = _connected(name, address)
+            if line is None:
+                if met:
+                    self._tell(name, ended=True)
+                self._stopped.wait(_AGAIN_S)
+                continue
+            met = True
+            self._tell(name, ended=False)
+            with line:
+                while self._wants(name) and _still_open(line):
+                    pass
+
+    def _tell(self, name: str, *, ended: bool) -> None:
+        with self._lock:
+            if name not in self._watched or ended == (name in self._ended):
+                return
+            self._ended ^= {name}
+        _log.info("replica_ended" if ended else "replica_is_back", incarnation=name)
+        self._changed()
+
+
+class Peers(FailureDetector):
+    """Watches the others, and lets them watch this replica at `address`, if that can be told."""
+
+    def __init__(self, incarnation: str, host: str, environ: Mapping[str, str]) -> None:
+        super().__init__()
+        advertised = advertised_host(host, environ)
+        self._beacon = None if advertised is None else Beacon(incarnation, host, advertised)
+        self.address = None if self._beacon is None else self._beacon.address
+        if self._beacon is None:
+            _log.warning("not_watched", reason=f"it listens on {host} and POD_IP does not say how others reach that")
+
+    def stop(self) -> None:
+        """Watch nobody any more; to the others this replica has ended."""
+        super().stop()
+        if self._beacon is not None:
+            self._beacon.close()
+
+
+def _connected(name: str, address: Address) -> socket.socket | None:
+    """A connection to incarnation `name`; None if nobody answers there, or somebody else does."""
+    try:
+        line = socket.create_connection((address.host, address.port), _CONNECT_S)
+    except OSError:
+        return None
+    try:
+        with line.makefile("rb") as reader:
+            if reader.readline(_LONGEST_GREETING) == name.encode() + b"\n":
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+                line.settimeout(_LOOK_S)
+                return line
+    except OSError:
+        pass  # as if it had not answered
+    line.close()
+    return None
+
+
+def _still_open(line: socket.socket) -> bool:
+    """Wait for news of a connection for as long as its time-out lets us; False if the other side has closed it."""
+    try:
+        return line.recv(64) != b""
+    except (TimeoutError, BlockingIOError):
+        return True
+    except OSError:
+        return False
