@@ -16,6 +16,7 @@ from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.history import cut_at, first_config
+from tandem.kafka.metadata import learn
 from tandem.kafka.tail import LogTail, is_transient
 from tandem.protocol.codec import CodecError, decode_proposal
 from tandem.protocol.decisions import Decisions
@@ -141,6 +142,7 @@ class InputReader:
     def _add(self, starts: Positions, ends: Positions) -> None:
         new = {tp: starts.get(tp, 0) for tp in ends if tp not in self._inputs}
         if new:
+            learn(self._consumer, {tp.topic for tp in new})
             self._inputs |= {tp: _Input(position) for tp, position in new.items()}
             self._consumer.incremental_assign([KafkaTopicPartition(*tp, position) for tp, position in new.items()])
 

@@ -10,6 +10,7 @@ from confluent_kafka import Consumer, KafkaError, TopicPartition
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
+from tandem.kafka.metadata import learn
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import Config, Cut, Marker
@@ -27,6 +28,7 @@ def read_range(
     consumer = Consumer(connection.consumer())
     found: list[tuple[int, bytes | None]] = []
     try:
+        learn(consumer, [topic])
         consumer.assign([TopicPartition(topic, 0, start)])
         while time.monotonic() < deadline:
             message = consumer.poll(0.05)

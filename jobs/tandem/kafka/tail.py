@@ -11,6 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
+from tandem.kafka.metadata import learn
 from tandem.kafka.topics import Topics
 
 _BATCH = 1_000
@@ -38,6 +39,7 @@ class LogTail:
         self._topics = Topics(connection)
         self._consumer = Consumer(connection.consumer())
         self._next = dict(starts)
+        learn(self._consumer, starts)
         self._consumer.assign([TopicPartition(topic, 0, offset) for topic, offset in starts.items()])
 
     def __enter__(self) -> LogTail:

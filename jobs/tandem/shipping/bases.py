@@ -24,15 +24,20 @@ _LOCAL_TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """`newer_than` < epoch <= `last_published`, and fewer than `shorter_than` changes after the last full copy.
+    """`newer_than` < epoch <= `last_published`, and fewer than `shorter_than` changes between the last full copy and `at`.
 
-    What `have`, the state that came before, has already need not be fetched again.
+    What `have`, the state of epoch `at` that came before, has already need not be fetched again.
     """
 
     newer_than: int
     last_published: int
     have: Path | None = None
+    at: int = -1
     shorter_than: float = math.inf
+
+    def is_short(self, chain: int, epoch: int) -> bool:
+        """Whether a base of `epoch`, itself so many changes after a full copy, is short enough once it was brought to `at`."""
+        return chain + max(0, self.at - epoch) < self.shorter_than
 
 
 class Bases(Protocol):
@@ -69,7 +74,7 @@ class LocalBases:
                 _log.debug("base_moved_on", folder=str(found.folder), reason=str(error))
                 continue
             state = FollowedState(folder, position)
-            if state.chain < wanted.shorter_than:
+            if wanted.is_short(state.chain, position.epoch):
                 return state
             state.remove()
             return None
@@ -87,7 +92,7 @@ class StoredBases:
         """See `Bases`."""
 
         def is_short(manifest: SnapshotManifest) -> bool:
-            return longest_chain(PurePosixPath(file.path) for file in manifest.files) < wanted.shorter_than
+            return wanted.is_short(longest_chain(PurePosixPath(file.path) for file in manifest.files), manifest.epoch)
 
         shutil.rmtree(folder, ignore_errors=True)
         try:

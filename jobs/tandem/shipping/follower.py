@@ -276,7 +276,7 @@ class Follower:
         wanted = Wanted(newer_than, self.published)
         if self._state is not None:
             shorter_than = math.inf if self._gap else self._state.chain * _MUCH_SHORTER
-            wanted = Wanted(newer_than, self.published, self._state.folder, shorter_than)
+            wanted = Wanted(newer_than, self.published, self._state.folder, self._state.position.epoch, shorter_than)
         state = self._bases.newest(wanted, self._folder / f"state-{self._number}")
         if state is None:
             return
