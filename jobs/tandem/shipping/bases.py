@@ -36,7 +36,7 @@ class Wanted:
     shorter_than: float = math.inf
 
     def is_short(self, chain: int, epoch: int) -> bool:
-        """Whether a base of `epoch`, itself so many changes after a full copy, is short enough once it was brought to `at`."""
+        """Whether a base of `epoch`, itself so many changes after a full copy, is short enough once it is at `at`."""
         return chain + max(0, self.at - epoch) < self.shorter_than
 
 
