@@ -50,6 +50,7 @@ def watermarks(connection: KafkaConnection, topic: str, timeout_s: float) -> tup
     """First offset and end of partition 0 of `topic` (the end that a read_committed reader sees)."""
     consumer = Consumer(connection.consumer())
     try:
+        learn(consumer, [topic])
         low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=timeout_s, cached=False)
         return low, high
     finally:
