@@ -88,6 +88,7 @@ class Replica:
         self._publisher: Publisher | None = None
         self._failure: BaseException | None = None
         self._first_epoch: int | None = None
+        self._tidied = False
         self._publishing = threading.Event()
         self._slots: Slots | None = None
         self._snapshotter: Snapshotter | None = None
@@ -213,8 +214,6 @@ class Replica:
         self._publishing.set()
         if not membership.candidate:
             self._shipping.ship(self._states.checkpoint)
-        remove_predecessors(self._folder)
-        remove_predecessors(self._computing.near)
         self._reporter.is_active = True
 
     def run_until(self, stopping: threading.Event) -> None:
@@ -236,11 +235,20 @@ class Replica:
             while not stopping.wait(0.1):
                 self._check()
                 duty.check(self._publisher.ready)
+                if self._publisher.ready:
+                    self._tidy_up()
             duty.hand_over(self._check)
         except (SteppedDownError, DrainedError):
             self._publisher.retire()
             raise
         self._publisher.retire()
+
+    def _tidy_up(self) -> None:
+        """What this replica's earlier incarnations left; not before it is at the head, which that would delay."""
+        if not self._tidied:
+            remove_predecessors(self._folder)
+            remove_predecessors(self._computing.near)
+        self._tidied = True
 
     def _join_slots(self) -> Slots | None:
         """Tell ZooKeeper, if the job has one, that this replica is there, and try to get a slot if there are standbys."""
