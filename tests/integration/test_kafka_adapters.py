@@ -6,12 +6,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from written_job import PATIENCE_S, WrittenJob, create_topics, marker, transactional_producer
 
 from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline, wait_until
+from tandem.engine.fetch import InputReader
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
@@ -183,6 +184,28 @@ def test_a_tail_whose_next_record_was_deleted_says_so(kafka: KafkaBroker, topic_
 
 
 # Finding one's place -------------------------------------------------------------------------------------------------
+
+
+def test_a_reader_that_is_connected_finds_a_topic_that_is_new_to_it_at_once(
+    kafka: KafkaBroker, topic_prefix: str
+) -> None:
+    names = [f"{topic_prefix}.{number}" for number in range(6)]
+    create_topics(kafka.bootstrap, dict.fromkeys(names, 1))
+    producer = Producer({"bootstrap.servers": kafka.bootstrap})
+    for name in names:
+        producer.produce(name, b"record", partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+    reader = InputReader(KafkaConnection({"bootstrap.servers": kafka.bootstrap}), "read_committed")
+    took: list[float] = []
+    try:
+        for name in names:
+            started = time.monotonic()
+            ((_, records),) = reader.fetch(Positions({TP(name, 0): 0}), Positions({TP(name, 0): 1}), PATIENCE_S)
+            assert [message.value() for message in records] == [b"record"]
+            took.append(time.monotonic() - started)
+    finally:
+        reader.close()
+    assert min(took[1:]) < 0.5, f"each took {took} s, librdkafka's second"
 
 
 def test_the_newest_markers_of_a_long_topic_are_found(kafka: KafkaBroker, topic_prefix: str) -> None:
