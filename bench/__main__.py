@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import tempfile
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Never
+from typing import Annotated
 
 import typer
 
@@ -28,6 +26,7 @@ from bench.plan import (
 )
 from bench.plot import plot_gaps, plot_kills, plot_latency
 from bench.report import Results
+from bench.signals import interrupt_on_sigterm
 from bench.stage import Servers, servers, stage
 from tandem.embedded import EmbeddedError, Jars
 
@@ -72,7 +71,7 @@ def main(
         seed=seed,
         min_epoch_interval_ms=min_epoch_interval,
     )
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupt_on_sigterm()
     started = datetime.now(UTC)
     results = Results(settings, _command(), started.isoformat(timespec="seconds"))
     folder = output / started.strftime("%Y-%m-%dT%H-%M-%SZ")
@@ -160,10 +159,6 @@ def _whole(word: str, option: str) -> int:
     if not word.isdigit() or not int(word):
         raise typer.BadParameter(f"{word!r} is no number of records per second", param_hint=option)
     return int(word)
-
-
-def _interrupt(_number: int, _frame: FrameType | None) -> Never:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

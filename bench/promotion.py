@@ -25,6 +25,7 @@ import typer
 from bench.metrics import scrape
 from bench.promotion_plain import restart_gaps
 from bench.promotion_stage import Setting, Traffic, running
+from bench.signals import interrupt_on_sigterm
 from bench.systems import must_wait
 from bench.usage import cores_used, cpu_seconds
 from tandem.local import LocalJob
@@ -203,6 +204,7 @@ def main(
     output: Annotated[Path | None, typer.Option(help="A file for the results, JSON")] = None,
 ) -> None:
     """Measure promotions."""
+    interrupt_on_sigterm()
     results = []
     for size in map(int, state_mb.split(",")):
         of_spark = dict(word.split("=", 1) for word in conf or [])

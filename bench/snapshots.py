@@ -17,6 +17,7 @@ import numpy as np
 import typer
 
 from bench.promotion_stage import Setting, Traffic, running
+from bench.signals import interrupt_on_sigterm
 from bench.systems import must_wait
 from tandem.local import LocalJob
 
@@ -77,6 +78,7 @@ def main(
     output: Annotated[Path | None, typer.Option(help="A file for the results, JSON")] = None,
 ) -> None:
     """Measure what snapshots cost."""
+    interrupt_on_sigterm()
     results: list[Result] = []
     for _ in range(rounds):
         for ms in (_NEVER_MS, interval):
