@@ -60,6 +60,7 @@ def test_after_a_power_cut_two_are_active_again_at_once_and_then_one_stands_by(
             began = time.monotonic()
             three.wait(lambda: len(at_the_head(zookeeper, three.name) - {dead}) == 2, UNNOTICED_S, "two active again")
             print(f"{three.name}: two active again after {time.monotonic() - began:.1f} s")
+            three.wait(lambda: three.status.get("standby") == "0/1", 60, "the status tells that nobody stands by")
             three.flows_on(400)
     finally:
         lab.up(node)
