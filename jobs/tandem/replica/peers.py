@@ -24,6 +24,7 @@ _LOOK_S = 0.5
 _CONNECT_S = 1.0
 _AGAIN_S = 1.0
 _MOST_HELD = 64
+"""Connections to a beacon, so that nobody takes all file descriptors of a replica."""
 _LONGEST_GREETING = 512
 _ANY = ("", "0.0.0.0", "::")  # noqa: S104
 

@@ -219,7 +219,7 @@ class Slots:
         return mine
 
     def _watch_peers(self, member: Member, view: View, role: Role) -> None:
-        """While this replica stands by: who of the others has ended, and whether that makes it a successor."""
+        """While this replica stands by: who of the others has ended, and whether it is to replace one of them."""
         if self._peers is None:
             return
         others = view.roles.keys() - {self._me} if role is Role.STANDBY else set()
