@@ -27,6 +27,7 @@ from tandem.zookeeper import ZOOKEEPER_ERRORS, Nodes
 CONNECT_S = 5.0
 _POLL_S = 0.05
 _ANSWER_S = 1.0
+_FIRST_EPOCH_S = 10.0
 _OVER = (Stage.DONE, Stage.SUCCESSOR_GONE, Stage.LEAVER_GONE)
 
 
@@ -41,17 +42,19 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """How a wish ended: its last stage, None if it took too long, and which epochs were published meanwhile."""
+    """How a wish ended: its last stage, None if it took too long, and which epochs were published since `began_s`."""
 
     wish: Wish
     stage: Stage | None
+    began_s: float
     elapsed_s: float
     published: tuple[Published, ...] = ()
 
     @property
     def longest_gap_s(self) -> float | None:
-        """The longest time between two epochs; None if fewer than two were seen."""
-        return max((b.at_s - a.at_s for a, b in pairwise(self.published)), default=None)
+        """The longest time without an epoch, up to the last that was seen; None if none was."""
+        times = [self.began_s, *(marker.at_s for marker in self.published)]
+        return max((later - earlier for earlier, later in pairwise(times)), default=None)
 
     @property
     def first_by_successor(self) -> int | None:
@@ -156,13 +159,24 @@ class MarkerWatch:
 def switch(
     wisher: Wisher, wish: Wish, before: View, watch: MarkerWatch, timeout_s: float, seen: Callable[[Stage], None]
 ) -> Switched:
-    """Carry out a wish: see `Wisher`. Raises `SwitchoverRefusedError`."""
+    """Carry out a wish: see `Wisher`. Raises `SwitchoverRefusedError`.
+
+    When it is done, stays for the first epoch that another than the replica that left publishes, since the longest time
+    without an epoch ends only there; `_FIRST_EPOCH_S` at most, for a job without input.
+    """
     began = time.monotonic()
 
     def look_on(stage: Stage) -> None:
         watch.poll()
         seen(stage)
 
+    def goes_on() -> bool:
+        watch.poll()
+        return any(marker.by != wish.leaves for marker in watch.published)
+
     wisher.wish(wish)
     stage = wisher.follow(wish, before, timeout_s, look_on)
-    return Switched(wish, stage, time.monotonic() - began, tuple(watch.published))
+    elapsed_s = time.monotonic() - began
+    if stage is Stage.DONE:
+        wait_until(goes_on, Deadline(_FIRST_EPOCH_S), _POLL_S)
+    return Switched(wish, stage, began, elapsed_s, tuple(watch.published))
