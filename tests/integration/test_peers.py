@@ -124,8 +124,9 @@ def relay(target: list[Address]) -> Iterator[tuple[Address, list[socket.socket],
         threading.Thread(target=serve, args=[server], daemon=True).start()
 
         def break_all() -> None:
-            while lines:
-                line = lines.pop()
+            broken = lines.copy()
+            del lines[: len(broken)]  # not those of who connects again meanwhile
+            for line in broken:
                 with suppress(OSError):
                     line.shutdown(socket.SHUT_RDWR)
                 line.close()
