@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -99,6 +100,20 @@ class Job:
         self._bridge.acknowledge()
         return taken[1]
 
+    @property
+    def last_plan(self) -> list[str]:
+        """What Spark executed for the last epoch: each operator with its expressions, those nearest to the sink first."""
+        assert self._query is not None
+        execution = self._query._jsq.streamingQuery().lastExecution()
+        return [f"{node.nodeName()} {node.expressions().mkString(' ')}" for node in _nodes(execution.executedPlan())]
+
+    @property
+    def last_query(self) -> list[str]:
+        """What Spark was asked to execute for the last epoch, before it optimised that; as `last_plan`."""
+        assert self._query is not None
+        execution = self._query._jsq.streamingQuery().lastExecution()
+        return [f"{node.nodeName()} {node.expressions().mkString(' ')}" for node in _nodes(execution.analyzed())]
+
     def committed(self, epoch: int) -> None:
         """Wait until Spark has committed `epoch`."""
         deadline = time.monotonic() + EPOCH_DEADLINE_S
@@ -109,6 +124,13 @@ class Job:
         """Stop the query."""
         if self._query is not None:
             self._query.stop()
+
+
+def _nodes(plan: Any) -> Iterator[Any]:
+    yield plan
+    children = plan.children().iterator()
+    while children.hasNext():
+        yield from _nodes(children.next())
 
 
 def kafka_sink(name: str = "out") -> SinkSpec:

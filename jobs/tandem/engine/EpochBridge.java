@@ -15,7 +15,6 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
@@ -39,7 +38,6 @@ public class EpochBridge implements Source, Sink, Clock {
   private final StructType schema;
   private final org.apache.spark.sql.classic.SparkSession session;
   private final scala.collection.immutable.Seq attributes;
-  private final UnsafeProjection toUnsafe;
   private final Path results;
   private final BlockingQueue offers = new ArrayBlockingQueue(1);
   private final BlockingQueue computed = new ArrayBlockingQueue(1);
@@ -55,7 +53,6 @@ public class EpochBridge implements Source, Sink, Clock {
     this.schema = schema;
     this.session = session;
     this.attributes = attributes;
-    this.toUnsafe = UnsafeProjection.create(schema);
     this.results = Paths.get(results, new String[0]);
   }
 
@@ -172,7 +169,7 @@ public class EpochBridge implements Source, Sink, Clock {
     scala.collection.Iterator stream =
         (scala.collection.Iterator) ArrowConverters$.MODULE$.fromIPCStream(Files.readAllBytes(path))._1();
     try {
-      while (stream.hasNext()) rows.add(toUnsafe.apply((InternalRow) stream.next()).copy());
+      while (stream.hasNext()) rows.add(((InternalRow) stream.next()).copy());
     } finally {
       try {
         ((AutoCloseable) stream).close();

@@ -22,6 +22,9 @@ from tandem.engine.compiled import new
 from tandem.engine.interface import EnginePosition
 from tandem.engine.relocation import relocate
 
+_MOST_PASSES = 20
+"""Over a plan, whose depth bounds how many are needed; fewer only leave columns in it."""
+
 
 class EpochBridge:
     """One query's source, sink and clock.
@@ -78,7 +81,7 @@ class EpochBridge:
             option.empty(),  # name
             default(2),
             option.apply(str(checkpoint)),
-            frame._jdf,
+            self._pruned(frame),
             self._jvm.PythonUtils.toScalaMap({"checkpointLocation": str(checkpoint)}),
             self._bridge,
             getattr(self._jvm.org.apache.spark.sql.streaming.OutputMode, output_mode)(),
@@ -90,6 +93,19 @@ class EpochBridge:
             option.empty(),
         )
         return StreamingQuery(query)
+
+    def _pruned(self, frame: DataFrame) -> Any:
+        """The plan without columns that nobody reads: Spark would compute an epoch's first, and then drop them."""
+        plan = frame._jdf.queryExecution().analyzed()
+        catalyst = "org.apache.spark.sql.catalyst.optimizer"
+        rules = [self._singleton(f"{catalyst}.{name}") for name in ("ColumnPruning", "CollapseProject")]
+        for _ in range(_MOST_PASSES):
+            before = plan
+            for rule in rules:
+                plan = rule.apply(plan)
+            if plan.fastEquals(before):
+                break
+        return self._singleton("org.apache.spark.sql.classic.Dataset").ofRows(self._spark._jsparkSession, plan)
 
     def offer(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int) -> None:
         """Hand an epoch's records to Spark, and its time (Unix, ms). The last epoch must have been acknowledged."""

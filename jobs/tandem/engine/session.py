@@ -123,8 +123,12 @@ def build_session(
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
-    new(session, "LinkingFileSystem", session.sparkContext._jsc.hadoopConfiguration())
-    if executors is not None and spark.parallelism > 1:
+    hadoop = session.sparkContext._jsc.hadoopConfiguration()
+    new(session, "LinkingFileSystem", hadoop)
+    new(session, "LeanConfiguration", hadoop)
+    if spark.parallelism == 1:
+        session._jsparkSession.extensions().injectColumnar(new(session, "OnePartition"))
+    elif executors is not None:
         session._jsparkSession.extensions().injectColumnar(new(session, "ShuffleOrder"))
     return session
 
