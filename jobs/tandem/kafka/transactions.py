@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -21,8 +21,7 @@ _log = get_logger(__name__)
 Headers = Sequence[tuple[str, bytes | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class OutputRecord:
+class OutputRecord(NamedTuple):
     """One record to publish. `partition` −1 leaves it to the key (murmur2, as every Java producer does)."""
 
     topic: str

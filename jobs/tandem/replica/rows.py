@@ -49,9 +49,11 @@ class EpochRows:
             topic = sinks.topics.get(sink)
             if topic is None:
                 continue  # a row of a table
-            own = [(EPOCH_HEADER, epoch), (INDEX_HEADER, str(index).encode()), *job]
-            users = [(h["key"], h["value"]) for h in extra or ()]
-            size = _length(key, value, *(part for name, content in users for part in (name.encode(), content)))
+            own = [(EPOCH_HEADER, epoch), (INDEX_HEADER, b"%d" % index), *job]
+            users = [(h["key"], h["value"]) for h in extra] if extra else []
+            size = len(key or b"") + len(value or b"")
+            if users:
+                size += sum(len(name.encode()) + len(content or b"") for name, content in users)
             reason = ""
             if size > sinks.max_record_bytes:
                 reason = f"the record has {size} bytes, over spec.maxRecordBytes"
@@ -64,10 +66,6 @@ class EpochRows:
                 # Records without a key go round the partitions by index: the same for every replica.
                 partition = -1 if key is not None else index % sinks.partitions[topic]
             yield OutputRecord(topic, key, value, own + users, partition)
-
-
-def _length(*parts: bytes | None) -> int:
-    return sum(len(part or b"") for part in parts)
 
 
 def _letter(sink: str, epoch: int, index: int, key: bytes | None, reason: str) -> bytes:
