@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cluster.crd_base import manifest
+from cluster.crd_base import Overrides, manifest
 from cluster.kubernetes import Kubectl, Object
 
 _NOWHERE = {"spec": {"nodeSelector": {"tandem.dev/no-such-node": "true"}}}
@@ -20,7 +20,12 @@ class LightJob:
 
     @property
     def manifest(self) -> Object:
-        return manifest({"metadata.name": self.name, "spec.suspend": False, "spec.podTemplate": _NOWHERE})
+        return self.changed({})
+
+    def changed(self, overrides: Overrides) -> Object:
+        """The manifest with some values replaced."""
+        own = {"metadata.name": self.name, "spec.suspend": False, "spec.podTemplate": _NOWHERE}
+        return manifest(own, overrides)
 
     @property
     def generation(self) -> int:
