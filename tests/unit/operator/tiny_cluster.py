@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from operator_builders import SETTINGS, UID
-from tiny_pods import Pod
+from operator_builders import SETTINGS
+from tiny_pods import STEP_MS, Pod
+from tiny_seen import observed
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem.protocol.switchover import Holder, Role, View
-from tandem.report import ReplicaReport, TopicDrift
+from tandem.report import TopicDrift
 from tandem_operator.actions import (
     Action,
     Apply,
@@ -27,7 +27,7 @@ from tandem_operator.actions import (
     SetStatus,
     Switch,
 )
-from tandem_operator.observed import Component, ContainerSeen, ObjectSeen, Observed, PodPhase, PodSeen, TaskSeen
+from tandem_operator.observed import Component, ContainerSeen, Observed, PodPhase, TaskSeen
 from tandem_operator.plan import plan
 from tandem_operator.resources.names import (
     APPLIED,
@@ -38,12 +38,10 @@ from tandem_operator.resources.names import (
     MANIFEST,
     ROLE,
     TEMPLATE,
-    process_name,
 )
 from tandem_operator.resources.revisions import KIND as REVISION
 from tandem_operator.resources.tasks import TASK
 
-STEP_MS = 5_000
 BROKEN_ORDERER = ContainerSeen("orderer", restarts=4, exit_code=78, message="no quorum")
 
 
@@ -111,76 +109,8 @@ class TinyCluster:
         return begun or self.is_active(pod)
 
     def observed(self) -> Observed:
-        members = [pod for pod in self.pods.values() if pod.component is Component.MEMBER and pod.runs]
-        roles = {pod.incarnation: self._role(pod) for pod in members if pod.age}
-        view = View({slot: Holder(name) for slot, name in self.slots.items()}, roles)
-        return Observed(
-            job=self.job,
-            uid=UID,
-            generation=self.generation,
-            now_ms=self.now_ms,
-            pods=tuple(self._seen(pod) for _, pod in sorted(self.pods.items())),
-            objects=(
-                *(ObjectSeen(kind, name, applied) for (kind, name), applied in sorted(self.objects.items())),
-                *(ObjectSeen(REVISION, name, "", whole) for name, whole in sorted(self.revisions.items())),
-            ),
-            view=view if self.knows_slots and roles and self.job.spec.zookeeper else None,
-            leader=next((f"orderer-{pod.index}" for pod in self.actives()), None),
-            tasks=tuple(self.tasks.values()),
-            status=self.status,
-            annotations=self.annotations,
-        )
-
-    def _role(self, pod: Pod) -> Role:
-        if self.is_standby(pod):
-            return Role.STANDBY
-        return Role.READY if self.is_active(pod) else Role.CATCHING_UP
-
-    def _seen(self, pod: Pod) -> PodSeen:
-        lost = pod.deleting or pod.node_lost
-        return PodSeen(
-            name=pod.name,
-            uid=pod.uid,
-            component=pod.component,
-            index=pod.index,
-            template=pod.template,
-            phase=PodPhase.LOST if lost else pod.phase,
-            ready=self.is_ready(pod),
-            node="" if pod.phase is PodPhase.PENDING else f"node-{pod.index}",
-            role=pod.role,
-            created_ms=pod.created_ms,
-            restarts=pod.restarts,
-            exit_code=pod.exit_code,
-            message=pod.message,
-            beside=pod.beside,
-            reported=None if pod.silent else self._reported(pod),
-            deleting=pod.deleting,
-            node_lost=pod.node_lost,
-            manifest=pod.manifest,
-            config=pod.config,
-            generation=pod.generation,
-        )
-
-    def _reported(self, pod: Pod) -> ReplicaReport | None:
-        if pod.component is Component.GENERATOR or not pod.runs or not pod.age:
-            return None
-        publisher = next((active.incarnation for active in self.actives()), "")
-        is_standby = pod.works and self.is_standby(pod)
-        return ReplicaReport(
-            replica=process_name(pod.component, pod.index),
-            candidate=pod.config != self.config,
-            epoch=self.now_ms // STEP_MS,
-            ready=self.is_ready(pod),
-            lag_epochs=0,
-            lag_records=0,
-            lag_seconds=0.1,
-            verified_epoch=5 if is_standby else -1,
-            diverged=pod.diverged,
-            state="standby" if is_standby else "active" if pod.age >= 2 else "starting",
-            incarnation=pod.incarnation,
-            publisher=publisher,
-            drift=self.drift,
-        )
+        """What an operator sees of all that."""
+        return observed(self)
 
     # What is done ---------------------------------------------------------------------------------------------------
 

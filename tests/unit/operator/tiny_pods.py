@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from tandem_operator.observed import Component, ContainerSeen, PodPhase
 
+STEP_MS = 5_000
+
 
 @dataclass
 class Pod:
