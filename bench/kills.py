@@ -60,10 +60,11 @@ def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]
             victim = chance.choice(sorted(stage.system.leaders()))
             seen.append(_Seen(time.time_ns(), victim, _led(stage.system, victim)))
             _kill(stage, seen[-1], after_s)
-            stage.say(f"kill {number + 1} of {run.kills}: {_told(_judged(seen[-1], _arrivals(stage), after_s, stage))}")
+            judged = _judged(seen[-1], stage.reader.arrivals_until(seen[-1].end_ns), after_s, stage)
+            stage.say(f"kill {number + 1} of {run.kills}: {_told(judged)}")
     except (RuntimeError, LocalJobError) as error:
         stage.say(f"no more kills: {error}")
-    arrivals = _arrivals(stage)
+    arrivals = stage.reader.arrivals_until(max((one.end_ns for one in seen), default=0))
     faults = stage.drain()
     stage.say(f"lost {faults.lost}, duplicated {faults.duplicated}, reordered {faults.reordered}")
     kills = tuple(_judged(one, arrivals, after_s, stage) for one in seen)
@@ -118,11 +119,6 @@ def _led(system: object, victim: str) -> bool | None:
         return None
     sample = system.sample(system.beside(victim))
     return None if sample is None else sample.get("tandem_orderer_leading") == 1
-
-
-def _arrivals(stage: Stage) -> Arrivals:
-    time.sleep(0.5)  # the reader writes its file a few times a second
-    return stage.reader.arrivals()
 
 
 def _judged(seen: _Seen, arrivals: Arrivals, after_s: float, stage: Stage) -> Kill:

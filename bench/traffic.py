@@ -12,8 +12,10 @@ import numpy as np
 
 from bench.records import ARRIVAL, Arrivals
 from tandem.embedded.process import tail
+from tandem.embedded.waiting import Deadline, wait_until
 
 _END_DEADLINE_S = 60.0
+_WRITTEN_S = 5.0
 
 
 class _Helper:
@@ -94,6 +96,18 @@ class Reader(_Helper):
     def arrivals(self) -> Arrivals:
         """All records so far, in the order of arrival."""
         return np.fromfile(self._file, ARRIVAL, self.count)
+
+    def arrivals_until(self, end_ns: int) -> Arrivals:
+        """The same, once all that arrived before `end_ns` (Unix, ns) is written: something later is, or nothing comes."""
+        wait_until(lambda: self._newest_ns() > end_ns, Deadline(_WRITTEN_S), 0.05)
+        return self.arrivals()
+
+    def _newest_ns(self) -> int:
+        count = self.count
+        if not count:
+            return 0
+        newest = np.fromfile(self._file, ARRIVAL, 1, offset=(count - 1) * ARRIVAL.itemsize)
+        return int(newest["arrived_ns"][0])
 
     def finish(self) -> Arrivals:
         """Stop; return all records."""
