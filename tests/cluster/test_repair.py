@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
 BY_OPERATOR: Final = [wrong for wrong in WRONG if wrong.found_by == "operator"]
 SAID_S: Final = 30.0
+SOUND: Final = {"spec.snapshots": {"store": "s3://b"}}
+"""A running job may neither get a store nor lose it, so that it has one from the beginning."""
 
 
 def progressing(kubectl: Kubectl, name: str) -> Object:
@@ -43,7 +45,7 @@ def ground(tandem: str) -> Iterator[Kubectl]:  # noqa: ARG001, it must be instal
 @pytest.fixture(scope="module")
 def light(ground: Kubectl) -> LightJob:
     job = LightJob(ground, "mended")
-    ground.apply(job.manifest)
+    ground.apply(job.changed(SOUND))
     job.when_manned()
     return job
 
@@ -63,11 +65,11 @@ def test_a_new_job_that_is_wrong_says_so_and_nothing_is_made_for_it(ground: Kube
 def test_a_wrong_change_touches_nothing_that_runs_and_is_mended(light: LightJob, wrong: Wrong) -> None:
     before = light.objects()
 
-    light.kubectl.apply(light.changed(wrong.overrides))
+    light.kubectl.apply(light.changed({**SOUND, **wrong.overrides}))
     when_said(light.kubectl, light.name, wrong.fragment)
     assert light.objects() == before
 
-    light.kubectl.apply(light.manifest)
+    light.kubectl.apply(light.changed(SOUND))
     light.kubectl.wait(lambda: is_content(light), SAID_S, f"{light.name} is looked after again")
     assert light.objects() == before
 
@@ -78,20 +80,20 @@ def is_content(job: LightJob) -> bool:
 
 
 def test_what_was_lost_while_a_job_was_wrong_is_replaced_once_it_is_mended(light: LightJob) -> None:
-    light.kubectl.apply(light.changed(BY_OPERATOR[0].overrides))
+    light.kubectl.apply(light.changed({**SOUND, **BY_OPERATOR[0].overrides}))
     when_said(light.kubectl, light.name, BY_OPERATOR[0].fragment)
-    light.kubectl.apply(light.manifest)
+    light.kubectl.apply(light.changed(SOUND))
     light.when_a_lost_pod_is_replaced()
     light.when_manned()
 
 
 def test_an_operator_that_starts_anew_says_the_same(light: LightJob, tandem: str) -> None:
     before = light.objects()
-    light.kubectl.apply(light.changed(BY_OPERATOR[0].overrides))
+    light.kubectl.apply(light.changed({**SOUND, **BY_OPERATOR[0].overrides}))
     when_said(light.kubectl, light.name, BY_OPERATOR[0].fragment)
     with no_operator(tandem):
-        light.kubectl.apply(light.changed(BY_OPERATOR[1].overrides))
+        light.kubectl.apply(light.changed({**SOUND, **BY_OPERATOR[1].overrides}))
     when_said(light.kubectl, light.name, BY_OPERATOR[1].fragment)
     assert light.objects() == before
-    light.kubectl.apply(light.manifest)
+    light.kubectl.apply(light.changed(SOUND))
     light.kubectl.wait(lambda: is_content(light), SAID_S, f"{light.name} is looked after again")
