@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from integration.engine import Job, kafka_sink, raw_source
 from tandem.embedded import Jars, KafkaBroker, ZooKeeperServer
 from tandem.engine.session import build_session
 from tandem.manifest import SparkSpec
@@ -41,6 +42,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = build_session("tests", "replica-0", SparkSpec(), Jars.resolve().spark_classpath(), folder)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def job(spark: SparkSession, tmp_path: Path) -> Iterator[Job]:
+    """A job over the raw source `events` with the sink `out`."""
+    made = Job(spark, tmp_path / "job", [raw_source()], [kafka_sink()])
+    yield made
+    made.stop()
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
@@ -143,6 +144,11 @@ def raw_source(name: str = "events", topic: str = "in") -> SourceSpec:
     return SourceSpec(name=name, topics=(topic,))
 
 
+def running_count(events: DataFrame) -> DataFrame:
+    """Records per key so far."""
+    return events.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
+
+
 def values(table: pa.Table) -> list[str]:
     """The values of a result, as text."""
     return [value.decode() for value in table["value"].to_pylist()] if table.num_rows else []
@@ -153,4 +159,4 @@ def as_json(**fields: object) -> bytes:
     return json.dumps(fields).encode()
 
 
-__all__ = ["DataFrame", "Job", "Record", "as_json", "batch", "kafka_sink", "raw_source", "values"]
+__all__ = ["DataFrame", "Job", "Record", "as_json", "batch", "kafka_sink", "raw_source", "running_count", "values"]

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from integration.engine import Job, Record, kafka_sink, raw_source, values
+from integration.engine import Job, Record, running_count, values
 from tandem.engine.compiled import new
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def job(spark: SparkSession, tmp_path: Path) -> Iterator[Job]:
-    """A job over the raw source `events` with the sink `out`."""
-    made = Job(spark, tmp_path / "job", [raw_source()], [kafka_sink()])
-    yield made
-    made.stop()
-
-
-def counted(events: DataFrame) -> DataFrame:
-    return events.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
 
 
 def shuffles(job: Job) -> int:
@@ -32,7 +17,7 @@ def shuffles(job: Job) -> int:
 
 
 def test_an_aggregation_needs_no_shuffle_even_if_an_epoch_has_no_rows(job: Job) -> None:
-    job.start(counted(job.sources["events"]))
+    job.start(running_count(job.sources["events"]))
 
     assert values(job.run(0, [Record(b"", b"a"), Record(b"", b"a")])) == ["2"]
     assert shuffles(job) == 0
@@ -58,7 +43,7 @@ def test_a_join_of_two_streams_needs_none(job: Job) -> None:
 
 def test_where_several_partitions_come_together_the_shuffle_stays(job: Job) -> None:
     events = job.sources["events"]
-    job.start(counted(events.select("key").union(events.filter("value = 'twice'").select("key"))))
+    job.start(running_count(events.select("key").union(events.filter("value = 'twice'").select("key"))))
 
     assert values(job.run(0, [Record(b"once", b"a"), Record(b"twice", b"b")])) == ["1", "2"]
     assert shuffles(job) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from integration.engine import Job, Record, as_json, kafka_sink, raw_source, values
+from integration.engine import Job, Record, as_json, kafka_sink, raw_source, running_count, values
 from tandem.embedded.jars import file_system_jar
 from tandem.engine.checkpoint import restore
 from tandem.engine.interface import EnginePosition, JobError
@@ -25,18 +25,6 @@ from tandem.protocol.merge import merge_order
 from tandem.replica.rows import EpochRows
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def job(spark: SparkSession, tmp_path: Path) -> Iterator[Job]:
-    """A job over the raw source `events` with the sink `out`."""
-    made = Job(spark, tmp_path / "job", [raw_source()], [kafka_sink()])
-    yield made
-    made.stop()
-
-
-def running_count(events: DataFrame) -> DataFrame:
-    return events.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
 
 
 def test_every_epoch_is_one_batch_and_its_rows_come_back_in_order(job: Job) -> None:
