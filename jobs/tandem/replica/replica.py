@@ -8,33 +8,28 @@ import uuid
 
 import pyarrow as pa
 
-from tandem import logs
 from tandem.engine.causal import Proposer
 from tandem.engine.checkpoint import find_newest
-from tandem.engine.fetch import EpochFetcher
 from tandem.engine.interface import EnginePosition
 from tandem.engine.spark import MicroBatchEngine
 from tandem.kafka.appender import ProposalAppender
-from tandem.kafka.client import KafkaConnection, OutputLimits
 from tandem.kafka.fencing import Fencer
-from tandem.kafka.history import last_marker
-from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
-from tandem.kafka.transactions import EpochProducer, PlainProducer, TransactionalProducer
+from tandem.logs import get_logger
 from tandem.manifest import Manifest, config_parts
 from tandem.metrics import ReplicaMetrics
-from tandem.protocol.publication import Delivery, DivergedError, Publication
+from tandem.protocol.publication import DivergedError, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
 from tandem.protocol.switchover import Role
 from tandem.protocol.values import Config
+from tandem.replica.channels import Channels
 from tandem.replica.computing import Computing
 from tandem.replica.divergence import first_difference
 from tandem.replica.failures import classified
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
 from tandem.replica.identity import agree_on_config, identity_of, starting_positions
 from tandem.replica.peers import Peers
-from tandem.replica.place import find_place
 from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
 from tandem.replica.reporter import Reporter
@@ -47,9 +42,9 @@ from tandem.replica.states import States, remove_predecessors
 from tandem.replica.tables import TableWriter, table_sinks
 from tandem.serving import LOOPBACK
 from tandem.snapshots import Snapshotter
-from tandem.topics import ensure_topics, isolation_levels, names_for, output_limits, sink_topics
+from tandem.topics import ensure_topics, output_limits, sink_topics
 
-_log = logs.get_logger(__name__)
+_log = get_logger(__name__)
 
 START_TIMEOUT_S = 30.0
 
@@ -79,9 +74,7 @@ class Replica:
         self._incarnation = incarnation
         self._metrics = metrics
         self._reporter = reporter
-        self._delivery = Delivery(manifest.spec.delivery)
-        self._connection = KafkaConnection(manifest.kafka_properties(os.environ))
-        self._topics = names_for(manifest, name)
+        self._channels = Channels.of(manifest, name, os.environ)
         self._folder = manifest.checkpoint_directory / incarnation
         self._computing = Computing(manifest, name, incarnation, self._folder, os.environ)
         self._engine: MicroBatchEngine | None = None
@@ -94,7 +87,7 @@ class Replica:
         self._snapshotter: Snapshotter | None = None
         self._retention: RetentionWatch | None = None
         self._shipping = StateShipping(
-            manifest, self._connection, self._topics.commits, incarnation, self._folder, metrics
+            manifest, self._channels.connection, self._channels.logs.commits, incarnation, self._folder, metrics
         )
 
     def prepare(self) -> None:
@@ -107,11 +100,12 @@ class Replica:
         4. A few epochs to warm up.
         """
         manifest, spec = self._manifest, self._manifest.spec
-        topics = Topics(self._connection)
+        connection, logs = self._channels.connection, self._channels.logs
+        topics = Topics(connection)
         ensure_topics(topics, manifest, self._name)
         self._sinks = sink_topics(topics, manifest)
         limits = output_limits(topics, self._sinks)
-        self._appender = ProposalAppender(self._connection, self._topics.ordering)
+        self._appender = ProposalAppender(connection, logs.ordering)
         self._states = States(manifest, self._incarnation, self._folder)
         mine = Config(
             0,
@@ -120,16 +114,16 @@ class Replica:
             self._incarnation,
             *self._upgrade_from(topics),
         )
-        self._membership = agree_on_config(self._connection, self._appender, self._topics, mine)
+        self._membership = agree_on_config(connection, self._appender, logs, mine)
         self._reporter.belongs_to(self._membership.config, self._membership.candidate)
         self._states.belong_to(self._membership.config)
         self._shipping.follow(self._membership.config, self._states.bases())
-        self._producer = self._make_producer(limits)
+        self._producer = self._channels.producer(self._incarnation, limits)
         self._producer.start(START_TIMEOUT_S)
 
         proposer = Proposer(self._incarnation, self._appender.append)
-        self._engine = self._computing.prepare(self._fetcher, self._metrics.phase, proposer)
-        recent = find_newest(self._states.checkpoints(), self._newest_published().epoch)
+        self._engine = self._computing.prepare(self._channels.fetcher, self._metrics.phase, proposer)
+        recent = find_newest(self._states.checkpoints(), self._channels.newest_published().epoch)
         self._engine.warm_up(EnginePosition() if recent is None else recent.position)
 
     def stand_by(self, stopping: threading.Event) -> bool:
@@ -147,9 +141,9 @@ class Replica:
         _log.info("standing_by")
         if self._engine is not None:
             self._shipping.prove_with(self._engine)
-        place = find_place(self._connection, *self._log_topics, self._newest_published())
+        place = self._channels.place_at(self._channels.newest_published())
         bound = bound_on_actives(spec.take_over.min_bound.ms)
-        tail = LogTail(self._connection, {self._topics.ordering: place.starts[self._topics.ordering]})
+        tail = self._channels.tail(place, [self._channels.logs.ordering])
         standby = Standby(slots, place.decisions, tail, bound, self._membership.config.generation)
 
         def is_over() -> bool:
@@ -175,28 +169,34 @@ class Replica:
         3. The place in both logs, and the publisher.
         """
         manifest, spec = self._manifest, self._manifest.spec
+        connection, logs = self._channels.connection, self._channels.logs
         assert self._engine is not None  # noqa: S101
         self._reporter.health.pause()
         membership = self._membership
         last_published = self._shipping.last_published
         if last_published is None:
-            last_published = self._newest_published().epoch
+            last_published = self._channels.newest_published().epoch
         position = self._states.restore(last_published, self._shipping)
         self._engine.start(position, self._on_epoch)
         self._snapshotter = self._states.snapshotter()
-        place = find_place(self._connection, *self._log_topics, position)
+        place = self._channels.place_at(position)
         self._reporter.failovers.begins_after(place.publisher)
         tables = TableWriter(manifest.name, table_sinks(manifest))
         bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
         self._publisher = Publisher(
-            PublisherSettings(self._topics.ordering, self._topics.commits, self._sinks),
+            PublisherSettings(logs.ordering, logs.commits, self._sinks),
             Publication(
-                self._incarnation, place.decisions, place.head, self._delivery, bound, membership.config.generation
+                self._incarnation,
+                place.decisions,
+                place.head,
+                self._channels.delivery,
+                bound,
+                membership.config.generation,
             ),
-            LogTail(self._connection, place.starts),
+            self._channels.tail(place, place.starts),
             self._appender,
             self._producer,
-            Fencer(self._connection),
+            Fencer(connection),
             CatchUp(self._name, position.epoch),
             self._metrics,
             self._reporter.failovers,
@@ -205,8 +205,8 @@ class Replica:
             self._shipping.published,
             Succession(membership.config) if membership.candidate else None,
         )
-        watched = Watched(self._topics, frozenset(isolation_levels(manifest)))
-        self._retention = RetentionWatch(self._connection, watched, self._states.oldest, self._metrics)
+        watched = Watched(logs, frozenset(self._channels.inputs))
+        self._retention = RetentionWatch(connection, watched, self._states.oldest, self._metrics)
         if self._snapshotter is not None:
             self._snapshotter.start()
         self._retention.start()
@@ -320,29 +320,12 @@ class Replica:
         savepoint = self._states.fitting_savepoint(self._savepoint, topics.partitions(inputs))
         return savepoint.snapshot.epoch, savepoint.name
 
-    def _fetcher(self, after: EnginePosition) -> EpochFetcher:
-        return EpochFetcher(self._connection, self._topics.ordering, isolation_levels(self._manifest), after)
-
-    def _make_producer(self, limits: OutputLimits) -> EpochProducer:
-        if self._delivery is Delivery.EXACTLY_ONCE:
-            return TransactionalProducer(self._connection, self._incarnation, limits=limits)
-        return PlainProducer(self._connection, limits)
-
     def _explained(self, error: DivergedError) -> DivergedError:
         """The divergence with the first row that differs."""
         self._metrics.diverged.set(1)
         rows = self._publisher.rows_of(error.epoch) if self._publisher else None
-        rows = rows or self._diverged_rows
-        difference = first_difference(self._connection, self._sinks, rows)
+        difference = first_difference(self._channels.connection, self._sinks, rows or self._diverged_rows)
         error.args = (f"{error.args[0]}; {difference}",)
         return error
 
     _diverged_rows: EpochRows
-
-    @property
-    def _log_topics(self) -> tuple[str, str]:
-        return self._topics.ordering, self._topics.commits
-
-    def _newest_published(self) -> EnginePosition:
-        marker = last_marker(self._connection, self._topics.commits)
-        return EnginePosition() if marker is None else EnginePosition(marker.epoch, marker.log_offset)

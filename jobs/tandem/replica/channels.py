@@ -1,0 +1,60 @@
+"""What a replica reads and writes in Kafka: the job's topics, and its clients for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from tandem.engine.fetch import EpochFetcher
+from tandem.engine.interface import EnginePosition
+from tandem.kafka.client import KafkaConnection, OutputLimits
+from tandem.kafka.history import last_marker
+from tandem.kafka.tail import LogTail
+from tandem.kafka.transactions import EpochProducer, PlainProducer, TransactionalProducer
+from tandem.manifest import Manifest
+from tandem.protocol.publication import Delivery
+from tandem.replica.place import Place, find_place
+from tandem.topics import LogTopics, isolation_levels, names_for
+
+
+@dataclass(frozen=True, slots=True)
+class Channels:
+    """`logs`: the ordering and the commits topic. `inputs`: topic → isolation level."""
+
+    connection: KafkaConnection
+    logs: LogTopics
+    inputs: Mapping[str, str]
+    delivery: Delivery
+
+    @classmethod
+    def of(cls, manifest: Manifest, replica: str, environment: Mapping[str, str]) -> Channels:
+        """Those of `replica`; secrets are in `environment`."""
+        return cls(
+            KafkaConnection(manifest.kafka_properties(environment)),
+            names_for(manifest, replica),
+            isolation_levels(manifest),
+            Delivery(manifest.spec.delivery),
+        )
+
+    def fetcher(self, after: EnginePosition) -> EpochFetcher:
+        """Reads the epochs after a position, and their input."""
+        return EpochFetcher(self.connection, self.logs.ordering, self.inputs, after)
+
+    def producer(self, incarnation: str, limits: OutputLimits) -> EpochProducer:
+        """Publishes epochs, as the job's `delivery` wants it."""
+        if self.delivery is Delivery.EXACTLY_ONCE:
+            return TransactionalProducer(self.connection, incarnation, limits=limits)
+        return PlainProducer(self.connection, limits)
+
+    def newest_published(self) -> EnginePosition:
+        """Where the last marker stands. Raises `ReadTimeoutError`."""
+        marker = last_marker(self.connection, self.logs.commits)
+        return EnginePosition() if marker is None else EnginePosition(marker.epoch, marker.log_offset)
+
+    def place_at(self, position: EnginePosition) -> Place:
+        """The place in both logs of a replica whose engine stands at `position`. Raises `MissingMarkerError`."""
+        return find_place(self.connection, self.logs.ordering, self.logs.commits, position)
+
+    def tail(self, place: Place, topics: Iterable[str]) -> LogTail:
+        """Reads `topics`, of the two logs, on from a place."""
+        return LogTail(self.connection, {topic: place.starts[topic] for topic in topics})
