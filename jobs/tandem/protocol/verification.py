@@ -1,4 +1,4 @@
-"""When a standby proves its state. Pure; a proof costs as much as many epochs do, so it must earn its place."""
+"""When a standby proves its state, and how long. Pure; a proof costs as much as many epochs, so it must earn its place."""
 
 from __future__ import annotations
 
@@ -12,11 +12,20 @@ class VerificationPace:
 
     So proofs use about that share of an active's computing time, whatever the load and the size of the state. There are
     `least_epochs` between two.
+
+    A proof is `short` epochs long; `long` ones, and due at once, if it is the first or if the state is `grown` times what
+    it was in the last long one. It also warms the JVM: to load a large state cold takes several times as long, and who was
+    warm with an empty state is cold with a full one. States of less than `least_bytes` are all alike.
     """
 
     share: float = 0.04
     least_epochs: int = 20
+    long: int = 20
+    short: int = 3
+    grown: float = 4.0
+    least_bytes: int = 1_000_000
     _due_epoch: float = -1.0
+    _warm_bytes: float = 0.0  # what the JVM is warm for
 
     def proved(self, epoch: int, cost_ms: float, epoch_ms: float) -> None:
         """A proof has ended, however, when `epoch` was the last published one.
@@ -25,6 +34,16 @@ class VerificationPace:
         """
         self._due_epoch = epoch + max(self.least_epochs, math.ceil(cost_ms / (self.share * max(epoch_ms, 1.0))))
 
-    def is_due(self, epoch: int) -> bool:
-        """Whether to begin the next proof, when `epoch` is the last published one."""
-        return epoch >= self._due_epoch
+    def is_due(self, epoch: int, size: int) -> bool:
+        """Whether to begin the next proof, of `size` bytes of state, when `epoch` is the last published one."""
+        return epoch >= self._due_epoch or self._has_grown(size)
+
+    def begin(self, size: int) -> int:
+        """A proof of `size` bytes of state begins: how many epochs it computes at most."""
+        if not self._has_grown(size):
+            return self.short
+        self._warm_bytes = max(size, self.least_bytes)
+        return self.long
+
+    def _has_grown(self, size: int) -> bool:
+        return size >= self.grown * self._warm_bytes

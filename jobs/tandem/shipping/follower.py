@@ -119,6 +119,12 @@ class Follower:
             return -1 if self._state is None else self._state.position.epoch
 
     @property
+    def size(self) -> int:
+        """About how many bytes the state has; 0 without one."""
+        with self._news:
+            return 0 if self._state is None else self._state.size
+
+    @property
     def published(self) -> int:
         """The newest epoch whose marker was read; −1 before the first."""
         return self._last_published

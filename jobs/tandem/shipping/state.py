@@ -33,6 +33,8 @@ class FollowedState:
         paths = [PurePosixPath(path.relative_to(folder)) for path in files_of(folder)]
         self._stores = stores_of(paths)
         self.chain = longest_chain(paths)
+        self.size = sum((folder / path).stat().st_size for path in paths)
+        """In bytes; files that are pruned later count on."""
 
     def apply(self, delta: Delta) -> None:
         """Bring the state to the delta's epoch. Raises `DeltaGapError`, `DeltaError`; then nothing has changed."""
@@ -45,6 +47,7 @@ class FollowedState:
         commit = f"commits/{delta.epoch}"
         for file in sorted(delta.files, key=lambda file: file.path == commit):
             self._write(file)
+        self.size += delta.size
         self._advanced(position)
 
     def carry_over(self, earlier: FollowedState) -> None:
@@ -62,6 +65,7 @@ class FollowedState:
         for path in (*changes, *logs):
             if not (self.folder / path).exists() and (earlier.folder / path).exists():
                 link(earlier.folder / path, self.folder / path)
+                self.size += (self.folder / path).stat().st_size
         self.chain += max(0, earlier.position.epoch - self.position.epoch)
         if earlier.position.epoch > self.position.epoch:
             self.position = earlier.position

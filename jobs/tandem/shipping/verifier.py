@@ -31,8 +31,7 @@ class Verifier:
     """Parameters
     ----------
     digest_of : epoch and rows → what its marker must say.
-    first_epochs, epochs : how many epochs the first proof computes, and how many the others. The first also warms the JVM
-        JVM up with real state: to load it cold takes several times as long.
+    pace : when a proof is due, and how many epochs it computes.
     folder : for copies of the state; removed in the end.
     on_verified : called with the newest epoch that was proved.
     on_mismatch : called with the epoch whose state turned out wrong; the follower has dropped it by then.
@@ -46,8 +45,6 @@ class Verifier:
         digest_of: Callable[[int, pa.Table], str],
         folder: Path,
         pace: VerificationPace,
-        first_epochs: int = 20,
-        epochs: int = 3,
         on_verified: Callable[[int], None] = lambda _: None,
         on_mismatch: Callable[[int], None] = lambda _: None,
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
@@ -57,8 +54,6 @@ class Verifier:
         self._digest_of = digest_of
         self._folder = folder
         self._pace = pace
-        self._first_epochs: int | None = first_epochs
-        self._epochs = epochs
         self._on_verified = on_verified
         self._on_mismatch = on_mismatch
         self._clock_ms = clock_ms
@@ -81,7 +76,7 @@ class Verifier:
         if position is None:
             return None
         began, times, verified = self._clock_ms(), [self._clock_ms()], None
-        most, self._first_epochs = self._first_epochs or self._epochs, None
+        most = self._pace.begin(self._follower.size)
         try:
             with closing(self._rehearse(checkpoint, position, self._stopped.is_set)) as rehearsal:
                 for epoch, table in islice(rehearsal, most):
@@ -108,7 +103,7 @@ class Verifier:
 
     def _run(self) -> None:
         while not self._stopped.wait(_TICK_S):
-            if self._follower.epoch < 0 or not self._pace.is_due(self._follower.published):
+            if self._follower.epoch < 0 or not self._pace.is_due(self._follower.published, self._follower.size):
                 continue
             try:
                 self.prove()

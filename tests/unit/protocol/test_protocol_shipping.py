@@ -71,19 +71,51 @@ def test_a_zombies_old_deltas_change_nothing() -> None:
     assert mine.is_mine(12)
 
 
-def test_the_first_proof_is_due_at_once() -> None:
-    assert VerificationPace().is_due(-1)
+SMALL = 10
+FULL = 100_000_000
+
+
+def proven(size: int = SMALL, **settings: float) -> VerificationPace:
+    """A pace after one proof."""
+    pace = VerificationPace(**settings)
+    assert pace.is_due(-1, size), "the first at once"
+    assert pace.begin(size) == pace.long
+    pace.proved(epoch=1_000, cost_ms=2_000, epoch_ms=50)
+    return pace
 
 
 def test_the_next_proof_is_due_when_the_actives_have_worked_long_enough() -> None:
-    pace = VerificationPace(share=0.05)
-    pace.proved(epoch=1_000, cost_ms=2_000, epoch_ms=50)
-    assert not pace.is_due(1_799)
-    assert pace.is_due(1_800), "800 epochs of 50 ms, of which 2 s are a twentieth"
+    pace = proven(share=0.05)
+    assert not pace.is_due(1_799, SMALL)
+    assert pace.is_due(1_800, SMALL), "800 epochs of 50 ms, of which 2 s are a twentieth"
+    assert pace.begin(SMALL) == pace.short
 
 
 def test_proofs_that_cost_nothing_still_leave_room_between_them() -> None:
-    pace = VerificationPace(least_epochs=20)
-    pace.proved(epoch=10, cost_ms=0, epoch_ms=0)
-    assert not pace.is_due(29)
-    assert pace.is_due(30)
+    pace = proven()
+    pace.proved(epoch=1_010, cost_ms=0, epoch_ms=0)
+    assert not pace.is_due(1_029, SMALL)
+    assert pace.is_due(1_030, SMALL)
+
+
+def test_a_standby_that_was_warm_with_an_empty_state_gets_warm_with_a_full_one() -> None:
+    pace = proven()
+    assert pace.is_due(1_001, FULL)
+    assert pace.begin(FULL) == pace.long
+    pace.proved(epoch=1_001, cost_ms=2_000, epoch_ms=50)
+    assert not pace.is_due(1_002, 3 * FULL), "not much larger"
+    assert pace.is_due(1_002, 4 * FULL)
+
+
+def test_a_state_that_shrinks_and_grows_again_asks_for_nothing() -> None:
+    pace = proven(FULL)
+    assert not pace.is_due(1_001, SMALL)
+    assert pace.begin(SMALL) == pace.short
+    assert not pace.is_due(1_001, FULL)
+    assert pace.begin(FULL) == pace.short
+
+
+def test_small_states_are_all_alike() -> None:
+    pace = proven(SMALL)
+    assert not pace.is_due(1_001, 3_999_999)
+    assert pace.is_due(1_001, 4_000_000)

@@ -25,6 +25,16 @@ def test_deltas_bring_a_base_to_where_the_checkpoint_is(tmp_path: Path) -> None:
     assert state.chain == 30
 
 
+def test_its_size_is_that_of_its_files(tmp_path: Path) -> None:
+    active = checkpoint_with(tmp_path / "active", range(12))
+    state = state_at(active, 10, tmp_path / "state")
+    assert state.size == sum(map(len, contents(state.folder).values()))
+    delta = delta_of(active, 11)
+    before = state.size
+    state.apply(delta)
+    assert state.size - before == sum(len(file.content) for file in delta.files)
+
+
 def test_an_epoch_that_is_left_out_is_a_gap_and_changes_nothing(tmp_path: Path) -> None:
     active = checkpoint_with(tmp_path / "active", range(9))
     state = state_at(active, 5, tmp_path / "state")

@@ -53,14 +53,13 @@ class Proof:
         self.follower.advance()
         self.verified: list[int] = []
         self.wrong: list[int] = []
-        self.pace = VerificationPace()
+        self.pace = VerificationPace(long=3)
         self.verifier = Verifier(
             self.follower,
             rehearse,
             lambda epoch, table: json.dumps([epoch, table["row"][0].as_py()]),
             folder / "proof",
             self.pace,
-            first_epochs=3,
             on_verified=self.verified.append,
             on_mismatch=self.wrong.append,
         )
@@ -77,7 +76,7 @@ def test_a_state_from_which_the_published_rows_follow_is_verified(tmp_path: Path
     assert (proof.verified, proof.wrong) == ([8], [])
     assert proof.follower.epoch == 5
     assert not (tmp_path / "proof").exists()
-    assert not proof.pace.is_due(9)
+    assert not proof.pace.is_due(9, proof.follower.size)
 
 
 def test_a_state_from_which_other_rows_follow_is_dropped(tmp_path: Path) -> None:
@@ -112,4 +111,4 @@ def test_a_failure_of_something_else_says_nothing_about_the_state(tmp_path: Path
         proof.verifier.prove()
     assert proof.wrong == []
     assert proof.follower.epoch == 5
-    assert not proof.pace.is_due(9), "it is not tried again at once"
+    assert not proof.pace.is_due(9, proof.follower.size), "it is not tried again at once"
