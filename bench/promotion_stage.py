@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import tempfile
@@ -180,7 +181,9 @@ def running(setting: Setting) -> Iterator[tuple[LocalJob, Traffic]]:
         folder = place.folder
         shutil.copy(Path(__file__).with_name("jobs.py"), folder / "jobs.py")
         manifests = [_manifest(place, setting, number) for number in range(setting.replicas)]
-        job = LocalJob(manifests[0], folder / "run", pin_to_cores=True, policy=_AT_ONCE)
+        # Two replicas on one core would be a matter of who was killed before.
+        has_own_cores = setting.replicas <= len(os.sched_getaffinity(0))
+        job = LocalJob(manifests[0], folder / "run", pin_to_cores=has_own_cores, policy=_AT_ONCE)
         for number, manifest in enumerate(manifests):
             name = f"replica-{number}"
             job.replace(name, tuple(str(manifest) if w == str(manifests[0]) else w for w in job.argv(name)))
