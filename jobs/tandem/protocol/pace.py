@@ -11,10 +11,10 @@ from tandem.protocol.silence import SilenceBound
 
 @dataclass(frozen=True, slots=True)
 class PaceSettings:
-    """How the pace is set; all times in ms, `*_epochs` in epochs.
+    """How the pace is set; all times in ms.
 
-    `room` is how much slower than the slowest live replica that lags the epochs are cut, while it lags by
-    `lagging_epochs` or more; but never slower than `most_room` times what the fastest replica needs for an epoch, or
+    `room` is how much slower than the slowest live replica that lags the epochs are cut, until it has caught up; but
+    never slower than `most_room` times what the fastest replica needs for an epoch, or
     `most_room_ms` if that is more: one that is still warming up must not become a gap for the readers. A replica that said
     nothing for `live_ms` gets no room. `idle_epoch_interval_ms`: an epoch without input after so long; None: never.
     """
@@ -24,7 +24,6 @@ class PaceSettings:
     room: float = 1.5
     most_room: float = 2.5
     most_room_ms: float = 150.0
-    lagging_epochs: int = 3
     live_ms: float = 2_000.0
 
 
@@ -88,8 +87,8 @@ class Pace:
             self._epoch_ms.append(now_ms - self._cut_at)
 
     def progress(self, replica: str, epoch: int, epoch_ms: float, now_ms: float) -> None:
-        """A replica that lags says how far it is; or that it has caught up: then it needs no room any more."""
-        if self._last_epoch - epoch < self._settings.lagging_epochs:
+        """A replica that lags says how far it is; or, with 0 ms, that it has caught up: it needs no room any more."""
+        if epoch_ms <= 0 or self._last_epoch - epoch <= 1:
             self._replicas.pop(replica, None)
         else:
             self._replicas[replica] = _Replica(epoch, epoch_ms, now_ms)

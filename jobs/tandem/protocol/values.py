@@ -99,7 +99,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Advice, never a decision: `replica` has computed `epoch` and needs `epoch_ms` for one. The pace leaves it room."""
+    """Advice, never a decision: `replica` has computed `epoch` and needs `epoch_ms` for one. The pace leaves it room.
+
+    0 ms: it has caught up, and needs no room any more.
+    """
 
     replica: str
     epoch: int

@@ -15,6 +15,9 @@ class TooFarBehindError(Exception):
 class CatchUp:
     """Times this replica's epochs; reports every `every_ms` from when it lags by `lagging_epochs` until it has caught up.
 
+    Before it was at the head once, it lags as soon as it is not there: one that is as fast as the others would stay two
+    epochs behind them.
+
     A replica that is `hopeless_epochs` behind and comes no nearer in `hopeless_ms` starts again from another's state.
     """
 
@@ -39,6 +42,7 @@ class CatchUp:
         self._next_was_there = False  # when the last epoch was computed
         self._reported_ms = -float("inf")
         self._lags = False  # says the last report
+        self._was_there = False  # at the head, once
 
     @property
     def has_computed(self) -> bool:
@@ -58,12 +62,16 @@ class CatchUp:
         That it has caught up is told at once, or the others would go on leaving it room.
         """
         behind = head - self.last_computed
-        if self._lags and behind <= 1:
+        if behind <= 1:
+            self._was_there = self._was_there or self.has_computed
+            if not self._lags:
+                return None
             self._lags = False
-        elif behind < self._lagging_epochs or not self._durations or now_ms - self._reported_ms < self._every_ms:
+            return Progress(self._replica, self.last_computed, 0.0)
+        lags = self._lags or not self._was_there or behind >= self._lagging_epochs
+        if not lags or not self._durations or now_ms - self._reported_ms < self._every_ms:
             return None
-        else:
-            self._lags, self._reported_ms = True, now_ms
+        self._lags, self._reported_ms = True, now_ms
         return Progress(self._replica, self.last_computed, fmean(self._durations))
 
     def check(self, head: int, now_ms: float) -> None:

@@ -141,7 +141,8 @@ def test_a_replica_that_lags_gets_room() -> None:
 
 
 def test_a_replica_that_is_near_needs_none() -> None:
-    assert _ten_epochs(lagging=7, said_at=900.0).interval_ms(950.0) == 0.0
+    assert _ten_epochs(lagging=7, said_at=900.0).interval_ms(950.0) == 60.0
+    assert _ten_epochs(lagging=8, said_at=900.0).interval_ms(950.0) == 0.0
 
 
 def test_a_replica_that_has_fallen_silent_gets_none() -> None:
@@ -158,7 +159,7 @@ def test_room_never_becomes_a_gap_for_the_readers() -> None:
 
 def test_a_replica_that_has_caught_up_needs_no_room_any_more_however_many_epochs_follow() -> None:
     pace = _ten_epochs(lagging=6, said_at=900.0)
-    pace.progress("replica-1", 8, 40.0, 950.0)
+    pace.progress("replica-1", 7, 0.0, 950.0)  # was at the head when it said so; the head has moved on since
     for epoch in range(10, 15):
         _claimed(pace, epoch, epoch * 100.0, epoch * 100.0 + 50.0)
 

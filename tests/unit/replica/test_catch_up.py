@@ -28,8 +28,22 @@ def test_a_replica_that_lags_reports_its_epoch_and_the_mean_time_of_one() -> Non
 
 
 def test_at_the_head_there_is_nothing_to_report() -> None:
-    assert replica(0, 40).report(head=13, now_ms=50) is None
-    assert replica(0, 40).report(head=14, now_ms=50) is not None
+    catch_up = replica(0, 40)
+    assert catch_up.report(head=12, now_ms=45) is None
+    assert catch_up.report(head=13, now_ms=50) is None, "it was at the head"
+    assert catch_up.report(head=14, now_ms=55) is not None
+
+
+def test_who_has_not_been_at_the_head_yet_asks_for_room_to_get_there() -> None:
+    assert replica(0, 40).report(head=13, now_ms=50) == Progress("replica-1", 11, 40)
+
+
+def test_who_has_computed_nothing_yet_has_not_been_at_the_head() -> None:
+    catch_up = replica()
+    assert catch_up.report(head=10, now_ms=0) is None
+    catch_up.computed(10, FAR, 40)
+    catch_up.computed(11, FAR, 80)
+    assert catch_up.report(head=13, now_ms=80) is not None
 
 
 def test_before_it_has_timed_an_epoch_it_reports_nothing() -> None:
@@ -49,15 +63,15 @@ def test_what_it_waited_for_is_no_time_of_an_epoch() -> None:
 
 def test_that_it_has_caught_up_is_told_once_and_at_once() -> None:
     catch_up = replica(0, 40)
-    assert catch_up.report(head=13, now_ms=45) is None
     assert catch_up.report(head=14, now_ms=50) is not None
 
     catch_up.computed(11, head=14, now_ms=60)
-    assert catch_up.report(head=13, now_ms=70) is None
-    catch_up.computed(12, head=14, now_ms=80)
+    assert catch_up.report(head=13, now_ms=70) is None, "a report was made a moment ago"
+    assert catch_up.report(head=13, now_ms=310) is not None, "two epochs behind it has not caught up"
+    catch_up.computed(12, head=14, now_ms=320)
 
-    assert catch_up.report(head=13, now_ms=90) == Progress("replica-1", 12, pytest.approx(80 / 3))
-    assert catch_up.report(head=13, now_ms=100) is None
+    assert catch_up.report(head=13, now_ms=330) == Progress("replica-1", 12, 0)
+    assert catch_up.report(head=13, now_ms=340) is None
 
 
 def test_reports_are_a_quarter_of_a_second_apart() -> None:
