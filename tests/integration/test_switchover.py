@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +21,7 @@ from tandem.cli.main import app
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 from tandem.local.scrape import scrape
 from tandem.protocol.switchover import Stage, plan_promotion
+from tandem.replica.handover import SETTLED_S
 from tandem.replica.wishes import MarkerWatch, Switched, Wisher, switch
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -84,6 +87,12 @@ def events(workload: Workload, replica: str) -> str:
     return workload.job.log_file(replica).read_text()
 
 
+def last(workload: Workload, replica: str, event: str) -> float:
+    """When a replica last logged an event, Unix s."""
+    lines = [json.loads(line) for line in events(workload, replica).splitlines() if f'"event": "{event}"' in line]
+    return datetime.fromisoformat(lines[-1]["timestamp"]).timestamp()
+
+
 def test_a_promoted_standby_takes_over_without_a_gap_and_the_other_stands_by(
     workload: Workload, pair: tuple[str, str]
 ) -> None:
@@ -96,6 +105,8 @@ def test_a_promoted_standby_takes_over_without_a_gap_and_the_other_stands_by(
     assert f"{standby} is active, {active} stands by again" in output
     assert f"{active} published up to epoch" in output
     assert "longest time without an epoch" in output
+    both_s = last(workload, standby, "took_over_slot") - last(workload, standby, "first_epoch")
+    assert both_s >= SETTLED_S, "who leaves computes on while its successor's first epochs are slow"
     workload.when_staffed(1, 1, STAFFED_S)
     assert workload.roles() == ([standby], [active])
     assert workload.leader() == standby.replace("replica", "orderer"), "the orderer beside the old active has resigned"

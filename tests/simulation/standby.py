@@ -27,6 +27,7 @@ _SLOWER = 3.0
 _EXIT_MS = 60.0
 _OWES_MS = 100.0
 _HAND_OVER_MS = 400.0
+_SETTLED_MS = 20.0
 
 
 class StandbyReplica(Replica):
@@ -87,7 +88,7 @@ class StandbyReplica(Replica):
         self.peers = SimulatedPeers(self) if settings.detects else None
         peers = cast("Peers | None", self.peers)
         self._slots = Slots({"replica": self}, "job", settings.slots, self.me, lambda: self.now_ms / 1000, peers)
-        self._duty = Duty(self._slots, lambda: self.now_ms / 1000)
+        self._duty = Duty(self._slots, lambda: self.now_ms / 1000, _SETTLED_MS / 1000)
         self._slots.start()
         self._running = True
         self.world.reached("standing by", self)

@@ -35,3 +35,22 @@ class SurplusWatch:
         elif self._since is None:
             self._since = now_ms
         return self._since is not None and now_ms - self._since > self._limit_ms
+
+
+class SettlingWatch:
+    """Tells a successor when it may relieve who leaves: once it has been at the head for `settled_ms`.
+
+    The first epochs of a JVM are slow, one of them by much. As long as who leaves computes too, no reader notices.
+    """
+
+    def __init__(self, settled_ms: float) -> None:
+        self._settled_ms = settled_ms
+        self._since: float | None = None
+
+    def is_settled(self, ready: bool, now_ms: float) -> bool:
+        """Whether it is time; `ready`: it is at the head. Times are of any monotonic clock."""
+        if not ready:
+            self._since = None
+        elif self._since is None:
+            self._since = now_ms
+        return self._since is not None and now_ms - self._since >= self._settled_ms

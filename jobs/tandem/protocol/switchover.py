@@ -1,7 +1,7 @@
 """Planned switchover and drain: who does what, given the slots, the wish, and everybody's role. Pure; liveness only.
 
 1. A *wish* names the replica that leaves and the standby that is its successor. It is void as soon as its wisher is gone.
-2. The successor computes as a surplus, and says `READY` when it has reached the log's head.
+2. The successor computes as a surplus, and says `READY` when it has been at the log's head for a while.
 3. In one step it takes the slot of who leaves: the new node names both. Until then nothing has changed.
 4. Who reads that it was relieved leaves: it finishes what it has claimed, and stands by again, or ends if it is drained.
 

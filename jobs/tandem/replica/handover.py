@@ -7,13 +7,15 @@ from collections.abc import Callable
 
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.logs import get_logger
-from tandem.protocol.slots import SurplusWatch
+from tandem.protocol.slots import SettlingWatch, SurplusWatch
 from tandem.protocol.switchover import Role
 from tandem.replica.slots import Slots
 
 _log = get_logger(__name__)
 
 SURPLUS_S = 15.0
+SETTLED_S = 2.0
+"""So long a successor and who leaves both compute at the head."""
 HAND_OVER_S = 15.0
 """How long a replica that is told to stop waits for its successor: less than whoever stops it waits for it."""
 _POLL_S = 0.05
@@ -33,12 +35,16 @@ class Duty:
     Parameters
     ----------
     slots : None if the job has no ZooKeeper: then nobody ever relieves this replica.
+    settled_s : how long a successor has to be at the head before it relieves who leaves.
     """
 
-    def __init__(self, slots: Slots | None, clock_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, slots: Slots | None, clock_s: Callable[[], float] = time.monotonic, settled_s: float = SETTLED_S
+    ) -> None:
         self._slots = slots
         self._clock_s = clock_s
         self._surplus = SurplusWatch(SURPLUS_S * 1000)
+        self._settling = SettlingWatch(settled_s * 1000)
 
     def check(self, ready: bool) -> None:
         """Called often while the replica computes; `ready`: it has reached the log's head.
@@ -47,12 +53,14 @@ class Duty:
         """
         if self._slots is None:
             return
-        self._slots.tell(Role.READY if ready else Role.CATCHING_UP)
+        now_ms = self._clock_s() * 1000
+        is_settled = self._settling.is_settled(ready, now_ms)
+        self._slots.tell(Role.READY if is_settled or (ready and not self._slots.is_summoned) else Role.CATCHING_UP)
         self._end_if_drained()
         relief = self._slots.relief
         if relief is not None:
             raise SteppedDownError(f"{relief.incarnation} has taken over: this replica stands by again")
-        if self._surplus.must_step_down(self._slots.is_surplus, self._clock_s() * 1000):
+        if self._surplus.must_step_down(self._slots.is_surplus, now_ms):
             raise SteppedDownError(f"others have held all slots for {SURPLUS_S:.0f} s: this replica stands by again")
 
     def hand_over(self, go_on: Callable[[], None]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tandem.protocol.slots import SurplusWatch, free_slots, held_by
+from tandem.protocol.slots import SettlingWatch, SurplusWatch, free_slots, held_by
 
 
 def test_a_slot_is_mine_when_its_node_names_me() -> None:
@@ -37,3 +37,19 @@ def test_a_slot_that_is_free_for_a_moment_lets_an_active_stay() -> None:
     assert not watch.must_step_down(True, 150.0)
     assert not watch.must_step_down(True, 250.0)
     assert watch.must_step_down(True, 251.0)
+
+
+def test_a_successor_is_settled_once_it_has_been_at_the_head_for_long_enough() -> None:
+    watch = SettlingWatch(settled_ms=100.0)
+    assert not watch.is_settled(ready=False, now_ms=0.0)
+    assert not watch.is_settled(ready=True, now_ms=500.0)
+    assert not watch.is_settled(ready=True, now_ms=599.0)
+    assert watch.is_settled(ready=True, now_ms=600.0)
+
+
+def test_a_successor_that_falls_behind_has_to_settle_again() -> None:
+    watch = SettlingWatch(settled_ms=100.0)
+    assert not watch.is_settled(ready=True, now_ms=0.0)
+    assert not watch.is_settled(ready=False, now_ms=90.0)
+    assert not watch.is_settled(ready=True, now_ms=120.0)
+    assert watch.is_settled(ready=True, now_ms=220.0)
