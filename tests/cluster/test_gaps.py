@@ -43,6 +43,7 @@ def job(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001,
 @pytest.fixture(autouse=True)
 def staffed(job: ClusterJob) -> Iterator[None]:
     job.when_staffed(1, 1)
+    job.wait(lambda: job.is_true("StandbyFresh"), 120, "the standby has proved its state")
     yield
     job.check_exactly_once()
 
