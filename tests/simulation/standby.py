@@ -179,7 +179,7 @@ class StandbyReplica(Replica):
         if self._slots is None:
             return
         if self._leaves_by is not None:
-            if not self.publication.owes or self.world.timeline.now > self._leaves_by:
+            if (self.publication.retired and not self.publication.owes) or self.world.timeline.now > self._leaves_by:
                 self._exit()
                 return
         elif self._stops_by is not None:
@@ -210,7 +210,11 @@ class StandbyReplica(Replica):
 
     def _leave(self) -> None:
         self._leaves_by = self.world.timeline.now + _OWES_MS
-        self.publication.retire()
+        relief = None if self._slots is None else self._slots.relief
+        if relief is None:
+            self.publication.retire()
+        else:
+            self.publication.retire_after(relief.incarnation)
 
     def _exit(self) -> None:
         self.world.tell(self, "ends")

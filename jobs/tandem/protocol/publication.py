@@ -81,6 +81,7 @@ class Publication:
         self.generation = generation
         self._begun = False
         self._retired = False
+        self._successor: str | None = None
         self._computed: dict[int, str] = {}
         self._published: dict[int, Marker] = {}
         self._proposed: dict[int, tuple[int, float]] = {}  # epoch -> attempt, when
@@ -99,6 +100,8 @@ class Publication:
         verdict = self.decisions.apply(proposal, offset)
         if verdict is Verdict.ACCEPTED and self._begins_a_wait(proposal):
             self._waiting_since = now_ms
+        if verdict is Verdict.ACCEPTED and isinstance(proposal, Claim) and proposal.owner == self._successor:
+            self.retire()
         return verdict
 
     def _begins_a_wait(self, proposal: Proposal) -> bool:
@@ -167,6 +170,15 @@ class Publication:
     def retire(self) -> None:
         """This incarnation is about to go: it claims nothing any more, and only publishes what it owns."""
         self._retired = True
+
+    def retire_after(self, successor: str) -> None:
+        """Retire once `successor` has claimed an epoch: then it is as quick, and no reader waits for its first one."""
+        self._successor = successor
+
+    @property
+    def retired(self) -> bool:
+        """Whether it claims nothing any more."""
+        return self._retired
 
     @property
     def owes(self) -> bool:

@@ -113,13 +113,20 @@ class Publisher:
         """Start the thread."""
         self._thread.start()
 
-    def retire(self, timeout_s: float = 2.0) -> None:
-        """Claim nothing any more, and wait until what was claimed is published: then nobody has to take over."""
+    def retire(self, successor: str | None = None, timeout_s: float = 2.0) -> None:
+        """Claim nothing any more, and wait until what was claimed is published: then nobody has to take over.
+
+        If there is a `successor`, claim on until that has claimed an epoch. Both waits are `timeout_s` long at most.
+        """
         with self._state:
+            if successor is not None:
+                self._publication.retire_after(successor)
+                self._wait_for(lambda: self._publication.retired, timeout_s)
             self._publication.retire()
-            self._state.wait_for(
-                lambda: not self._publication.owes or self._stopped or self._failure is not None, timeout_s
-            )
+            self._wait_for(lambda: not self._publication.owes, timeout_s)
+
+    def _wait_for(self, condition: Callable[[], bool], timeout_s: float) -> None:
+        self._state.wait_for(lambda: condition() or self._stopped or self._failure is not None, timeout_s)
 
     def stop(self, timeout_s: float = 15.0) -> None:
         """Finish what is under way and stop."""
@@ -251,6 +258,7 @@ class Publisher:
 
     def _claimed(self, claim: Claim) -> None:
         self._failovers.claimed(claim)
+        self._state.notify_all()
         if claim.owner == self._publication.me:
             (self._metrics.take_overs if claim.attempt else self._metrics.claims_won).inc()
             return

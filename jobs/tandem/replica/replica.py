@@ -239,9 +239,13 @@ class Replica:
                     self._tidy_up()
             duty.hand_over(self._check)
         except (SteppedDownError, DrainedError):
-            self._publisher.retire()
+            self._retire(self._publisher)
             raise
-        self._publisher.retire()
+        self._retire(self._publisher)
+
+    def _retire(self, publisher: Publisher) -> None:
+        relief = None if self._slots is None else self._slots.relief
+        publisher.retire(None if relief is None else relief.incarnation)
 
     def _tidy_up(self) -> None:
         """What this replica's earlier incarnations left; not before it is at the head, which that would delay."""

@@ -71,3 +71,19 @@ def test_an_epoch_that_another_one_won_is_not_owed() -> None:
     leaver.reads(Claim(0, 0, "b"), Claim(0, 0, "a"))
 
     assert not leaver.publication.owes
+
+
+def test_who_has_a_successor_claims_on_until_that_has_claimed() -> None:
+    leaver = Leaver()
+    leaver.publication.retire_after("b")
+    leaver.publication.on_computed(0, "d")
+    assert leaver.publication.next_action(0.0) == ProposeClaim(Claim(0, 0, "a"))
+    leaver.reads(Claim(0, 0, "a"), Claim(0, 0, "b"))
+    assert not leaver.publication.retired, "its claim came second"
+
+    leaver.publication.on_computed(1, "d")
+    leaver.reads(Claim(1, 0, "c"))
+    assert not leaver.publication.retired, "another one's"
+    leaver.reads(cut(2, 3), Claim(2, 0, "b"))
+    assert leaver.publication.retired
+    assert leaver.publication.owes, "epoch 0"
