@@ -13,10 +13,10 @@ from tandem.protocol.silence import SilenceBound
 class PaceSettings:
     """How the pace is set; all times in ms.
 
-    `room` is how much slower than the slowest live replica that lags the epochs are cut, until it has caught up; but
-    never slower than `most_room` times what the fastest replica needs for an epoch, or
-    `most_room_ms` if that is more: one that is still warming up must not become a gap for the readers. A replica that said
-    nothing for `live_ms` gets no room. `idle_epoch_interval_ms`: an epoch without input after so long; None: never.
+    `room` is how much slower than the slowest live replica that lags the epochs are cut, until it has caught up; but never
+    slower than `most_room` times what the fastest replica needs for an epoch, or `most_room_ms` if that is more: one that
+    is still warming up must not become a gap for the readers. A replica that said nothing for `live_ms` gets no room.
+    `idle_epoch_interval_ms`: an epoch without input after so long; None: never.
     """
 
     min_epoch_interval_ms: float = 0.0
