@@ -87,8 +87,8 @@ class Pace:
             self._epoch_ms.append(now_ms - self._cut_at)
 
     def progress(self, replica: str, epoch: int, epoch_ms: float, now_ms: float) -> None:
-        """A replica that lags says how far it is; or, with 0 ms, that it has caught up: it needs no room any more."""
-        if epoch_ms <= 0 or self._last_epoch - epoch <= 1:
+        """A replica that lags says how far it is; with 0 ms that it has caught up: it needs no room any more."""
+        if self._last_epoch - epoch <= 1:
             self._replicas.pop(replica, None)
         else:
             self._replicas[replica] = _Replica(epoch, epoch_ms, now_ms)
