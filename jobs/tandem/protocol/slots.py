@@ -18,23 +18,34 @@ def free_slots(count: int, taken: Collection[int]) -> list[int]:
     return [slot for slot in range(count) if slot not in taken]
 
 
+class _Lasting:
+    """How long something has been so without a break; times are of any monotonic clock."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def ms(self, is_so: bool, now_ms: float) -> float:
+        """0 when it begins, and while it is not so."""
+        if not is_so:
+            self._since = None
+        elif self._since is None:
+            self._since = now_ms
+        return 0.0 if self._since is None else now_ms - self._since
+
+
 class SurplusWatch:
-    """Tells an active that holds no slot when to step down: once others have held all slots for `limit_ms`.
+    """Tells an active that holds no slot when to step down: once others have held all slots for more than `limit_ms`.
 
     Not at once: it was promoted by the log's silence, or lost its session, and the nodes of the dead are still there.
     """
 
     def __init__(self, limit_ms: float) -> None:
         self._limit_ms = limit_ms
-        self._since: float | None = None
+        self._surplus = _Lasting()
 
     def must_step_down(self, is_surplus: bool, now_ms: float) -> bool:
-        """Whether it is time; `is_surplus`: others hold all slots, as far as is known. Times are of any monotonic clock."""
-        if not is_surplus:
-            self._since = None
-        elif self._since is None:
-            self._since = now_ms
-        return self._since is not None and now_ms - self._since > self._limit_ms
+        """Whether it is time; `is_surplus`: others hold all slots, as far as is known."""
+        return self._surplus.ms(is_surplus, now_ms) > self._limit_ms
 
 
 class SettlingWatch:
@@ -45,12 +56,9 @@ class SettlingWatch:
 
     def __init__(self, settled_ms: float) -> None:
         self._settled_ms = settled_ms
-        self._since: float | None = None
+        self._ready = _Lasting()
 
     def is_settled(self, ready: bool, now_ms: float) -> bool:
-        """Whether it is time; `ready`: it is at the head. Times are of any monotonic clock."""
-        if not ready:
-            self._since = None
-        elif self._since is None:
-            self._since = now_ms
-        return self._since is not None and now_ms - self._since >= self._settled_ms
+        """Whether it is time; `ready`: it is at the head."""
+        lasting_ms = self._ready.ms(ready, now_ms)
+        return ready and lasting_ms >= self._settled_ms
