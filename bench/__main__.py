@@ -16,7 +16,6 @@ from bench.connector import connector_jars
 from bench.measures import Failure
 from bench.plan import (
     CONFIGURATIONS,
-    JOBS,
     SCALES,
     Run,
     changed,
@@ -28,6 +27,7 @@ from bench.plot import plot_gaps, plot_kills, plot_latency
 from bench.report import Results
 from bench.signals import interrupt_on_sigterm
 from bench.stage import Servers, servers, stage
+from bench.workloads import WORKLOADS
 from tandem.embedded import EmbeddedError, Jars
 
 _RESULTS = Path(__file__).parent / "results"
@@ -38,11 +38,13 @@ def main(
     rates: Annotated[
         str | None, typer.Option(help="Records/s, by comma; a process takes them one after the other")
     ] = None,
-    jobs: Annotated[str | None, typer.Option(help=f"Workloads, by comma: {', '.join(JOBS)}")] = None,
+    jobs: Annotated[str | None, typer.Option(help=f"Workloads, by comma: {', '.join(WORKLOADS)}")] = None,
     warm_up: Annotated[float | None, typer.Option(help="Seconds before the first window")] = None,
     window: Annotated[float | None, typer.Option(help="Seconds measured at each rate")] = None,
     kill_count: Annotated[int | None, typer.Option("--kills", help="SIGKILLs in each ordering mode")] = None,
-    plain_kills: Annotated[int | None, typer.Option(help="SIGKILLs of plain Spark")] = None,
+    alone_kills: Annotated[
+        int | None, typer.Option(help="SIGKILLs of what nobody takes over from: one replica, plain Spark")
+    ] = None,
     kill_rate: Annotated[int | None, typer.Option(help="Records/s while killing")] = None,
     rounds: Annotated[int | None, typer.Option(help="How often all configurations are measured")] = None,
     seed: Annotated[int | None, typer.Option(help="Of keys and of the moments of kills")] = None,
@@ -61,11 +63,11 @@ def main(
         SCALES[scale],
         only=_among(only, tuple(CONFIGURATIONS), "--only"),
         rates=None if rates is None else tuple(_whole(word, "--rates") for word in rates.split(",")),
-        jobs=_among(jobs, JOBS, "--jobs"),
+        jobs=_among(jobs, tuple(WORKLOADS), "--jobs"),
         warm_up_s=warm_up,
         window_s=window,
         kills=kill_count,
-        plain_kills=plain_kills,
+        alone_kills=alone_kills,
         kill_rate=kill_rate,
         rounds=rounds,
         seed=seed,

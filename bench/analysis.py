@@ -13,6 +13,7 @@ Times = npt.NDArray[np.int64]
 
 MS = 1_000_000
 S = 1_000_000_000
+_NOTICED_WITHIN_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +78,24 @@ def gaps_around(arrived_ns: Times, kill_ns: int, before_s: float, after_s: float
 
 
 def recovered_after_s(
-    arrivals: Arrivals, kill_ns: int, until_ns: int, factor: float = 1.5, step_s: float = 0.5
+    arrivals: Arrivals, kill_ns: int, until_ns: int, factor: float = 1.1, step_s: float = 0.5
 ) -> float:
-    """Seconds from a kill to the end of the last step whose median latency is over `factor` × that of the 10 s before.
+    """Seconds from a kill until the median latency of a step is within `factor` × that of the 10 s before again.
 
-    A step without arrivals counts as late. 0 if none is late.
+    A step without arrivals is late. 0 if none of the first two seconds is; the bound if all are late until then.
     """
     usual = latency(within(arrivals, kill_ns - 10 * S, kill_ns))
-    late_until = 0
     step = int(step_s * S)
+    began = False
     for start in range(kill_ns, until_ns - step + 1, step):
         now = latency(within(arrivals, start, start + step))
-        if now is None or usual is None or now.p50 > factor * usual.p50:
-            late_until = start + step - kill_ns
-    return late_until / S
+        late = now is None or usual is None or now.p50 > factor * usual.p50
+        if began and not late:
+            return (start - kill_ns) / S
+        began = began or late
+        if not began and start - kill_ns >= _NOTICED_WITHIN_S * S:
+            return 0.0
+    return (until_ns - kill_ns) / S if began else 0.0
 
 
 def faults_of_identity(arrivals: Arrivals, sent: int) -> Faults:
@@ -119,6 +124,13 @@ def faults_of_count(arrivals: Arrivals, sent_keys: Times) -> Faults:
     repeated = int((same & (step == 0)).sum())
     fallen = int((same & (step < 0)).sum())
     return Faults(int(missing[missing > 0].sum()), repeated - int(missing[missing < 0].sum()), fallen)
+
+
+def faults_of_rows(arrivals: Arrivals, expected: Times) -> Faults:
+    """The numbers of `expected`, each once, must arrive, in any order; one that was not expected counts as duplicated."""
+    seen = np.unique(arrivals["number"])
+    missing = np.setdiff1d(expected, seen, assume_unique=True)
+    return Faults(len(missing), len(arrivals) - (len(expected) - len(missing)), 0)
 
 
 def _falls(numbers: Times) -> int:

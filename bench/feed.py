@@ -1,4 +1,4 @@
-"""The feeder, a process of its own: `python -m bench.feed BOOTSTRAP TOPIC SEED`.
+"""The feeder, a process of its own: `python -m bench.feed BOOTSTRAP TOPIC SEED JOB`.
 
 On its standard input it takes a new rate (records/s) per line; at the end of the input it stops, and prints how many records
 it has sent. When late it catches up: a record's time of creation is when it was sent, never when it was due.
@@ -13,6 +13,7 @@ import time
 from confluent_kafka import KafkaError, Message, Producer
 
 from bench.records import encode, input_partition, key_bytes, keys
+from bench.workloads import WORKLOADS
 
 _TICK_S = 0.002
 
@@ -20,12 +21,13 @@ _TICK_S = 0.002
 class Feeder:
     """Sends numbered records at a rate that may change."""
 
-    def __init__(self, bootstrap: str, topic: str, seed: int) -> None:
+    def __init__(self, bootstrap: str, topic: str, seed: int, job: str) -> None:
         self._producer = Producer(
             {"bootstrap.servers": bootstrap, "enable.idempotence": True, "acks": "all", "linger.ms": 1}
         )
         self._topic = topic
         self._keys = keys(seed)
+        self._body = WORKLOADS[job].body
         self._failed = 0
         self._stopping = threading.Event()
         self.rate = 0.0
@@ -50,7 +52,7 @@ class Feeder:
     def _send(self, records: int) -> None:
         for _ in range(records):
             key = next(self._keys)
-            value = encode(self.sent, time.time_ns())
+            value = encode(self.sent, time.time_ns(), self._body(self.sent))
             self._producer.produce(
                 self._topic, value, key_bytes(key), partition=input_partition(key), on_delivery=self._delivered
             )
@@ -61,9 +63,9 @@ class Feeder:
         self._failed += error is not None
 
 
-def main(bootstrap: str, topic: str, seed: int) -> None:
+def main(bootstrap: str, topic: str, seed: int, job: str) -> None:
     """Follow standard input from a thread, feed from this one."""
-    feeder = Feeder(bootstrap, topic, seed)
+    feeder = Feeder(bootstrap, topic, seed, job)
 
     def listen() -> None:
         for line in sys.stdin:
@@ -75,4 +77,4 @@ def main(bootstrap: str, topic: str, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4])

@@ -5,7 +5,8 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
-STATEFUL = ("count", "latest")
+STATEFUL = ("count", "latest", "fixwindow")
+"""Those that tell of every change of their state: Spark's output mode is update."""
 
 
 def identity(events: DataFrame) -> DataFrame:
@@ -15,8 +16,7 @@ def identity(events: DataFrame) -> DataFrame:
 
 def count(events: DataFrame) -> DataFrame:
     """Records per key so far, with the newest time of creation that contributed: one row per changed key and epoch."""
-    created = F.substring(F.col("value").cast("string"), 14, 19).cast("long")
-    grouped = events.select("key", created.alias("created")).groupBy("key")
+    grouped = events.select("key", _created()).groupBy("key")
     counts: DataFrame = grouped.agg(F.count("*").alias("number"), F.max("created").alias("created"))
     return counts.select("key", F.concat_ws(" ", "number", "created").cast("binary").alias("value"))
 
@@ -41,3 +41,67 @@ def latest(events: DataFrame) -> DataFrame:
     kept = events.groupBy("key").agg(F.count("*").alias("number"), F.max("value").alias("value"))
     told: DataFrame = kept.select("key", F.concat_ws(" ", "number", F.length("value")).cast("binary").alias("value"))
     return told
+
+
+def fixwindow(events: DataFrame) -> DataFrame:
+    """HiBench's fixed window: of each IP (key) in each ten seconds of event time, how many visits so far, and the first.
+
+    Without a watermark, so that every change is told, and a gap can be seen.
+    """
+    ip = F.substring(F.col("key").cast("string"), 5, 10).cast("long")
+    visits = events.select(ip.alias("ip"), _number(), _created(), _event_time())
+    visited = visits.groupBy(F.window("at", "10 seconds"), "ip").agg(
+        F.count("*").alias("number"), F.max("created").alias("created"), F.min("event").alias("first")
+    )
+    key = F.unix_millis("window.start") + F.col("ip")  # ten thousand IPs, and as many ms in a window
+    told: DataFrame = visited.select(
+        F.concat(F.lit("key-"), key).cast("binary").alias("key"),
+        F.concat_ws(" ", "number", "created", "first").cast("binary").alias("value"),
+    )
+    return told
+
+
+def q3(events: DataFrame) -> DataFrame:
+    """Nexmark's query 3: auctions of one category, with their seller if from one of three states; over the full history."""
+    persons = _of_kind(events, "P").where(F.col("attribute").isin("OR", "ID", "CA"))
+    auctions = _of_kind(events, "A").where("attribute = '10'")
+    return _sold(auctions.alias("a").join(persons.alias("p"), F.expr("a.person = p.person")))
+
+
+def q8(events: DataFrame) -> DataFrame:
+    """Nexmark's query 8: auctions whose seller is new in the same ten seconds of event time."""
+    persons, auctions = (
+        _of_kind(events, kind).withWatermark("at", "4 seconds").withColumn("window", F.window("at", "10 seconds"))
+        for kind in "PA"
+    )
+    same = F.expr("a.person = p.person AND a.window = p.window")
+    return _sold(auctions.alias("a").join(persons.alias("p"), same))
+
+
+def _of_kind(events: DataFrame, kind: str) -> DataFrame:
+    text = F.col("value").cast("string")
+    fields = {"person": (36, 10), "attribute": (47, 2)}
+    parsed = (F.substring(text, place, length).alias(name) for name, (place, length) in fields.items())
+    return events.where(F.substring(text, 34, 1) == kind).select(_number(), _created(), _event_time(), *parsed)
+
+
+def _sold(pairs: DataFrame) -> DataFrame:
+    """One row per auction: its number, and when the later one of it and its seller was created."""
+    told: DataFrame = pairs.select(
+        F.concat(F.lit("key-"), "a.event").cast("binary").alias("key"),
+        F.concat_ws(" ", "a.event", F.greatest("a.created", "p.created")).cast("binary").alias("value"),
+    )
+    return told
+
+
+def _number() -> Column:
+    return F.substring(F.col("value").cast("string"), 1, 12).cast("long").alias("event")
+
+
+def _created() -> Column:
+    return F.substring(F.col("value").cast("string"), 14, 19).cast("long").alias("created")
+
+
+def _event_time() -> Column:
+    """Events are a millisecond apart in event time."""
+    return F.timestamp_millis(F.substring(F.col("value").cast("string"), 1, 12).cast("long")).alias("at")

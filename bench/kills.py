@@ -1,4 +1,4 @@
-"""Measuring under SIGKILL: at random moments, of a random replica together with its orderer, restarted at once."""
+"""Measuring under SIGKILL: at random moments, of a random active replica together with its orderer, restarted at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bench.stage import Stage
 from bench.systems import Tandem, is_at_head, lag_epochs
 from tandem.local import LocalJobError
 
-BEFORE_S, AFTER_S, AFTER_PLAIN_S = 1.0, 10.0, 30.0
+BEFORE_S, AFTER_S, AFTER_ALONE_S = 1.0, 10.0, 30.0
 _SPREAD_S = 5.0
 _BACK_DEADLINE_S = 120.0
 _STEADY_LOOKS = 5
@@ -47,7 +47,7 @@ def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]
     """Kill as often as the run says. Raises what the stage raises, and `RuntimeError` if a replica does not come back."""
     run = stage.run
     chance = random.Random(f"{settings.seed}/{run.configuration.name}")
-    after_s = AFTER_PLAIN_S if run.configuration.plain else AFTER_S
+    after_s = AFTER_ALONE_S if run.configuration.alone else AFTER_S
     stage.wait_until_up()
     stage.feeder.rate(settings.kill_rate)
     stage.say(f"warm-up of {settings.warm_up_s:g} s, then {run.kills} kills")
@@ -57,7 +57,7 @@ def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]
         for number in range(run.kills):
             # Time for an equally long stretch without a kill, all replicas at the head, and then a random moment.
             stage.spend(BEFORE_S + after_s + chance.random() * _SPREAD_S)
-            victim = chance.choice(sorted(stage.system.leaders()))
+            victim = chance.choice(sorted(stage.system.actives()))
             seen.append(_Seen(time.time_ns(), victim, _led(stage.system, victim)))
             _kill(stage, seen[-1], after_s)
             judged = _judged(seen[-1], stage.reader.arrivals_until(seen[-1].end_ns), after_s, stage)
@@ -143,7 +143,7 @@ def _told(kill: Kill) -> str:
     led = " (its orderer led)" if kill.led else ""
     return (
         f"{kill.victim}{led}: longest gap {kill.gap:.0f} ms, {kill.gap_before:.0f} ms before{head}; "
-        f"usual latency after {kill.latency_back_s:.1f} s"
+        f"latency back after {kill.latency_back_s:.1f} s"
     )
 
 

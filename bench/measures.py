@@ -37,7 +37,8 @@ class Row:
 class Kill:
     """One SIGKILL. Seconds from the kill: until the process is up, until it computes, until all are at the head again.
 
-    `latency_back_s`: until the reader sees the usual latency again. None: not within the bound, or unknown.
+    `latency_back_s`: until latency is within a tenth of what it was, as Clonos measures recovery.
+    None: not within the bound, or unknown.
     """
 
     at_s: float

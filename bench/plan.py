@@ -6,24 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-CAUSAL = ("timed", "asked")
-"""Workloads that use causal services, which plain Spark does not have. Only measured if named by `--jobs`."""
-JOBS = ("identity", "count", *CAUSAL)
+from bench.workloads import WORKLOADS
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A system to measure: plain Spark (`tuning`), or Tandem (`replicas`, ordering `mode`)."""
+    """A system to measure: plain Spark (`tuning`), or Tandem (active `replicas`, `standbys`, ordering `mode`)."""
 
     name: str
     tuning: str = ""
     replicas: int = 0
+    standbys: int = 0
     mode: Literal["leader", "heartbeat", "none"] = "leader"
 
     @property
     def plain(self) -> bool:
         """Whether it is plain Spark."""
         return bool(self.tuning)
+
+    @property
+    def alone(self) -> bool:
+        """Whether nobody takes over from the one that computes: it has to be restarted."""
+        return self.replicas + self.standbys <= 1
 
 
 CONFIGURATIONS = {
@@ -36,12 +40,13 @@ CONFIGURATIONS = {
         Configuration("tandem-2-leader", replicas=2),
         Configuration("tandem-2-heartbeat", replicas=2, mode="heartbeat"),
         Configuration("tandem-2-none", replicas=2, mode="none"),
+        Configuration("tandem-1-standby", replicas=1, standbys=1),
     )
 }
-OPTIONAL = ("plain-compiled", "tandem-2-none")
+OPTIONAL = ("plain-compiled", "tandem-2-none", "tandem-1-standby")
 """Only measured if named by `--only`."""
-KILLED = ("tandem-2-leader", "tandem-2-heartbeat", "plain-tuned")
-"""Measured under kills too."""
+KILLED = ("tandem-2-leader", "tandem-2-heartbeat", "tandem-1-standby", "tandem-1", "plain-tuned")
+"""Measured under kills too; one with a standby is only measured so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +61,7 @@ class Settings:
     window_s: float = 60.0
     rounds: int = 1
     kills: int = 20
-    plain_kills: int = 3
+    alone_kills: int = 3
     kill_rate: int = 5_000
     seed: int = 1
     min_epoch_interval_ms: int = 0
@@ -78,7 +83,7 @@ SCALES = {
         again_s=2,
         window_s=4,
         kills=1,
-        plain_kills=0,
+        alone_kills=0,
         kill_rate=1_000,
     ),
 }
@@ -102,14 +107,14 @@ def steady_runs(settings: Settings) -> list[Run]:
         for number in range(settings.rounds)
         for job in settings.jobs
         for configuration in _rotated([CONFIGURATIONS[name] for name in settings.only], number)
-        if not (configuration.plain and job in CAUSAL)
+        if not configuration.standbys and not (configuration.plain and WORKLOADS[job].causal)
     ]
 
 
 def kill_runs(settings: Settings) -> list[Run]:
     """Once per configuration that is killed, with the first job."""
     killed = [CONFIGURATIONS[name] for name in KILLED if name in settings.only]
-    kills = [settings.plain_kills if configuration.plain else settings.kills for configuration in killed]
+    kills = [settings.alone_kills if configuration.alone else settings.kills for configuration in killed]
     return [
         Run(c, settings.jobs[0], 0, settings.min_epoch_interval_ms, k) for c, k in zip(killed, kills, strict=True) if k
     ]

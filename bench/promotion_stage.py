@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from bench.systems import give_each_its_manifest, write_manifest
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
@@ -184,9 +184,7 @@ def running(setting: Setting) -> Iterator[tuple[LocalJob, Traffic]]:
         # Two replicas on one core would be a matter of who was killed before.
         has_own_cores = setting.replicas <= len(os.sched_getaffinity(0))
         job = LocalJob(manifests[0], folder / "run", pin_to_cores=has_own_cores, policy=_AT_ONCE)
-        for number, manifest in enumerate(manifests):
-            name = f"replica-{number}"
-            job.replace(name, tuple(str(manifest) if w == str(manifests[0]) else w for w in job.argv(name)))
+        give_each_its_manifest(job, manifests)
         traffic = Traffic(place.kafka.bootstrap, "in", "out", setting.keys)
         try:
             job.start()
@@ -213,7 +211,4 @@ def _manifest(place: Stage, setting: Setting, number: int) -> Path:
         "snapshots": {"store": str(place.memory / "store"), "interval": f"{setting.snapshot_ms}ms"},
         "spark": {"conf": dict(setting.conf)},
     }
-    tree = {"apiVersion": "tandem.dev/v1alpha1", "kind": "ReplicatedStreamJob", "metadata": {"name": "promotion"}}
-    path = place.folder / f"job-{number}.yaml"
-    path.write_text(json.dumps({**tree, "spec": spec}))  # JSON is YAML
-    return path
+    return write_manifest(place.folder / f"job-{number}.yaml", "promotion", spec)

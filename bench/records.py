@@ -12,7 +12,6 @@ KEYS = 10_000
 PARTITIONS = 2
 VALUE_BYTES = 200
 _BLOCK = 65_536
-_PAD = " " + "x" * (VALUE_BYTES - 33)
 
 ARRIVAL = np.dtype(
     [("number", "<i8"), ("created_ns", "<i8"), ("arrived_ns", "<i8"), ("key", "<i4"), ("partition", "<i4")]
@@ -43,9 +42,9 @@ def input_partition(key: int) -> int:
     return key % PARTITIONS
 
 
-def encode(number: int, created_ns: int) -> bytes:
-    """A value of `VALUE_BYTES` bytes: number, time of creation (Unix, ns), padding. `jobs` finds both by their places."""
-    return (f"{number:012d} {created_ns:019d}" + _PAD).encode()
+def encode(number: int, created_ns: int, body: str = "") -> bytes:
+    """A value of `VALUE_BYTES` bytes: number, time of creation (Unix, ns), `body`, padding; each has its place."""
+    return f"{number:012d} {created_ns:019d} {body}".ljust(VALUE_BYTES, "x").encode()
 
 
 def decode(key: bytes, value: bytes) -> tuple[int, int, int]:

@@ -10,14 +10,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 from confluent_kafka.admin import AdminClient
 
-from bench.analysis import Faults, faults_of_count, faults_of_identity
+from bench.analysis import Faults
 from bench.plan import Run
-from bench.records import PARTITIONS, first_keys
+from bench.records import PARTITIONS
 from bench.systems import Place, System, build, wait_for
 from bench.traffic import Feeder, Reader
+from bench.workloads import WORKLOADS
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
@@ -92,7 +92,7 @@ class Stage:
         while time.monotonic() < min(end, since + 5.0):
             if self.reader.count != seen:
                 seen, since = self.reader.count, time.monotonic()
-                if self.run.job != "count" and seen >= sent and not self._faults(sent).lost:
+                if WORKLOADS[self.run.job].copies and seen >= sent and not self._faults(sent).lost:
                     break
             time.sleep(0.25)
         return self._faults(sent)
@@ -102,10 +102,7 @@ class Stage:
         return [self.servers.kafka.pid, self.servers.zookeeper.pid, self.feeder.pid, self.reader.pid]
 
     def _faults(self, sent: int) -> Faults:
-        arrivals = self.reader.arrivals()
-        if self.run.job != "count":
-            return faults_of_identity(arrivals, sent)
-        return faults_of_count(arrivals, np.asarray(first_keys(self.seed, sent)))
+        return WORKLOADS[self.run.job].faults(self.reader.arrivals(), self.seed, sent)
 
 
 @contextmanager
@@ -146,7 +143,7 @@ def stage(run: Run, around: Servers, seed: int, name: str, say: Say) -> Iterator
         log = place.folder / "traffic.log"
         file = place.folder / "arrivals.bin"
         reader = stack.enter_context(Reader(place.bootstrap, place.sink, file, log))
-        feeder = stack.enter_context(Feeder(place.bootstrap, place.source, seed, log))
+        feeder = stack.enter_context(Feeder(place.bootstrap, place.source, seed, run.job, log))
         yield Stage(run, around, system, feeder, reader, seed, say)
 
 

@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -53,6 +53,9 @@ class System(Checked, Protocol):
     def leaders(self) -> dict[str, list[int]]:
         """Of each replica, the processes that lead its sessions, its orderer's included."""
 
+    def actives(self) -> list[str]:
+        """The replicas that do not stand by."""
+
     def samples(self) -> dict[str, Sample]:
         """The metrics of each replica that answers."""
 
@@ -68,23 +71,13 @@ class Tandem:
 
     def __init__(self, run: Run, place: Place) -> None:
         configuration = run.configuration
+        count = configuration.replicas + configuration.standbys
         place.folder.mkdir(parents=True)
         shutil.copy(Path(__file__).with_name("jobs.py"), place.folder / "jobs.py")
-        spec: dict[str, object] = {
-            "job": {"file": "jobs.py", "function": run.job},
-            "replicas": configuration.replicas,
-            "kafka": {"bootstrapServers": place.bootstrap},
-            "zookeeper": {"connect": place.zookeeper},
-            "sources": [{"name": "events", "topics": [place.source]}],
-            "sinks": [{"name": "out", "topic": place.sink}],
-            "ordering": {"mode": configuration.mode, "minEpochInterval": f"{run.min_epoch_interval_ms}ms"},
-            "checkpoint": {"directory": str(place.memory)},
-        }
-        manifest = place.folder / "job.yaml"
-        tree = {"apiVersion": "tandem.dev/v1alpha1", "kind": "ReplicatedStreamJob"}
-        manifest.write_text(json.dumps({**tree, "metadata": {"name": place.name}, "spec": spec}))  # JSON is YAML
-        self._job = LocalJob(manifest, place.folder / "run", pin_to_cores=True, policy=_AT_ONCE)
-        self._replicas = [f"replica-{number}" for number in range(configuration.replicas)]
+        manifests = [_manifest(run, place, number) for number in range(count)]
+        self._job = LocalJob(manifests[0], place.folder / "run", pin_to_cores=True, policy=_AT_ONCE)
+        give_each_its_manifest(self._job, manifests)
+        self._replicas = [f"replica-{number}" for number in range(count)]
 
     def start(self) -> None:
         self._job.start()
@@ -101,6 +94,10 @@ class Tandem:
             replica: [self._job.process(name).pid for name in (replica, self.beside(replica))]
             for replica in self._replicas
         }
+
+    def actives(self) -> list[str]:
+        samples = self.samples()
+        return [replica for replica in self._replicas if replica not in samples or not stands_by(samples[replica])]
 
     def samples(self) -> dict[str, Sample]:
         taken = {replica: self.sample(replica) for replica in self._replicas}
@@ -170,6 +167,9 @@ class PlainSpark:
     def leaders(self) -> dict[str, list[int]]:
         return {self.NAME: [self._child.pid] if self._child is not None else []}
 
+    def actives(self) -> list[str]:
+        return [self.NAME]
+
     def samples(self) -> dict[str, Sample]:
         return {}
 
@@ -212,8 +212,53 @@ def build(run: Run, place: Place) -> System:
     return PlainSpark(run, place) if run.configuration.plain else Tandem(run, place)
 
 
+def _manifest(run: Run, place: Place, number: int) -> Path:
+    """The manifest of one replica. Beside a standby each has checkpoints of its own, as on machines of their own."""
+    configuration = run.configuration
+    own = place.memory / str(number) if configuration.standbys else place.memory
+    spec: dict[str, object] = {
+        "job": {"file": "jobs.py", "function": run.job},
+        "replicas": configuration.replicas,
+        "standbys": configuration.standbys,
+        "kafka": {"bootstrapServers": place.bootstrap},
+        "zookeeper": {"connect": place.zookeeper},
+        "sources": [{"name": "events", "topics": [place.source]}],
+        "sinks": [{"name": "out", "topic": place.sink}],
+        "ordering": {"mode": configuration.mode, "minEpochInterval": f"{run.min_epoch_interval_ms}ms"},
+        "checkpoint": {"directory": str(own)},
+    }
+    if configuration.standbys:
+        spec["snapshots"] = {"store": str(place.memory / "store")}
+    return write_manifest(place.folder / f"job-{number}.yaml", place.name, spec)
+
+
+def write_manifest(path: Path, name: str, spec: Mapping[str, object]) -> Path:
+    """Write the manifest of a job to `path`, and return that."""
+    tree = {"apiVersion": "tandem.dev/v1alpha1", "kind": "ReplicatedStreamJob", "metadata": {"name": name}}
+    path.write_text(json.dumps({**tree, "spec": spec}))  # JSON is YAML
+    return path
+
+
+def give_each_its_manifest(job: LocalJob, manifests: Sequence[Path]) -> None:
+    """Let replica i of a job that was built from the first manifest take the i-th."""
+    first = str(manifests[0])
+    for number, manifest in enumerate(manifests):
+        name = f"replica-{number}"
+        job.replace(name, tuple(str(manifest) if word == first else word for word in job.argv(name)))
+
+
+def stands_by(sample: Sample) -> bool:
+    """Whether it is a standby's."""
+    return sample.get("tandem_replica_standby") == 1
+
+
 def lag_epochs(sample: Sample) -> float:
-    """Epochs between the log's head and a replica; infinite while it has not reached it for the first time."""
+    """Epochs between the log's head and a replica; infinite while it has not reached it for the first time.
+
+    Of a standby: 0 if it has proved its state, infinite before.
+    """
+    if stands_by(sample):
+        return 0.0 if sample.get("tandem_standby_verified_epoch") > 0 else float("inf")
     return sample.get("tandem_replica_lag_epochs") if sample.get("tandem_replica_ready") == 1 else float("inf")
 
 

@@ -69,8 +69,8 @@ class _Helper:
 class Feeder(_Helper):
     """`bench.feed` as a process."""
 
-    def __init__(self, bootstrap: str, topic: str, seed: int, log_file: Path) -> None:
-        super().__init__("bench.feed", bootstrap, topic, str(seed), log_file=log_file)
+    def __init__(self, bootstrap: str, topic: str, seed: int, job: str, log_file: Path) -> None:
+        super().__init__("bench.feed", bootstrap, topic, str(seed), job, log_file=log_file)
 
     def rate(self, records_per_s: float) -> None:
         """Feed at this rate from now on."""

@@ -95,12 +95,27 @@ def test_a_gap_just_before_the_stretch_counts_for_neither() -> None:
     assert (found.around, found.before) == (10.0, 10.0)
 
 
-def test_recovery_ends_with_the_last_late_step() -> None:
+def test_recovery_ends_when_latency_is_back() -> None:
     usual = steady(10, 20, 30)
     kill = 15 * S
     late = (usual["arrived_ns"] >= kill + S) & (usual["arrived_ns"] < kill + 3 * S)
     usual["created_ns"][late] -= 100 * MS
     assert recovered_after_s(usual, kill, 28 * S) == 3.0
+
+
+def test_a_late_step_long_after_a_kill_is_not_its_doing() -> None:
+    usual = steady(10, 20, 30)
+    kill = 15 * S
+    usual["created_ns"][usual["arrived_ns"] >= kill + 5 * S] -= 100 * MS
+    assert recovered_after_s(usual, kill, 28 * S) == 0.0
+
+
+def test_a_tenth_more_is_back_and_a_fifth_more_is_not() -> None:
+    kill = 15 * S
+    for factor, expected in ((1.09, 0.0), (1.2, 13.0)):
+        usual = steady(10, 20, 30)
+        usual["created_ns"][usual["arrived_ns"] >= kill] -= int(20 * MS * (factor - 1))
+        assert recovered_after_s(usual, kill, 28 * S) == expected
 
 
 def test_silence_counts_as_late() -> None:

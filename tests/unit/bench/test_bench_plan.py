@@ -56,7 +56,7 @@ def test_every_round_begins_with_another_configuration_and_has_all() -> None:
 
 
 def test_no_kills_are_asked_for_means_no_kill_runs() -> None:
-    assert kill_runs(changed(SCALES["laptop"], kills=0, plain_kills=0)) == []
+    assert kill_runs(changed(SCALES["laptop"], kills=0, alone_kills=0)) == []
 
 
 def test_a_phase_counts_per_epoch_not_per_call() -> None:
