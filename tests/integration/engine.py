@@ -22,7 +22,7 @@ from tandem.engine.frames import split_sources
 from tandem.engine.interface import EnginePosition
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.spark import output_mode
-from tandem.manifest import SinkSpec, SourceSpec
+from tandem.manifest import OutputMode, SinkSpec, SourceSpec
 
 EPOCH_DEADLINE_S = 60.0
 BEGINNING = EnginePosition()
@@ -79,13 +79,13 @@ class Job:
         self._checkpoint = folder / "checkpoint"
         self._query: StreamingQuery | None = None
 
-    def start(self, result: object, after: EnginePosition = BEGINNING) -> None:
+    def start(self, result: object, after: EnginePosition = BEGINNING, wished: OutputMode | None = None) -> None:
         """Start the query for what the job function returned."""
         stream = one_stream(result, self._sinks)
         poison = [frame.poison for frame in self._frames.values() if frame.poison is not None]
         for letters in dead_letters(poison, "dead-letter"):
             stream = stream.unionByName(letters, allowMissingColumns=True)
-        self._query = self._bridge.start(stream, self._checkpoint, output_mode(stream), after)
+        self._query = self._bridge.start(stream, self._checkpoint, output_mode(stream, wished), after)
 
     def run(self, epoch: int, records: Sequence[Record], answers: Sequence[Answered] = ()) -> pa.Table:
         """Compute one epoch and acknowledge it."""

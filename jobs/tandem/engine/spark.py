@@ -28,7 +28,7 @@ from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.engine.rehearsal import Rehearsal
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.warm_up import WarmUp
-from tandem.manifest import Manifest
+from tandem.manifest import Manifest, OutputMode
 from tandem.topics import DEAD_LETTER_SINK
 
 CUT_TIMEOUT_S = 0.5
@@ -41,7 +41,7 @@ class MicroBatchEngine:
 
     Parameters
     ----------
-    bridge, frame : the query's source and sink, and its plan; made by `prepare`.
+    bridge, frame, output_mode : the query's source and sink, its plan, and Spark's output mode; made by `prepare`.
     checkpoint : the query's checkpoint folder.
     make_fetcher : makes what fetches epochs after a position.
     phase : called with the name of a phase, gives a context that times it.
@@ -53,6 +53,7 @@ class MicroBatchEngine:
         self,
         bridge: EpochBridge,
         frame: DataFrame,
+        output_mode: str,
         checkpoint: Path,
         make_fetcher: MakeFetcher,
         phase: Callable[[str], Any],
@@ -64,7 +65,7 @@ class MicroBatchEngine:
         self._bridge = bridge
         self._warm_up = warm_up
         self._frame = frame
-        self._output_mode = output_mode(frame)
+        self._output_mode = output_mode
         self._checkpoint = checkpoint
         self._make_fetcher = make_fetcher
         self._phase = phase
@@ -101,9 +102,10 @@ class MicroBatchEngine:
         again = _plan(replace(context, questions={}), manifest, function, rehearsal.stream())
         check_repeatable(stream, again)
         causal = Causal(tuple(context.questions.values()), proposer)
-        warm_up = WarmUp(rehearsal, again, output_mode(again), causal, folder / "warm-up")
-        rehearsed = Rehearsal(rehearsal, again, output_mode(again), causal)
-        return cls(bridge, stream, folder / "checkpoint", make_fetcher, phase, causal, warm_up, rehearsed)
+        mode = output_mode(stream, manifest.spec.job.output_mode)
+        warm_up = WarmUp(rehearsal, again, mode, causal, folder / "warm-up")
+        rehearsed = Rehearsal(rehearsal, again, mode, causal)
+        return cls(bridge, stream, mode, folder / "checkpoint", make_fetcher, phase, causal, warm_up, rehearsed)
 
     @property
     def stateful_operators(self) -> list[str]:
@@ -215,13 +217,28 @@ def _plan(context: JobContext, manifest: Manifest, function: Callable[..., objec
     return stream
 
 
-def output_mode(frame: DataFrame) -> str:
-    """`Append` where Spark allows it (windows, joins, processors), else `Update` (aggregations without a watermark)."""
+def output_mode(frame: DataFrame, wished: OutputMode | None = None) -> str:
+    """The mode that is wished; else `Append` where Spark allows it (windows, joins, processors), else `Update`.
+
+    Raises `JobError` if Spark refuses the mode that is wished for this plan.
+    """
+    if wished is None:
+        return "Update" if _refusal(frame, "Append") else "Append"
+    mode = wished.capitalize()
+    refusal = _refusal(frame, mode)
+    if refusal is not None:
+        raise JobError(f"spec.job.outputMode: {wished} does not suit the job: {refusal}") from refusal
+    return mode
+
+
+def _refusal(frame: DataFrame, mode: str) -> PySparkException | None:
+    """Why Spark refuses a plan in an output mode; None if it does not."""
     jvm: Any = frame.sparkSession._jvm
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
-    append = jvm.org.apache.spark.sql.streaming.OutputMode.Append()
     try:
-        checker.checkForStreaming(frame._jdf.queryExecution().analyzed(), append)
-    except PySparkException:
-        return "Update"
-    return "Append"
+        checker.checkForStreaming(
+            frame._jdf.queryExecution().analyzed(), getattr(jvm.org.apache.spark.sql.streaming.OutputMode, mode)()
+        )
+    except PySparkException as error:
+        return error
+    return None

@@ -32,8 +32,8 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
 
     Counted, because another value would make other rows, other state, or put them elsewhere:
 
-    - the bytes of the job's file (or of the module's), its function and its options. Modules that it imports are not
-      counted: a difference there shows as diverging digests;
+    - the bytes of the job's file (or of the module's), its function, its options and its output mode. Modules that it
+      imports are not counted: a difference there shows as diverging digests;
     - sources with topics, formats, schemas, isolation level, and where they begin;
     - sinks, the delivery guarantee, `maxRecordBytes` (what goes to the dead-letter topic), and the job's own three topics;
     - `spark.parallelism` (partitions of state) and the settings `spark.sql.*` (time zone, ANSI mode, state store, …);
@@ -90,6 +90,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
     spec, topics = manifest.spec, manifest.model.topics
     return {
         "function": spec.job.function,
+        **({} if spec.job.output_mode is None else {"outputMode": spec.job.output_mode}),
         "options": dict(spec.job.options),
         "sources": [source.model_dump(mode="json") for source in spec.sources],
         "sinks": [sink.model_dump(mode="json") for sink in spec.sinks],

@@ -41,6 +41,7 @@ KIND: Final = "ReplicatedStreamJob"
 
 Delivery = Literal["exactlyOnce", "atLeastOnce", "atMostOnce"]
 OrderingMode = Literal["leader", "heartbeat", "none"]
+OutputMode = Literal["append", "update"]
 
 
 def _python_file(path: str) -> str:
@@ -75,6 +76,11 @@ class JobSpec(Section):
         default="job", description="The function in it: its parameters are named after the sources"
     )
     options: Mapping[str, str] = Field(default_factory=dict, description="The job finds them in ctx.options")
+    output_mode: OutputMode | None = Field(
+        default=None,
+        description="Spark's: append (rows that are final) or update (changed groups too). Default: append where Spark "
+        "allows it, else update",
+    )
 
 
 class OrderingSpec(Section):

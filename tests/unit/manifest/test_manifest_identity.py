@@ -13,6 +13,7 @@ Writer = Callable[..., Path]
 
 COUNTS = {
     "the function": ("function: flights", "function: other"),
+    "the output mode": ("function: flights", "function: flights\n    outputMode: update"),
     "an option": ("function: flights", "function: flights\n    options: {a: b}"),
     "a topic of a source": ("topics: [weather]", "topics: [weather2]"),
     "one more topic": ("topics: [weather]", "topics: [weather, weather2]"),

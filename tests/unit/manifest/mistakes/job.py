@@ -53,6 +53,9 @@ JOB: dict[str, Mistake] = {
     "a function that cannot be one": (
         "function: flights", f"function: my-flights {HERE}", "spec.job.function", "no Python identifier",
     ),
+    "an output mode that no log of epochs can keep": (
+        "function: flights", f"outputMode: complete {HERE}", "spec.job.outputMode", "append or update",
+    ),
     "an option that is a number": (
         "function: flights", f"options:\n      limit: 5 {HERE}", "spec.job.options.limit", 'Put it in quotes: "5"',
     ),
