@@ -22,6 +22,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thoroug
 
 MASKED_S = 5.0
 SHORT = {"mode": "leader", "minEpochInterval": "250ms"}
+A_CORE = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "1"}}
+"""With a limit, the start of one pod leaves a core to the others."""
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +33,7 @@ def job(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001,
         "replicas": 1,
         "standbys": 1,
         "ordering": SHORT,
+        "resources": A_CORE,
         "snapshots": {"store": "/snapshots"},
         "podTemplate": {"spec": WITH_SNAPSHOTS},
     }
@@ -86,6 +89,6 @@ def test_the_gap_of_a_drained_node(job: ClusterJob) -> None:
 def test_the_gap_of_a_rolling_upgrade(job: ClusterJob) -> None:
     before = {pod["metadata"]["name"] for pod in job.pods()}
     with beside_a_quiet_stretch(job, "rolling upgrade"):
-        job.patch({"resources": {"requests": {"cpu": "150m", "memory": "1Gi"}}})
+        job.patch({"resources": {"requests": {"cpu": "510m", "memory": "1Gi"}}})
         job.wait(lambda: not before & {pod["metadata"]["name"] for pod in job.pods()}, 300, "all pods are new")
         job.when_staffed(1, 1)

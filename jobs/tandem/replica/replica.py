@@ -97,7 +97,7 @@ class Replica:
         1. Topics and the job's identity, so that a wrong set-up is refused within a second.
         2. The producer is initialised before anything is claimed under its id.
         3. The JVM, the longest; then the plan, which shows errors of the job.
-        4. A few epochs to warm up.
+        4. A few epochs to warm up, if somebody else computes meanwhile: one that is alone would only publish later.
         """
         manifest, spec = self._manifest, self._manifest.spec
         connection, logs = self._channels.connection, self._channels.logs
@@ -123,8 +123,9 @@ class Replica:
 
         proposer = Proposer(self._incarnation, self._appender.append)
         self._engine = self._computing.prepare(self._channels.fetcher, self._metrics.phase, proposer)
-        recent = find_newest(self._states.checkpoints(), self._channels.newest_published().epoch)
-        self._engine.warm_up(EnginePosition() if recent is None else recent.position)
+        if spec.replicas + spec.standbys > 1 or self._membership.candidate:
+            recent = find_newest(self._states.checkpoints(), self._channels.newest_published().epoch)
+            self._engine.warm_up(EnginePosition() if recent is None else recent.position)
 
     def stand_by(self, stopping: threading.Event) -> bool:
         """Wait for a slot, if the job has standbys; False if this replica is stopped before it gets one.
