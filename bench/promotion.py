@@ -27,7 +27,7 @@ from bench.promotion_plain import restart_gaps
 from bench.promotion_stage import Setting, Traffic, running
 from bench.signals import interrupt_on_sigterm
 from bench.systems import must_wait
-from bench.usage import cores_used, cpu_seconds
+from bench.usage import cores_used, cpu_seconds, memory_mb
 from tandem.local import LocalJob
 
 _DEADLINE_S = 240.0
@@ -58,10 +58,11 @@ class Promotion:
 
 @dataclass
 class Result:
-    """Of a setting. `cores`: CPU at rest, of an active, the standby and all else; `plain`: the gaps of plain Spark, ms."""
+    """Of a setting. At rest: `cores` of an active, the standby and all else, `memory` in MB; `plain`: Spark's gaps, ms."""
 
     setting: Setting
     cores: dict[str, float] = field(default_factory=dict)
+    memory: dict[str, float] = field(default_factory=dict)
     shipped_kb_per_epoch: float = 0.0
     promotions: list[Promotion] = field(default_factory=list)
     plain: list[float] = field(default_factory=list)
@@ -71,6 +72,7 @@ class Result:
         lines = [
             str(self.setting),
             "  cores: " + ", ".join(f"{name} {value:.3f}" for name, value in self.cores.items()),
+            "  MB: " + ", ".join(f"{name} {value:.0f}" for name, value in self.memory.items()),
             f"  shipped per epoch: {self.shipped_kb_per_epoch:.0f} kB",
         ]
         if gaps:
@@ -105,7 +107,7 @@ class Bench:
         self._traffic.rate = self._setting.rate
 
     def rest(self, seconds: float, result: Result) -> None:
-        """CPU at rest, and what is shipped."""
+        """CPU and memory at rest, and what is shipped."""
         actives, standby = self._when_staffed()
         groups = {"active": [self._job.process(name).pid for name in actives[:1]]}
         groups["standby"] = [self._job.process(standby).pid]
@@ -114,6 +116,7 @@ class Bench:
         time.sleep(seconds)
         used, other = cores_used(before, cpu_seconds(groups), time.monotonic() - began)
         result.cores = {**used, "other": other, "standby/active": round(used["standby"] / used["active"], 3)}
+        result.memory = {name: memory_mb(leaders) for name, leaders in groups.items()}
         computed = self._computed(actives) - epochs
         result.cores["epochs/s"] = round(computed / seconds, 2)
         result.shipped_kb_per_epoch = (self._shipped(actives) - shipped) / max(1.0, computed) / 1_000

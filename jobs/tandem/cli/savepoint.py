@@ -12,8 +12,9 @@ import typer
 from rich import box
 from rich.table import Table
 
+from tandem.cli.restore import restore
 from tandem.cli.run import parse_duration
-from tandem.cli.stores import ManifestFile, Screen, ago, short, size_text, store_of
+from tandem.cli.stores import ManifestFile, SavepointName, Screen, ago, short, size_text, store_of
 from tandem.embedded.waiting import Deadline
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
@@ -38,13 +39,12 @@ savepoint_app = typer.Typer(
     help="Snapshots with a name, which stay until they are deleted: to go back to, to upgrade from, to move a job.",
     no_args_is_help=True,
 )
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes and underscores.")]
 
 
 @savepoint_app.command()
 def create(
     manifest: ManifestFile,
-    name: Name,
+    name: SavepointName,
     wait: Annotated[
         float,
         typer.Option(
@@ -105,8 +105,11 @@ def list_(
         raise typer.Exit(ExitCode.FAILED)
 
 
+savepoint_app.command()(restore)
+
+
 @savepoint_app.command()
-def delete(manifest: ManifestFile, name: Name) -> None:
+def delete(manifest: ManifestFile, name: SavepointName) -> None:
     """Delete a savepoint. What only it needs goes from the store within half an hour, while the job runs.
 
     Exit code 0: deleted; 1: there is none of that name, or the store is away; 78: the manifest must be mended first.
@@ -121,7 +124,7 @@ def delete(manifest: ManifestFile, name: Name) -> None:
 @savepoint_app.command()
 def rescale(
     manifest: ManifestFile,
-    name: Name,
+    name: SavepointName,
     partitions: Annotated[
         int, typer.Option(min=1, max=1_024, help="Of the state: the spec.spark.parallelism to come.")
     ],

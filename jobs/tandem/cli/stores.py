@@ -27,6 +27,7 @@ from tandem.state import StateError
 ManifestFile = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="The YAML file of a ReplicatedStreamJob.")
 ]
+SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes and underscores.")]
 
 PIPE_WIDTH = 160
 """Columns in a file or a pipe, where nobody knows how wide it will be shown."""

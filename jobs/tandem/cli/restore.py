@@ -1,0 +1,45 @@
+"""`tandem savepoint restore`: a job goes on from a savepoint, whether it runs or not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tandem.cli.run import run
+from tandem.cli.running import find_local_job
+from tandem.cli.stores import ManifestFile, SavepointName, Screen, store_of
+from tandem.cli.upgrade import upgrade
+from tandem.manifest import load
+from tandem.snapshots import Savepoints
+
+
+def restore(
+    manifest: ManifestFile,
+    name: SavepointName,
+    run_directory: Annotated[
+        Path | None, typer.Option(help="The run directory, if the job has one of its own.", show_default=False)
+    ] = None,
+) -> None:
+    """Let a job go on from a savepoint, with changed code, options or spec.spark.parallelism: as its next generation.
+
+    A job that runs on this machine is moved one replica at a time, as by tandem upgrade MANIFEST --savepoint NAME. One that
+    does not is started, and stays in the foreground, as by tandem run MANIFEST --savepoint NAME.
+
+    What is published stays published: epochs after the savepoint are computed again for their state, not for readers.
+
+    Exit code 0: done, or stopped as asked; 1: not done, and why; 2, 78: the manifest, Kafka or the store must be mended.
+
+    Examples:
+
+      tandem savepoint restore flights-2.yaml before-upgrade
+    """
+    screen = Screen()
+    with screen.telling("not restored", manifest):
+        job = load(manifest)
+        Savepoints(store_of(job)).get(name)
+    if find_local_job(job.name, run_directory) is None:
+        run(manifest, run_directory, savepoint=name)
+    else:
+        upgrade(manifest, name, run_directory)

@@ -1,0 +1,85 @@
+"""`tandem savepoint restore` of a job that has stopped: it goes on from the savepoint with other code."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from integration.test_upgrade import FAR, NEW, changed, generations_since, savepoint
+from integration.traffic import check_copies
+from integration.workload import Cluster, Workload, write_manifest
+from tandem.cli.main import app
+from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.process import ExitCode
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+ENDS_S = 60.0
+RESTORED_S = 120.0
+
+
+@pytest.fixture(scope="module")
+def workload(
+    tmp_path_factory: pytest.TempPathFactory, kafka: KafkaBroker, zookeeper: ZooKeeperServer
+) -> Iterator[Workload]:
+    """A job with one replica, and with snapshots."""
+    folder = tmp_path_factory.mktemp("restore")
+    name = f"restore-{uuid.uuid4().hex[:6]}"
+    cluster = Cluster(kafka, zookeeper)
+    snapshots = {"store": str(folder / "store"), "interval": "1s"}
+    workload = Workload(cluster, write_manifest(folder / "job", cluster, name, replicas=1, snapshots=snapshots), name)
+    workload.job.start()
+    try:
+        workload.when_whole()
+        yield workload
+    finally:
+        workload.close()
+
+
+def test_a_savepoint_that_is_not_there_is_refused_before_anything_starts(workload: Workload) -> None:
+    savepoint(workload, "that-is-there")
+    manifest = str(workload.job.manifest.path)
+    result = CliRunner().invoke(app, ["savepoint", "restore", manifest, "other"])
+    assert result.exit_code == ExitCode.FAILED
+    assert "there is no savepoint other: there are that-is-there" in result.output
+
+
+def test_a_stopped_job_goes_on_from_a_savepoint_with_other_code(workload: Workload, tmp_path: Path) -> None:
+    workload.flows_on(200)
+    epoch = savepoint(workload, "before-restore")
+    workload.flows_on(200)
+    workload.job.stop()
+    before = {key: max(counts) for key, counts in workload.reader.counts.items()}
+
+    manifest, folder = changed(workload, tmp_path / "new", NEW), tmp_path / "run"
+    words = ("savepoint", "restore", str(manifest), "before-restore", "--run-directory", str(folder))
+    log = tmp_path / "restore.log"
+    with log.open("w") as output:
+        restored = subprocess.Popen(
+            [sys.executable, "-m", "tandem", *words], stdout=output, stderr=subprocess.STDOUT, start_new_session=True
+        )
+    try:
+        counts = workload.reader.counts
+        is_new = wait_until(lambda: all(rows[-1] > FAR for rows in counts.values()), Deadline(RESTORED_S))
+        assert is_new, log.read_text()
+        sent = workload.feeder.sent
+        assert wait_until(lambda: len(workload.reader.copies) >= sent, Deadline(RESTORED_S)), log.read_text()
+    finally:
+        restored.send_signal(signal.SIGTERM)
+        assert restored.wait(ENDS_S) == ExitCode.OK, log.read_text()
+
+    check_copies(list(workload.reader.copies), sent)
+    for key, rows in counts.items():
+        first_new = next(row for row in rows if row > FAR) - FAR
+        assert before[key] < first_new, f"the counts of {key} do not go on from those of the old code"
+        rows[:] = [row % FAR for row in rows]
+        assert rows == sorted(set(rows)), f"the counts of {key} repeat or go back"
+    assert generations_since(workload, epoch) == [0, 1]
