@@ -79,10 +79,8 @@ def q8(events: DataFrame) -> DataFrame:
 
 
 def _of_kind(events: DataFrame, kind: str) -> DataFrame:
-    text = F.col("value").cast("string")
-    fields = {"person": (36, 10), "attribute": (47, 2)}
-    parsed = (F.substring(text, place, length).alias(name) for name, (place, length) in fields.items())
-    return events.where(F.substring(text, 34, 1) == kind).select(_number(), _created(), _event_time(), *parsed)
+    fields = _number(), _created(), _event_time(), _field(36, 10).alias("person"), _field(47, 2).alias("attribute")
+    return events.where(_field(34, 1) == kind).select(*fields)
 
 
 def _sold(pairs: DataFrame) -> DataFrame:
@@ -94,14 +92,18 @@ def _sold(pairs: DataFrame) -> DataFrame:
     return told
 
 
+def _field(place: int, length: int) -> Column:
+    return F.substring(F.col("value").cast("string"), place, length)
+
+
 def _number() -> Column:
-    return F.substring(F.col("value").cast("string"), 1, 12).cast("long").alias("event")
+    return _field(1, 12).cast("long").alias("event")
 
 
 def _created() -> Column:
-    return F.substring(F.col("value").cast("string"), 14, 19).cast("long").alias("created")
+    return _field(14, 19).cast("long").alias("created")
 
 
 def _event_time() -> Column:
     """Events are a millisecond apart in event time."""
-    return F.timestamp_millis(F.substring(F.col("value").cast("string"), 1, 12).cast("long")).alias("at")
+    return F.timestamp_millis(_field(1, 12).cast("long")).alias("at")

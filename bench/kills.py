@@ -12,7 +12,7 @@ from bench.metrics import Sample
 from bench.plan import Settings
 from bench.records import Arrivals
 from bench.stage import Stage
-from bench.systems import Tandem, is_at_head, lag_epochs
+from bench.systems import Tandem, is_at_head, lag_epochs, wait_for
 from tandem.local import LocalJobError
 
 BEFORE_S, AFTER_S, AFTER_ALONE_S = 1.0, 10.0, 30.0
@@ -77,32 +77,36 @@ def _kill(stage: Stage, seen: _Seen, after_s: float) -> None:
     system = stage.system
     seen.kill_ns, began = time.time_ns(), time.monotonic()
     system.kill(seen.victim)
-    looks = 0
-    while looks < _STEADY_LOOKS:
-        stage.check()
-        passed = time.monotonic() - began
-        if passed > _BACK_DEADLINE_S:
-            seen.at_head_s = None
-            lags = {name: lag_epochs(sample) for name, sample in system.samples().items()}
-            raise RuntimeError(
-                f"not at the head {_BACK_DEADLINE_S:.0f} s after {seen.victim} was killed; epochs behind: {lags}"
-            )
-        if isinstance(system, Tandem):
-            _observe(seen, system.sample(seen.victim), passed)
-            samples = system.samples()
-            if len(samples) < len(system.leaders()) or any(
-                lag_epochs(sample) > _FAR_EPOCHS for sample in samples.values()
-            ):
-                looks = 0
-            elif all(map(is_at_head, samples.values())):
-                looks += 1
-                if looks == 1:
-                    seen.at_head_s = round(passed, 2)
-        else:
-            looks = _STEADY_LOOKS
-        time.sleep(0.1)
+    if isinstance(system, Tandem):
+        _follow(stage, system, seen, began)
     stage.spend(after_s - (time.monotonic() - began))
     seen.end_ns = time.time_ns()
+
+
+def _follow(stage: Stage, system: Tandem, seen: _Seen, began: float) -> None:
+    """Wait until every replica has been at the head for a few looks; `began`: when the kill was, monotonic s."""
+    looks = 0
+
+    def is_steady() -> bool:
+        nonlocal looks
+        passed = time.monotonic() - began
+        _observe(seen, system.sample(seen.victim), passed)
+        samples = system.samples()
+        lags = [lag_epochs(sample) for sample in samples.values()]
+        if len(lags) < len(system.leaders()) or any(lag > _FAR_EPOCHS for lag in lags):
+            looks = 0
+        elif all(map(is_at_head, samples.values())):
+            looks += 1
+            if looks == 1:
+                seen.at_head_s = round(passed, 2)
+        return looks >= _STEADY_LOOKS
+
+    if not wait_for(stage, is_steady, _BACK_DEADLINE_S, 0.1):
+        seen.at_head_s = None
+        lags = {name: lag_epochs(sample) for name, sample in system.samples().items()}
+        raise RuntimeError(
+            f"not at the head {_BACK_DEADLINE_S:.0f} s after {seen.victim} was killed; epochs behind: {lags}"
+        )
 
 
 def _observe(seen: _Seen, sample: Sample | None, passed: float) -> None:

@@ -1,7 +1,7 @@
 """Nexmark's events, as the generator of Beam makes them, and the rows of its queries 3 and 8. Pure.
 
 Of every fifty events one is a person, three are auctions, the rest bids. Event `n` is made from `n` alone, so that whoever
-knows how many were sent knows what has to come out. Events are a millisecond apart in event time, however fast they are fed.
+knows how many were sent knows what has to come out.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-WINDOW_EVENTS = 10_000
-"""In a window of ten seconds."""
+from bench.records import WINDOW_EVENTS
+
 _EVENTS, _AUCTIONS = 50, 3
 _FIRST_ID, _FIRST_CATEGORY, _CATEGORIES = 1_000, 10, 5
 _ACTIVE_PEOPLE, _ID_LEAD = 1_000, 10

@@ -26,7 +26,7 @@ from bench.metrics import scrape
 from bench.promotion_plain import restart_gaps
 from bench.promotion_stage import Setting, Traffic, running
 from bench.signals import interrupt_on_sigterm
-from bench.systems import must_wait
+from bench.systems import must_wait, spend
 from bench.usage import cores_used, cpu_seconds, memory_mb
 from tandem.local import LocalJob
 
@@ -113,7 +113,7 @@ class Bench:
         groups["standby"] = [self._job.process(standby).pid]
         epochs, shipped = self._computed(actives), self._shipped(actives)
         before, began = cpu_seconds(groups), time.monotonic()
-        time.sleep(seconds)
+        spend(self._job, seconds)
         used, other = cores_used(before, cpu_seconds(groups), time.monotonic() - began)
         result.cores = {**used, "other": other, "standby/active": round(used["standby"] / used["active"], 3)}
         result.memory = {name: memory_mb(leaders) for name, leaders in groups.items()}
@@ -128,7 +128,7 @@ class Bench:
             self._wait(
                 lambda: self._metric(standby, "tandem_standby_verified_epoch") > 0, "the standby proves its state"
             )
-        time.sleep(_AFTER_S + 1 + 2 * random.random())
+        spend(self._job, _AFTER_S + 1 + 2 * random.random())
         log = self._job.log_file(standby)
         seen = log.stat().st_size
         active = random.choice(actives)
@@ -139,7 +139,7 @@ class Bench:
             thread.start()
         for thread in threads:
             thread.join()
-        time.sleep(_AFTER_S)
+        spend(self._job, _AFTER_S)
         self._job.start(*names)
         gap = self._traffic.longest_gap_ms(at - 1, at + _AFTER_S)
         before = self._traffic.longest_gap_ms(at - 1 - _AFTER_S, at)
@@ -217,7 +217,7 @@ def main(
             bench = Bench(job, traffic, setting)
             bench.fill()
             _say(f"{size} MB: staffed, at rest for {rest:g} s")
-            time.sleep(20)
+            spend(job, 20)
             bench.rest(rest, result)
             _say(f"{size} MB: cores at rest: {result.cores}, {result.shipped_kb_per_epoch:.0f} kB shipped per epoch")
             for _ in range(kills):

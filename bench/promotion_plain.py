@@ -6,7 +6,7 @@ import time
 
 from bench.plan import CONFIGURATIONS, Run
 from bench.promotion_stage import Setting, Traffic, stage
-from bench.systems import Place, PlainSpark, must_wait
+from bench.systems import Place, PlainSpark, must_wait, spend
 
 _FILLED_S = 240.0
 _PATIENCE_S = 120.0
@@ -32,7 +32,7 @@ def restart_gaps(setting: Setting, kills: int) -> list[float]:
 
 
 def _kill(spark: PlainSpark, traffic: Traffic) -> float:
-    time.sleep(_SETTLED_S)
+    spend(spark, _SETTLED_S)
     at = time.time()
     spark.kill(spark.NAME)
     must_wait(spark, lambda: any(t > at + 1 for t in traffic.arrivals[-1:]), _PATIENCE_S, "output after the kill")

@@ -11,6 +11,8 @@ import numpy.typing as npt
 KEYS = 10_000
 PARTITIONS = 2
 VALUE_BYTES = 200
+WINDOW_EVENTS = 10_000
+"""In ten seconds of event time: records are a millisecond apart in that, however fast they are fed."""
 _BLOCK = 65_536
 
 ARRIVAL = np.dtype(

@@ -18,7 +18,7 @@ import typer
 
 from bench.promotion_stage import Setting, Traffic, running
 from bench.signals import interrupt_on_sigterm
-from bench.systems import must_wait
+from bench.systems import must_wait, spend
 from tandem.local import LocalJob
 
 _NEVER_MS = 3_600_000
@@ -47,14 +47,14 @@ def measure(setting: Setting, warm_up_s: float, window_s: float, bursts: int, bu
         traffic.fill()
         must_wait(job, lambda: not traffic.waiting, _DEADLINE_S, "every key in the state", _LOOK_S)
         traffic.rate = setting.rate
-        time.sleep(warm_up_s)
+        spend(job, warm_up_s)
         start = time.time()
-        time.sleep(window_s)
+        spend(job, window_s)
         known = [1_000 * latency for arrived, latency in list(traffic.latencies) if arrived >= start]
         result.p50, result.p99 = (round(float(value), 1) for value in np.percentile(known, [50, 99]))
         traffic.rate = 0.0
         for _ in range(bursts):
-            time.sleep(_BETWEEN_S)
+            spend(job, _BETWEEN_S)
             result.throughput.append(round(burst / _worked_off_s(job, traffic, burst)))
     return result
 

@@ -15,10 +15,11 @@ from confluent_kafka.admin import AdminClient
 from bench.analysis import Faults
 from bench.plan import Run
 from bench.records import PARTITIONS
-from bench.systems import Place, System, build, wait_for
+from bench.systems import Place, System, build, spend, wait_for
 from bench.traffic import Feeder, Reader
 from bench.workloads import WORKLOADS
 from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.embedded.waiting import Deadline, wait_until
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 
@@ -26,6 +27,7 @@ TRICKLE = 50
 """Records/s while a system starts."""
 _START_DEADLINE_S = 240.0
 _DRAIN_DEADLINE_S = 60.0
+_SILENCE_S = 5.0
 
 Say = Callable[[str], None]
 
@@ -73,10 +75,7 @@ class Stage:
 
     def spend(self, seconds: float) -> None:
         """Let time pass; raises what the system, the feeder or the reader raises."""
-        end = time.monotonic() + seconds
-        while (left := end - time.monotonic()) > 0:
-            self.check()
-            time.sleep(min(0.5, left))
+        spend(self, seconds)
 
     def check(self) -> None:
         """Raises if anything has stopped by itself."""
@@ -87,14 +86,16 @@ class Stage:
     def drain(self) -> Faults:
         """Stop feeding, wait until all that was sent has come out or nothing comes any more, and count."""
         sent = self.feeder.finish()
-        seen, since = self.reader.count, time.monotonic()
-        end = since + _DRAIN_DEADLINE_S
-        while time.monotonic() < min(end, since + 5.0):
-            if self.reader.count != seen:
-                seen, since = self.reader.count, time.monotonic()
-                if WORKLOADS[self.run.job].copies and seen >= sent and not self._faults(sent).lost:
-                    break
-            time.sleep(0.25)
+        seen, silence = self.reader.count, Deadline(_SILENCE_S)
+
+        def is_drained() -> bool:
+            nonlocal seen, silence
+            if self.reader.count == seen:
+                return silence.passed
+            seen, silence = self.reader.count, Deadline(_SILENCE_S)
+            return WORKLOADS[self.run.job].copies and seen >= sent and not self._faults(sent).lost
+
+        wait_until(is_drained, Deadline(_DRAIN_DEADLINE_S), 0.25)
         return self._faults(sent)
 
     def around(self) -> list[int]:

@@ -267,6 +267,11 @@ def is_at_head(sample: Sample) -> bool:
     return lag_epochs(sample) <= 1
 
 
+def spend(running: Checked, seconds: float) -> None:
+    """Let time pass; raises what `check` raises."""
+    wait_for(running, lambda: False, seconds, 0.5)
+
+
 def must_wait(
     running: Checked, condition: Callable[[], bool], deadline_s: float, what: str, every_s: float = 0.2
 ) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from bench import nexmark
 from bench.analysis import Faults, faults_of_count, faults_of_identity, faults_of_rows
-from bench.records import KEYS, Arrivals, first_keys
+from bench.records import KEYS, WINDOW_EVENTS, Arrivals, first_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def _counts(arrivals: Arrivals, seed: int, sent: int) -> Faults:
 
 
 def _counts_of_windows(arrivals: Arrivals, seed: int, sent: int) -> Faults:
-    windows = np.arange(sent) // nexmark.WINDOW_EVENTS
+    windows = np.arange(sent) // WINDOW_EVENTS
     return faults_of_count(arrivals, windows * KEYS + first_keys(seed, sent))
 
 

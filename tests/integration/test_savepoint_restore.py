@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from integration.test_upgrade import FAR, NEW, changed, generations_since, savepoint
 from integration.traffic import check_copies
-from integration.workload import Cluster, Workload, write_manifest
+from integration.workload import Cluster, Workload, running
 from tandem.cli.main import app
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 from tandem.embedded.waiting import Deadline, wait_until
@@ -33,15 +33,9 @@ def workload(
     """A job with one replica, and with snapshots."""
     folder = tmp_path_factory.mktemp("restore")
     name = f"restore-{uuid.uuid4().hex[:6]}"
-    cluster = Cluster(kafka, zookeeper)
     snapshots = {"store": str(folder / "store"), "interval": "1s"}
-    workload = Workload(cluster, write_manifest(folder / "job", cluster, name, replicas=1, snapshots=snapshots), name)
-    workload.job.start()
-    try:
-        workload.when_whole()
+    with running(folder / "job", Cluster(kafka, zookeeper), name, replicas=1, snapshots=snapshots) as workload:
         yield workload
-    finally:
-        workload.close()
 
 
 def test_a_savepoint_that_is_not_there_is_refused_before_anything_starts(workload: Workload) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.workload import JOB, Cluster, Workload, write_manifest
+from integration.workload import JOB, Cluster, Workload, running
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 from tandem.embedded.waiting import Deadline
 from tandem.kafka.history import last_marker, markers_back_to
@@ -34,22 +34,13 @@ def workload(
     """A job in two replicas, with snapshots."""
     folder = tmp_path_factory.mktemp("upgrade")
     name = f"upgrade-{uuid.uuid4().hex[:6]}"
-    cluster = Cluster(kafka, zookeeper)
-    manifest = write_manifest(
-        folder / "job",
-        cluster,
-        name,
-        snapshots={"store": str(folder / "store"), "interval": "1s"},
-        ordering={"minEpochInterval": "500ms"},  # so there is little to catch up with
-    )
-    workload = Workload(cluster, manifest, name)
-    workload.job.start()
-    try:
-        workload.when_whole()
+    snapshots = {"store": str(folder / "store"), "interval": "1s"}
+    little_to_catch_up = {"minEpochInterval": "500ms"}
+    with running(
+        folder / "job", Cluster(kafka, zookeeper), name, snapshots=snapshots, ordering=little_to_catch_up
+    ) as workload:
         yield workload
         workload.check_exactly_once()
-    finally:
-        workload.close()
 
 
 def changed(workload: Workload, folder: Path, code: str) -> Path:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -141,3 +142,15 @@ class Workload(Fed):
             path = self.job.log_file(name)
             lines += [f"--- {name}", *(path.read_text(errors="replace").splitlines()[-12:] if path.exists() else [])]
         return "\n".join(line[:600] for line in lines)
+
+
+@contextmanager
+def running(folder: Path, cluster: Cluster, name: str, **spec: object) -> Iterator[Workload]:
+    """A job under load with all its replicas at the head; nothing of it runs afterwards. `spec`: as `write_manifest`."""
+    workload = Workload(cluster, write_manifest(folder, cluster, name, **spec), name)  # type: ignore[arg-type]
+    workload.job.start()
+    try:
+        workload.when_whole()
+        yield workload
+    finally:
+        workload.close()

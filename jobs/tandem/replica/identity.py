@@ -97,6 +97,7 @@ _WORDS = {
     "versions": "the versions of Python, PySpark, PyArrow, NumPy or pandas",
     "function": "spec.job.function",
     "options": "spec.job.options",
+    "outputMode": "spec.job.outputMode",
     "topics": "spec.kafka.topics",
     "parallelism": "spec.spark.parallelism",
     "conf": "spec.spark.conf (settings spark.sql.*)",

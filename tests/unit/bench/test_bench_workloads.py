@@ -7,7 +7,7 @@ import pytest
 from bench import jobs, nexmark
 from bench.analysis import Faults
 from bench.plan import CONFIGURATIONS, SCALES, changed, kill_runs, steady_runs
-from bench.records import ARRIVAL, KEYS, VALUE_BYTES, Arrivals, encode, first_keys
+from bench.records import ARRIVAL, KEYS, VALUE_BYTES, WINDOW_EVENTS, Arrivals, encode, first_keys
 from bench.workloads import WORKLOADS
 
 
@@ -82,7 +82,7 @@ def test_a_row_that_is_missing_repeated_or_made_up_is_found(change: object, faul
 
 
 def test_each_window_counts_its_own_visits() -> None:
-    sent = nexmark.WINDOW_EVENTS + 1
+    sent = WINDOW_EVENTS + 1
     keys = first_keys(1, sent)
     windowed = [*keys[:-1].tolist(), KEYS + int(keys[-1])]
     seen: Counter[int] = Counter()

@@ -20,6 +20,7 @@ PARTS = {"code": "1", "versions": "2", "sinks": "3", "maxRecordBytes": "4"}
     [
         ({"code": "9"}, "different are the job's code (the bytes of spec.job.file or module)"),
         ({"sinks": "9", "maxRecordBytes": "9"}, "different are spec.maxRecordBytes, spec.sinks"),
+        ({"outputMode": "9"}, "different are spec.job.outputMode"),
         ({"parallelism": "9"}, "different are spec.spark.parallelism"),
     ],
 )
