@@ -15,7 +15,9 @@ from confluent_kafka import KafkaError, Message, Producer
 from bench.records import encode, input_partition, key_bytes, keys
 from bench.workloads import WORKLOADS
 
-_TICK_S = 0.002
+_TICK_S = 0.005
+_LINGER_MS = 5
+"""The default of producers since Kafka 4.0 (KIP-1030). A request for every few records keeps the broker busy instead."""
 
 
 class Feeder:
@@ -23,7 +25,7 @@ class Feeder:
 
     def __init__(self, bootstrap: str, topic: str, seed: int, job: str) -> None:
         self._producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "acks": "all", "linger.ms": 1}
+            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "acks": "all", "linger.ms": _LINGER_MS}
         )
         self._topic = topic
         self._keys = keys(seed)

@@ -12,6 +12,8 @@ import pytest
 from integration.workload import Cluster, Workload, write_manifest
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 from tandem.local.scrape import scrape
+from tandem.protocol.switchover import Role, replica_name
+from tandem.replica.wishes import Wisher
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -55,9 +57,16 @@ def metric(workload: Workload, replica: str, name: str) -> float:
     return -1.0 if sample is None else sample.values.get(name, -1.0)
 
 
+def told(workload: Workload, role: Role) -> set[str]:
+    """The replicas that tell the others in ZooKeeper that this is what they do."""
+    with Wisher.connected({"hosts": workload.cluster.zookeeper.connect}, workload.name) as wisher:
+        return {replica_name(name) for name, said in wisher.look().roles.items() if said is role}
+
+
 def test_the_promoted_standby_goes_on_with_shipped_and_proved_state(apart: Workload) -> None:
     (active,), (standby,) = apart.roles()
     apart.wait(lambda: metric(apart, standby, "tandem_standby_verified_epoch") > 0, 120, f"{standby} proves its state")
+    apart.wait(lambda: standby in told(apart, Role.PROVED), 30, f"{standby} tells the others that it has")
 
     def follows_closely() -> bool:
         published = metric(apart, active, "tandem_published_epoch")

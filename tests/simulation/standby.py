@@ -28,6 +28,8 @@ _EXIT_MS = 60.0
 _OWES_MS = 100.0
 _HAND_OVER_MS = 400.0
 _SETTLED_MS = 20.0
+_PROVED_EPOCH = 3
+"""A standby says that it has proved its state once it has read so far: not all of them at the same time."""
 
 
 class StandbyReplica(Replica):
@@ -138,6 +140,7 @@ class StandbyReplica(Replica):
         elif self._watch.is_silent(self.now_ms) and not self.world.deviation.waits_for_a_slot:
             self._promote("by silence")
         else:
+            self._slots.tell(Role.PROVED if self._following.last_epoch >= _PROVED_EPOCH else Role.STANDBY)
             self.tick_after(_TICK_MS)
 
     def _promote(self, why: str) -> None:

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Set
 
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.switchover import Role, View
+from tandem.protocol.switchover import View
 
 
 def replaces_ended(view: View, me: str, ended: Set[str]) -> bool:
     """Whether I am to compute in the place of an active whose process has ended, though its session has not.
 
-    As many standbys are, in the order of their names, as there are such actives that nobody computes for yet.
+    As many standbys are, in the order of `View.standbys`, as there are such actives that nobody computes for yet.
     """
     vacant = sum(holder.incarnation in ended for holder in view.holders.values())
-    surplus = [name for name, role in view.roles.items() if role is not Role.STANDBY and view.slot_of(name) is None]
+    surplus = [name for name, role in view.roles.items() if not role.stands_by and view.slot_of(name) is None]
     alive = [name for name in view.standbys() if name not in ended]
     return me in alive[: max(0, vacant - len(set(surplus) - ended))]
 

@@ -20,8 +20,14 @@ class Role(StrEnum):
     """What a replica says of itself."""
 
     STANDBY = "stands by"
+    PROVED = "stands by, proved"
     CATCHING_UP = "catches up"
     READY = "is at the head"
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether it stands by, be its state proved or not."""
+        return self in (Role.STANDBY, Role.PROVED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +70,9 @@ class View:
         return next(held, None)
 
     def standbys(self) -> tuple[str, ...]:
-        """The incarnations that stand by."""
-        return tuple(sorted(name for name, role in self.roles.items() if role is Role.STANDBY))
+        """The incarnations that stand by: first those that have proved their state, whose JVM is warm, then by name."""
+        names = (name for name, role in self.roles.items() if role.stands_by)
+        return tuple(sorted(names, key=lambda name: (self.roles[name] is not Role.PROVED, name)))
 
     def present(self, replica: str) -> tuple[str, ...]:
         """The incarnations of `replica` that are there."""
@@ -113,7 +120,7 @@ def must_end(view: View, me: str, role: Role) -> bool:
     if relief is not None and relief.drained:
         return True
     wish = view.wish
-    return wish is not None and _is_drained(view, me) and (role is Role.STANDBY or not wish.successor)
+    return wish is not None and _is_drained(view, me) and (role.stands_by or not wish.successor)
 
 
 def _is_drained(view: View, me: str) -> bool:
@@ -124,7 +131,8 @@ def _is_drained(view: View, me: str) -> bool:
 
 
 def plan_promotion(view: View, replica: str | None, instead_of: str | None, wish_id: str) -> Wish:
-    """The wish that standby `replica` becomes active in place of `instead_of`; None: the first standby, the first active.
+    """The wish that standby `replica` becomes active in place of `instead_of`; None: the first of `View.standbys`, the
+    first active.
 
     Raises `SwitchoverRefusedError`.
     """
@@ -155,7 +163,7 @@ def plan_drain(view: View, replica: str, force: bool, wish_id: str, to_nobody: b
     _refuse_second(view)
     _known(view, replica)
     mine = view.present(replica)
-    if to_nobody or all(view.roles[name] is Role.STANDBY for name in mine):
+    if to_nobody or all(view.roles[name].stands_by for name in mine):
         return Wish(wish_id, replica, drains=True)
     standbys = [name for name in view.standbys() if name not in mine]
     if standbys and view.slot_of_replica(replica) is not None:
@@ -223,7 +231,9 @@ def stage_of(view: View, wish: Wish, leaving: Collection[str]) -> Stage:
         return Stage.SUCCESSOR_GONE
     if lost:
         return Stage.LEAVER_GONE
-    return {Role.STANDBY: Stage.SUMMONED, Role.CATCHING_UP: Stage.CATCHING_UP, Role.READY: Stage.READY}[role]
+    if role.stands_by:
+        return Stage.SUMMONED
+    return Stage.READY if role is Role.READY else Stage.CATCHING_UP
 
 
 # Who leads ------------------------------------------------------------------------------------------------------------

@@ -149,6 +149,7 @@ class Replica:
 
         def is_over() -> bool:
             self._reporter.beat()
+            slots.tell(Role.PROVED if self._shipping.has_proved else Role.STANDBY)
             return stopping.is_set() or slots.must_end
 
         promotion = standby.wait(is_over)

@@ -61,6 +61,12 @@ class StateShipping:
         self._follower: Follower | None = None
         self._verifier: Verifier | None = None
         self._shipper: Shipper | None = None
+        self._proved = False
+
+    @property
+    def has_proved(self) -> bool:
+        """Whether the followed state was proved, and has not been dropped since."""
+        return self._proved
 
     @property
     def followed(self) -> int:
@@ -102,10 +108,18 @@ class StateShipping:
             digest_of,
             self._folder / "proof",
             VerificationPace(),
-            on_verified=self._metrics.verified_epoch.set,
-            on_mismatch=lambda _: self._metrics.state_mismatches.inc(),
+            on_verified=self._has_proved,
+            on_mismatch=self._has_dropped,
         )
         self._verifier.start()
+
+    def _has_proved(self, epoch: int) -> None:
+        self._proved = True
+        self._metrics.verified_epoch.set(epoch)
+
+    def _has_dropped(self, _epoch: int) -> None:
+        self._proved = False
+        self._metrics.state_mismatches.inc()
 
     def hand_over(self, target: Path) -> EnginePosition | None:
         """End following and proving; the followed state becomes the new folder `target`. None if there is none."""

@@ -222,7 +222,7 @@ class Slots:
         """While this replica stands by: who of the others has ended, and whether it is to replace one of them."""
         if self._peers is None:
             return
-        others = view.roles.keys() - {self._me} if role is Role.STANDBY else set()
+        others = view.roles.keys() - {self._me} if role.stands_by else set()
         if others - self._addresses.keys():
             found = {name: Address.decode(value) for name, value in member.values("addresses").items()}
             self._addresses = {name: address for name, address in found.items() if address is not None}

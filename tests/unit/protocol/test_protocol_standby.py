@@ -84,6 +84,12 @@ def test_each_active_that_ended_is_replaced_by_one_standby() -> None:
     assert replacing(job(), ACTIVE, OTHER) == {FIRST, SECOND}
 
 
+def test_of_two_standbys_the_one_that_has_proved_its_state_replaces_who_ended() -> None:
+    assert replacing(job(dd=Role.PROVED), ACTIVE) == {SECOND}
+    assert replacing(job(cc=Role.PROVED, dd=Role.PROVED), ACTIVE) == {FIRST}
+    assert replacing(job(dd=Role.PROVED), ACTIVE, OTHER) == {FIRST, SECOND}
+
+
 def test_a_standby_that_ended_is_neither_replaced_nor_replaces() -> None:
     assert replacing(job(), FIRST) == set()
     assert replacing(job(), FIRST, ACTIVE) == {SECOND}

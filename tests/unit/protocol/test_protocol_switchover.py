@@ -116,6 +116,27 @@ def test_a_promotion_names_the_standby_and_the_active() -> None:
     assert plan_promotion(STEADY, "replica-1", "replica-0", "w1") == PROMOTE
 
 
+def test_a_standby_that_has_proved_its_state_is_preferred_whatever_takes_place() -> None:
+    two = replace(STEADY, roles={**STEADY.roles, THIRD: Role.PROVED})
+
+    assert two.standbys() == (THIRD, NEW)
+    assert plan_promotion(two, None, None, "w1").successor == THIRD
+    assert plan_drain(two, "replica-0", False, "w1").successor == THIRD
+    leaving = plan_leaving(two, OLD, "w1")
+    assert leaving is not None
+    assert leaving.successor == THIRD
+    assert plan_promotion(two, "replica-1", None, "w1").successor == NEW, "who is named is promoted, proved or not"
+
+
+def test_a_standby_that_has_proved_its_state_stands_by_in_every_other_way() -> None:
+    proved = replace(STEADY, roles={OLD: Role.READY, NEW: Role.PROVED})
+
+    assert plan_drain(proved, "replica-1", False, "w1") == Wish("w1", "replica-1", drains=True)
+    assert must_end(replace(proved, wish=Wish("w1", "replica-1", drains=True)), NEW, Role.PROVED)
+    assert slot_to_take_over(WISHED, NEW, Role.PROVED) is None
+    assert stage_of(replace(proved, wish=PROMOTE), PROMOTE, [OLD]) is Stage.SUMMONED
+
+
 @pytest.mark.parametrize(
     ("view", "replica", "instead_of", "message"),
     [
