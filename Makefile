@@ -33,7 +33,7 @@ $(BIN)/python:
 
 $(INSTALLED): pyproject.toml | $(BIN)/python
 	@echo "Installing into .venv (once; PySpark is about 500 MB)"
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[demo,dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check --editable '.[demo,dev]'
 	@touch $@
 
 jars: $(INSTALLED)

@@ -25,6 +25,11 @@ class Configuration:
         return bool(self.tuning)
 
     @property
+    def delivery(self) -> str:
+        """What it promises: replicas that agree on nothing publish each row once each."""
+        return "exactlyOnce" if self.mode != "none" else "atLeastOnce"
+
+    @property
     def alone(self) -> bool:
         """Whether nobody takes over from the one that computes: it has to be restarted."""
         return self.replicas + self.standbys <= 1

@@ -74,7 +74,7 @@ class Tandem:
         count = configuration.replicas + configuration.standbys
         place.folder.mkdir(parents=True)
         shutil.copy(Path(__file__).with_name("jobs.py"), place.folder / "jobs.py")
-        manifests = [_manifest(run, place, number) for number in range(count)]
+        manifests = [manifest_of(run, place, number) for number in range(count)]
         self._job = LocalJob(manifests[0], place.folder / "run", pin_to_cores=True, policy=_AT_ONCE)
         give_each_its_manifest(self._job, manifests)
         self._replicas = [f"replica-{number}" for number in range(count)]
@@ -212,7 +212,7 @@ def build(run: Run, place: Place) -> System:
     return PlainSpark(run, place) if run.configuration.plain else Tandem(run, place)
 
 
-def _manifest(run: Run, place: Place, number: int) -> Path:
+def manifest_of(run: Run, place: Place, number: int) -> Path:
     """The manifest of one replica. Beside a standby each has checkpoints of its own, as on machines of their own."""
     configuration = run.configuration
     own = place.memory / str(number) if configuration.standbys else place.memory
@@ -226,6 +226,7 @@ def _manifest(run: Run, place: Place, number: int) -> Path:
         "sinks": [{"name": "out", "topic": place.sink}],
         "ordering": {"mode": configuration.mode, "minEpochInterval": f"{run.min_epoch_interval_ms}ms"},
         "checkpoint": {"directory": str(own)},
+        "delivery": configuration.delivery,
     }
     if configuration.standbys:
         spec["snapshots"] = {"store": str(place.memory / "store")}

@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psutil
 
@@ -50,6 +51,11 @@ class Lab:
             yield
         finally:
             server.send_signal(signal.SIGCONT)
+
+    def build(self, image: str, folder: Path) -> None:
+        """Build the image of `folder`'s Dockerfile, and load it into every node."""
+        run([self._command, "build", "-t", image, str(folder)], timeout_s=300)
+        run([self._command, "load", image], timeout_s=300)
 
     def _node(self, verb: str, node: str, *command: str) -> None:
         run([self._command, "node", verb, node.removeprefix("n"), *command], timeout_s=120)

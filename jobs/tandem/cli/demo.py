@@ -49,6 +49,12 @@ def demo(
 
     Exit code 0: nothing was lost, duplicated or reordered; 1: something was, or the demo did not come to its end; 78: what
     it needs is missing, for example Java.
+
+    Examples:
+
+      tandem demo
+
+      tandem demo --rate 1000 --seconds 120 --kill-at 60
     """
     out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
     if kill_at is not None and kill_at >= seconds:

@@ -29,6 +29,12 @@ def validate(
     """Check a manifest and show every mistake at once, one a line: FILE:LINE: FIELD: what is wrong. How to mend it.
 
     Exit code 0: valid; 1: mistakes were found; 2: there is no such file.
+
+    Examples:
+
+      tandem validate flights.yaml
+
+      tandem validate flights.yaml --no-job
     """
     out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
     try:

@@ -40,6 +40,10 @@ def verify(
 
     Works while the job runs, and after it. Exit code 0: the output is right; 1: something is lost, duplicated, reordered
     or diverged; 2: there is no such file; 78: it could not be verified, mend what the message says.
+
+    Examples:
+
+      tandem verify flights.yaml
     """
     out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
     errors = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)

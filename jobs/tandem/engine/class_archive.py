@@ -105,6 +105,7 @@ def main(
     if archive_of(jar).is_file() and not again:
         typer.echo(archive_of(jar))
         return
+    typer.echo("Making an archive of Spark's classes (once, about half a minute)", err=True)
     with tempfile.TemporaryDirectory() as scratch:
         try:
             typer.echo(make(jar, Path(scratch)))

@@ -1,14 +1,20 @@
 """Records, the order of runs, metrics and targets of the bench."""
 
 from itertools import islice
+from pathlib import Path
 
 import pytest
 from bench.analysis import Faults, Latency
 from bench.measures import Kill, KillRun, Row, Target
 from bench.metrics import parse, phases_between
-from bench.plan import SCALES, changed, kill_runs, steady_runs
+from bench.plan import CONFIGURATIONS, SCALES, Run, changed, kill_runs, steady_runs
 from bench.records import VALUE_BYTES, decode, encode, first_keys, key_bytes, keys
+from bench.systems import Place, manifest_of
 from bench.targets import targets
+
+from tandem.manifest import load
+
+TANDEM = [name for name, configuration in CONFIGURATIONS.items() if not configuration.plain]
 
 
 def row(configuration: str, p50: float, memory: float = 500, number: int = 0, faults: Faults | None = None) -> Row:
@@ -28,6 +34,15 @@ def kill_run(*kills: Kill, faults: Faults | None = None) -> KillRun:
 
 def target(name: str, found: list[Target]) -> Target:
     return next(one for one in found if one.name.startswith(name))
+
+
+@pytest.mark.parametrize("name", TANDEM)
+def test_the_manifest_of_each_configuration_is_accepted(name: str, tmp_path: Path) -> None:
+    place = Place("bench-1", "localhost:9092", "localhost:2181", "in", "out", tmp_path, tmp_path / "memory")
+
+    spec = load(manifest_of(Run(CONFIGURATIONS[name], "count", 0), place, 0)).spec
+
+    assert (spec.replicas, spec.standbys) == (CONFIGURATIONS[name].replicas, CONFIGURATIONS[name].standbys)
 
 
 def test_a_value_has_200_bytes_and_comes_back_whole() -> None:
