@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from kazoo.client import KazooClient
 
 from cluster.installed import Release
 from cluster.jobs import ClusterJob, running_job
@@ -55,6 +56,16 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         ZooKeeperServer(folder / "zookeeper", host=host) as zookeeper,
     ):
         yield Cluster(kafka, zookeeper)
+
+
+@pytest.fixture
+def zookeeper(servers: Cluster) -> Iterator[KazooClient]:
+    """A client of the ZooKeeper."""
+    client = KazooClient(servers.zookeeper.connect)
+    client.start(10)
+    yield client
+    client.stop()
+    client.close()
 
 
 @pytest.fixture(scope="session")
@@ -107,4 +118,4 @@ def own_namespace() -> Iterator[Kubectl]:
     run(["kubectl", "create", "namespace", name])
     run(["kubectl", "label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted"])
     yield Kubectl(name)
-    run(["kubectl", "delete", "namespace", name, "--timeout", "90s"], timeout_s=100)
+    run(["kubectl", "delete", "namespace", name, "--timeout", "180s"], timeout_s=200)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cluster.kubernetes import Kubectl, RefusedError, run
+from cluster.kubernetes import Kubectl, RefusedError, restarts, run
 
 CHART: Final = Path(__file__).parents[2] / "helm" / "tandem"
 OPERATOR: Final = "app.kubernetes.io/name=tandem-operator"
@@ -58,6 +58,16 @@ def may(account: str, what: str, namespace: str = "") -> bool:
         if "rror" in answer:
             raise
     return answer.strip().startswith("yes")
+
+
+def operator_restarts(tandem: str) -> dict[str, int]:
+    """The operator's pods, and how often each was started again."""
+    return {pod["metadata"]["name"]: restarts(pod) for pod in Kubectl(tandem).list("pods", OPERATOR)}
+
+
+def crashed(tandem: str, before: Mapping[str, int]) -> list[str]:
+    """The operator's pods that were started again since `before`. That one has another pod by now is no crash."""
+    return [pod for pod, count in operator_restarts(tandem).items() if count > before.get(pod, 0)]
 
 
 @contextmanager

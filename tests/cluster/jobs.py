@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, Final
 
-from cluster.kubernetes import Kubectl, Object
+from cluster.kubernetes import Kubectl, Object, holds
 from integration.traffic import PARTITIONS, Fed
 from integration.workload import JOB, Cluster
 from tandem.kafka.topics import NewTopic, Topics
@@ -45,12 +47,18 @@ def manifests(cluster: Cluster, name: str, code: str = JOB, **spec: Any) -> tupl
 
 
 class ClusterJob(Fed):
-    """A job that runs on the cluster, fed and read."""
+    """A job that runs on the cluster, fed and read. `applied_s`: when it was applied, of `time.monotonic`."""
 
-    def __init__(self, kubectl: Kubectl, cluster: Cluster, name: str) -> None:
+    def __init__(self, kubectl: Kubectl, cluster: Cluster, name: str, applied_s: float) -> None:
         super().__init__(cluster.kafka.bootstrap, name, RATE)
         self.kubectl = kubectl
         self.cluster = cluster
+        self._applied_s = applied_s
+
+    @property
+    def first_output_s(self) -> float:
+        """How long it took from `kubectl apply` to the first record that the reader saw."""
+        return self.reader.times[0] - self._applied_s
 
     @property
     def status(self) -> Object:
@@ -66,6 +74,15 @@ class ClusterJob(Fed):
         """The pod of a replica."""
         (pod,) = (pod for pod in self.pods() if f"-{replica}-" in pod["metadata"]["name"])
         return pod
+
+    def publishing(self) -> tuple[str, Object]:
+        """The replica that publishes, and its pod."""
+        replica = self.status["publisher"]
+        return replica, self.pod_of(replica)
+
+    def looked_at(self) -> datetime:
+        """When the operator has last written what the replicas told it."""
+        return datetime.fromisoformat(self.status["measuredAt"])
 
     def places(self) -> dict[str, str]:
         """Replica → node of its newest pod, as far as it has one."""
@@ -99,15 +116,26 @@ class ClusterJob(Fed):
     def is_true(self, condition: str) -> bool:
         """Whether a condition holds, of this generation."""
         job = self.kubectl.get("rsj", self.name)
-        status = job.get("status", {})
-        return status.get("observedGeneration") == job["metadata"]["generation"] and any(
-            one["type"] == condition and one["status"] == "True" for one in status.get("conditions", ())
-        )
+        observed = job.get("status", {}).get("observedGeneration")
+        return observed == job["metadata"]["generation"] and holds(job, condition)
+
+    def is_manned(self) -> bool:
+        """Whether it has as many pods as it asks for, and all of them are ready: Kubernetes says so, not the operator."""
+        spec, pods = self.kubectl.get("rsj", self.name)["spec"], self.pods()
+        return len(pods) == spec["replicas"] + spec.get("standbys", 0) and all(holds(pod, "Ready") for pod in pods)
 
     def when_ready(self, deadline_s: float = START_S) -> None:
         """Wait until the job has all the replicas that it asks for at the head, and output flows."""
-        self.kubectl.wait(lambda: self.is_true("Ready") and self.is_true("Replicated"), deadline_s, "Ready, Replicated")
+
+        def ready() -> bool:
+            return self.is_true("Ready") and self.is_true("Replicated") and self.is_manned()
+
+        self.kubectl.wait(ready, deadline_s, "Ready, Replicated, and a pod for each replica")
         self.flows_on(1)
+
+    def when_elsewhere(self, replica: str, node: str) -> None:
+        """Wait until a replica has a pod on another node than `node`."""
+        self.wait(lambda: self.places().get(replica, node) not in ("", node), 60, f"{replica} gets another pod")
 
     def when_staffed(self, active: int, standby: int, deadline_s: float = START_S) -> None:
         """Wait until so many replicas are active and at the head, and so many stand by, and output flows."""
@@ -127,20 +155,22 @@ class ClusterJob(Fed):
         return self.kubectl.story()
 
 
-def submit(kubectl: Kubectl, cluster: Cluster, name: str, **spec: Any) -> None:
-    """Make the topics that a job reads and writes, and apply it."""
+def submit(kubectl: Kubectl, cluster: Cluster, name: str, **spec: Any) -> float:
+    """Make the topics that a job reads and writes, and apply it; returns when that began, of `time.monotonic`."""
     topics = [NewTopic(f"{name}-in", PARTITIONS), NewTopic(f"{name}-copies", 1), NewTopic(f"{name}-counts", 1)]
     Topics(cluster.connection).ensure(topics)
+    applied_s = time.monotonic()
     kubectl.apply(*manifests(cluster, name, **spec))
+    return applied_s
 
 
 @contextmanager
 def running_job(kubectl: Kubectl, cluster: Cluster, name: str, **spec: Any) -> Iterator[ClusterJob]:
     """A job that is ready; at the end each record must have come exactly once, in order."""
-    submit(kubectl, cluster, name, **spec)
-    job = ClusterJob(kubectl, cluster, name)
+    job = ClusterJob(kubectl, cluster, name, submit(kubectl, cluster, name, **spec))
     try:
         job.when_ready()
+        print(f"{name}: the first output came {job.first_output_s:.1f} s after kubectl apply")
         yield job
         job.check_exactly_once()
     finally:

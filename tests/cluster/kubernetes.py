@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,6 +25,18 @@ def run(arguments: Sequence[str], given: str = "", timeout_s: float = CALL_S) ->
     if done.returncode:
         raise RefusedError((done.stderr or done.stdout).strip())
     return done.stdout
+
+
+def holds(thing: Object, condition: str) -> bool:
+    """Whether a condition of an object, such as Ready of a pod or a node, is true."""
+    told = thing.get("status", {}).get("conditions", ())
+    return any(one["type"] == condition and one["status"] == "True" for one in told)
+
+
+def restarts(pod: Object, container: str = "") -> int:
+    """How often a container of a pod was started again; "": all of them together."""
+    told = pod["status"].get("containerStatuses", ())
+    return sum(one["restartCount"] for one in told if container in ("", one["name"]))
 
 
 @dataclass(frozen=True)
@@ -54,6 +67,30 @@ class Kubectl:
         """Objects with these labels."""
         found: list[Object] = json.loads(self("get", kind, "-l", selector, "-o", "json"))["items"]
         return found
+
+    def everything(self) -> set[str]:
+        """All that there is in the namespace, as kind/name; but for events, which nobody owns."""
+        kinds = run(["kubectl", "api-resources", "--namespaced", "--verbs=list", "--output=name"]).split()
+        wanted = ",".join(kind for kind in kinds if kind.partition(".")[0] != "events")
+        return set(self("get", wanted, "--output=name").split())
+
+    @contextmanager
+    def meanwhile(self, *arguments: str) -> Iterator[list[str]]:
+        """kubectl runs beside the block, and ends well soon after it; then the list holds the lines that it wrote.
+
+        Raises `RefusedError`.
+        """
+        said: list[str] = []
+        command = ["kubectl", "--namespace", self.namespace, *arguments]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+            try:
+                yield said
+                text, _ = process.communicate(timeout=CALL_S)
+            finally:
+                process.kill()
+        if process.returncode:
+            raise RefusedError(text.strip())
+        said += text.splitlines()
 
     def wait(self, condition: Callable[[], bool], deadline_s: float, what: str) -> None:
         """Wait for something that the cluster brings about; if it does not come, fail with what there is."""

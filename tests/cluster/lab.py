@@ -10,11 +10,11 @@ from pathlib import Path
 
 import psutil
 
-from cluster.kubernetes import Object, run
+from cluster.kubernetes import Object, RefusedError, run
 
 
 class Lab:
-    """Nodes are powered off and on, cables cut and healed, containers killed, the API server is stopped."""
+    """Nodes are powered off and on, added and removed, cables cut and healed, containers killed, the API server stopped."""
 
     def __init__(self) -> None:
         self._command = os.environ["KUBE_LAB"]
@@ -32,8 +32,30 @@ class Lab:
         self._node("cut", node)
 
     def heal(self, node: str) -> None:
-        """Plug it in again."""
+        """Plug it in again, and wait until the node is Ready."""
         self._node("heal", node)
+        run(["kubectl", "wait", "--for=condition=Ready", f"node/{node}", "--timeout=90s"], timeout_s=100)
+
+    def add(self, node: str) -> None:
+        """Power on a node that is not there yet (`n4`). First it takes in the images."""
+        try:
+            self.up(node)
+        except RefusedError:  # kube-lab waits for a minute, and a slow disk takes longer; then it goes on waiting
+            self.up(node)
+
+    def remove(self, node: str) -> None:
+        """Take a node that was added out of the cluster again; what runs on it moves away first."""
+        drain = ("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=180s")
+        run(["kubectl", *drain], timeout_s=200)
+        self.kill(node)
+        run(["kubectl", "delete", "node", node])
+
+    def runs(self, pod: Object) -> bool:
+        """Whether anything of a pod runs on its node, whatever the API server knows of it."""
+        mine = f'labels."io.kubernetes.pod.uid"=="{pod["metadata"]["uid"]}"'
+        ctr, node = ("ctr", "--namespace", "k8s.io"), pod["spec"]["nodeName"]
+        containers = self._node("exec", node, *ctr, "containers", "ls", "--quiet", mine).split()
+        return not set(containers).isdisjoint(self._node("exec", node, *ctr, "tasks", "ls", "--quiet").split())
 
     def kill_container(self, pod: Object, name: str) -> None:
         """SIGKILL to the first process of a pod's container: neither the API server nor the kubelet is asked."""
@@ -57,5 +79,5 @@ class Lab:
         run([self._command, "build", "-t", image, str(folder)], timeout_s=300)
         run([self._command, "load", image], timeout_s=300)
 
-    def _node(self, verb: str, node: str, *command: str) -> None:
-        run([self._command, "node", verb, node.removeprefix("n"), *command], timeout_s=120)
+    def _node(self, verb: str, node: str, *command: str) -> str:
+        return run([self._command, "node", verb, node.removeprefix("n"), *command], timeout_s=200)

@@ -8,7 +8,11 @@ from cluster.crd_base import Overrides, manifest
 from cluster.kubernetes import Kubectl, Object
 
 _NOWHERE = {"spec": {"nodeSelector": {"tandem.dev/no-such-node": "true"}}}
-_KINDS = "pods,configmaps,services,serviceaccounts,poddisruptionbudgets,networkpolicies"
+OWNED = (
+    "pods,configmaps,services,serviceaccounts,poddisruptionbudgets,networkpolicies,"
+    "controllerrevisions,roles,rolebindings"
+)
+"""The kinds of all that the operator makes for a job."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class LightJob:
 
     def objects(self) -> dict[tuple[str, str], str]:
         """Everything that the job owns: kind and name → uid."""
-        found = self.kubectl.list(_KINDS, f"tandem.dev/job={self.name}")
+        found = self.kubectl.list(OWNED, f"tandem.dev/job={self.name}")
         return {(one["kind"], one["metadata"]["name"]): one["metadata"]["uid"] for one in found}
 
     def when_manned(self) -> None:
