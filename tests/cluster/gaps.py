@@ -1,0 +1,31 @@
+"""What readers notice of something that befalls a job: the longest gap, beside a stretch in which nothing happens."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from cluster.jobs import ClusterJob
+from tandem.embedded.waiting import Deadline, wait_until
+
+MASKED_S: Final = 5.0
+SHORT: Final = {"mode": "leader", "minEpochInterval": "250ms"}
+A_CORE: Final = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "1"}}
+"""With a limit, the start of one pod leaves a core to the others."""
+
+
+@contextmanager
+def beside_a_quiet_stretch(job: ClusterJob, what: str, when_quiet: Callable[[], None]) -> Iterator[None]:
+    """Measure the longest gap while the block runs, and then for as long while nothing happens."""
+    began = time.monotonic()
+    yield
+    ended = time.monotonic()
+    gap = job.reader.longest_gap(began, ended)
+    when_quiet()
+    quiet = time.monotonic()
+    wait_until(lambda: False, Deadline(ended - began))
+    usual = job.reader.longest_gap(quiet, time.monotonic())
+    print(f"{what}: {gap * 1000:.0f} ms in {ended - began:.0f} s; else {usual * 1000:.0f} ms, ratio {gap / usual:.2f}")
+    assert gap <= MASKED_S, f"the output had a gap of {gap:.1f} s\n{job.story()}"
