@@ -13,6 +13,7 @@ from tandem.embedded.waiting import Deadline, wait_until
 
 Object = dict[str, Any]
 CALL_S: Final = 60.0
+_EVERYWHERE: Final = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
 
 
 class RefusedError(Exception):
@@ -69,10 +70,10 @@ class Kubectl:
         return found
 
     def everything(self) -> set[str]:
-        """All that there is in the namespace, as kind/name; but for events, which nobody owns."""
+        """All that was made in the namespace, as kind/name: not events, nor what Kubernetes makes in each namespace."""
         kinds = run(["kubectl", "api-resources", "--namespaced", "--verbs=list", "--output=name"]).split()
         wanted = ",".join(kind for kind in kinds if kind.partition(".")[0] != "events")
-        return set(self("get", wanted, "--output=name").split())
+        return set(self("get", wanted, "--output=name").split()) - _EVERYWHERE
 
     @contextmanager
     def meanwhile(self, *arguments: str) -> Iterator[list[str]]:

@@ -12,16 +12,19 @@ from typing import Any, Final
 import pytest
 
 from cluster.conftest import ROOT, own_namespace
-from cluster.installed import may
+from cluster.installed import may, no_operator
 from cluster.jobs import ClusterJob, manifests, running_job, submit
 from cluster.kubernetes import Kubectl, Object, run
 from integration.workload import Cluster
+from tandem.embedded.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(900)]
 
 MASKED_S = 5.0
 EXECUTOR_S = 120.0
 """A JVM on a busy node."""
+GONE_S = 180.0
+"""Pods have 45 s to end, and their executors end after them."""
 VOLUME: Final = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",
@@ -149,6 +152,18 @@ def test_the_executors_of_a_lost_replica_go_with_it_and_its_successor_has_its_ow
     spread.when_ready()
     assert [owner(pod) for pod in executors(spread, replica)] == [spread.pod_of(replica)["metadata"]["name"]]
     spread.check_exactly_once()
+
+
+def test_nothing_is_left_of_a_job_that_is_deleted_while_no_operator_runs(spread: ClusterJob, tandem: str) -> None:
+    """The last test here: afterwards the job is gone."""
+    spread.feeder.stop()
+    spread.check_exactly_once()
+    users = {f"configmap/{spread.name}-code", "persistentvolumeclaim/state"}
+    with no_operator(tandem):
+        assert spread.kubectl.everything() > users
+        spread.kubectl("delete", "rsj", spread.name)
+        wait_until(lambda: spread.kubectl.everything() == users, Deadline(GONE_S), 1.0)
+        assert spread.kubectl.everything() == users
 
 
 def names(pods: list[Object]) -> set[str]:

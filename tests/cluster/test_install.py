@@ -6,6 +6,7 @@ import pytest
 
 from cluster.installed import Release, may
 from cluster.kubernetes import Kubectl
+from cluster.light import LightJob
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
@@ -32,6 +33,17 @@ MAY_NOT = (
     "delete namespaces",
     "update customresourcedefinitions",
 )
+A_JOB_MAY_NOT = (
+    "get pods",
+    "list pods",
+    "create pods",
+    "delete pods",
+    "get secrets",
+    "list secrets",
+    "get configmaps",
+    "get replicatedstreamjobs",
+    "patch replicatedstreamjobs",
+)
 
 
 def account(tandem: str) -> str:
@@ -52,6 +64,13 @@ def test_the_operator_may_do_nothing_else(tandem: str, what: str) -> None:
     assert not may(account(tandem), what)
 
 
-def test_a_jobs_own_account_may_do_nothing(kubectl: Kubectl) -> None:
-    kubectl("create", "serviceaccount", "flights")
-    assert not may(f"system:serviceaccount:{kubectl.namespace}:flights", "get pods", kubectl.namespace)
+@pytest.mark.usefixtures("tandem")
+def test_the_account_that_a_job_gets_may_do_nothing(kubectl: Kubectl) -> None:
+    job = LightJob(kubectl)
+    kubectl.apply(job.manifest)
+    job.when_manned()
+    (name,) = {kubectl.get("pod", pod)["spec"]["serviceAccountName"] for pod in job.pods()}
+    assert ("ServiceAccount", name) in job.objects()
+
+    user = f"system:serviceaccount:{kubectl.namespace}:{name}"
+    assert [what for what in A_JOB_MAY_NOT if may(user, what, kubectl.namespace)] == []

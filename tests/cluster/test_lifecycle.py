@@ -17,6 +17,8 @@ from cluster.kubernetes import run
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 MASKED_S = 5.0
+FIRST_OUTPUT_S = 45.0
+"""From `kubectl apply` to the first output, where the nodes have the image and nothing else starts."""
 PLUGIN = Path(sys.executable).with_name("kubectl-tandem")
 
 
@@ -37,6 +39,11 @@ def one_of(job: ClusterJob, role: str) -> str:
     return name
 
 
+def test_the_first_output_came_soon_after_the_job_was_applied(pair: ClusterJob) -> None:
+    print(f"{pair.name}: the first output came {pair.first_output_s:.1f} s after kubectl apply")
+    assert pair.first_output_s <= FIRST_OUTPUT_S
+
+
 def test_a_promoted_standby_takes_over(pair: ClusterJob) -> None:
     active, standby = one_of(pair, "active"), one_of(pair, "standby")
     with pair.output_goes_on(MASKED_S):
@@ -44,6 +51,8 @@ def test_a_promoted_standby_takes_over(pair: ClusterJob) -> None:
         pair.flows_on(400)
     pair.wait(lambda: pair.roles() == {standby: "active", active: "standby"}, 60, f"{standby} is shown as active")
     assert f"by {standby}" in plugin(pair, "status")
+    told = pair.kubectl("describe", "rsj", pair.name).partition("Events:")[2]
+    assert f"{standby} is active" in told
 
 
 @pytest.mark.thorough
@@ -56,6 +65,38 @@ def test_a_killed_active_is_replaced_by_the_standby_and_the_job_is_whole_again(p
     pair.wait(lambda: pair.roles() == {standby: "active", active: "standby"}, START_S, f"{active} is back")
     failover = pair.status["lastFailover"]
     assert (failover["from"], failover["to"]) == (active, standby)
+
+
+@pytest.mark.thorough
+def test_an_active_that_is_deleted_with_grace_ends_when_the_standby_has_its_slot(pair: ClusterJob) -> None:
+    pair.wait(lambda: pair.is_true("StandbyFresh"), 120, "the standby has proved its state")
+    active, standby = one_of(pair, "active"), one_of(pair, "standby")
+    name = pair.pod_of(active)["metadata"]["name"]
+    following = pair.kubectl.meanwhile("logs", "--follow", "--tail=0", name, "--container=replica")
+    with pair.output_goes_on(MASKED_S), following as said:
+        pair.kubectl("delete", "pod", name, timeout_s=90)
+        pair.flows_on(400)
+    assert any('"event": "handed_over"' in line for line in said), "\n".join(said)
+    pair.wait(lambda: pair.roles() == {standby: "active", active: "standby"}, START_S, f"{active} is back")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("command", ["drain", "fence"])
+def test_a_drained_or_fenced_active_is_relieved_and_gets_another_pod(pair: ClusterJob, command: str) -> None:
+    active, standby = one_of(pair, "active"), one_of(pair, "standby")
+    before = pair.pod_of(active)["metadata"]["name"]
+    with pair.output_goes_on(MASKED_S):
+        assert f"{active} has left its pod" in plugin(pair, command, active)
+        pair.flows_on(400)
+    pair.wait(lambda: pair.roles() == {standby: "active", active: "standby"}, START_S, f"{active} stands by")
+    assert pair.pod_of(active)["metadata"]["name"] != before
+
+
+def test_logs_are_those_of_all_processes_of_the_job(pair: ClusterJob) -> None:
+    shown = plugin(pair, "logs", "--tail=5")
+    for pod in pair.pods():
+        for container in ("replica", "orderer"):
+            assert f"[pod/{pod['metadata']['name']}/{container}]" in shown
 
 
 def test_a_savepoint_that_is_wished_is_there(pair: ClusterJob) -> None:
@@ -88,5 +129,7 @@ def test_a_suspended_job_goes_on_where_it_was(pair: ClusterJob) -> None:
     pair.wait(lambda: not pair.pods(), 120, "its pods are gone")
     pair.wait(lambda: pair.status["phase"] == "Suspended", 30, "it says so")
     plugin(pair, "resume")
+    ready = ("wait", "--for=condition=Ready", f"rsj/{pair.name}", f"--timeout={START_S:.0f}s")
+    pair.kubectl(*ready, timeout_s=START_S + 20)
     pair.when_ready(START_S)
     pair.flows_on(400)

@@ -11,11 +11,13 @@ from cluster.installed import Release, may, no_operator
 from cluster.kubernetes import Kubectl, RefusedError
 from cluster.light import LightJob
 from cluster.test_install import MAY, MAY_NOT
+from tandem.embedded.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 
 RELEASE = "tandem-own"
 LANDLORD = "landlord"
+NOT_OURS = {f"rolebinding.rbac.authorization.k8s.io/{LANDLORD}"}
 CLUSTER_WIDE = "list nodes"
 WORK = [what for what in MAY if what != CLUSTER_WIDE]
 
@@ -68,3 +70,17 @@ def test_it_looks_after_the_jobs_of_its_namespace_and_leaves_others_alone(own: K
         assert "status" not in crd_namespace.get("rsj", theirs.name)
     finally:
         crd_namespace("delete", "rsj", theirs.name)
+
+
+def test_nothing_is_left_of_it_nor_of_a_job_that_is_deleted_while_no_operator_runs(own: Kubectl) -> None:
+    """The last test here: afterwards it is gone."""
+    job = LightJob(own, "survivor")
+    own.apply(job.manifest)
+    job.when_manned()
+    there = job.objects()
+
+    Release(RELEASE, own.namespace, LANDLORD).uninstall()
+    assert job.objects() == there
+    own("delete", "rsj", "--all")
+    wait_until(lambda: own.everything() == NOT_OURS, Deadline(60), 1.0)
+    assert own.everything() == NOT_OURS
