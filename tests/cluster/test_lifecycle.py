@@ -52,7 +52,7 @@ def test_a_promoted_standby_takes_over(pair: ClusterJob) -> None:
     pair.wait(lambda: pair.roles() == {standby: "active", active: "standby"}, 60, f"{standby} is shown as active")
     assert f"by {standby}" in plugin(pair, "status")
     told = pair.kubectl("describe", "rsj", pair.name).partition("Events:")[2]
-    assert f"{standby} is active" in told
+    assert f"promote {standby}@" in told
 
 
 @pytest.mark.thorough

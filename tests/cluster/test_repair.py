@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from cluster.conftest import own_namespace
-from cluster.installed import no_operator
+from cluster.installed import crashed, no_operator, operator_restarts
 from cluster.kubernetes import Kubectl, Object
 from cluster.light import LightJob
 from cluster.wrong_manifests import WRONG, Wrong
@@ -40,6 +40,18 @@ def ground(tandem: str) -> Iterator[Kubectl]:  # noqa: ARG001, it must be instal
     """A namespace that an operator looks after."""
     with own_namespace() as kubectl:
         yield kubectl
+
+
+@pytest.fixture(scope="module")
+def at_first(tandem: str) -> dict[str, int]:
+    """How often the operator was started again before all this."""
+    return operator_restarts(tandem)
+
+
+@pytest.fixture(autouse=True)
+def nothing_crashes_the_operator(tandem: str, at_first: dict[str, int]) -> Iterator[None]:
+    yield
+    assert not crashed(tandem, at_first)
 
 
 @pytest.fixture(scope="module")

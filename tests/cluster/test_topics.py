@@ -54,7 +54,6 @@ def test_topics_go_with_a_job_that_takes_them_and_stay_of_another(servers: Clust
 
 
 @pytest.mark.thorough
-@pytest.mark.thorough
 def test_a_setting_that_somebody_alters_is_told_and_mended(pair: ClusterJob, servers: Cluster) -> None:
     pair.when_staffed(1, 1)
     pair.wait(lambda: pair.is_true("TopicsAsDeclared"), SEEN_S, "the replicas have looked at the topics")
