@@ -175,6 +175,7 @@ def remaining(job: ClusterJob, before: set[str]) -> int:
     return len(before & {pod["metadata"]["name"] for pod in job.pods()})
 
 
+@pytest.mark.thorough
 def test_three_nodes_may_be_drained_one_after_the_other(two: ClusterJob, tandem: str) -> None:
     """Of all that runs there: the operator goes, too, when it is its node's turn."""
     operators = operator_restarts(tandem).keys()
