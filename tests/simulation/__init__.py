@@ -18,12 +18,15 @@ schedules has standbys, snapshots, or both.
 `peers`              connections to the other replicas, closed when one ends
 `states`             checkpoints, restoring them, the real `SnapshotStore` and `Snapshotter`
 `scale`              the product's long times, scaled down
+`differences`        replicas that do not compute the same
+`generations`        a new generation, which follows from a savepoint
 `orderer`            runs the real `Pace` and `next_ends`
 `failures`           injects what the schedule says
 `invariants`         what must hold after every step, and the failure-free output
 `world`              puts one schedule's parts together and runs them
 `campaign`           many schedules over several processes
 `guards`             the protocol with one of its guards removed
+`guards_of_pace`     without one of the rules that make the output come
 `guards_of_state`    standbys, slots and snapshots with one of theirs removed
 `store_races`        the snapshot store alone, under many savers, readers and collectors that pause
 `guards_of_store`    the store with one of its guards against races removed

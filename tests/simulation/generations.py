@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from simulation.invariants import OUTPUTS, QUESTION, Checker, InvariantError, Row, compute
+from simulation.invariants import PROGRAMS, QUESTION, ChoosingChecker, InvariantError, Row, compute
 from simulation.process import Process
 from simulation.replica import Replica
 from simulation.schedule import Schedule
@@ -59,7 +59,7 @@ def upgrading(plain: Schedule) -> Schedule:
 class Successor(Replica):
     """A replica of the next generation: a candidate until its config is accepted."""
 
-    generation = 1
+    generation = program = 1
 
     def __init__(self, world: World, name: str, compute_ms: float) -> None:
         super().__init__(world, name, compute_ms)
@@ -78,7 +78,7 @@ class Successor(Replica):
         epoch = world.pick_state(states)
         if epoch < base:
             epoch, states = base, {base: state}
-        self._succession = Succession(Config(1, "decade", world.start, self.name, base, "before"), _AGAIN_MS)
+        self._succession = Succession(Config(1, PROGRAMS[1], world.start, self.name, base, "before"), _AGAIN_MS)
         self.go_on_from(epoch, states.get(epoch, 0))
 
     def keep_state(self, what: EpochRange, state: int) -> None:
@@ -101,26 +101,14 @@ class Successor(Replica):
             self.tick_after(_AGAIN_MS)
 
 
-class UpgradeChecker(Checker):
-    """Knows both generations' failure-free output; which one an epoch shows, its marker says."""
+class UpgradeChecker(ChoosingChecker):
+    """Knows both generations' failure-free output."""
 
     def __init__(self, world: World, upgrade: Upgrade) -> None:
         super().__init__(world)
         self._calm = upgrade.calm
-        self._rows: list[list[list[Row]]] = []
         self._new: dict[int, tuple[int, list[list[Row]]]] = {}
         self._generation = 0
-
-    def _expect(self) -> None:
-        known = len(self._digests)
-        super()._expect()
-        for number in range(known, len(self._digests)):
-            rows: list[list[Row]] = [[] for _ in range(OUTPUTS)]
-            for output, expected in enumerate(self._expected):
-                rows[output] = [row for row in expected if row.epoch == number]
-            self._rows.append(rows)
-        for expected in self._expected:
-            expected[:] = [row for row in expected if row.epoch in self._committed]
 
     def on_committed(self, marker: Marker) -> None:
         """Generations never go back, and an old one ends where the new one's config stands."""
@@ -135,9 +123,10 @@ class UpgradeChecker(Checker):
         if marker.generation > self._generation:
             self._world.reached("a new generation published")
         self._generation = marker.generation
-        rows = self._rows[marker.epoch] if marker.generation == 0 else self._of_new(marker.epoch)[1]
-        for expected, some in zip(self._expected, rows, strict=True):
-            expected.extend(some)
+
+    def rows_of(self, marker: Marker) -> list[list[Row]]:
+        """Of the generation whose code computed the rows."""
+        return self.rows[marker.epoch] if marker.generation == 0 else self._of_new(marker.epoch)[1]
 
     def digest_of(self, marker: Marker) -> str:
         """Of the generation whose code computed the rows."""
@@ -152,7 +141,7 @@ class UpgradeChecker(Checker):
                 before = state if number == base + 1 else self._new[number - 1][0]
                 answers = self.decisions.answer(number, QUESTION) if self._world.schedule.asks else ()
                 assert answers is not None
-                self._new[number] = compute(before, self.ranges[number], answers, generation=1)
+                self._new[number] = compute(before, self.ranges[number], answers, program=1)
         return self._new[epoch]
 
 

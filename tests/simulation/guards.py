@@ -12,7 +12,7 @@ from simulation.campaign import Failed, first_failure
 from simulation.schedule import Schedule
 from simulation.world import Deviation
 from tandem.protocol import decisions
-from tandem.protocol.actions import Action, Fence, Outcome, ReadToEnd, RenewProducer
+from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, ReadToEnd, RenewProducer
 from tandem.protocol.publication import Delivery, Publication
 from tandem.protocol.values import Claim, Marker
 
@@ -150,6 +150,23 @@ class NeverSuperseded(Publication):
         return False
 
 
+class ClaimsAhead(Publication):
+    """Claims the next epoch before it is cut."""
+
+    def next_claim(self, now_ms: float) -> ProposeClaim | None:
+        ahead = self.decisions.last_epoch + 1
+        claim = super().next_claim(now_ms)
+        wants = claim is None and not self.decisions.is_claimed(ahead) and self._is_my_turn(ahead, now_ms)
+        return self._propose(ahead, 0, now_ms) if wants else claim
+
+
+class NeverCompares(Publication):
+    """Goes on whatever the others have computed."""
+
+    def _compare(self, epoch: int, mine: str, marker: Marker) -> None:
+        pass
+
+
 @dataclass(frozen=True)
 class Guard:
     """A guard, and the protocol without it: a deviation, or another rule in place of one of the product's."""
@@ -218,6 +235,19 @@ GUARDS = (
         Deviation(restores_any_lineage=True),
         schedule=Schedule.upgrading,
     ),
+    Guard(
+        "the first config of a generation counts",
+        rules=((decisions, "is_next_generation", lambda *_: True),),
+        schedule=Schedule.differing,
+    ),
+    Guard(
+        "only a cut epoch is claimed",
+        Deviation(publication=ClaimsAhead),
+        rules=((decisions, "is_cut", lambda *_: True),),
+        schedule=Schedule.upgrading,
+    ),
+    Guard("who computed other rows stops", Deviation(publication=NeverCompares), schedule=Schedule.differing),
+    Guard("an answer's parts come in order", rules=((decisions, "is_next_part", lambda *_: True),)),
     Guard("the first answer counts", rules=((decisions, "is_unanswered", lambda *_: True),)),
     Guard("only the log answers", Deviation(trusts_its_answer=True)),
     _publication("only the log makes an owner", TrustsItsProposal),
@@ -234,7 +264,7 @@ GUARDS = (
         "who renews reads to the end although the head moved on",
         Deviation(publication=RenewsBeforeItReclaims),
         schedule=_hasty,
-        near=3_800,
+        near=5_200,
     ),
     _publication("who does not know the outcome renews", GoesOnWithItsProducer),
     Guard(
@@ -242,9 +272,28 @@ GUARDS = (
         Deviation(publication=ForgetsThatRowsMayBeOut),
         where=lambda schedule: schedule.delivery is Delivery.AT_MOST_ONCE,
     ),
+    Guard(
+        "at most once: the marker comes after the rows",
+        Deviation(marks_first=True),
+        where=lambda schedule: schedule.delivery is Delivery.AT_MOST_ONCE,
+    ),
+    Guard(
+        "at least once: the marker comes after the rows",
+        Deviation(marks_first=True),
+        where=lambda schedule: schedule.delivery is Delivery.AT_LEAST_ONCE,
+    ),
     Guard("reading to the end reads the ordering log", Deviation(reads_only="commits")),
     Guard("reading to the end reads the commits topic", Deviation(reads_only="log")),
     Guard("a fence waits for the transaction that it met", Deviation(fences_hastily=True)),
     Guard("the producer is initialised before the first claim", Deviation(initialises_late=True)),
-    Guard("an incarnation has an id of its own", Deviation(reuses_ids=True)),
+    Guard(
+        "an incarnation has an id of its own",
+        Deviation(reuses_ids=True),
+        where=lambda schedule: schedule.delivery is Delivery.EXACTLY_ONCE and not schedule.asks,
+    ),
+    Guard(
+        "an incarnation answers under a name of its own",
+        Deviation(reuses_ids=True),
+        where=lambda schedule: schedule.delivery is Delivery.EXACTLY_ONCE and schedule.asks,
+    ),
 )

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.publication import Delivery
-from tandem.protocol.values import Claim, Cut, Determinant, EpochRange, Marker, Proposal
+from tandem.protocol.values import Claim, Config, Cut, Determinant, EpochRange, Marker, Proposal
 
 if TYPE_CHECKING:
     from simulation.world import World
 
 OUTPUTS = 2
+PROGRAMS = ("c0ffee", "decade", "facade")  # what a config says of the program that runs: the next one, and another one
 QUESTION = "score"
 _MASK = (1 << 64) - 1
 
@@ -33,13 +34,13 @@ class Row(NamedTuple):
 
 
 def compute(
-    state: int, what: EpochRange, answers: tuple[str | None, ...], generation: int = 0
+    state: int, what: EpochRange, answers: tuple[str | None, ...], program: int = 0
 ) -> tuple[int, list[list[Row]]]:
     """State and rows (of each output partition) of an epoch: any record too many, missing or misplaced changes both.
 
-    So does any other answer of the outside world, and the code of another generation.
+    So does any other answer of the outside world, and another one of the `PROGRAMS`.
     """
-    state = _mix(state, what.epoch + 7_919 * generation, what.time_ms ^ what.seed)
+    state = _mix(state, what.epoch + 7_919 * program, what.time_ms ^ what.seed)
     for answer in answers:
         state = _mix(state, 0, int(answer or 0))
     rows: list[list[Row]] = [[] for _ in range(OUTPUTS)]
@@ -67,11 +68,16 @@ class Checker:
         self.ranges: list[EpochRange] = []
         self.published = 0  # epochs whose marker is visible
         self._verdicts: list[Verdict] = []
+        self._program: int | None = None  # that of the job's first config
+        self._told: set[tuple[int, tuple[str | None, ...]]] = set()
         self._states: list[int] = []
         self._digests: list[str] = []
-        self._expected: list[list[Row]] = [[] for _ in range(OUTPUTS)]
+        self.rows: list[list[list[Row]]] = []  # of each epoch, of each output
+        self.expected: list[list[Row]] = [[] for _ in range(OUTPUTS)]
         self._shown = [0] * OUTPUTS
         self._seen: set[tuple[int, int]] = set()
+        self._skipped: set[int] = set()
+        self._last_shown = [-1] * OUTPUTS  # epochs, at most once
         self._committed: dict[int, Marker] = {}
         self._fenced: dict[int, int] = {}  # epoch -> attempts before this one are fenced
         self._pending_since: float | None = None
@@ -87,6 +93,8 @@ class Checker:
         if verdict is Verdict.ACCEPTED:
             if isinstance(proposal, Cut):
                 self._cut(proposal, offset)
+            if isinstance(proposal, Config) and self._program is None:
+                self._program = PROGRAMS.index(proposal.digest)
             if isinstance(proposal, Cut | Determinant):
                 self._expect()
             elif isinstance(proposal, Claim) and proposal.attempt >= 2:
@@ -121,11 +129,27 @@ class Checker:
             answers = self.decisions.answer(what.epoch, QUESTION) if self._world.schedule.asks else ()
             if answers is None:
                 return
-            state, rows = compute(self._states[-1] if self._states else 0, what, answers)
+            if answers and (what.epoch, answers) not in self._told:
+                raise InvariantError(f"the log answers {answers} for epoch {what.epoch}, which nobody was told")
+            assert self._program is not None
+            state, rows = compute(self._states[-1] if self._states else 0, what, answers, self._program)
             self._states.append(state)
             self._digests.append(f"{state:x}")
-            for expected, some in zip(self._expected, rows, strict=True):
-                expected.extend(some)
+            self.rows.append(rows)
+            self.on_decided(rows)
+
+    def on_decided(self, rows: list[list[Row]]) -> None:
+        """What the next epoch will show is known."""
+        self.expect(rows)
+
+    def expect(self, rows: list[list[Row]]) -> None:
+        """These are the next rows of the outputs."""
+        for expected, some in zip(self.expected, rows, strict=True):
+            expected.extend(some)
+
+    def on_told(self, epoch: int, answers: tuple[str | None, ...]) -> None:
+        """The outside world has answered a replica that asked it for `epoch`."""
+        self._told.add((epoch, answers))
 
     def on_verdict(self, who: str, offset: int, verdict: Verdict, decisions: Decisions, watches: bool) -> None:
         """A process applied a record: it must have decided what everybody decides there. `watches`: it is a standby."""
@@ -180,6 +204,8 @@ class Checker:
                 raise InvariantError(f"{marker} is of an epoch whose question the log does not answer")
             if not marker.skipped and marker.digest != self.digest_of(marker):
                 raise InvariantError(f"{marker} has another digest")
+            if not self._exactly_once:
+                self._check_whole(marker)
             self.published += 1
             self._published()
         elif marker.epoch > self.published:
@@ -189,27 +215,48 @@ class Checker:
         """What the marker of a decided epoch must say."""
         return self._digests[marker.epoch]
 
+    def _check_whole(self, marker: Marker) -> None:
+        """Without transactions: the marker stands after all rows of its epoch, or gives them up."""
+        if marker.skipped:
+            self._skipped.add(marker.epoch)
+            return
+        missing = [row for rows in self.rows[marker.epoch] for row in rows if row[:2] not in self._seen]
+        if missing:
+            raise InvariantError(f"{marker} is there, and not {missing}")
+
     def on_visible_row(self, output: int, row: Row) -> None:
         """A committed reader of an output partition is shown a row: it is the next one of the failure-free output."""
         if not self._exactly_once:
-            repeated = (row.epoch, row.number) in self._seen
-            self._seen.add((row.epoch, row.number))
+            repeated = row[:2] in self._seen
+            self._seen.add(row[:2])
             if self._world.schedule.delivery is Delivery.AT_MOST_ONCE:
                 if repeated:
                     raise InvariantError(f"{row} was published twice, at most once was promised")
+                self._check_order(output, row)
                 return
             if repeated:
                 self._world.reached("a duplicate that at-least-once allows")
                 return
-        at, expected = self._shown[output], self._expected[output]
+        at, expected = self._shown[output], self.expected[output]
         self._shown[output] = at + 1
         if at >= len(expected) or row != expected[at]:
             raise InvariantError(f"output {output}: found {row} at {at}: not {expected[at : at + 1]}")
 
+    def _check_order(self, output: int, row: Row) -> None:
+        """At most once: it is a row of the failure-free output, in its order; only what was given up may come late."""
+        rows = self.rows[row.epoch][output] if row.epoch < len(self.rows) else []
+        if row not in rows or any(later[:2] in self._seen for later in rows[rows.index(row) + 1 :]):
+            raise InvariantError(f"output {output}: found {row}, the rows of its epoch are {rows}")
+        if row.epoch < self._last_shown[output]:
+            if row.epoch not in self._skipped:
+                raise InvariantError(f"output {output}: found {row} after rows of epoch {self._last_shown[output]}")
+            self._world.reached("rows that were given up came late")
+        self._last_shown[output] = max(self._last_shown[output], row.epoch)
+
     def at_the_end(self) -> None:
         """Everything has been published: nothing of the failure-free output is missing."""
         if self._world.schedule.delivery is not Delivery.AT_MOST_ONCE:
-            for output, expected in enumerate(self._expected):
+            for output, expected in enumerate(self.expected):
                 if self._shown[output] != len(expected):
                     hidden = self._world.outputs[output].stable_end < self._world.outputs[output].end
                     why = "hidden by an open transaction" if hidden else "lost"
@@ -237,3 +284,19 @@ class Checker:
             silent_since = max(self._pending_since, self._excused_until)
             self.longest_silence = max(self.longest_silence, now - silent_since)
         self._pending_since = None if self.all_published else now
+
+
+class ChoosingChecker(Checker):
+    """Knows more than one output that may be right; which one an epoch shows, its marker says."""
+
+    def on_decided(self, rows: list[list[Row]]) -> None:
+        """Its marker is awaited."""
+
+    def on_committed(self, marker: Marker) -> None:
+        """From now on it is known what the epoch shows."""
+        super().on_committed(marker)
+        self.expect(self.rows_of(marker))
+
+    def rows_of(self, marker: Marker) -> list[list[Row]]:
+        """What the epoch of a marker shows."""
+        raise NotImplementedError

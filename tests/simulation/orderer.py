@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from simulation.process import Process
 from tandem.protocol.cutting import next_ends
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.pace import Pace, PaceSettings
+from tandem.protocol.pace import PaceSettings
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Claim, Cut, Positions, Progress, Proposal
 
@@ -32,7 +32,7 @@ class Orderer(Process):
         super().start()
         last = self.world.last_marker()
         self._decisions = self.decisions_since(last)
-        self._pace = Pace(PaceSettings(live_ms=200.0), SilenceBound(20.0, 120.0))
+        self._pace = self.world.deviation.pace(PaceSettings(live_ms=200.0), SilenceBound(20.0, 120.0))
         self._pace.resume(last)
         self._proposed: tuple[int, float, Positions] | None = None
         self.leading = self.world.schedule.heartbeat
@@ -92,7 +92,7 @@ class Orderer(Process):
         epoch, last = self._decisions.last_epoch + 1, self._decisions.last_ends
         if self._proposed is not None and self._proposed[0] >= epoch:
             proposed, at, ends = self._proposed
-            recent = self.now_ms - at < _AGAIN_MS
+            recent = self.now_ms - at < _AGAIN_MS or self.world.deviation.proposes_cuts_once
             if recent and not (self.world.schedule.eager and proposed < epoch + _AHEAD):
                 return
             if recent:

@@ -94,9 +94,12 @@ class Process(Life):
             world.timeline.at(max(world.timeline.now, self.cut_off_until) + world.delay(), self, answer, result)
 
     def append(self, proposal: Proposal) -> None:
-        """Append to the ordering log, in the order of the calls; sometimes it is sent again and stands there twice."""
+        """Append to the ordering log, in the order of the calls; sometimes it stands there twice, or gets lost."""
         world = self.world
         if self.is_stopped(self.append, proposal):
+            return
+        if world.schedule.lost and world.rng.random() < world.schedule.lost:
+            world.reached("an append got lost")
             return
         for _ in range(2 if world.rng.random() < world.schedule.repeated else 1):
             arrival = max(world.timeline.now, self.cut_off_until) + world.delay()

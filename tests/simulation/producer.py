@@ -151,6 +151,8 @@ class PlainProducer:
         """Rows, then the marker."""
         world = self._world
         steps: list[Rows] = [rows, [(world.commits, [marker])]]
+        if world.deviation.marks_first:
+            steps.reverse()
 
         def append(some: Rows) -> None:
             for partition, records in some:

@@ -98,6 +98,7 @@ def redundant(plain: Schedule) -> Schedule:
         arrivals=tuple(arrivals),
         compute_ms=tuple(quick * rng.choice((1.0, 1.0, 1.2, 2.0)) for _ in range(slots + standbys)),
         failures=failures,
+        session_timeout_ms=200.0,
         redundancy=settings,
     )
 

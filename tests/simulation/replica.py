@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simulation.invariants import QUESTION, InvariantError, Row, compute
+from simulation.invariants import PROGRAMS, QUESTION, InvariantError, Row, compute
 from simulation.process import Process
 from simulation.producer import Initialisation, PlainProducer, TransactionalProducer
 from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
@@ -26,6 +26,7 @@ class Replica(Process):
     """`world.deviation` may make it skip what the protocol asks of the runtime; see `guards`."""
 
     generation = 0
+    program = 0
     publication: Publication
     producer: TransactionalProducer | PlainProducer
 
@@ -38,7 +39,7 @@ class Replica(Process):
         """A new incarnation: its own transactional id, its producer initialised, its state from somewhere."""
         super().start()
         self.me = self.name if self.world.deviation.reuses_ids else f"{self.name}.{self.life}"
-        self._running = self._computing = False
+        self._running = self._computing = self._joined = False
         self._blind_until = [0.0, 0.0]  # of the ordering log, of the commits topic
         self._renewed_for: int | None = None
         self._config_proposed = self._asked_at = -1e9
@@ -128,18 +129,34 @@ class Replica(Process):
                 self.crash()
                 return
             except (DivergedError, MissingMarkerError) as error:
-                raise InvariantError(f"{self.name} stops: {error}") from error
+                self._stop(error)
+                return
             self._rows.pop(marker.epoch, None)
         if self.world.schedule.forgets:
             self.decisions.forget_before(min(self.publication.head, self._epoch + 1))
+
+    def _stop(self, error: Exception) -> None:
+        """It may not go on: right where one that went wrong is told so by the other's marker, and nowhere else."""
+        difference = self.world.schedule.difference
+        if not isinstance(error, DivergedError) or difference is None or not difference.goes_wrong:
+            raise InvariantError(f"{self.name} stops: {error}") from error
+        self.world.reached("a diverged replica stopped")
+        self.crash()
 
     # Thinking --------------------------------------------------------------------------------------------------------
 
     def think(self) -> None:
         """Compute what can be computed; do what the publication wants done."""
-        if self.decisions.config is None:
+        config = self.decisions.config
+        if config is None:
             self._propose_config()
             return
+        if not self._joined and config.generation == self.generation:
+            if config.digest != PROGRAMS[self.program]:
+                self.world.reached("a replica of another program was refused")
+                self.crash()
+                return
+            self._joined = True
         self._compute()
         while (action := self.publication.next_action(self.now_ms)) is not None:
             self._carry_out(action)
@@ -149,7 +166,7 @@ class Replica(Process):
     def _propose_config(self) -> None:
         if self.now_ms - self._config_proposed > 100:
             self._config_proposed = self.now_ms
-            self.append(Config(0, "c0ffee", self.world.start, self.name))
+            self.append(Config(0, PROGRAMS[self.program], self.world.start, self.name))
         self.tick_after(50.0)
 
     def _compute(self) -> None:
@@ -169,6 +186,7 @@ class Replica(Process):
             if self._asked is None or self._asked[0] != epoch:
                 self._asked = epoch, (str(self.world.rng.getrandbits(32)), None, str(self.world.rng.getrandbits(32)))
                 self._asked_at = -1e9
+                self.world.checker.on_told(*self._asked)
             if self.now_ms - self._asked_at > _ASK_AGAIN_MS:
                 self._asked_at = self.now_ms
                 for part in in_parts(epoch, QUESTION, self._asked[1], self.me, _PART_BYTES):
@@ -179,16 +197,21 @@ class Replica(Process):
             return self._asked[1]
         return answers
 
+    def compute(self, what: EpochRange, answers: tuple[str | None, ...]) -> tuple[int, list[list[Row]]]:
+        """The state after an epoch, and its rows."""
+        return compute(self._state, what, answers, self.program)
+
     def _computed(self, what: EpochRange, answers: tuple[str | None, ...]) -> None:
         self._computing = False
-        self._state, rows = compute(self._state, what, answers, self.generation)
+        self._state, rows = self.compute(what, answers)
         self._epoch = what.epoch
         self.keep_state(what, self._state)
         digest = f"{self._state:x}"
         try:
             needed = self.publication.on_computed(self._epoch, digest)
         except DivergedError as error:
-            raise InvariantError(f"{self.name} stops: {error}") from error
+            self._stop(error)
+            return
         if needed:
             self._rows[self._epoch] = digest, rows
         claim = self.publication.next_claim(self.now_ms)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tandem.protocol.publication import Delivery
 
 if TYPE_CHECKING:
+    from simulation.differences import Difference
     from simulation.generations import Upgrade
     from simulation.redundancy import Redundancy
 
@@ -75,12 +76,19 @@ class Schedule:
     transaction_timeout_ms: float
     commit_timeout_ms: float = 80.0
     session_timeout_ms: float = 200.0
+    lost: float = 0.0  # share of the appends that never arrive
     redundancy: Redundancy | None = None
     upgrade: Upgrade | None = None
+    difference: Difference | None = None
 
     @classmethod
     def of(cls, seed: int) -> Schedule:
-        """The schedule of a seed: one of five has standbys, snapshots, or both, one of ten an upgrade."""
+        """The schedule of a seed: one of five has standbys, snapshots, or both, one of ten an upgrade.
+
+        Of one of 25 the replicas do not compute the same.
+        """
+        if seed % 25 == 7:
+            return cls.differing(seed)
         if seed % 10 == 3:
             return cls.upgrading(seed)
         return cls.redundant(seed) if seed % 5 == 1 else cls.plain(seed)
@@ -91,6 +99,13 @@ class Schedule:
         from simulation.generations import upgrading
 
         return upgrading(cls.plain(seed))
+
+    @classmethod
+    def differing(cls, seed: int) -> Schedule:
+        """The schedule of a seed in which replicas do not compute the same."""
+        from simulation.differences import differing
+
+        return differing(cls.plain(seed))
 
     @classmethod
     def redundant(cls, seed: int) -> Schedule:
@@ -137,6 +152,8 @@ class Schedule:
             forgets=rng.random() < 0.5,
             asks=seed % 3 == 0,
             transaction_timeout_ms=rng.choice((150.0, 2_000.0)),
+            session_timeout_ms=rng.choice((200.0, 200.0, 1_500.0)),
+            lost=0.0 if calm else rng.choice((0.0, 0.0, 0.1)),
         )
 
     def __str__(self) -> str:
@@ -144,6 +161,7 @@ class Schedule:
         text = f"seed {self.seed}: {self.delivery.value}, {mode} mode, {self.replicas} replicas"
         text += f" ({self.redundancy})" if self.redundancy else ""
         text += f", upgraded at {self.upgrade.at_ms:.0f}" if self.upgrade else ""
+        text += f", {self.difference}" if self.difference else ""
         text += ", asking" if self.asks else ""
         return text + (", one failure at a time" if self.alone else "") + "".join(f"\n  {f}" for f in self.failures)
 

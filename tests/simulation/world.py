@@ -10,6 +10,7 @@ from functools import partial
 from random import Random
 
 from simulation.clock import Life, Timeline
+from simulation.differences import FaultyChecker, last_replica
 from simulation.failures import Injector
 from simulation.generations import UpgradeChecker, begin_upgrade, successors
 from simulation.invariants import OUTPUTS, Checker, InvariantError
@@ -26,6 +27,7 @@ from simulation.states import Machine
 from simulation.store import SimulatedRemote, StoreServer
 from simulation.tasks import Task
 from simulation.zookeeper import Ensemble
+from tandem.protocol.pace import Pace
 from tandem.protocol.publication import Publication
 from tandem.protocol.values import Config, Marker, Positions, TopicPartition
 from tandem.snapshots import SnapshotStore
@@ -42,6 +44,9 @@ class Deviation:
     """How a run deviates from the protocol: not at all, unless a test removes a guard."""
 
     publication: type[Publication] = Publication
+    pace: type[Pace] = Pace
+    proposes_cuts_once: bool = False  # whether or not the log shows them
+    marks_first: bool = False  # without transactions: the marker is sent before the rows
     initialises_late: bool = False  # the producer, some time after the first claim
     reuses_ids: bool = False  # a restarted replica goes on under its old transactional id
     fences_hastily: bool = False  # does not wait for the transaction that a fence met to be ended
@@ -76,7 +81,7 @@ class World:
         self.start = Positions(dict.fromkeys(self._tps, 0))
         self.available = self.start
         self._looks = [self.start]
-        self.checker = Checker(self) if schedule.upgrade is None else UpgradeChecker(self, schedule.upgrade)
+        self.checker = self._checker()
         self.log = OrderingLog(self)
         self.commits = Partition("commits", self.checker.on_visible_marker)
         self.outputs = [Partition(f"out/{i}", partial(self.checker.on_visible_row, i)) for i in range(OUTPUTS)]
@@ -97,10 +102,19 @@ class World:
         self._by_name = {process.name: process for process in self.processes}
         self.injector = Injector(self)
 
+    def _checker(self) -> Checker:
+        upgrade, difference = self.schedule.upgrade, self.schedule.difference
+        if upgrade is not None:
+            return UpgradeChecker(self, upgrade)
+        if difference is not None and difference.goes_wrong:
+            return FaultyChecker(self, difference.wrong_from)
+        return Checker(self)
+
     def _replicas(self) -> list[Replica]:
         names = [(f"replica-{i}", ms) for i, ms in enumerate(self.schedule.compute_ms)]
         if self.schedule.redundancy is None:
-            return [Replica(self, name, ms) for name, ms in names]
+            kinds = [Replica] * (len(names) - 1) + [last_replica(self.schedule.difference)]
+            return [kind(self, name, ms) for kind, (name, ms) in zip(kinds, names, strict=True)]
         shared = Machine() if self.redundancy.one_machine else None
         return [StandbyReplica(self, name, ms, shared or Machine()) for name, ms in names]
 

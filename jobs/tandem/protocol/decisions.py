@@ -44,6 +44,11 @@ class Verdict(Enum):
     ADVICE = "advice"
 
 
+def is_next_generation(generation: int, newest: int) -> bool:
+    """The first config of a generation counts, and no other ever: replicas that run another program refuse to start."""
+    return generation == newest + 1
+
+
 def is_next_epoch(epoch: int, last_epoch: int) -> bool:
     """Epochs are contiguous: each is cut exactly once, after its predecessor."""
     return epoch == last_epoch + 1
@@ -52,6 +57,11 @@ def is_next_epoch(epoch: int, last_epoch: int) -> bool:
 def never_goes_back(ends: Positions, last_ends: Positions) -> bool:
     """No input's position decreases, and no input is forgotten: else records would be read twice or never."""
     return all(ends.get(tp, -1) >= offset for tp, offset in last_ends.items())
+
+
+def is_cut(epoch: int, last_epoch: int) -> bool:
+    """Only a cut epoch is claimed, and answered for: before, nobody knows which generation it will be of."""
+    return epoch <= last_epoch
 
 
 def is_next_attempt(attempt: int, last_attempt: int) -> bool:
@@ -127,7 +137,7 @@ class Decisions:
 
     def _config(self, config: Config, offset: int) -> Verdict:
         generation = -1 if self.config is None else self.config.generation
-        if config.generation != generation + 1:
+        if not is_next_generation(config.generation, generation):
             return Verdict.REPEATED if config.generation <= generation else Verdict.TOO_EARLY
         if self.config is None:
             self._last_ends = config.start
@@ -149,10 +159,10 @@ class Decisions:
         return Verdict.ACCEPTED
 
     def _claim(self, claim: Claim) -> Verdict:
-        if claim.epoch > self.last_epoch:
+        if not is_cut(claim.epoch, self.last_epoch):
             return Verdict.TOO_EARLY
-        if claim.epoch not in self._ranges:
-            return Verdict.REPEATED  # published and forgotten, its attempts with it
+        if self._is_forgotten(claim.epoch):
+            return Verdict.REPEATED  # it was published, and its attempts are forgotten with it
         last_attempt = len(self._claims.get(claim.epoch, ())) - 1
         if not is_next_attempt(claim.attempt, last_attempt):
             return Verdict.REPEATED if claim.attempt <= last_attempt else Verdict.TOO_EARLY
@@ -163,9 +173,9 @@ class Decisions:
 
     def _determinant(self, determinant: Determinant) -> Verdict:
         epoch, name = determinant.epoch, determinant.name
-        if epoch > self.last_epoch:
+        if not is_cut(epoch, self.last_epoch):
             return Verdict.TOO_EARLY
-        if epoch not in self._ranges or not is_unanswered(self._answers.get(epoch, {}).get(name)):
+        if self._is_forgotten(epoch) or not is_unanswered(self._answers.get(epoch, {}).get(name)):
             return Verdict.REPEATED
         proposed = self._received.setdefault(epoch, {}).setdefault(name, {})
         received = proposed.setdefault(determinant.proposer, [])
@@ -176,6 +186,9 @@ class Decisions:
             self._answers.setdefault(epoch, {})[name] = received
             del self._received[epoch][name]
         return Verdict.ACCEPTED
+
+    def _is_forgotten(self, epoch: int) -> bool:
+        return epoch <= self.last_epoch and epoch not in self._ranges
 
     @property
     def last_ends(self) -> Positions:

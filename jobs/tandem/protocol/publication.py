@@ -265,16 +265,19 @@ class Publication:
         return (self.head,)
 
     def _take_over(self, claim: Claim, now_ms: float) -> ProposeClaim | None:
-        """Claim the next attempt if the owner has been silent for too long.
+        """Claim the next attempt if the owner has been silent for too long."""
+        silent = now_ms - self._waiting_since > self.patience_ms(claim)
+        if not silent or not self._is_my_turn(claim.epoch, now_ms):
+            return None
+        return self._propose(claim.epoch, claim.attempt + 1, now_ms)
+
+    def patience_ms(self, claim: Claim) -> float:
+        """How long an owner may be silent.
 
         Who took over has fencing and reading to do before it can publish. So each attempt gets twice the time of the one
         before: else two that are slower than the bound would fence each other for ever.
         """
-        patience = min(self._bound.ms * 2**claim.attempt, _LONGEST_PATIENCE * self._bound.most_ms)
-        silent = now_ms - self._waiting_since > patience
-        if not silent or not self._is_my_turn(claim.epoch, now_ms):
-            return None
-        return self._propose(claim.epoch, claim.attempt + 1, now_ms)
+        return min(self._bound.ms * 2**claim.attempt, _LONGEST_PATIENCE * self._bound.most_ms)
 
     def _prepare(self, claim: Claim) -> Action:
         """The next step towards publishing under `claim`, or the publication itself."""

@@ -1,0 +1,76 @@
+"""The rules that make the output come, each removed: without it the simulation waits in vain, or for too long."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from simulation.guards import Guard
+from simulation.schedule import Schedule
+from simulation.world import SILENCE_BOUND_MS, Deviation
+from tandem.protocol.actions import ProposeClaim
+from tandem.protocol.pace import Pace
+from tandem.protocol.publication import Publication
+from tandem.protocol.values import Claim
+
+
+class ClaimsOnce(Publication):
+    """Never proposes a claim again, whether or not the log shows it."""
+
+    def _propose(self, epoch: int, attempt: int, now_ms: float) -> ProposeClaim | None:
+        last = self._proposed.get(epoch)
+        return None if last is not None and last[0] == attempt else super()._propose(epoch, attempt, now_ms)
+
+
+class NeverMorePatient(Publication):
+    """Gives whoever took over no more time than the first owner."""
+
+    def patience_ms(self, claim: Claim) -> float:  # noqa: ARG002
+        return self._bound.ms
+
+
+class WaitsForTheElection(Pace):
+    """Proposes as leader only."""
+
+    def wants_cut(self, now_ms: float, leading: bool) -> bool:
+        return leading and super().wants_cut(now_ms, leading)
+
+
+def _breathless(seed: int) -> Schedule:
+    """The schedule of a seed with bounds that are too short for fencing, reading and publishing."""
+    return replace(Schedule.plain(seed), least_bound_ms=4.0, most_bound_ms=8.0)
+
+
+def _has_lost(schedule: Schedule) -> bool:
+    return schedule.lost > 0.0
+
+
+def _has_long_sessions(schedule: Schedule) -> bool:
+    return schedule.alone and not schedule.heartbeat and schedule.session_timeout_ms > 2 * SILENCE_BOUND_MS
+
+
+GUARDS_OF_PACE = (
+    Guard(
+        "others propose when the leader is silent",
+        Deviation(pace=WaitsForTheElection),
+        unsafe=False,
+        where=_has_long_sessions,
+    ),
+    Guard(
+        "who took over gets more time",
+        Deviation(publication=NeverMorePatient),
+        unsafe=False,
+        schedule=_breathless,
+    ),
+    Guard(
+        "a claim that the log does not show is proposed again",
+        Deviation(publication=ClaimsOnce),
+        unsafe=False,
+        where=_has_lost,
+    ),
+    Guard(
+        "a cut that the log does not show is proposed again",
+        Deviation(proposes_cuts_once=True),
+        unsafe=False,
+        where=_has_lost,
+    ),
+)
