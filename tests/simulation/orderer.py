@@ -40,6 +40,11 @@ class Orderer(Process):
             self.session = self.world.ensemble.connect(self)
         self.wake()
 
+    @property
+    def leads(self) -> bool:
+        """Whether it is there, if only paused, and believes that it was elected."""
+        return self.alive and self.leading and not self.world.schedule.heartbeat
+
     def session_lost(self) -> None:
         """ZooKeeper has given the session up, and this process learns it only now."""
         self.leading = False
@@ -103,3 +108,14 @@ class Orderer(Process):
         self.append(Cut(epoch, ends, wall_clock, self.world.rng.getrandbits(32), self.name))
         self.world.proposed(self, epoch)
         self.world.reached("cut sent", self)
+
+    def on_appended(self, life: int) -> None:
+        """A cut stands in the log, but this process does not know."""
+        was = "" if self.life != life or not self.alive else "leader" if self.leads else "proposer"
+        super().on_appended(life)
+        if was:
+            self.world.timeline.after(self.world.delay(), None, self._acknowledged, was, life)
+
+    def _acknowledged(self, was: str, life: int) -> None:
+        if self.life != life or not self.alive:
+            self.world.reached(f"a {was} died between append and acknowledgement")

@@ -113,12 +113,11 @@ class Process(Life):
         world.tell(self, "->log", proposal)
         world.log.append(proposal)
         if isinstance(proposal, Cut):
-            world.reached("cut appended", self)
-            world.timeline.after(world.delay(), None, self._acknowledged, life)
+            self.on_appended(life)
 
-    def _acknowledged(self, life: int) -> None:
-        if self.life != life or not self.alive:
-            self.world.reached("a proposer died between append and acknowledgement")
+    def on_appended(self, life: int) -> None:  # noqa: ARG002
+        """A cut of this process's incarnation `life` stands in the log."""
+        self.world.reached("cut appended", self)
 
     # Following the logs ----------------------------------------------------------------------------------------------
 

@@ -19,6 +19,7 @@ SITUATIONS = (
     "a zombie came back and tried to commit",
     "two leaders proposed the same epoch",
     "proposed because the leader was silent",
+    "a leader died between append and acknowledgement",
     "a proposer died between append and acknowledgement",
     "an append got lost",
     "unknown outcome, committed",

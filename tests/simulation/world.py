@@ -87,7 +87,7 @@ class World:
         self.outputs = [Partition(f"out/{i}", partial(self.checker.on_visible_row, i)) for i in range(OUTPUTS)]
         self.coordinator = Coordinator(self)
         self.ensemble = Ensemble(self)
-        self._proposers: dict[int, str] = {}
+        self._proposers: dict[int, set[str]] = {}  # of an epoch, by who believed to lead
         self.store = StoreServer(self)
         self.tasks: list[Task] = []
         self.wisher = None if schedule.redundancy is None else Wisher(self)
@@ -289,8 +289,9 @@ class World:
         if not orderer.leading:
             self.reached("proposed because the leader was silent")
             return
-        before = self._proposers.setdefault(epoch, orderer.name)
-        if before != orderer.name:
+        self._proposers.setdefault(epoch, set()).add(orderer.name)
+        others = [one for one in self.processes if isinstance(one, Orderer) and one is not orderer and one.leads]
+        if any(one.name in self._proposers[epoch] for one in others):
             self.reached("two leaders proposed the same epoch")
 
     def tell(self, who: Life, *what: object) -> None:
