@@ -179,6 +179,8 @@ class Member(Nodes):
                     self.ensure(*self._folders)
                     self._made_folders = True
                 self._round(self)
+                if not self.connected:  # lost while the round took what it had read for true
+                    self._suspended()
             except ZOOKEEPER_ERRORS as error:
                 _log.warning("zookeeper_round_failed", what=self._what, reason=repr(error))
                 self._suspended()

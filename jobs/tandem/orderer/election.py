@@ -1,7 +1,9 @@
 """Who leads: an election in ZooKeeper that only ever decides who proposes first.
 
 Two processes may both believe for a while that they lead; the ordering log keeps that harmless. A suspended connection
-ends the belief at once. An orderer beside a replica that stands by resigns as soon as another one stands beside an active.
+ends the belief at once, and nothing else: whoever cut the last epoch goes on proposing (`Pace.acts`), and others do in the
+leader's silence, so that a job outlives an outage of ZooKeeper. An orderer beside a replica that stands by resigns as soon
+as another one stands beside an active.
 """
 
 from __future__ import annotations

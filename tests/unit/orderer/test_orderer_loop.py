@@ -1,0 +1,105 @@
+"""The orderer's loop: it proposes again what the log does not show, and goes on without a leader."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tandem.kafka.tail import Record
+from tandem.metrics import OrdererMetrics
+from tandem.orderer.loop import Clocks, OrdererLoop, OrdererSettings
+from tandem.protocol.codec import encode_proposal
+from tandem.protocol.decisions import Decisions
+from tandem.protocol.pace import Pace, PaceSettings
+from tandem.protocol.silence import SilenceBound
+from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal, TopicPartition
+
+INPUT = TopicPartition("in", 0)
+MOST_MS = 120.0
+AGAIN_MS = 500.0
+
+
+class Bench:
+    """A loop whose log shows what the test says, and nothing else."""
+
+    def __init__(self) -> None:
+        self.now_ms, self.leads, self.available = 0.0, True, 1
+        self.proposed: list[Proposal] = []
+        self._log: list[Record] = []
+        self._offset = 0
+        anything: Any = self
+        self._loop = OrdererLoop(
+            OrdererSettings("me", 1_000, repropose_ms=AGAIN_MS),
+            Decisions(),
+            Pace(PaceSettings(), SilenceBound(20.0, MOST_MS)),
+            anything,
+            anything,
+            anything,
+            lambda: self.leads,
+            Clocks(lambda: self.now_ms, lambda: 0),
+            OrdererMetrics(CollectorRegistry(), "job", "me"),
+        )
+        self.shows(Config(0, "c0ffee", Positions({INPUT: 0}), "replica-0"))
+
+    def shows(self, *proposals: Proposal) -> None:
+        """The log shows these next."""
+        for proposal in proposals:
+            self._log.append(Record("log", self._offset, encode_proposal(proposal), 0))
+            self._offset += 1
+
+    def after(self, ms: float) -> list[Proposal]:
+        """What the loop proposes when it looks, so much later."""
+        self.now_ms += ms
+        before = len(self.proposed)
+        self._loop.step()
+        return self.proposed[before:]
+
+    # What the loop uses: the log, the appender, and the inputs.
+
+    def poll(self, _timeout_s: float) -> list[Record]:
+        news, self._log = self._log, []
+        return news
+
+    def append(self, proposal: Proposal) -> None:
+        self.proposed.append(proposal)
+
+    def ends(self) -> Positions:
+        return Positions({INPUT: self.available})
+
+    def refresh(self, _read_up_to: Positions, _now_ms: float) -> None:
+        pass
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench()
+
+
+def cut_of(proposals: list[Proposal]) -> Cut:
+    """The only proposal, a cut."""
+    (cut,) = proposals
+    assert isinstance(cut, Cut)
+    return cut
+
+
+def test_a_cut_that_the_log_does_not_show_is_proposed_again_after_a_while(bench: Bench) -> None:
+    assert cut_of(bench.after(0.0)).epoch == 0
+    assert bench.after(AGAIN_MS / 2) == []
+    assert cut_of(bench.after(AGAIN_MS)).epoch == 0
+
+
+def test_a_cut_that_the_log_shows_is_not_proposed_again(bench: Bench) -> None:
+    bench.shows(cut_of(bench.after(0.0)))
+    assert bench.after(AGAIN_MS * 2) == []
+
+
+def test_without_a_leader_somebody_proposes_after_the_bound_and_goes_on_at_once(bench: Bench) -> None:
+    bench.leads = False
+    assert bench.after(0.0) == []
+    first = cut_of(bench.after(MOST_MS + 1))
+    bench.shows(first, Claim(0, 0, "replica-0.1"))
+    bench.available = 2
+    bench.after(1.0)
+    assert cut_of([bench.proposed[-1]]).epoch == 1
