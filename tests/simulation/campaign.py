@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ class Report:
     seen: Counter[str] = field(default_factory=Counter)
     failed: list[Failed] = field(default_factory=list)
     silence: tuple[float, int] = (0.0, -1)
+    elapsed_s: float = 0.0
 
     def add(self, other: Report) -> None:
         """Add what another part found."""
@@ -45,9 +47,11 @@ def campaign(schedules: int, workers: int = 2) -> Report:
     """Run the seeds 0 … `schedules` - 1."""
     chunks = [range(start, min(start + _CHUNK, schedules)) for start in range(0, schedules, _CHUNK)]
     report = Report()
+    begun = time.monotonic()
     with multiprocessing.get_context("spawn").Pool(workers) as pool:
         for part in pool.imap_unordered(run, chunks):
             report.add(part)
+    report.elapsed_s = time.monotonic() - begun
     report.failed.sort(key=lambda failed: failed.seed)
     return report
 

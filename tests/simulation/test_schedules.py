@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from simulation.campaign import Report, explain, story
-from simulation.conftest import SCHEDULES
+from simulation.conftest import IN_CI, MOST_S, SCHEDULES
 from simulation.schedule import Schedule
 
 SITUATIONS = (
@@ -92,7 +92,11 @@ def test_no_schedule_breaks_an_invariant(report: Report) -> None:
     assert not report.failed, explain(report.failed)
 
 
-@pytest.mark.parametrize("situation", SITUATIONS + (RARE if SCHEDULES >= 20_000 else ()))
+def test_as_many_schedules_as_ci_runs_take_less_than_five_minutes(report: Report) -> None:
+    assert report.elapsed_s * IN_CI / report.schedules < MOST_S
+
+
+@pytest.mark.parametrize("situation", SITUATIONS + (RARE if SCHEDULES >= IN_CI else ()))
 def test_schedules_get_into_every_situation(report: Report, situation: str) -> None:
     assert report.seen[situation] > 0
 
