@@ -79,6 +79,18 @@ seccompProfile:
 {{- end -}}
 {{- end -}}
 
+{{/* Whether the alerts come as a PrometheusRule: "true" or nothing. Where nobody scrapes, all that it could say is OperatorDown. */}}
+{{- define "tandem.hasPrometheusRule" -}}
+{{- $asked := toString .Values.alerts.prometheusRule.enabled -}}
+{{- if or (eq $asked "true") (and (eq $asked "auto") .Values.metrics.serviceMonitor.enabled) -}}true{{- end -}}
+{{- end -}}
+
+{{/* Whether they come as a file in a ConfigMap. */}}
+{{- define "tandem.hasAlertsFile" -}}
+{{- $asked := toString .Values.alerts.configMap.enabled -}}
+{{- if or (eq $asked "true") (and (eq $asked "auto") (not (include "tandem.hasPrometheusRule" .))) -}}true{{- end -}}
+{{- end -}}
+
 {{- define "tandem.alertGroups" -}}
 groups:
   - name: tandem
