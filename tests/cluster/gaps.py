@@ -12,8 +12,8 @@ from tandem.embedded.waiting import Deadline, wait_until
 
 MASKED_S: Final = 5.0
 SHORT: Final = {"mode": "leader", "minEpochInterval": "250ms"}
-A_CORE: Final = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "1"}}
-"""With a limit, the start of one pod leaves a core to the others."""
+LIMITED: Final = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "600m"}}
+"""The lab's nodes share two cores: with a limit, the start of one pod leaves to those that compute what they need."""
 
 
 @contextmanager

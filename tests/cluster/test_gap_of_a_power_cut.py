@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from cluster.conftest import own_namespace
-from cluster.gaps import A_CORE, SHORT, beside_a_quiet_stretch
+from cluster.gaps import LIMITED, SHORT, beside_a_quiet_stretch
 from cluster.jobs import ClusterJob, running_job
 from cluster.lab import Lab
 from integration.workload import Cluster
@@ -27,7 +27,7 @@ UNNOTICED_S = 6.0
 def job(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
     """Two active replicas, with short epochs."""
     name = f"powered-{uuid.uuid4().hex[:6]}"
-    with own_namespace() as kubectl, running_job(kubectl, servers, name, ordering=SHORT, resources=A_CORE) as job:
+    with own_namespace() as kubectl, running_job(kubectl, servers, name, ordering=SHORT, resources=LIMITED) as job:
         yield job
 
 

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from cluster.conftest import SNAPSHOTS, WITH_SNAPSHOTS, own_namespace
-from cluster.gaps import A_CORE, SHORT, beside_a_quiet_stretch
+from cluster.gaps import LIMITED, SHORT, beside_a_quiet_stretch
 from cluster.jobs import ClusterJob, running_job
 from cluster.test_lifecycle import one_of, plugin
 from integration.workload import Cluster
@@ -27,7 +27,7 @@ def job(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001,
         "replicas": 1,
         "standbys": 1,
         "ordering": SHORT,
-        "resources": A_CORE,
+        "resources": LIMITED,
         "snapshots": {"store": "/snapshots"},
         "podTemplate": {"spec": WITH_SNAPSHOTS},
     }
