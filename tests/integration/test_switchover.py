@@ -49,7 +49,7 @@ def workload(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workload]:
         workload.job.start()
         try:
             yield workload
-            workload.check_exactly_once()
+            workload.check_copied_once()
         finally:
             workload.close()
 

@@ -6,15 +6,26 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from tandem.kafka.headers import row_id
+
 PARTITIONS = 2
 CATCH_UP_DEADLINE_S = 120.0
+
+
+Row = tuple[int, int]
+"""An epoch, and a value that was published in it."""
+
+
+def key_of(number: int) -> str:
+    """The key that a record is sent with."""
+    return f"k{number % PARTITIONS}"
 
 
 @dataclass
@@ -47,7 +58,7 @@ class Feeder:
             due = int((time.monotonic() - started) * self.rate)
             for number in range(self.sent, due):
                 partition = number % PARTITIONS
-                self._producer.produce(self.topic, str(number), f"k{partition}", partition)
+                self._producer.produce(self.topic, str(number), key_of(number), partition)
             self.sent = max(self.sent, due)
             self._producer.poll(0)
 
@@ -60,11 +71,13 @@ class Feeder:
 
 
 class Reader:
-    """Reads the committed output from its beginning on, and remembers when each record came."""
+    """Reads the committed output from its beginning on, and remembers when each record came, and of which epoch it is."""
 
     def __init__(self, bootstrap: str, copies: str, counts: str) -> None:
         self.copies: list[int] = []
         self.counts: dict[str, list[int]] = defaultdict(list)
+        self._copies_of: list[int] = []
+        self._counts_of: dict[str, list[int]] = defaultdict(list)
         self.times: list[float] = []
         self._copies_topic = copies
         self._consumer = Consumer(
@@ -87,13 +100,36 @@ class Reader:
             message = self._consumer.poll(0.05)
             if message is None or message.error():
                 continue
-            value = int(message.value() or b"0")
+            value, row = int(message.value() or b"0"), row_id(message.headers())
+            assert row is not None, f"a record of {message.topic()} does not say of which epoch it is"
             if message.topic() == self._copies_topic:
+                self._copies_of.append(row.epoch)
                 self.copies.append(value)
                 self.times.append(time.monotonic())
             else:
-                self.counts[(message.key() or b"").decode()].append(value)
+                key = (message.key() or b"").decode()
+                self._counts_of[key].append(row.epoch)
+                self.counts[key].append(value)
         self._consumer.close()
+
+    @property
+    def newest(self) -> int:
+        """The newest epoch that a copy came of."""
+        return self._copies_of[-1]
+
+    def has_passed(self, epoch: int) -> bool:
+        """Whether a copy and a count of later epochs came: then there is nothing more to come of `epoch`."""
+        counted = max((epochs[-1] for epochs in list(self._counts_of.values()) if epochs), default=-1)
+        return min(self.newest, counted) > epoch
+
+    def rows_until(self, epoch: int) -> tuple[list[Row], dict[str, list[Row]]]:
+        """The copies, and the counts of each key, of the epochs up to `epoch`."""
+
+        def until(epochs: list[int], values: list[int]) -> list[Row]:
+            return [row for row in zip(epochs, values, strict=False) if row[0] <= epoch]
+
+        counts = {key: until(epochs, self.counts[key]) for key, epochs in list(self._counts_of.items())}
+        return until(self._copies_of, self.copies), counts
 
     def stop(self) -> None:
         """Stop reading."""
@@ -137,12 +173,17 @@ class Fed(ABC):
         assert gap <= within_s, f"the output had a gap of {gap:.1f} s\n{self.story()}"
 
     def check_exactly_once(self) -> None:
-        """Everything sent until now comes out once, in order, and the counts are those of the records."""
+        """Everything sent until now comes out once, in order, and the counts are those of the records, epoch by epoch."""
+        self.check_copied_once()
+        newest = self.reader.newest
+        self.wait(lambda: self.reader.has_passed(newest), CATCH_UP_DEADLINE_S, f"rows after those of epoch {newest}")
+        check_counts(*self.reader.rows_until(newest))
+
+    def check_copied_once(self) -> None:
+        """Everything sent until now comes out once, in order; for a job that counts nothing."""
         sent = self.feeder.sent
         self.wait(lambda: len(self.reader.copies) >= sent, CATCH_UP_DEADLINE_S, f"{sent} records, all that were sent")
         check_copies(list(self.reader.copies), sent)
-        for key, counts in list(self.reader.counts.items()):
-            assert counts == sorted(set(counts)), f"the counts of {key} repeat or go back: {counts[-20:]}"
 
     def close(self) -> None:
         """Stop feeding and reading."""
@@ -159,3 +200,18 @@ def check_copies(copies: list[int], sent: int) -> None:
     for partition in range(PARTITIONS):
         mine = [number for number in copies if number % PARTITIONS == partition]
         assert mine == sorted(mine), f"records of partition {partition} are reordered"
+
+
+def check_counts(copies: Iterable[Row], counts: Mapping[str, list[Row]]) -> None:
+    """Each epoch counts each of its keys once: how many records of that key there are up to this epoch."""
+    expected: dict[str, dict[int, int]] = defaultdict(dict)
+    total: Counter[str] = Counter()
+    for epoch, number in copies:
+        key = key_of(number)
+        total[key] += 1
+        expected[key][epoch] = total[key]
+    assert set(counts) == set(expected), f"{sorted(counts)} are counted, and {sorted(expected)} were published"
+    for key, rows in counts.items():
+        differing = zip_longest(rows, expected[key].items())
+        wrong = next(((found, right) for found, right in differing if found != right), None)
+        assert wrong is None, f"{key} is counted (epoch, count) {wrong[0]}, and should be {wrong[1]}"
