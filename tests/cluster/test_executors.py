@@ -156,12 +156,10 @@ def test_the_executors_of_a_lost_replica_go_with_it_and_its_successor_has_its_ow
 
 def test_nothing_is_left_of_a_job_that_is_deleted_while_no_operator_runs(spread: ClusterJob, tandem: str) -> None:
     """The last test here: afterwards the job is gone."""
-    spread.feeder.stop()
-    spread.check_exactly_once()
     users = {f"configmap/{spread.name}-code", "persistentvolumeclaim/state"}
     with no_operator(tandem):
         assert spread.kubectl.everything() > users
-        spread.kubectl("delete", "rsj", spread.name)
+        spread.delete()
         wait_until(lambda: spread.kubectl.everything() == users, Deadline(GONE_S), 1.0)
         assert spread.kubectl.everything() == users
 

@@ -16,6 +16,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(120
 
 JOBS: Final = 200
 MOST_BYTES: Final = 150 * 1024 * 1024
+ASKED: Final = {"spec.progressDeadlineSeconds": 3600}
+"""Longer than this takes: then the status tells that a pod is late, which is a write."""
 PASSES: Final = "tandem_operator_reconcile_total"
 SECONDS: Final = "tandem_operator_reconcile_seconds"
 
@@ -60,7 +62,9 @@ def test_two_hundred_jobs_are_looked_after_without_a_write_while_nothing_changes
 ) -> None:
     """By an operator that has just started. It looks at jobs whose pods wait every two seconds, at others every ten."""
     with no_operator(tandem):
-        made = (LightJob(kubectl, f"job-{index}").changed({"spec.suspend": suspended}) for index in range(JOBS))
+        made = (
+            LightJob(kubectl, f"job-{index}").changed({**ASKED, "spec.suspend": suspended}) for index in range(JOBS)
+        )
         kubectl.apply(*made)
 
     def all_seen() -> bool:
