@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import AbstractContextManager
 from typing import Any, TextIO, cast
 
 import structlog
@@ -45,6 +46,11 @@ _context: dict[str, Any] = {}
 def get_logger(name: str) -> Any:
     """A logger whose lines carry the process's context, in every thread."""
     return _ContextLogger(name)
+
+
+def bound(**context: Any) -> AbstractContextManager[None]:
+    """While the block runs, the lines of this thread carry `context` too, unless they say otherwise themselves."""
+    return structlog.contextvars.bound_contextvars(**context)
 
 
 class _ContextLogger:

@@ -18,7 +18,7 @@ from tandem.kafka.errors import FencingTimeoutError, ProducerLostError, ReadTime
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.tail import LogTail, Record
 from tandem.kafka.transactions import EpochProducer
-from tandem.logs import get_logger
+from tandem.logs import bound, get_logger
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
@@ -202,7 +202,8 @@ class Publisher:
             self._appender.append(progress)
         self._succeed()
         if action is not None:
-            self._patiently(action)
+            with bound(epoch=self._epoch_of(action)):
+                self._patiently(action)
 
     def _succeed(self) -> None:
         if self._succession is None:
@@ -261,10 +262,17 @@ class Publisher:
         self._state.notify_all()
         if claim.owner == self._publication.me:
             (self._metrics.take_overs if claim.attempt else self._metrics.claims_won).inc()
+            if claim.attempt:
+                before = self._publication.decisions.claims(claim.epoch)[-2].owner
+                _log.info("took_over", epoch=claim.epoch, attempt=claim.attempt, owner_before=before)
             return
         if claim.attempt == 0:
             self._metrics.claims_lost.inc()
         self._fencer.expect(claim.owner)
+
+    def _epoch_of(self, action: Action) -> int:
+        """The epoch that an action is for: only claims may be for later ones than the head."""
+        return action.claim.epoch if isinstance(action, ProposeClaim) else self._publication.head
 
     def _patiently(self, action: Action) -> None:
         """Carry out an action; if Kafka is away, again at the next step, until patience ends."""
