@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import Consumer, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+from confluent_kafka.admin import AdminClient
 
+from integration.topic_settings import configure, withheld
 from integration.workload import Cluster, write_manifest
 from tandem.kafka.headers import RowId, row_id
 from tandem.kafka.history import markers_back_to, read_range, watermarks
@@ -88,22 +89,11 @@ class SmallJob:
 
     def configure(self, topic: str, **settings: str) -> None:
         """Change settings of a topic (underscores for dots)."""
-        entries = [
-            ConfigEntry(name.replace("_", "."), value, incremental_operation=AlterConfigOpType.SET)
-            for name, value in settings.items()
-        ]
-        resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-        for future in self._admin.incremental_alter_configs([resource]).values():
-            future.result(30)
+        configure(self.cluster.kafka.bootstrap, topic, **settings)
 
-    @contextmanager
-    def withheld(self, topic: str) -> Iterator[None]:
+    def withheld(self, topic: str) -> AbstractContextManager[None]:
         """While the block runs, the broker refuses records without a key for `topic`, such as epoch markers."""
-        self.configure(topic, cleanup_policy="compact")
-        try:
-            yield
-        finally:
-            self.configure(topic, cleanup_policy="delete")
+        return withheld(self.cluster.kafka.bootstrap, topic)
 
     def delete_input_before(self, offset: int) -> None:
         """What retention does to partition 0."""

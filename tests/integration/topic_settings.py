@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 
@@ -15,3 +18,13 @@ def configure(bootstrap: str, topic: str, **settings: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap})
     for future in admin.incremental_alter_configs([resource]).values():
         future.result(30)
+
+
+@contextmanager
+def withheld(bootstrap: str, topic: str) -> Iterator[None]:
+    """While the block runs, the broker refuses records without a key for `topic`, such as epoch markers."""
+    configure(bootstrap, topic, cleanup_policy="compact")
+    try:
+        yield
+    finally:
+        configure(bootstrap, topic, cleanup_policy="delete")

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
 
+from prometheus_client.parser import text_string_to_metric_families
+
+from integration.topic_settings import withheld
 from integration.traffic import PARTITIONS, Fed
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.local import LocalJob
 from tandem.local.observe import Observer
+from tandem.local.scrape import Sample, scrape
 
 START_DEADLINE_S = 180.0
 
@@ -91,6 +97,37 @@ class Workload(Fed):
     def other(self) -> str:
         """A replica that did not."""
         return next(name for name in self.job.names if name.startswith("replica") and name != self.publisher())
+
+    def published_epoch(self) -> int:
+        """The newest published epoch."""
+        epoch = self._observer.look().published_epoch
+        assert epoch is not None, "nothing is published yet"
+        return epoch
+
+    def sample(self, name: str) -> Sample:
+        """The metrics of a running process."""
+        info = self.job.announcement(name)
+        sample = None if info is None else scrape(info.metrics_port, 10.0)
+        assert sample is not None, f"{name} tells no metrics\n{self.story()}"
+        return sample
+
+    def phases(self, name: str) -> dict[str, float]:
+        """How often a running replica has gone through each phase of an epoch."""
+        info = self.job.announcement(name)
+        assert info is not None, f"{name} does not run\n{self.story()}"
+        with urlopen(f"http://127.0.0.1:{info.metrics_port}/metrics", timeout=10) as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+        samples = (sample for family in families for sample in family.samples)
+        return {s.labels["phase"]: s.value for s in samples if s.name == "tandem_phase_seconds_count"}
+
+    def logged(self, name: str, event: str) -> list[dict[str, Any]]:
+        """The lines of a process's log that are about `event`, of all its runs."""
+        lines = self.job.log_file(name).read_text(errors="replace").splitlines()
+        return [json.loads(line) for line in lines if f'"event": "{event}"' in line]
+
+    def markers_withheld(self) -> AbstractContextManager[None]:
+        """While the block runs, no epoch can be published: the broker refuses the markers."""
+        return withheld(self.cluster.kafka.bootstrap, self.job.manifest.model.topics.commits)
 
     def leader(self) -> str:
         """The orderer that leads."""
