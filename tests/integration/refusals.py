@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from confluent_kafka import Producer
+
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.local.endings import LogStory, read_story
@@ -26,6 +28,13 @@ class Refusals:
         self.connection = KafkaConnection({"bootstrap.servers": bootstrap})
         self.topics = Topics(self.connection)
         self.topics.ensure([NewTopic(f"{name}.in"), NewTopic(f"{name}.out", 2)])
+
+    def feed(self, *values: str) -> None:
+        """Append records to the input."""
+        producer = Producer({"bootstrap.servers": self.bootstrap, "enable.idempotence": True})
+        for value in values:
+            producer.produce(f"{self.name}.in", value)
+        assert producer.flush(60) == 0
 
     def manifest(self, code: str = COPY, **spec: Any) -> Path:
         """The job's manifest; `spec` overrides its fields."""

@@ -21,20 +21,29 @@ BROKEN = {
         "from pyspark.sql import functions as F\n\n"
         "def job(events):\n    return events.select(F.current_timestamp().cast('string').alias('value'))\n"
     ),
+    "raises-later": (
+        "from pyspark.sql import functions as F\n\n"
+        "@F.udf('string')\n"
+        "def doubled(value):\n    return str(2 * int(value))\n\n"
+        "def job(events):\n    return events.select('key', doubled(F.col('value').cast('string')).alias('value'))\n"
+    ),
 }
+"""`raises-later` only does so for a record that is no number."""
 REASONS = {
     "raises": "the job raised RuntimeError: no licence (job.py:2)",
     "no-import": "job.py could not be imported: ModuleNotFoundError: No module named 'no_such_module' (job.py:1)",
     "undetermined": "the job's plan is not determined by its input, so its replicas would differ. Replace current_timestamp",
+    "raises-later": "the job raised while it ran: ValueError: invalid literal for int() with base 10: 'seven' (job.py:5)",
 }
 
 
 @pytest.fixture(scope="module")
 def broken(kafka: KafkaBroker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, LocalJob]]:
-    """All three start at the same time, because each takes as long as Spark does."""
+    """All start at the same time, because each takes as long as Spark does."""
     jobs = {}
     for name, code in BROKEN.items():
         job = Refusals(tmp_path_factory.mktemp(name), kafka.bootstrap, f"{name}-{uuid.uuid4().hex[:6]}")
+        job.feed("1", "seven", "3")
         jobs[name] = LocalJob(job.manifest(code), job.folder / "run").start()
     yield jobs
     for started in jobs.values():
