@@ -51,7 +51,10 @@ def test_a_sink_topic_that_does_not_exist(job: Refusals) -> None:
     assert story.reason.startswith("topic no-such-output does not exist. Create it")
 
 
-def test_wrong_credentials_are_told_at_once_and_no_secret_is_logged(guarded: KafkaBroker, job: Refusals) -> None:
+@pytest.mark.parametrize("program", ["orderer", "replica"])
+def test_wrong_credentials_are_told_at_once_and_no_secret_is_logged(
+    guarded: KafkaBroker, job: Refusals, program: str
+) -> None:
     properties = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanisms": "PLAIN", "sasl.username": USER}
     secret = {"sasl.password": {"env": "KAFKA_PASSWORD"}}
     manifest = job.manifest(
@@ -59,18 +62,18 @@ def test_wrong_credentials_are_told_at_once_and_no_secret_is_logged(guarded: Kaf
     )
 
     started = time.monotonic()
-    story = job.refused("orderer", manifest, KAFKA_PASSWORD=WRONG)
+    story = job.refused(program, manifest, KAFKA_PASSWORD=WRONG)
 
     assert time.monotonic() - started < 30, "it waited for a broker that had answered long ago"
     assert story.error == "ConnectionFailedError"
     assert f"Kafka at {guarded.sasl_bootstrap} refused the connection: " in story.reason
     assert "Authentication failed" in story.reason
     assert "spec.kafka.secretProperties" in story.reason
-    assert WRONG not in (job.folder / "orderer.log").read_text()
+    assert WRONG not in (job.folder / f"{program}.log").read_text()
 
-    right = job.refused("orderer", manifest, KAFKA_PASSWORD=PASSWORD)
+    right = job.refused(program, manifest, KAFKA_PASSWORD=PASSWORD)
     assert "does not exist" in right.reason, "the right password is let in, and finds a broker without these topics"
-    assert PASSWORD not in (job.folder / "orderer.log").read_text()
+    assert PASSWORD not in (job.folder / f"{program}.log").read_text()
 
 
 def test_a_secret_that_is_not_set(job: Refusals) -> None:
