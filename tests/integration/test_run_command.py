@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -16,16 +13,14 @@ import psutil
 import pytest
 from confluent_kafka import Producer
 
+from integration.command import TANDEM, Command
+from integration.waiting import gone
 from tandem.embedded import KafkaBroker
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.local import sessions
 
 pytestmark = pytest.mark.integration
-
-PATIENCE_S = 120.0
-TANDEM = [sys.executable, "-m", "tandem"]
 
 MANIFEST = """
 apiVersion: tandem.dev/v1alpha1
@@ -42,50 +37,18 @@ spec:
 """
 
 
-class Run:
-    """A `tandem run` in a process of its own; its output is read while it runs."""
+class Run(Command):
+    """A `tandem run`."""
 
     def __init__(self, manifest: Path, *options: str) -> None:
         self.directory = manifest.parent / "run"
-        self._popen = subprocess.Popen(
-            [*TANDEM, "run", str(manifest), "--run-directory", str(self.directory), *options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self._lines: list[str] = []
-        self._reader = threading.Thread(target=self._read)
-        self._reader.start()
-
-    @property
-    def pid(self) -> int:
-        return self._popen.pid
-
-    @property
-    def output(self) -> str:
-        return "".join(self._lines)
-
-    def says(self, text: str) -> bool:
-        """Wait until its output contains `text`."""
-        wait_until(lambda: text in self.output or self._popen.poll() is not None, Deadline(PATIENCE_S))
-        return text in self.output
+        super().__init__("run", str(manifest), "--run-directory", str(self.directory), *options)
 
     def status(self) -> dict[str, object]:
         """What `tandem status` says about its first replica."""
         command = [*TANDEM, "status", "--run-directory", str(self.directory), "--json"]
         replica: dict[str, object] = json.loads(subprocess.check_output(command))["replicas"][0]
         return replica
-
-    def exit_code(self) -> int:
-        """Wait for its end."""
-        code = self._popen.wait(PATIENCE_S)
-        self._reader.join(PATIENCE_S)
-        return code
-
-    def _read(self) -> None:
-        assert self._popen.stdout is not None
-        with self._popen.stdout as lines:
-            self._lines.extend(lines)
 
 
 @pytest.fixture
@@ -104,9 +67,7 @@ def run(tmp_path: Path, topic_prefix: str) -> Iterator[Callable[..., Run]]:
 
     yield start
     for process in made:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGTERM)
-        process.exit_code()
+        process.close()
 
 
 def make_topics(kafka: KafkaBroker, name: str) -> None:
@@ -142,7 +103,7 @@ def test_a_job_runs_survives_a_kill_and_ends_without_a_trace(
     os.kill(job.pid, signal.SIGINT)
     assert job.exit_code() == 0, job.output
     assert job.output.endswith("stopped\n")
-    assert not any(child.is_running() and child.status() != psutil.STATUS_ZOMBIE for child in children)
+    assert all(gone(child.pid) for child in children)
     assert not sessions.members(int(str(before["pid"])))
 
 

@@ -37,6 +37,9 @@ def demo(
         float | None,
         typer.Option(min=1, help="When to kill the publishing replica, in seconds.", show_default="half-way"),
     ] = None,
+    warm_up: Annotated[
+        float, typer.Option(min=1, help="Seconds of warm-up at most; it ends when the JVMs get no faster.")
+    ] = 150,
     mode: Annotated[Mode, typer.Option(help="An elected leader orders, or heartbeat generators.")] = Mode.LEADER,
     output: Annotated[Path, typer.Option(file_okay=False, help="Folder for the plot and the logs.")] = Path(
         "demo-output"
@@ -68,7 +71,7 @@ def demo(
             raise
         out.print(f"{error.name} is missing: run `make setup`, or pip install 'tandem-stream[demo]'", style="bold red")
         raise typer.Exit(ExitCode.REFUSED) from error
-    settings = Settings(rate, seconds, kill_at or seconds / 2, mode.value, output)
+    settings = Settings(rate, seconds, kill_at or seconds / 2, mode.value, output, warm_up)
     try:
         with Show(out) as show:
             ending = play.play(settings, show)

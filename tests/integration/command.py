@@ -1,0 +1,66 @@
+"""A `tandem` command as a user runs it: a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+
+from tandem.embedded.waiting import Deadline, wait_until
+
+TANDEM = [sys.executable, "-m", "tandem"]
+PATIENCE_S = 120.0
+
+
+class Command:
+    """A command with its output, which is read while it runs. `env`: variables to add."""
+
+    def __init__(self, *arguments: str, **env: str) -> None:
+        self._popen = subprocess.Popen(
+            [*TANDEM, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, **env},
+        )
+        self._lines: list[str] = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def output(self) -> str:
+        return "".join(self._lines)
+
+    def says(self, text: str) -> bool:
+        """Wait until its output contains `text`."""
+        self.when(lambda: text in self.output)
+        return text in self.output
+
+    def when(self, condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
+        """Wait for a condition, or for the end of the command."""
+        wait_until(lambda: condition() or self._popen.poll() is not None, Deadline(patience_s))
+
+    def exit_code(self) -> int:
+        """Wait for its end."""
+        code = self._popen.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+        return code
+
+    def close(self) -> None:
+        """End it, if it still runs."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGTERM)
+        self.exit_code()
+
+    def _read(self) -> None:
+        assert self._popen.stdout is not None
+        with self._popen.stdout as lines:
+            self._lines.extend(lines)

@@ -1,0 +1,97 @@
+"""`tandem demo` as a user runs it, only shorter: what it shows at its end, and that it leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from integration.command import Command
+from integration.waiting import gone
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+PATIENCE_S = 300.0
+PNG = b"\x89PNG\r\n\x1a\n"
+PARTS = (
+    "org.apache.zookeeper",
+    "kafka.Kafka",
+    "tandem.replica",
+    "tandem.orderer",
+    "org.apache.spark",
+    "pyspark.daemon",
+)
+"""What runs in a demo, by words of the command lines."""
+
+
+class Demo(Command):
+    """A demo of a few seconds; its temporary folders are made in `folder`, and its output in `folder / "output"`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.plot, self._temporary = folder / "output" / "latency.png", folder / "temporary"
+        self._temporary.mkdir()
+        self.met: dict[int, str] = {}
+        super().__init__(
+            *("demo", "--rate", "100", "--warm-up", "3", "--seconds", "10", "--kill-at", "2"),
+            *("--output", str(folder / "output")),
+            TMPDIR=str(self._temporary),
+        )
+
+    def watched(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition, or for the end of the demo, and get to know all processes of the demo meanwhile."""
+
+        def look() -> bool:
+            with suppress(psutil.NoSuchProcess):
+                for process in psutil.Process(self.pid).children(recursive=True):
+                    with suppress(psutil.NoSuchProcess):
+                        self.met[process.pid] = " ".join(process.cmdline())
+            return condition()
+
+        self.when(look, PATIENCE_S)
+
+    def unseen(self) -> list[str]:
+        """Those of `PARTS` that did not run yet."""
+        return [part for part in PARTS if not any(part in command for command in self.met.values())]
+
+    def check_nothing_is_left(self) -> None:
+        """Everything that a demo consists of ran, and nothing of it does; the folders are gone as well."""
+        assert not self.unseen(), f"{self.unseen()} did not run\n{self.output}"
+        left = {pid: command[:200] for pid, command in self.met.items() if not gone(pid)}
+        assert not left, f"{left} still run\n{self.output}"
+        assert not list(self._temporary.glob("tandem-demo-*"))
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Demo]:
+    made = Demo(tmp_path)
+    yield made
+    made.close()
+
+
+def test_a_demo_kills_the_publisher_and_shows_that_nothing_was_lost(demo: Demo) -> None:
+    demo.watched(lambda: False)
+
+    assert demo.exit_code() == 0, demo.output
+    assert re.search(r"replica-[01] ended by SIGKILL; restarted at once", demo.output), demo.output
+    assert re.search(r"published [\d,]+, lost 0, duplicated 0, reordered 0;", demo.output), demo.output
+    assert re.search(r"during [\d,]+/[\d,]+, after [\d,]+/[\d,]+$", demo.output, re.MULTILINE), demo.output
+    assert "did not catch up" not in demo.output
+    assert demo.plot.read_bytes().startswith(PNG)
+    demo.check_nothing_is_left()
+
+
+def test_ctrl_c_in_the_middle_of_a_demo_ends_it_and_leaves_nothing_behind(demo: Demo) -> None:
+    demo.watched(lambda: not demo.unseen())
+
+    os.kill(demo.pid, signal.SIGINT)
+
+    assert demo.exit_code() == 130, demo.output
+    assert demo.output.endswith("stopped; nothing is left running\n")
+    assert not demo.plot.exists()
+    demo.check_nothing_is_left()
