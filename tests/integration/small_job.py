@@ -13,6 +13,8 @@ from confluent_kafka.admin import AdminClient
 
 from integration.topic_settings import configure, withheld
 from integration.workload import Cluster, write_manifest
+from tandem.consumer import EpochConsumer
+from tandem.embedded.waiting import Deadline
 from tandem.kafka.headers import RowId, row_id
 from tandem.kafka.history import markers_back_to, read_range, watermarks
 from tandem.local import LocalJob
@@ -56,13 +58,27 @@ class SmallJob:
             self._producer.produce(self.input, value, partition=0)
         assert self._producer.flush(60) == 0
 
-    def rows(self, topic: str) -> list[Row]:
-        """All committed records of a topic of one partition."""
-        return [Row(row_id(m.headers()), (m.value() or b"").decode()) for m in self._read(topic)]
+    def rows(self, topic: str, isolation_level: str = "read_committed") -> list[Row]:
+        """All records of a topic of one partition, those of committed transactions by default."""
+        return [Row(row_id(m.headers()), (m.value() or b"").decode()) for m in self._read(topic, isolation_level)]
 
     def values(self, topic: str | None = None) -> list[str]:
         """The values of the topic, of the sink `copies` by default."""
         return [row.value for row in self.rows(topic or f"{self.name}-copies")]
+
+    def distinct(self, until: str) -> list[str]:
+        """What a consumer that drops repeats reads of the sink `copies`, up to a value."""
+        found: list[str] = []
+        config = {"bootstrap.servers": self.cluster.kafka.bootstrap, "group.id": self.name}
+        with EpochConsumer(config) as consumer:
+            consumer.assign([TopicPartition(f"{self.name}-copies", 0, 0)])
+            deadline = Deadline(60)
+            while until not in found and not deadline.passed:
+                message = consumer.poll(0.5)
+                if message is not None and message.error() is None:
+                    assert row_id(message.headers()) is not None
+                    found.append((message.value() or b"").decode())
+        return found
 
     def markers(self) -> list[Marker]:
         """All markers."""
@@ -108,8 +124,8 @@ class SmallJob:
             lines += [f"--- {name}", *(path.read_text(errors="replace").splitlines()[-12:] if path.exists() else [])]
         return "\n".join(line[:600] for line in lines)
 
-    def _read(self, topic: str) -> list[Message]:
-        consumer = Consumer(self.connection.consumer())
+    def _read(self, topic: str, isolation_level: str) -> list[Message]:
+        consumer = Consumer(self.connection.consumer(isolation_level))
         try:
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30, cached=False)
             consumer.assign([TopicPartition(topic, 0, low)])
