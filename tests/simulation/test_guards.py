@@ -38,6 +38,7 @@ def _silence(deviation: Deviation) -> float:
         slow_messages=0.0,
         unknown=0.0,
         short_glances=0.0,
+        lost=0.0,
         transaction_timeout_ms=3_000.0,
     )
     world = World(calm, deviation)

@@ -47,6 +47,8 @@ def calm(slots: int, standbys: int, *failures: Failure, store: bool = True, dete
         slow_messages=0.0,
         unknown=0.0,
         short_glances=0.0,
+        session_timeout_ms=200.0,
+        lost=0.0,
         redundancy=redundancy,
     )
 
