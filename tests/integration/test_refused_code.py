@@ -27,12 +27,19 @@ BROKEN = {
         "def doubled(value):\n    return str(2 * int(value))\n\n"
         "def job(events):\n    return events.select('key', doubled(F.col('value').cast('string')).alias('value'))\n"
     ),
+    "casts-later": (
+        "from pyspark.sql import functions as F\n\n"
+        "def job(events):\n"
+        "    number = F.col('value').cast('string').cast('int')\n"
+        "    return events.select(number.cast('string').alias('value'))\n"
+    ),
 }
-"""`raises-later` only does so for a record that is no number."""
+"""Those with `later` only fail for a record that is no number."""
 REASONS = {
     "raises": "the job raised RuntimeError: no licence (job.py:2)",
     "no-import": "job.py could not be imported: ModuleNotFoundError: No module named 'no_such_module' (job.py:1)",
     "undetermined": "the job's plan is not determined by its input, so its replicas would differ. Replace current_timestamp",
+    "casts-later": "the job raised while it ran: [CAST_INVALID_INPUT] The value 'seven' of the type \"STRING\" cannot be",
     "raises-later": "the job raised while it ran: ValueError: invalid literal for int() with base 10: 'seven' (job.py:5)",
 }
 

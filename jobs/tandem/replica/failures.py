@@ -17,6 +17,9 @@ _OTHER_STATE = re.compile(
 )
 """Spark's own words when a checkpoint is of another plan, and the lines with what differs."""
 
+_OF_THE_JOB = re.compile(r"SQLSTATE: (22|38)\w{3}")
+"""Classes of SQLSTATE, as Spark names them: 22, an expression cannot take these values; 38, Python code raised."""
+
 
 def classified(error: BaseException) -> BaseException:
     """Failures inside Spark that come from the user's code or from lost input are refusals, not worth a restart."""
@@ -28,8 +31,9 @@ def classified(error: BaseException) -> BaseException:
             f"the job's code cannot go on from the state that the code before it left: {match[0].strip()} Keep the "
             "operators and their keys as they were, or give the changed job another metadata.name, so that it begins anew"
         )
-    if isinstance(error, StreamingQueryException) and "PythonException" in text:
-        return JobError(f"the job raised while it ran: {_python_error(text)}")
+    if isinstance(error, StreamingQueryException) and (match := _OF_THE_JOB.search(text)) is not None:
+        said = _python_error(text) if match[1] == "38" else " ".join(text.partition(match[0])[0].split())
+        return JobError(f"the job raised while it ran: {said}")
     return error
 
 

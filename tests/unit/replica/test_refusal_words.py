@@ -36,9 +36,7 @@ def test_an_identity_that_cannot_be_read_is_of_another_version() -> None:
     assert "another version" in difference(identity_of(PARTS), "c0ffee")
 
 
-TRACEBACK = """[STREAM_FAILED] Query [id = 1] terminated with exception: Job aborted. SQLSTATE: XXKST
-  An exception was thrown from the Python worker:
-Traceback (most recent call last):
+TRACEBACK = """[PYTHON_EXCEPTION] An exception was thrown from the Python worker: Traceback (most recent call last):
   File "/venv/lib/python3.11/site-packages/pyspark/worker.py", line 200, in main
     process()
   File "/jobs/job.py", line 12, in parse
@@ -46,9 +44,9 @@ Traceback (most recent call last):
   File "STDLIB/json/decoder.py", line 3, in helper
     raise ValueError
 ValueError: no number
-more of Java
-\tat org.apache.spark
-org.apache.spark.api.python.PythonException: …
+ SQLSTATE: 38000
+=== Streaming Query ===
+Identifier: [id = 12693b44-d06c-49ad-be34-23f8fd252572]
 """.replace("STDLIB", sysconfig.get_path("stdlib"))
 
 
@@ -57,6 +55,14 @@ def test_an_error_of_the_jobs_own_code_is_one_line_with_its_place() -> None:
 
     assert isinstance(found, JobError)
     assert str(found) == "the job raised while it ran: ValueError: no number (job.py:12)"
+
+
+def test_values_that_an_expression_cannot_take_are_a_refusal_too() -> None:
+    text = "[CAST_INVALID_INPUT] The value 'x' of the type\n\"STRING\" cannot be cast. SQLSTATE: 22018\n== DataFrame =="
+    found = classified(StreamingQueryException(text))
+
+    assert isinstance(found, JobError)
+    assert str(found).endswith("[CAST_INVALID_INPUT] The value 'x' of the type \"STRING\" cannot be cast.")
 
 
 def test_lost_input_inside_the_engine_is_told_as_such_and_any_other_failure_stays_what_it_is() -> None:
