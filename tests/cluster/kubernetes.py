@@ -76,7 +76,7 @@ class Kubectl:
         return set(self("get", wanted, "--output=name").split()) - _EVERYWHERE
 
     @contextmanager
-    def meanwhile(self, *arguments: str) -> Iterator[list[str]]:
+    def meanwhile(self, *arguments: str) -> Iterator[Sequence[str]]:
         """kubectl runs beside the block, and ends well soon after it; then the list holds the lines that it wrote.
 
         Raises `RefusedError`.
