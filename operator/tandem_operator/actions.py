@@ -11,6 +11,9 @@ from tandem.manifest import ReplicatedStreamJob
 Object = Mapping[str, Any]
 """A Kubernetes object, as its API has it."""
 
+Verb = Literal["list", "get", "create", "apply", "merge", "set_status", "delete"]
+"""What the API server is asked for: the method of `Api` that does it."""
+
 
 @dataclass(frozen=True, slots=True)
 class CreatePod:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kubernetes import client
 
 from tandem.manifest import API_VERSION, KIND
-from tandem_operator.actions import Object
+from tandem_operator.actions import Object, Verb
 from tandem_operator.crd.document import PLURAL
 from tandem_operator.resources.names import MANAGER
 
@@ -59,36 +59,37 @@ class Api:
     Parameters
     ----------
     api_client : configured, e.g. by `kubernetes.config.load_incluster_config`.
+    asked : told of each request, in the thread that makes it.
     """
 
-    def __init__(self, api_client: client.ApiClient) -> None:
-        self._client = api_client
-        self.calls = 0
-        """Requests made so far."""
+    def __init__(self, api_client: client.ApiClient, asked: Callable[[Verb], None] = lambda _: None) -> None:
+        self._client, self._asked = api_client, asked
 
     def list(self, kind: str, namespace: str, selector: Mapping[str, str] | None = None) -> list[Object]:
         """Objects of `namespace` with these labels."""
         query = [("labelSelector", ",".join(f"{key}={value}" for key, value in (selector or {}).items()))]
-        items: list[Object] = self._call("GET", _path(kind, namespace), query=query)["items"]
+        items: list[Object] = self._call("list", "GET", _path(kind, namespace), query=query)["items"]
         return [{"kind": kind, **item} for item in items]
 
     def get(self, kind: str, namespace: str, name: str) -> Object:
         """One object."""
-        return self._call("GET", _path(kind, namespace, name))
+        return self._call("get", "GET", _path(kind, namespace, name))
 
     def create(self, namespace: str, body: Object) -> Object:
         """Create an object."""
         query = [("fieldManager", MANAGER)]
-        return self._call("POST", _path(str(body["kind"]), namespace), body, _JSON, query)
+        return self._call("create", "POST", _path(str(body["kind"]), namespace), body, _JSON, query)
 
     def apply(self, namespace: str, body: Object) -> Object:
         """Server-side apply: create, or change the fields that `body` names and we own."""
         query = [("fieldManager", MANAGER), ("force", "true")]
-        return self._call("PATCH", _path(str(body["kind"]), namespace, body["metadata"]["name"]), body, _APPLY, query)
+        path = _path(str(body["kind"]), namespace, body["metadata"]["name"])
+        return self._call("apply", "PATCH", path, body, _APPLY, query)
 
     def merge(self, kind: str, namespace: str, name: str, body: Object) -> Object:
         """Change what `body` names; None removes."""
-        return self._call("PATCH", _path(kind, namespace, name), body, _MERGE, [("fieldManager", MANAGER)])
+        query = [("fieldManager", MANAGER)]
+        return self._call("merge", "PATCH", _path(kind, namespace, name), body, _MERGE, query)
 
     def set_status(self, kind: str, namespace: str, name: str, uid: str, status: Object) -> Object:
         """Replace the status of an object, if it is still the one with that uid."""
@@ -97,7 +98,8 @@ class Api:
             {"op": "add", "path": "/status", "value": status},
         ]
         query = [("fieldManager", MANAGER)]
-        return self._call("PATCH", f"{_path(kind, namespace, name)}/status", patch, _JSON_PATCH, query)
+        path = f"{_path(kind, namespace, name)}/status"
+        return self._call("set_status", "PATCH", path, patch, _JSON_PATCH, query)
 
     def delete(self, kind: str, namespace: str, name: str, uid: str = "", grace_s: int | None = None) -> None:
         """Delete an object, if it is still the one with that uid. Being gone already is a success."""
@@ -107,20 +109,21 @@ class Api:
         if grace_s is not None:
             body["gracePeriodSeconds"] = grace_s
         try:
-            self._call("DELETE", _path(kind, namespace, name), body, _JSON)
+            self._call("delete", "DELETE", _path(kind, namespace, name), body, _JSON)
         except ApiError as error:
             if error.status not in (404, 409):  # gone, or another one has the name by now
                 raise
 
     def _call(
         self,
+        verb: Verb,
         method: str,
         path: str,
         body: Object | Sequence[Object] | None = None,
         content_type: str = "",
         query: Sequence[tuple[str, str]] = (),
     ) -> dict[str, Any]:
-        self.calls += 1
+        self._asked(verb)
         headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}
         try:
             answer: dict[str, Any] = self._client.call_api(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+from collections.abc import Callable
 from typing import Annotated
 
 import kopf
@@ -16,6 +17,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, start_http_se
 from tandem import logs
 from tandem.manifest import KIND
 from tandem.process import ExitCode
+from tandem_operator.actions import Verb
 from tandem_operator.api import Api, ApiError
 from tandem_operator.loop import Loop
 from tandem_operator.metrics import OperatorMetrics
@@ -47,7 +49,8 @@ def run(
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     start_http_server(metrics_port, registry=registry)
-    asyncio.run(_run(_api(), Settings(default_image, own), scope, registry, health_port))
+    metrics = OperatorMetrics(registry)
+    asyncio.run(_run(_api(metrics.asked), Settings(default_image, own), scope, metrics, health_port))
 
 
 @app.command()
@@ -64,7 +67,7 @@ def check(namespaces: Namespaces = "") -> None:
         raise typer.Exit(ExitCode.FAILED) from error
 
 
-def _api() -> Api:
+def _api(asked: Callable[[Verb], None] = lambda _: None) -> Api:
     try:
         config.load_incluster_config()
     except ConfigException:
@@ -75,11 +78,10 @@ def _api() -> Api:
             raise typer.Exit(ExitCode.USAGE) from error
     configuration = client.Configuration.get_default_copy()
     configuration.retries = False  # every call has one deadline; what fails is tried again by the next pass
-    return Api(client.ApiClient(configuration))
+    return Api(client.ApiClient(configuration), asked)
 
 
-async def _run(api: Api, given: Settings, scope: Scope, registry: CollectorRegistry, health_port: int) -> None:
-    metrics = OperatorMetrics(registry)
+async def _run(api: Api, given: Settings, scope: Scope, metrics: OperatorMetrics, health_port: int) -> None:
     store, reports = Store(), Reports()
     reconciler = Reconciler(api, store, reports, given, metrics, socket.gethostname())
     loop = Loop(reconciler.reconcile, metrics, reconciler.forget)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from tandem_operator.actions import Verb
 
 PHASES = ("Pending", "Starting", "Running", "Degraded", "Suspended", "Upgrading", "Failed", "Deleting")
 RESULTS = ("success", "failure")
@@ -37,7 +39,7 @@ class JobGauges:
 
 
 class OperatorMetrics:
-    """The operator's metrics. Used by one thread."""
+    """The operator's metrics. Used by one thread, but for `asked`."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._passes = Counter(
@@ -59,15 +61,27 @@ class OperatorMetrics:
             (*_JOB, "type"),
             registry=registry,
         )
+        self._requests = Counter(
+            "tandem_operator_api_requests_total",
+            "Requests of passes to the API server, by what they are for; watches are not counted",
+            ("verb",),
+            registry=registry,
+        )
         self.queue_depth = Gauge("tandem_operator_queue_depth", "Jobs that wait for a pass", registry=registry)
         self._shown: dict[tuple[str, str], JobGauges] = {}
         for result in RESULTS:
             self._passes.labels(result)
+        for verb in get_args(Verb):
+            self._requests.labels(verb)
         self._count_phases()
 
     def reconciled(self, result: Result) -> None:
         """A pass over a job ended; `seconds` times it."""
         self._passes.labels(result).inc()
+
+    def asked(self, verb: Verb) -> None:
+        """The API server is asked for something; safe in any thread."""
+        self._requests.labels(verb).inc()
 
     def show(self, namespace: str, job: str, now: JobGauges) -> None:
         """What a job looks like now."""

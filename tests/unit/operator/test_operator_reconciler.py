@@ -253,10 +253,23 @@ def test_an_unchanged_job_costs_no_call() -> None:
     world = World()
     for _ in range(3):
         world.passes()
-    before = world.api.calls
+    before = world.requests()
     world.passes()
 
-    assert world.api.calls == before
+    assert before["set_status"] >= 1
+    assert before["create"] >= 2
+    assert world.requests() == before
+
+
+def test_an_unchanged_job_is_looked_at_anew_every_five_minutes_and_costs_no_write_then_either() -> None:
+    world = World()
+    for _ in range(3):
+        world.passes()
+    before = world.requests()
+    world.passes(300.0)
+
+    asked = {verb: count - before[verb] for verb, count in world.requests().items() if count != before[verb]}
+    assert asked == {"get": 1, "list": 7}
 
 
 def test_an_operator_without_rights_on_roles_says_what_to_do_and_makes_no_drivers() -> None:

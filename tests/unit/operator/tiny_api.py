@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from tandem.manifest import KIND
-from tandem_operator.actions import Object
+from tandem_operator.actions import Object, Verb
 from tandem_operator.api import Api, ApiError
 
 Refuse = Callable[[str, str, str], ApiError | None]
@@ -28,10 +28,31 @@ def refuses(verb: str, kind: str, name: str = "") -> Refuse:
     return refuse
 
 
+class KilledError(Exception):
+    """The operator ends here."""
+
+
+def kills_before(write: int) -> Refuse:
+    """The operator is killed before it writes for the `write`-th time, counted from 0."""
+    left = write
+
+    def refuse(verb: str, *_: str) -> ApiError | None:
+        nonlocal left
+        if verb in ("get", "list"):
+            return None
+        left -= 1
+        if left < 0:
+            raise KilledError
+        return None
+
+    return refuse
+
+
 class TinyApi(Api):
     """`done` : what was written, as verb, kind and name. Objects are copies, as over the network."""
 
-    def __init__(self) -> None:
+    def __init__(self, asked: Callable[[Verb], None] = lambda _: None) -> None:
+        self._asked = asked
         self.objects: dict[tuple[str, str], dict[str, Any]] = {}
         self.done: list[tuple[str, str, str]] = []
         self.refuse: Refuse = lambda *_: None
@@ -128,8 +149,8 @@ class TinyApi(Api):
         conditions = self.objects[KIND, job]["status"]["conditions"]
         return next(condition for condition in conditions if condition["type"] == "Progressing")
 
-    def _ask(self, verb: str, kind: str, name: str) -> None:
-        self.calls = getattr(self, "calls", 0) + 1
+    def _ask(self, verb: Verb, kind: str, name: str) -> None:
+        self._asked(verb)
         error = self.refuse(verb, kind, name)
         if error is not None:
             raise error

@@ -36,25 +36,42 @@ class World:
     """An operator, its API server, and watches that tell nothing but the job's birth."""
 
     def __init__(self, **spec: Any) -> None:
-        self.api, self.store, self.registry = TinyApi(), Store(), CollectorRegistry()
+        self.registry = CollectorRegistry()
+        self.metrics = OperatorMetrics(self.registry)
+        self.api, self.store = TinyApi(self.metrics.asked), Store()
         body = tree(**{"replicas": 2, **spec})
         self.body = self.api.put({**body, "metadata": {**body["metadata"], "uid": UID, "generation": 1}})
         self.store.see_job(self.body, gone=False)
         self.now_s = 0.0
-        self.reconciler = Reconciler(
+        self.reconciler = self._reconciler()
+
+    def _reconciler(self) -> Reconciler:
+        return Reconciler(
             self.api,
             self.store,
             Nobody(),  # type: ignore[arg-type]
             SETTINGS,
-            OperatorMetrics(self.registry),
+            self.metrics,
             "me",
             now_ms=lambda: 1_800_000_000_000 + int(self.now_s * 1000),
             monotonic_s=lambda: self.now_s,
         )
 
+    def restarts(self) -> None:
+        """Another operator takes the place of one that was killed, and knows nothing but what its watches tell."""
+        self.api.refuse = lambda *_: None
+        self.store = Store()
+        self.reconciler = self._reconciler()
+        self.watch()
+
     def passes(self, seconds: float = 2.0) -> float | None:
         self.now_s += seconds
         return asyncio.run(self.reconciler.reconcile(KEY))
+
+    def requests(self) -> dict[str, float]:
+        """How many there were of each verb so far, as the operator's metrics tell."""
+        samples = (sample for family in self.registry.collect() for sample in family.samples)
+        return {s.labels["verb"]: s.value for s in samples if s.name == "tandem_operator_api_requests_total"}
 
     def refused(self) -> ApiError:
         with pytest.raises(ApiError) as caught:

@@ -1,0 +1,62 @@
+"""Each request to the API server is counted by what it is for, also one that is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, get_args
+
+import pytest
+from kubernetes import client
+from prometheus_client import CollectorRegistry
+
+from tandem_operator.actions import Verb
+from tandem_operator.api import Api, ApiError
+from tandem_operator.metrics import OperatorMetrics
+
+BODY = {"kind": "ConfigMap", "metadata": {"name": "orders"}}
+CALLS: dict[str, Callable[[Api], object]] = {
+    "list": lambda api: api.list("Pod", "shop"),
+    "get": lambda api: api.get("Pod", "shop", "orders"),
+    "create": lambda api: api.create("shop", BODY),
+    "apply": lambda api: api.apply("shop", BODY),
+    "merge": lambda api: api.merge("Pod", "shop", "orders", {}),
+    "set_status": lambda api: api.set_status("ReplicatedStreamJob", "shop", "orders", "uid", {}),
+    "delete": lambda api: api.delete("Pod", "shop", "orders"),
+}
+
+
+class Server:
+    """An API server that answers everything in the same way."""
+
+    def __init__(self, status: int = 200) -> None:
+        self.status = status
+        self.paths: list[str] = []
+
+    def call_api(self, path: str, *_: object, **__: object) -> dict[str, Any]:
+        self.paths.append(path)
+        if self.status >= 300:
+            raise client.ApiException(status=self.status)
+        return {"items": []}
+
+
+def counted(server: Server, call: Callable[[Api], object]) -> dict[str, float]:
+    """What the metrics show of a call, but for zeros."""
+    registry = CollectorRegistry()
+    api = Api(server, OperatorMetrics(registry).asked)
+    try:
+        call(api)
+    except ApiError:
+        assert server.status >= 300
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    shown = [sample for sample in samples if sample.name == "tandem_operator_api_requests_total"]
+    assert {sample.labels["verb"] for sample in shown} == set(get_args(Verb)) == set(CALLS)
+    return {sample.labels["verb"]: sample.value for sample in shown if sample.value}
+
+
+@pytest.mark.parametrize("status", [200, 409, 503])
+@pytest.mark.parametrize("verb", CALLS)
+def test_a_request_is_counted_once_by_its_verb(verb: str, status: int) -> None:
+    server = Server(status)
+
+    assert counted(server, CALLS[verb]) == {verb: 1}
+    assert len(server.paths) == 1
