@@ -123,7 +123,7 @@ def _tried(
     why = next((text for text in lost if text), "")
     is_shadow = not any(pod.ready or (pod.reported is not None and not pod.reported.candidate) for pod in ours)
     if why and is_shadow and len(roster.back) == roster.wanted:
-        return Step(_ended(observed), failure=why)
+        return Step(failure=why)  # the candidates go when that is in the status: else another operator would try again
     taken = {pod.index for pod in ours}
     missing = [index for index in range(job.spec.replicas) if index not in taken]
     named = ((index, next_name(observed, old, Component.CANDIDATE, index)) for index in missing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tiny_api import TinyApi
+from tiny_api import KilledError, TinyApi, kills_before
 from tiny_world import KEY, TERMINATING, World
 
 from tandem.manifest import KIND
@@ -215,10 +215,10 @@ def test_a_job_that_only_others_hold_is_none_of_ours() -> None:
     world.api.put({**world.job, "metadata": {**world.job["metadata"], "finalizers": ["example.com/keep"]}})
     world.api.doom(KIND, KEY.name)
     world.watch()
-    before = world.api.calls
+    before = world.requests()
     assert world.passes() == 10.0
 
-    assert world.api.calls == before
+    assert world.requests() == before
 
 
 def test_a_spec_that_cannot_be_used_holds_the_deletion_up_and_says_so() -> None:
@@ -246,3 +246,31 @@ def test_a_task_that_is_refused_is_told() -> None:
 
     assert world.api.progressing()["reason"] == "ApiRefused"
     assert f"Creating pod {TASK}" in world.api.progressing()["message"]
+
+
+def goes(world: Leaving) -> int:
+    """Looked at until it is gone, by another operator if one is killed; how many writes that took."""
+    before = len(world.api.done)
+    for _ in range(10):
+        try:
+            world.look()
+        except KilledError:
+            world.restarts()
+        if world.tasks():
+            world.task_ends("Succeeded")
+    assert is_gone(world.api)
+    return len(world.api.done) - before
+
+
+def test_wherever_an_operator_is_killed_the_job_goes_after_one_task_that_began_when_all_pods_had_ended() -> None:
+    writes = goes(Leaving(standbys=1))
+    for killed_before in range(writes):
+        world = Leaving(standbys=1)
+        world.api.refuse = kills_before(killed_before)
+        goes(world)
+        pods = [(verb, name) for verb, kind, name in world.api.done if kind == "Pod"]
+        began = [index for index, (verb, name) in enumerate(pods) if verb == "create" and name.startswith(TASK)]
+        ended = [index for index, (verb, name) in enumerate(pods) if verb == "delete" and not name.startswith(TASK)]
+        assert len(began) == 1, f"killed before write {killed_before}: {pods}"
+        assert len(ended) == 3, f"killed before write {killed_before}: {pods}"
+        assert began[0] > max(ended), f"killed before write {killed_before}: {pods}"

@@ -158,6 +158,7 @@ class TinyCluster:
         if meta["name"] in self.pods:
             return
         if meta["labels"][COMPONENT] == TASK:
+            assert meta["name"] not in self.ended, f"{meta['name']} runs a second time: {self.story()}"
             self.tasks.setdefault(meta["name"], TaskSeen(meta["name"], meta["name"], PodPhase.RUNNING))
             return
         since_ms = self.now_ms - self.ended.get(meta["name"], 0)
@@ -182,7 +183,8 @@ class TinyCluster:
         )
 
     def _delete(self, action: DeletePod) -> None:
-        self.tasks.pop(action.name, None)
+        if self.tasks.pop(action.name, None) is not None:
+            self.ended[action.name] = self.now_ms
         pod = self.pods.get(action.name)
         if pod is None or pod.uid != action.uid:
             return
