@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Annotated
+from collections.abc import Callable, Sequence
+from typing import Annotated, TypeVar
 
 import typer
 from kubernetes import client, config
@@ -27,12 +27,14 @@ Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Default: that
 Context = Annotated[str, typer.Option(help="Of the kubeconfig. Default: the current one")]
 Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for the operator; 0: not at all")]
 
+_Answer = TypeVar("_Answer")
+
 
 @app.command()
 def status(job: Job, namespace: Namespace = "", context: Context = "") -> None:
     """Is it safe? Who publishes? How far behind is each? When was the last failover, and how long was the gap?"""
     api, where = _connect(namespace, context)
-    for line in screen(_get(api, where, job), now_utc()):
+    for line in screen(_get(api, where, job), _pods(api, where, job), now_utc()):
         typer.echo(line)
 
 
@@ -122,7 +124,19 @@ def _get(api: Api, namespace: str, job: str) -> Object:
     return _told(lambda: api.get(KIND, namespace, job), namespace, job)
 
 
-def _told(call: Callable[[], Object], namespace: str, job: str) -> Object:
+def _pods(api: Api, namespace: str, job: str) -> Sequence[Object] | None:
+    def seen() -> Sequence[Object] | None:
+        try:
+            return api.list("Pod", namespace, {JOB: job})
+        except ApiError as error:
+            if error.status == 403:  # who may see jobs may not see pods, perhaps
+                return None
+            raise
+
+    return _told(seen, namespace, job)
+
+
+def _told(call: Callable[[], _Answer], namespace: str, job: str) -> _Answer:
     try:
         return call()
     except ApiError as error:

@@ -1,24 +1,38 @@
-"""One screen: is it safe? who publishes? how far behind is each? when was the last failover, and how long was the gap?"""
+"""One screen: is it safe? who publishes? how far behind is each? when was the last failover, and how long was the gap?
+
+The status is what an operator saw last, and stays when it is gone. So the pods are looked at, too: Kubernetes calls one
+ready only while its replica is at the head or stands by.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from tandem_operator.status import Condition, ConditionType, Status
 
 _SAFE: Final[tuple[ConditionType, ...]] = ("Ready", "Replicated", "OrderingAvailable")
+_OLD_S: Final = 120.0
+"""Of a job that computes the operator writes new figures every 30 to 40 s."""
+_IS_IT_RUNNING: Final = "kubectl get pods -A -l app.kubernetes.io/component=operator,app.kubernetes.io/part-of=tandem"
+
+Pods = Sequence[Mapping[str, Any]] | None
+"""A job's pods as the API server has them; None: the user may not see them."""
 
 
-def screen(body: Mapping[str, Any], now: datetime) -> Iterator[str]:
-    """The lines about a job, as the API server has it."""
+def screen(body: Mapping[str, Any], pods: Pods, now: datetime) -> Iterator[str]:
+    """The lines about a job."""
     metadata, spec = body["metadata"], body.get("spec", {})
     status = Status.model_validate(body.get("status", {}))
     conditions = {condition.type: condition for condition in status.conditions}
-    yield f"{metadata['namespace']}/{metadata['name']}: {status.phase or 'Pending'}. {_safety(status, conditions)}"
+    age_s = None if status.measured_at is None else (now - datetime.fromisoformat(status.measured_at)).total_seconds()
+    safety = _safety(status, conditions, _not_ready(status, pods), age_s)
+    yield f"{metadata['namespace']}/{metadata['name']}: {status.phase or 'Pending'}. {safety}"
     if status.observed_generation != metadata.get("generation"):
         yield "  The operator has not looked at the newest spec yet; is it running?"
+    if pods is None:
+        yield "  You may not list its pods: so nobody has looked whether they are ready"
     yield ""
     published = f"epoch {_or_dash(status.epoch)} by {status.publisher or '-'}"
     yield f"  Published    {published}, {_or_dash(status.lag)} records behind"
@@ -26,6 +40,7 @@ def screen(body: Mapping[str, Any], now: datetime) -> Iterator[str]:
     yield f"  Replicas     {status.active or '-'} active, {status.standby or '0/0'} standing by"
     yield f"  Delivery     {spec.get('delivery', 'exactlyOnce')}"
     yield f"  Failover     {_failover(status, now)}"
+    yield f"  Measured     {'never' if age_s is None else _duration(age_s) + ' ago'}"
     yield ""
     yield from _members(status)
     told = [condition for condition in status.conditions if _is_trouble(condition)]
@@ -34,7 +49,9 @@ def screen(body: Mapping[str, Any], now: datetime) -> Iterator[str]:
         yield from (f"  {condition.type}={condition.status}: {condition.message}" for condition in told)
 
 
-def _safety(status: Status, conditions: Mapping[ConditionType, Condition]) -> str:
+def _safety(
+    status: Status, conditions: Mapping[ConditionType, Condition], not_ready: Sequence[str], age_s: float | None
+) -> str:
     if conditions.get("Diverged") is not None and conditions["Diverged"].status == "True":
         return "NOT SAFE: replicas computed different rows"
     if status.phase == "Suspended":
@@ -42,9 +59,27 @@ def _safety(status: Status, conditions: Mapping[ConditionType, Condition]) -> st
     if status.phase == "Deleting":
         return "It is deleted, with its topics and snapshots"
     missing = [name for name in _SAFE if name not in conditions or conditions[name].status != "True"]
-    if not missing:
-        return "Safe: a failure of any one replica costs the reader nothing"
-    return f"NOT SAFE: not {', not '.join(missing)}"
+    if missing:
+        return f"NOT SAFE: not {', not '.join(missing)}"
+    if not_ready:
+        return f"NOT SAFE: not ready: {', '.join(not_ready)}"
+    if age_s is None or age_s > _OLD_S:
+        old = "has no time" if age_s is None else f"is {_duration(age_s)} old"
+        return f"NOT KNOWN: the status {old}. Unless the job has no input: is the operator running? {_IS_IT_RUNNING}"
+    return "Safe: a failure of any one replica costs the reader nothing"
+
+
+def _not_ready(status: Status, pods: Pods) -> Sequence[str]:
+    """Replicas that do their work as the status says, and whose pods are gone or not ready as Kubernetes says."""
+    ready = {pod["metadata"]["name"] for pod in pods or () if _is_ready(pod)}
+    at_work = [member for member in status.members if member.ready and member.role in ("active", "standby")]
+    return () if pods is None else [member.name for member in at_work if member.pod not in ready]
+
+
+def _is_ready(pod: Mapping[str, Any]) -> bool:
+    told = pod.get("status", {}).get("conditions", ())
+    is_ready = any((one["type"], one["status"]) == ("Ready", "True") for one in told)
+    return is_ready and "deletionTimestamp" not in pod["metadata"]
 
 
 def _failover(status: Status, now: datetime) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -34,6 +35,7 @@ def body(*conditions: dict[str, Any], **status: Any) -> dict[str, Any]:
     shown = {
         "phase": "Running",
         "observedGeneration": 3,
+        "measuredAt": "2026-11-21T21:04:20Z",
         "mode": "leader",
         "leader": "orderer-0",
         "publisher": "replica-0",
@@ -52,8 +54,15 @@ def body(*conditions: dict[str, Any], **status: Any) -> dict[str, Any]:
 WHOLE = tuple(condition(name, "True") for name in ("Ready", "Replicated", "OrderingAvailable"))
 
 
-def lines(shown: dict[str, Any]) -> str:
-    return "\n".join(screen(shown, NOW))
+def pod(ready: str = "True", name: str = "flights-replica-0-x", **metadata: str) -> dict[str, Any]:
+    return {"metadata": {"name": name, **metadata}, "status": {"conditions": [{"type": "Ready", "status": ready}]}}
+
+
+PODS = (pod(),)
+
+
+def lines(shown: dict[str, Any], pods: Sequence[dict[str, Any]] | None = PODS) -> str:
+    return "\n".join(screen(shown, pods, NOW))
 
 
 def test_a_whole_job_is_safe_and_says_who_publishes() -> None:
@@ -65,6 +74,7 @@ def test_a_whole_job_is_safe_and_says_who_publishes() -> None:
     assert "2/2 active, 1/1 standing by" in text
     assert "replica-0  active  yes    7" in text
     assert "Failover     none yet" in text
+    assert "Measured     40 s ago" in text
 
 
 def test_what_is_missing_makes_it_unsafe_and_is_told() -> None:
@@ -95,3 +105,49 @@ def test_a_job_that_no_operator_has_looked_at_says_so() -> None:
     bare = {"metadata": {"name": "flights", "namespace": "streaming", "generation": 1}, "spec": {}}
 
     assert "is it running?" in lines(bare)
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [(), (pod("False"),), (pod("Unknown"),), (pod(deletionTimestamp="2026-11-21T21:04:59Z"),), (pod(name="another"),)],
+    ids=["gone", "not ready", "on a silent node", "leaving", "another one"],
+)
+def test_a_replica_whose_pod_is_not_ready_makes_it_unsafe_whatever_the_status_says(
+    pods: Sequence[dict[str, Any]],
+) -> None:
+    text = lines(body(*WHOLE), pods)
+
+    assert "NOT SAFE: not ready: replica-0" in text
+    assert "Safe:" not in text
+
+
+def test_a_pod_that_the_status_does_not_count_on_need_not_be_ready() -> None:
+    starting = {"name": "replica-1", "pod": "flights-replica-1-x", "role": "starting", "ready": False}
+    members = [body()["status"]["members"][0], starting]
+
+    assert "Running. Safe" in lines(body(*WHOLE, members=members))
+
+
+def test_who_may_not_see_pods_is_told_that_nobody_looked_at_them() -> None:
+    text = lines(body(*WHOLE), None)
+
+    assert "Running. Safe" in text
+    assert "You may not list its pods" in text
+
+
+@pytest.mark.parametrize(
+    ("measured", "words"),
+    [("2026-11-21T21:02:59Z", "2 min old"), ("2026-11-20T21:05:00Z", "1 d old"), (None, "has no time")],
+)
+def test_an_old_status_is_not_called_safe_and_it_is_said_what_to_look_at(measured: str | None, words: str) -> None:
+    text = lines(body(*WHOLE, measuredAt=measured))
+
+    assert f"NOT KNOWN: the status {'is ' if measured else ''}{words}" in text
+    assert "is the operator running? kubectl get pods" in text
+    assert "Safe:" not in text
+
+
+def test_an_old_status_that_was_bad_is_still_bad() -> None:
+    assert "NOT SAFE: not Replicated, not OrderingAvailable" in lines(
+        body(*WHOLE[:1], measuredAt="2026-11-20T21:05:00Z")
+    )
