@@ -1,0 +1,122 @@
+"""Each condition has another side: what makes it false or unknown, and what it says then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from operator_builders import SETTINGS, job
+from tiny_cluster import TinyCluster
+
+from tandem_operator.actions import SetStatus
+from tandem_operator.observed import Component, Observed, PodSeen
+from tandem_operator.plan import plan
+
+Which = Callable[[PodSeen], bool]
+
+HEARTBEAT = {"replicas": 2, "ordering": {"mode": "heartbeat", "generators": 2}}
+UNORDERED = {"replicas": 2, "ordering": {"mode": "none"}, "delivery": "atLeastOnce"}
+WITH_STANDBY = {"replicas": 2, "standbys": 1}
+
+
+def running(**spec: Any) -> Observed:
+    cluster = TinyCluster(job(**spec))
+    cluster.converge()
+    return cluster.observed()
+
+
+def standing_by(pod: PodSeen) -> bool:
+    return pod.role == "standby"
+
+
+def beating(pod: PodSeen) -> bool:
+    return pod.component is Component.GENERATOR
+
+
+def first(pod: PodSeen) -> bool:
+    return pod.index == 0
+
+
+def second_beats(pod: PodSeen) -> bool:
+    return beating(pod) and pod.index == 1
+
+
+def without(which: Which, seen: Observed) -> Observed:
+    return replace(seen, pods=tuple(pod for pod in seen.pods if not which(pod)))
+
+
+def not_ready(which: Which, seen: Observed) -> Observed:
+    return replace(seen, pods=tuple(replace(pod, ready=False) if which(pod) else pod for pod in seen.pods))
+
+
+def silent(which: Which, seen: Observed) -> Observed:
+    """They do not answer the operator."""
+    return replace(seen, pods=tuple(replace(pod, reported=None) if which(pod) else pod for pod in seen.pods))
+
+
+def unproved(seen: Observed) -> Observed:
+    """No replica has proved a state that it follows."""
+    pods = (replace(p, reported=p.reported and replace(p.reported, verified_epoch=-1)) for p in seen.pods)
+    return replace(seen, pods=tuple(pods))
+
+
+def leaderless(seen: Observed) -> Observed:
+    return replace(seen, leader=None)
+
+
+def never_told(seen: Observed) -> Observed:
+    """There is no status yet."""
+    return replace(seen, status={})
+
+
+CASES: list[tuple[str, str, str, str, Callable[[], Observed]]] = [
+    ("Replicated", "True", "AllActive", "2 of 2 active", lambda: running(replicas=2)),
+    ("Replicated", "True", "AllActive", "1 of 1 active", lambda: running(replicas=1, standbys=1)),
+    ("Replicated", "False", "SingleReplica", "Set spec.replicas: 2, or spec.standbys: 1", lambda: running(replicas=1)),
+    ("Replicated", "False", "ReplicasMissing", "1 of 2", lambda: without(first, running(replicas=2))),
+    ("Replicated", "False", "Suspended", "suspended", lambda: running(replicas=2, suspend=True)),
+    ("OrderingAvailable", "True", "Elected", "orderer-0 leads", lambda: running(replicas=2)),
+    ("OrderingAvailable", "False", "NoLeader", "ZooKeeper reachable", lambda: leaderless(running(replicas=2))),
+    (
+        "OrderingAvailable",
+        "Unknown",
+        "NoReport",
+        "Not all orderers answer",
+        lambda: never_told(silent(first, leaderless(running(replicas=2)))),
+    ),
+    (
+        "OrderingAvailable",
+        "True",
+        "Elected",
+        "orderer-0 leads",  # as long as nobody knows better
+        lambda: silent(first, leaderless(running(replicas=2))),
+    ),
+    ("OrderingAvailable", "True", "Beating", "2 of 2 generators beat", lambda: running(**HEARTBEAT)),
+    ("OrderingAvailable", "True", "Beating", "1 of 2", lambda: without(second_beats, running(**HEARTBEAT))),
+    ("OrderingAvailable", "False", "NoBeat", "0 of 2", lambda: not_ready(beating, running(**HEARTBEAT))),
+    ("OrderingAvailable", "True", "EachForItself", "orders for itself", lambda: running(**UNORDERED)),
+    ("OrderingAvailable", "False", "Suspended", "suspended", lambda: running(replicas=2, suspend=True)),
+    ("StandbyFresh", "True", "Verified", "1 of 1 standbys follow", lambda: running(**WITH_STANDBY)),
+    ("StandbyFresh", "True", "NoneAskedFor", "no standbys", lambda: running(replicas=2)),
+    ("StandbyFresh", "False", "StandbysMissing", "0 of 1", lambda: without(standing_by, running(**WITH_STANDBY))),
+    ("StandbyFresh", "False", "NotVerified", "not all have proved", lambda: unproved(running(**WITH_STANDBY))),
+    ("StandbyFresh", "Unknown", "NoReport", "answer", lambda: silent(standing_by, running(**WITH_STANDBY))),
+    ("StandbyFresh", "False", "Suspended", "suspended", lambda: running(**WITH_STANDBY, suspend=True)),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "reason", "words", "seen"), CASES, ids=[f"{name}-{reason}" for name, _, reason, *_ in CASES]
+)
+def test_a_condition_says_what_is_so_and_why(
+    name: str, status: str, reason: str, words: str, seen: Callable[[], Observed]
+) -> None:
+    observed = seen()
+    written = (action.status for action in plan(observed, SETTINGS) if isinstance(action, SetStatus))
+    conditions: Any = next(written, observed.status)["conditions"]
+    (found,) = (one for one in conditions if one["type"] == name)
+
+    assert (found["status"], found["reason"]) == (status, reason)
+    assert words in found["message"]
