@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from dashboards.fleet import fleet
 from dashboards.job import job
 
 FOLDER = Path(__file__).parents[2] / "helm" / "tandem" / "dashboards"
+_LABEL_VALUES = re.compile(r"label_values\((?P<series>.+), *(?P<label>\w+)\)")
 
 
 def texts() -> dict[str, str]:
@@ -29,6 +32,25 @@ def queries(board: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for panel in board["panels"]:
         for target in panel.get("targets", ()):
             yield panel["title"], target["expr"]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A dashboard's variable: one of the values that `label` has in these series."""
+
+    variable: str
+    series: str
+    label: str
+
+
+def choices(board: dict[str, Any]) -> Iterator[Choice]:
+    """Every variable of a dashboard whose values Prometheus knows; `ValueError` if it asks by another function."""
+    for each in board["templating"]["list"]:
+        if each["type"] == "query":
+            asked = _LABEL_VALUES.fullmatch(each["query"])
+            if asked is None:
+                raise ValueError(f"{each['name']}: {each['query']} is not of the form label_values(series, label)")
+            yield Choice(each["name"], asked["series"], asked["label"])
 
 
 def filled_in(expression: str, variables: Mapping[str, str]) -> str:

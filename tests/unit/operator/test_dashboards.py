@@ -6,7 +6,7 @@ import re
 import pytest
 
 from alerts.rules import ALERTS, metrics, read, used_in
-from dashboards.write import FOLDER, queries, texts
+from dashboards.write import FOLDER, choices, queries, texts
 
 each_dashboard = pytest.mark.parametrize("name", ["fleet", "job"])
 _OF_SCRAPING = {"namespace", "pod"}
@@ -30,6 +30,19 @@ def test_every_query_asks_for_metrics_and_labels_that_there_are(name: str) -> No
         labels = frozenset().union(*(known[metric] for metric in asked)) | _OF_SCRAPING
         grouped = {label.strip() for group in _LABELS.findall(expression) for label in group.split(",")}
         assert grouped <= labels, title
+
+
+@each_dashboard
+def test_every_variable_is_a_label_that_its_metric_has_and_is_used(name: str) -> None:
+    known, board = metrics(), json.loads(texts()[name])
+    asked = list(choices(board))
+
+    assert asked
+    for choice in asked:
+        (metric,) = used_in(choice.series)
+        assert choice.label in known[metric] | _OF_SCRAPING, choice
+        assert choice.variable == choice.label
+        assert any(f"${choice.variable}" in expression for _, expression in queries(board)), choice
 
 
 @each_dashboard
