@@ -277,7 +277,7 @@ class Publication:
         Who took over has fencing and reading to do before it can publish. So each attempt gets twice the time of the one
         before: else two that are slower than the bound would fence each other for ever.
         """
-        return min(self._bound.ms * 2**claim.attempt, _LONGEST_PATIENCE * self._bound.most_ms)
+        return min(self._bound.ms * 2.0**claim.attempt, _LONGEST_PATIENCE * self._bound.most_ms)
 
     def _prepare(self, claim: Claim) -> Action:
         """The next step towards publishing under `claim`, or the publication itself."""
