@@ -50,6 +50,7 @@ def upgrading(plain: Schedule) -> Schedule:
         "slow_messages": 0.0,
         "unknown": 0.0,
         "short_glances": 0.0,
+        "lost": 0.0,
         "least_bound_ms": 150.0,
         "most_bound_ms": 300.0,
     }
