@@ -54,6 +54,8 @@ def is_visible_uncommitted(connection: KafkaConnection, topic: str) -> bool:
     consumer = Consumer(connection.consumer("read_uncommitted"))
     try:
         return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=5.0, cached=False)[1] > 0
+    except KafkaException:  # a new topic's broker may not know yet that it leads it
+        return False
     finally:
         consumer.close()
 
