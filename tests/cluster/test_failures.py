@@ -149,6 +149,7 @@ def test_a_restart_of_zookeeper_is_not_noticed(two: ClusterJob) -> None:
         two.flows_on(400)
 
 
+@pytest.mark.thorough
 def test_the_job_goes_on_after_a_restart_of_the_broker(two: ClusterJob) -> None:
     began = time.monotonic()
     with two.output_goes_on(BROKER_S):
