@@ -60,6 +60,11 @@ def batch(epoch: int, records: Sequence[Record], answers: Sequence[Answered] = (
     )
 
 
+def gone(folder: Path) -> None:
+    """A stopped job's folder is no longer where it was; Spark's maintenance may still write into it for a moment."""
+    folder.rename(folder.with_name(f"{folder.name}-gone"))
+
+
 def epoch_time_us(epoch: int) -> int:
     """The time of an epoch (Unix, µs) in these tests."""
     return (1_700_000_000 + epoch) * 1_000_000

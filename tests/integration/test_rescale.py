@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from integration.engine import Job, kafka_sink, raw_source
+from integration.engine import Job, gone, kafka_sink, raw_source
 from integration.remembering_job import records, results, started
 from tandem.embedded import Jars
 from tandem.engine.session import build_session
@@ -76,7 +75,7 @@ def test_a_rescaled_job_goes_on_with_the_same_results(spark: SparkSession, tmp_p
     one = savepoint_of(first, tmp_path / "one" / "checkpoint", savepoints, 3, "one")
     expected = results(first, range(4, 8))
     first.stop()
-    shutil.rmtree(tmp_path / "one")
+    gone(tmp_path / "one")
 
     three = rescale_savepoint(spark, savepoints, one, 3, "three", tmp_path)
     assert (one.partitions, three.partitions, three.rescaled_from) == (1, 3, "one")
@@ -89,7 +88,7 @@ def test_a_rescaled_job_goes_on_with_the_same_results(spark: SparkSession, tmp_p
     assert results(second, range(4, 6)) == expected[:2]
     again = savepoint_of(second, tmp_path / "two" / "checkpoint", savepoints, 5, "again")
     second.stop()
-    shutil.rmtree(tmp_path / "two")
+    gone(tmp_path / "two")
     assert again.partitions == 3
 
     two = rescale_savepoint(spark, savepoints, again, 2, "two", tmp_path)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +12,7 @@ from confluent_kafka import Producer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from integration.engine import Job, Record, kafka_sink, raw_source, values
+from integration.engine import Job, Record, gone, kafka_sink, raw_source, values
 from tandem.embedded import Jars, KafkaBroker
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine.interface import EnginePosition
@@ -168,7 +167,7 @@ def test_spark_goes_on_from_followed_state_with_the_same_results(
         assert follower.wait_for(19, DEADLINE_S), f"followed to {follower.epoch}"
         expected = shipping.computes(range(20, 26))
         shipping.job.stop()
-        shutil.rmtree(shipping.checkpoint)
+        gone(shipping.checkpoint)
 
         position = follower.hand_over(tmp_path / "two" / "checkpoint")
         assert position == EnginePosition(19, 190)

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from integration.engine import BEGINNING, Job, Record, kafka_sink, raw_source, values
+from integration.engine import BEGINNING, Job, Record, gone, kafka_sink, raw_source, values
 from tandem.embedded import Jars
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine.interface import EnginePosition
@@ -104,7 +104,7 @@ def test_spark_goes_on_from_a_snapshot_with_the_same_results(
     saved = {file.path for file in store.save(head, staging).files}
     expected = results(first, AFTER)
     first.stop()
-    shutil.rmtree(tmp_path / "one")
+    gone(tmp_path / "one")
     shutil.rmtree(staging)
 
     restored = store.newest_usable(BEFORE[-1], "c", tmp_path / "two" / "checkpoint")
