@@ -136,7 +136,7 @@ def _operator(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Passes over jobs, by result.",
                 "ops",
                 Query("sum by (result) (rate(tandem_operator_reconcile_total[$__rate_interval]))", "{{result}}"),
-                width=8,
+                width=6,
             )
         )
         .with_panel(
@@ -146,7 +146,7 @@ def _operator(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "s",
                 Query(f"histogram_quantile(0.5, {seconds})", "p50"),
                 Query(f"histogram_quantile(0.99, {seconds})", "p99"),
-                width=8,
+                width=6,
             )
         )
         .with_panel(
@@ -155,7 +155,16 @@ def _operator(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "It should be 0 most of the time.",
                 "short",
                 Query("max(tandem_operator_queue_depth)", "waiting"),
-                width=8,
+                width=6,
+            )
+        )
+        .with_panel(
+            lines(
+                "Requests to the API server",
+                "By verb, without watches; a pass over an unchanged job makes none.",
+                "ops",
+                Query("sum by (verb) (rate(tandem_operator_api_requests_total[$__rate_interval]))", "{{verb}}"),
+                width=6,
             )
         )
     )

@@ -17,7 +17,7 @@ from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.fencing import Fencer
-from tandem.kafka.history import cut_at, first_config, last_marker, markers_back_to
+from tandem.kafka.history import cut_at, first_config, last_marker, markers_back_to, watermarks
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
 from tandem.kafka.transactions import OutputRecord, TransactionalProducer
@@ -189,6 +189,14 @@ def test_a_tail_whose_next_record_was_deleted_says_so(kafka: KafkaBroker, topic_
 
 
 # Finding one's place -------------------------------------------------------------------------------------------------
+
+
+def test_topics_that_were_just_made_are_at_their_beginning(
+    connection: KafkaConnection, kafka: KafkaBroker, topic_prefix: str
+) -> None:
+    names = [f"{topic_prefix}-{number}" for number in range(50)]
+    create_topics(kafka.bootstrap, dict.fromkeys(names, 1))
+    assert {watermarks(connection, name, PATIENCE_S) for name in reversed(names)} == {(0, 0)}
 
 
 def test_a_reader_that_is_connected_finds_a_topic_that_is_new_to_it_at_once(

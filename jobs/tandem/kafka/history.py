@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from typing import TypeVar
 
-from confluent_kafka import Consumer, KafkaError, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
@@ -16,6 +16,7 @@ from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import Config, Cut, Marker
 
 _T = TypeVar("_T", Config, Cut)
+_NO_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 def read_range(
@@ -47,12 +48,24 @@ def read_range(
 
 
 def watermarks(connection: KafkaConnection, topic: str, timeout_s: float) -> tuple[int, int]:
-    """First offset and end of partition 0 of `topic` (the end that a read_committed reader sees)."""
+    """First offset and end of partition 0 of `topic` (the end that a read_committed reader sees).
+
+    The broker of a topic that was just made may not know yet that it leads it; it is asked until it does. Raises
+    `KafkaException` if it still does not after `timeout_s`.
+    """
+    deadline = time.monotonic() + timeout_s
     consumer = Consumer(connection.consumer())
     try:
-        learn(consumer, [topic])
-        low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=timeout_s, cached=False)
-        return low, high
+        while True:
+            learn(consumer, [topic])
+            try:
+                low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=timeout_s, cached=False)
+            except KafkaException as error:
+                if error.args[0].code() not in _NO_LEADER_YET or time.monotonic() > deadline:
+                    raise
+                consumer.poll(0.02)
+            else:
+                return low, high
     finally:
         consumer.close()
 

@@ -142,7 +142,10 @@ class Spec(KubernetesSpec):
     standbys: Count = Field(default=0, ge=0, description="Warm replicas that wait for the place of one that fails")
     delivery: Delivery = Field(
         default="exactlyOnce",
-        description="atLeastOnce: duplicates carry headers by which they can be dropped; atMostOnce: nobody takes over",
+        description=(
+            "atLeastOnce: duplicates carry headers by which they can be dropped; "
+            "atMostOnce: the rows of the epoch under way at a failure may be missing"
+        ),
     )
     kafka: KafkaSpec
     zookeeper: ZooKeeperSpec | None = Field(default=None, description="Needed when ordering.mode is leader")
