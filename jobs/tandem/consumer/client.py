@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
@@ -19,7 +18,7 @@ Rebalanced = Callable[[Consumer, list[TopicPartition]], None]
 _READ_BACK_S = 10.0
 
 
-class EpochConsumer(Consumer):  # type: ignore[misc]  # confluent_kafka has no types
+class EpochConsumer(Consumer):
     """A `confluent_kafka.Consumer` that returns each row of a job's output once. Same configuration, same methods.
 
     Guarantee, per partition and for each job that writes it: no row is ever dropped that was not there before, and of
@@ -52,14 +51,6 @@ class EpochConsumer(Consumer):  # type: ignore[misc]  # confluent_kafka has no t
         self._filters: dict[tuple[str, int], tuple[JobFilters, int]] = {}
         self.dropped = 0
         """How many repeats were dropped so far."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def poll(self, timeout: float = -1) -> Message | None:
         """The next message that is no repeat, or an error; None if there is none within `timeout` seconds (−1: wait)."""

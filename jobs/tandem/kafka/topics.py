@@ -82,9 +82,7 @@ class Topics:
         while True:
             left = deadline - time.monotonic()
             try:
-                found: Mapping[str, TopicMetadata] = self._admin.list_topics(
-                    timeout=max(0.01, min(left, _ROUND_S))
-                ).topics
+                return self._admin.list_topics(timeout=max(0.01, min(left, _ROUND_S))).topics
             except KafkaException as error:
                 self._admin.poll(0)
                 if self._refused is not None:
@@ -97,8 +95,6 @@ class Topics:
                         f"no answer from Kafka at {self._servers} within {self._timeout_s:.0f} s: {error.args[0].str()}. "
                         "Check spec.kafka.bootstrapServers, and security.protocol in spec.kafka.properties"
                     ) from error
-            else:
-                return found
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in _REFUSED:
@@ -200,11 +196,11 @@ class Topics:
 
         Raises `ReadTimeoutError`, `KafkaException`.
         """
-        return self._offsets(topics, OffsetSpec.latest(), isolation_level, timeout_s)
+        return self._offsets(topics, OffsetSpec.latest(), isolation_level, timeout_s)  # type: ignore[no-untyped-call]
 
     def beginnings(self, topics: Mapping[str, int]) -> Positions:
         """The first offset that is still there of every partition."""
-        return self._offsets(topics, OffsetSpec.earliest(), "read_uncommitted", None)
+        return self._offsets(topics, OffsetSpec.earliest(), "read_uncommitted", None)  # type: ignore[no-untyped-call]
 
     def _offsets(
         self, topics: Mapping[str, int], spec: OffsetSpec, isolation_level: str, timeout_s: float | None

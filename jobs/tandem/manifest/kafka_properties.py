@@ -20,19 +20,24 @@ ALLOWED: Final = _words(
     client.rack client.dns.lookup broker.address.family broker.address.ttl
     socket.timeout.ms socket.send.buffer.bytes socket.receive.buffer.bytes socket.keepalive.enable socket.nagle.disable
     socket.max.fails socket.connection.setup.timeout.ms connections.max.idle.ms reconnect.backoff.ms reconnect.backoff.max.ms
-    metadata.max.age.ms topic.metadata.refresh.interval.ms topic.metadata.refresh.fast.interval.ms
-    topic.metadata.refresh.sparse topic.metadata.propagation.max.ms
-    retry.backoff.ms retry.backoff.max.ms request.timeout.ms
+    metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms metadata.max.age.ms
+    topic.metadata.refresh.interval.ms topic.metadata.refresh.fast.interval.ms topic.metadata.refresh.sparse
+    topic.metadata.propagation.max.ms retry.backoff.ms retry.backoff.max.ms request.timeout.ms
     api.version.request.timeout.ms enable.metrics.push statistics.interval.ms
     debug log_level log.connection.close log.thread.name
     security.protocol enable.ssl.certificate.verification
     ssl.cipher.suites ssl.curves.list ssl.sigalgs.list ssl.key.location ssl.certificate.location ssl.certificate.pem
     ssl.ca.location ssl.ca.pem ssl.crl.location ssl.keystore.location ssl.providers
-    ssl.endpoint.identification.algorithm
+    ssl.endpoint.identification.algorithm https.ca.location https.ca.pem
     sasl.mechanism sasl.mechanisms sasl.username sasl.kerberos.service.name sasl.kerberos.principal sasl.kerberos.kinit.cmd
     sasl.kerberos.keytab sasl.kerberos.min.time.before.relogin
     sasl.oauthbearer.method sasl.oauthbearer.client.id sasl.oauthbearer.scope
-    sasl.oauthbearer.extensions sasl.oauthbearer.token.endpoint.url
+    sasl.oauthbearer.extensions sasl.oauthbearer.token.endpoint.url sasl.oauthbearer.grant.type
+    sasl.oauthbearer.assertion.algorithm sasl.oauthbearer.assertion.private.key.file sasl.oauthbearer.assertion.file
+    sasl.oauthbearer.assertion.claim.aud sasl.oauthbearer.assertion.claim.exp.seconds sasl.oauthbearer.assertion.claim.iss
+    sasl.oauthbearer.assertion.claim.jti.include sasl.oauthbearer.assertion.claim.nbf.seconds
+    sasl.oauthbearer.assertion.claim.sub sasl.oauthbearer.assertion.jwt.template.file
+    sasl.oauthbearer.metadata.authentication.type
     fetch.max.bytes fetch.message.max.bytes max.partition.fetch.bytes receive.message.max.bytes check.crcs
     queued.min.messages queued.max.messages.kbytes queue.buffering.max.messages queue.buffering.max.kbytes
     batch.num.messages batch.size compression.codec compression.type compression.level
@@ -42,7 +47,8 @@ ALLOWED: Final = _words(
 
 SECRET: Final = _words(
     """
-    sasl.password sasl.oauthbearer.client.secret sasl.oauthbearer.config ssl.key.password ssl.key.pem ssl.keystore.password
+    sasl.password sasl.oauthbearer.client.secret sasl.oauthbearer.config sasl.oauthbearer.assertion.private.key.passphrase
+    sasl.oauthbearer.assertion.private.key.pem ssl.key.password ssl.key.pem ssl.keystore.password
     """
 )
 """What librdkafka itself hides in its logs."""
@@ -96,6 +102,7 @@ OWNED: Final[dict[str, tuple[str, str]]] = {
     "enable.partition.eof": ("the readers depend on it", "Remove it"),
     "delivery.report.only.error": ("the publisher counts every delivery", "Remove it"),
     "allow.auto.create.topics": ("a topic that does not exist must be an error", "Remove it, and create the topic"),
+    "max.poll.records": ("it follows from the size of an epoch", "Use spec.ordering.maxRecordsPerEpoch"),
     "plugin.library.paths": ("it loads foreign code into every replica", "Remove it"),
 }
 """Property → (why Tandem sets it itself, what to do instead)."""
@@ -116,7 +123,6 @@ JAVA_ONLY: Final[dict[str, str]] = {
     "ssl.protocol": "use ssl.cipher.suites",
     "ssl.enabled.protocols": "use ssl.cipher.suites",
     "fetch.max.wait.ms": "remove it",
-    "max.poll.records": "use spec.ordering.maxRecordsPerEpoch",
     "key.serializer": _NO_SERIALIZER,
     "value.serializer": _NO_SERIALIZER,
     "key.deserializer": _NO_SERIALIZER,

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 
 import pyarrow as pa
 from confluent_kafka import Message
-from fetched_message import fetched_message
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +21,7 @@ SEED = 2**63 - 1
 
 def message(partition: int, offset: int, timestamp: tuple[int, int] = (1, CREATED), topic: str = "in") -> Message:
     value = f"{partition}:{offset}".encode()
-    return fetched_message(topic, partition, offset, value=value, timestamp=timestamp)
+    return Message(topic=topic, partition=partition, offset=offset, key=b"k", value=value, timestamp=timestamp)
 
 
 def fetched(*inputs: list[Message], epoch: int = 7) -> Fetched:
@@ -97,7 +96,7 @@ def test_a_time_given_by_the_broker_is_told_from_one_given_by_the_producer() -> 
 
 
 def test_records_without_key_or_value_are_null() -> None:
-    bare = fetched_message("in", 0, 0, key=None, timestamp=(1, CREATED))
+    bare = Message(topic="in", partition=0, offset=0, key=None, value=None, timestamp=(1, CREATED))
 
     (row,) = to_batch(fetched([bare])).to_pylist()
     assert (row["key"], row["value"]) == (None, None)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from fetched_message import fetched_message
+from confluent_kafka import Message
 
 from tandem.engine.batch import to_batch
 from tandem.engine.causal import Causal, Proposer, StoppedError
@@ -77,7 +77,10 @@ def fetched(epoch: int, *inputs: list[str], topic: str = "in") -> Fetched:
     records = tuple(
         (
             TopicPartition(topic, partition),
-            [fetched_message(topic, partition, offset, value=v.encode()) for offset, v in enumerate(values)],
+            [
+                Message(topic=topic, partition=partition, offset=offset, key=b"k", value=v.encode(), timestamp=(1, 0))
+                for offset, v in enumerate(values)
+            ],
         )
         for partition, values in enumerate(inputs)
     )
