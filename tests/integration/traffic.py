@@ -13,6 +13,7 @@ from itertools import pairwise, zip_longest
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
+from tandem.kafka.brokers import BrokerWatch
 from tandem.kafka.headers import row_id
 
 PARTITIONS = 2
@@ -80,26 +81,37 @@ class Reader:
         self._counts_of: dict[str, list[int]] = defaultdict(list)
         self.times: list[float] = []
         self._copies_topic = copies
+        self._bootstrap = bootstrap
+        self._next = {copies: 0, counts: 0}
+        self._connect()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _connect(self) -> None:
+        self._watch = BrokerWatch()
         self._consumer = Consumer(
             {
-                "bootstrap.servers": bootstrap,
+                "bootstrap.servers": self._bootstrap,
                 "group.id": "reader",
                 "isolation.level": "read_committed",
                 "enable.auto.commit": False,
                 "fetch.wait.max.ms": 20,
                 "reconnect.backoff.max.ms": 200,
+                **self._watch.settings,
             }
         )
-        self._consumer.assign([TopicPartition(copies, 0, 0), TopicPartition(counts, 0, 0)])
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._consumer.assign([TopicPartition(topic, 0, offset) for topic, offset in self._next.items()])
 
     def _run(self) -> None:
         while not self._stop.is_set():
             message = self._consumer.poll(0.05)
+            if message is None and self._watch.forgot_all:
+                self._consumer.close()
+                self._connect()
             if message is None or message.error():
                 continue
+            self._next[message.topic()] = message.offset() + 1
             value, row = int(message.value() or b"0"), row_id(message.headers())
             assert row is not None, f"a record of {message.topic()} does not say of which epoch it is"
             if message.topic() == self._copies_topic:

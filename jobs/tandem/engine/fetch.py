@@ -18,12 +18,17 @@ from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.history import cut_at, first_config
 from tandem.kafka.metadata import learn
 from tandem.kafka.tail import LogTail, is_transient
+from tandem.logs import get_logger
 from tandem.protocol.codec import CodecError, decode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 
+_log = get_logger(__name__)
+
 _BATCH = 10_000
 _BEHIND_S = 5.0
+_SILENCE_S = 5.0
+"""Records that are there come at once; while none came for so long, another client is tried (see `BrokerWatch`)."""
 
 _T = TypeVar("_T")
 
@@ -117,22 +122,32 @@ class InputReader:
     """Records of all input topics of one isolation level, fetched ahead by librdkafka's own threads."""
 
     def __init__(self, connection: KafkaConnection, isolation_level: str) -> None:
-        self._consumer = Consumer(
-            connection.consumer(isolation_level) | {"queued.max.messages.kbytes": 16_384, "queued.min.messages": 20_000}
-        )
+        self._settings = {
+            **connection.consumer(isolation_level),
+            "queued.max.messages.kbytes": 16_384,
+            "queued.min.messages": 20_000,
+        }
+        self._consumer = Consumer(self._settings)
         self._inputs: dict[TopicPartition, _Input] = {}
 
     def fetch(self, starts: Positions, ends: Positions, timeout_s: float) -> list[tuple[TopicPartition, list[Message]]]:
         """The records from `starts` to `ends`. Raises `LostInputError`, `ReadTimeoutError`."""
         self._add(starts, ends)
-        deadline = time.monotonic() + timeout_s
+        heard = time.monotonic()
+        deadline = heard + timeout_s
         waiting = {tp for tp, end in ends.items() if self._inputs[tp].fetched_to < end}
         while waiting:
             messages = self._consumer.consume(_BATCH, 0) or self._one(0.02)
             self._take(messages)
             waiting = {tp for tp in waiting if self._inputs[tp].fetched_to < ends[tp]}
-            if waiting and time.monotonic() > deadline:
+            now = time.monotonic()
+            if waiting and now > deadline:
                 raise ReadTimeoutError(f"input {sorted(waiting)} was not read to {ends} within {timeout_s:.0f} s")
+            if messages:
+                heard = now
+            elif waiting and now - heard > _SILENCE_S:
+                self._connect_anew(waiting)
+                heard = now
         return [(tp, self._split(tp, end)) for tp, end in ends.items()]
 
     def close(self) -> None:
@@ -145,6 +160,13 @@ class InputReader:
             learn(self._consumer, {tp.topic for tp in new})
             self._inputs |= {tp: _Input(position) for tp, position in new.items()}
             self._consumer.incremental_assign([KafkaTopicPartition(*tp, position) for tp, position in new.items()])
+
+    def _connect_anew(self, waiting: set[TopicPartition]) -> None:
+        _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(waiting)])
+        self._consumer.close()
+        self._consumer = Consumer(self._settings)
+        learn(self._consumer, {tp.topic for tp in self._inputs})
+        self._consumer.assign([KafkaTopicPartition(*tp, one.fetched_to) for tp, one in self._inputs.items()])
 
     def _one(self, timeout_s: float) -> list[Message]:
         message = self._consumer.poll(timeout_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -17,23 +18,26 @@ _log = get_logger(__name__)
 class ProposalAppender:
     """An idempotent producer on the ordering topic. Appends are asynchronous: the log itself is the acknowledgement.
 
-    A proposal that cannot be delivered within 3 s is dropped and logged; whoever still wants it proposes it again.
+    A proposal that cannot be delivered within 3 s is dropped and logged; whoever still wants it proposes it again, through
+    a new client: the old one may have forgotten where the brokers are (`BrokerWatch`).
     """
 
     def __init__(self, connection: KafkaConnection, topic: str) -> None:
         self._connection = connection
         self._topic = topic
-        self._producer = Producer(connection.appender())
         self._lock = threading.Lock()
+        self._clients = 0
+        self._connect()
 
     def append(self, proposal: Proposal) -> None:
         """Send one proposal, without waiting."""
         with self._lock:
             try:
-                self._producer.produce(self._topic, encode_proposal(proposal), partition=0, on_delivery=self._delivered)
+                delivered = partial(self._delivered, self._clients)
+                self._producer.produce(self._topic, encode_proposal(proposal), partition=0, on_delivery=delivered)
             except (KafkaException, BufferError) as error:
                 _log.warning("proposal_not_sent", topic=self._topic, reason=str(error))
-                self._producer = Producer(self._connection.appender())
+                self._connect()
             self._producer.poll(0)
 
     def close(self, timeout_s: float = 1.0) -> None:
@@ -41,9 +45,13 @@ class ProposalAppender:
         with self._lock:
             self._producer.flush(timeout_s)
 
-    def _delivered(self, error: KafkaError | None, message: Message) -> None:
+    def _connect(self) -> None:
+        self._producer = Producer(self._connection.appender())
+        self._clients += 1
+
+    def _delivered(self, client: int, error: KafkaError | None, message: Message) -> None:
         if error is None:
             return
         _log.warning("proposal_not_delivered", topic=message.topic(), reason=error.str())
-        if error.fatal():
-            self._producer = Producer(self._connection.appender())
+        if client == self._clients and (error.fatal() or error.code() == KafkaError._MSG_TIMED_OUT):
+            self._connect()

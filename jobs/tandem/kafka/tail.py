@@ -9,10 +9,14 @@ from types import TracebackType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from tandem.kafka.brokers import BrokerWatch
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.metadata import learn
 from tandem.kafka.topics import Topics
+from tandem.logs import get_logger
+
+_log = get_logger(__name__)
 
 _BATCH = 1_000
 
@@ -36,11 +40,9 @@ class LogTail:
     """
 
     def __init__(self, connection: KafkaConnection, starts: Mapping[str, int]) -> None:
-        self._topics = Topics(connection)
-        self._consumer = Consumer(connection.consumer())
+        self._connection = connection
         self._next = dict(starts)
-        learn(self._consumer, starts)
-        self._consumer.assign([TopicPartition(topic, 0, offset) for topic, offset in starts.items()])
+        self._open()
 
     def __enter__(self) -> LogTail:
         return self
@@ -71,6 +73,10 @@ class LogTail:
         """What has arrived; waits up to `timeout_s` for the first record. Raises `LostInputError`."""
         first = self._consumer.poll(timeout_s)
         if first is None:
+            if self._watch.forgot_all:
+                _log.warning("brokers_forgotten", topics=sorted(self._next))
+                self._consumer.close()
+                self._open()
             return []
         return [record for message in (first, *self._consumer.consume(_BATCH, 0)) for record in self._take(message)]
 
@@ -85,6 +91,13 @@ class LogTail:
             if time.monotonic() > deadline:
                 raise ReadTimeoutError(f"read to {self._next} of {ends} in {timeout_s:.1f} s")
             yield from self.poll(0.02)
+
+    def _open(self) -> None:
+        self._topics = Topics(self._connection)
+        self._watch = BrokerWatch()
+        self._consumer = Consumer(self._connection.consumer() | self._watch.settings)
+        learn(self._consumer, self._next)
+        self._consumer.assign([TopicPartition(topic, 0, offset) for topic, offset in self._next.items()])
 
     def _ends(self, timeout_s: float) -> dict[str, int]:
         # The high watermark, not the end that a read_committed reader is shown: an open transaction is waited for.

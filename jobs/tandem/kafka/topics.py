@@ -33,6 +33,8 @@ _STALE = (
     KafkaError.NOT_LEADER_FOR_PARTITION,
     KafkaError.LEADER_NOT_AVAILABLE,
 )
+_NO_ANSWER = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
+_PATIENCE = 3
 _ROUND_S = 0.5
 
 
@@ -51,12 +53,17 @@ KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.by
 
 
 class Topics:
-    """What Tandem asks of the brokers about topics. All times in seconds."""
+    """What Tandem asks of the brokers about topics. All times in seconds.
+
+    Where nobody answers three times in a row, another client is tried the next time: this one may have forgotten where the
+    brokers are (`BrokerWatch`).
+    """
 
     def __init__(self, connection: KafkaConnection, timeout_s: float = 10.0) -> None:
         self._refused: KafkaError | None = None
-        config: dict[str, Any] = {**connection.admin(), "error_cb": self._on_error}
-        self._admin = AdminClient(config)
+        self._config: dict[str, Any] = {**connection.admin(), "error_cb": self._on_error}
+        self._admin = AdminClient(self._config)
+        self._unanswered = 0
         self._servers = connection.properties.get("bootstrap.servers", "")
         self._timeout_s = timeout_s
 
@@ -91,6 +98,7 @@ class Topics:
                         "and the credentials in spec.kafka.properties and spec.kafka.secretProperties"
                     ) from error
                 if left <= _ROUND_S:
+                    self._not_answered()
                     raise ConnectionFailedError(
                         f"no answer from Kafka at {self._servers} within {self._timeout_s:.0f} s: {error.args[0].str()}. "
                         "Check spec.kafka.bootstrapServers, and security.protocol in spec.kafka.properties"
@@ -228,13 +236,23 @@ class Topics:
         names = ", ".join(sorted({tp.topic for tp in asked}))
         too_late = f"no answer on the offsets of {names} within {timeout:.1f} s"
         try:
-            return Positions(
+            found = Positions(
                 (TopicPartition(tp.topic, tp.partition), future.result(timeout).offset)
                 for tp, future in answers.items()
             )
         except TimeoutError as error:
+            self._not_answered()
             raise ReadTimeoutError(too_late) from error
         except KafkaException as error:
+            if error.args[0].code() in _NO_ANSWER:
+                self._not_answered()
             if error.args[0].code() == KafkaError._TIMED_OUT:
                 raise ReadTimeoutError(too_late) from error
             raise
+        self._unanswered = 0
+        return found
+
+    def _not_answered(self) -> None:
+        self._unanswered += 1
+        if self._unanswered >= _PATIENCE:
+            self._admin, self._unanswered = AdminClient(self._config), 0

@@ -1,0 +1,39 @@
+"""A client that has forgotten all brokers has nobody left to ask where they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Final
+
+_INTERVAL_MS: Final = 1_000
+_PATIENCE: Final = 2
+
+
+class BrokerWatch:
+    """Notices that a client knows no broker any more, not even those of `bootstrap.servers`.
+
+    From 2.10 on, librdkafka removes the brokers that a Metadata response does not name. One that starts may name none
+    at all for a moment; the client then asks those of `bootstrap.servers` again, but now and then it loses them too,
+    for good, and tells nobody: https://github.com/confluentinc/librdkafka/issues/5301 (seen with 2.16 in about one of
+    300 restarts of a broker, for each client). Whoever watches a client polls it all the time, or its statistics pile up.
+    """
+
+    def __init__(self) -> None:
+        self._without = 0
+
+    @property
+    def settings(self) -> dict[str, int | Callable[[str], None]]:
+        """What the client is configured with, so that it tells its statistics."""
+        return {"statistics.interval.ms": _INTERVAL_MS, "stats_cb": self.see}
+
+    @property
+    def forgot_all(self) -> bool:
+        """Whether it is time for a new client."""
+        return self._without >= _PATIENCE
+
+    def see(self, statistics: str) -> None:
+        """Take in what the client tells: JSON, as in librdkafka's STATISTICS.md."""
+        brokers = json.loads(statistics)["brokers"].values()
+        knows_one = any(broker["source"] != "logical" for broker in brokers)
+        self._without = 0 if knows_one else self._without + 1

@@ -1,0 +1,130 @@
+"""A client that has forgotten where the brokers are is replaced by another one, and nothing is lost, repeated or skipped.
+
+librdkafka's own clients forget them seldom (see `tandem.kafka.brokers`); here the first of each kind looks for them in
+the wrong place.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+from written_job import PATIENCE_S, create_topics
+
+from tandem.embedded import KafkaBroker
+from tandem.embedded.ports import free_ports
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.engine import fetch
+from tandem.engine.fetch import InputReader
+from tandem.kafka import appender, tail, topics
+from tandem.kafka.appender import ProposalAppender
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import ReadTimeoutError
+from tandem.kafka.tail import LogTail
+from tandem.kafka.topics import Topics
+from tandem.protocol.codec import decode_proposal
+from tandem.protocol.values import Positions, Progress, TopicPartition
+
+pytestmark = pytest.mark.integration
+
+COORDINATOR_ONLY = json.dumps({"brokers": {"GroupCoordinator": {"source": "logical"}}})
+
+
+@pytest.fixture
+def connection(kafka: KafkaBroker) -> KafkaConnection:
+    return KafkaConnection({"bootstrap.servers": kafka.bootstrap})
+
+
+@pytest.fixture
+def topic(kafka: KafkaBroker, topic_prefix: str) -> str:
+    create_topics(kafka.bootstrap, {topic_prefix: 1})
+    return topic_prefix
+
+
+class Lost:
+    """Makes clients; the first looks for its brokers where there are none, with `changes` to its settings."""
+
+    def __init__(self, kind: Callable[[dict[str, Any]], Any], **changes: Any) -> None:
+        self.made: list[Mapping[str, Any]] = []
+        self._kind = kind
+        self._changes = {name.replace("_", "."): value for name, value in changes.items()}
+
+    def __call__(self, settings: Mapping[str, Any]) -> Any:
+        nowhere = {"bootstrap.servers": f"127.0.0.1:{free_ports(1)[0]}", **self._changes}
+        self.made.append(settings)
+        return self._kind({**settings, **(nowhere if len(self.made) == 1 else {})})
+
+
+def write(connection: KafkaConnection, topic: str, *values: bytes) -> None:
+    producer = Producer(connection.plain_producer())
+    for value in values:
+        producer.produce(topic, value, partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+
+
+def test_a_tail_goes_on_where_it_was(connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = Lost(Consumer, statistics_interval_ms=0)
+    monkeypatch.setattr(tail, "Consumer", lost)
+    write(connection, topic, b"0", b"1", b"2")
+    with LogTail(connection, {topic: 1}) as reader:
+        assert reader.poll(0.1) == []
+        assert len(lost.made) == 1
+        for _ in range(2):
+            lost.made[0]["stats_cb"](COORDINATOR_ONLY)
+        assert reader.poll(0.1) == []
+        assert [record.value for record in reader.read_to_end(PATIENCE_S)] == [b"1", b"2"]
+    assert len(lost.made) == 2
+
+
+def test_an_epoch_is_fetched_whole(connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = Lost(Consumer)
+    monkeypatch.setattr(fetch, "Consumer", lost)
+    monkeypatch.setattr(fetch, "_SILENCE_S", 0.5)
+    write(connection, topic, b"0", b"1", b"2")
+    at = TopicPartition(topic, 0)
+    reader = InputReader(connection, "read_committed")
+    try:
+        ((_, first),) = reader.fetch(Positions({at: 0}), Positions({at: 2}), PATIENCE_S)
+        ((_, second),) = reader.fetch(Positions({at: 2}), Positions({at: 3}), PATIENCE_S)
+    finally:
+        reader.close()
+    assert [message.value() for message in (*first, *second)] == [b"0", b"1", b"2"]
+    assert len(lost.made) == 2
+
+
+def test_a_proposal_after_one_that_was_not_delivered_is(
+    connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = Lost(Producer, message_timeout_ms=200)
+    monkeypatch.setattr(appender, "Producer", lost)
+    proposals = ProposalAppender(connection, topic)
+    epoch = 0
+
+    def propose() -> bool:
+        nonlocal epoch
+        proposals.append(Progress("replica-0", epoch := epoch + 1, 1.0))
+        return len(lost.made) > 1
+
+    assert wait_until(propose, Deadline(PATIENCE_S))
+    propose()
+    proposals.close(PATIENCE_S)
+    with LogTail(connection, {topic: 0}) as reader:
+        delivered = [decode_proposal(record.value) for record in reader.read_to_end(PATIENCE_S)]
+    assert delivered[-1] == Progress("replica-0", epoch, 1.0)
+
+
+def test_the_ends_of_topics_are_known_again(
+    connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost = Lost(AdminClient)
+    monkeypatch.setattr(topics, "AdminClient", lost)
+    write(connection, topic, b"0")
+    asked = Topics(connection, 0.3)
+    for _ in range(3):
+        with pytest.raises(ReadTimeoutError, match="no answer on the offsets"):
+            asked.ends({topic: 1})
+    assert asked.ends({topic: 1}, timeout_s=PATIENCE_S) == {TopicPartition(topic, 0): 1}
