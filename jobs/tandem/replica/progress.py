@@ -36,7 +36,7 @@ class CatchUp:
         self._every_ms = every_ms
         self._hopeless_epochs = hopeless_epochs
         self._hopeless_ms = hopeless_ms
-        self._far_since: tuple[float, int] | None = None  # when (ms), and how far it was
+        self._far_since: tuple[float, int] | None = None  # since when (ms), and how far it was at most
         self._durations: deque[float] = deque(maxlen=16)
         self._last_ms: float | None = None
         self._next_was_there = False  # when the last epoch was computed
@@ -79,10 +79,12 @@ class CatchUp:
         behind = head - self.last_computed
         if behind < self._hopeless_epochs:
             self._far_since = None
-        elif self._far_since is None:
-            self._far_since = (now_ms, behind)
-        elif now_ms - self._far_since[0] > self._hopeless_ms:
-            if behind >= self._far_since[1]:
+            return
+        since, farthest = self._far_since or (now_ms, behind)
+        farthest = max(farthest, behind)  # while the log is read, the head that is known comes nearer to the true one
+        self._far_since = (since, farthest)
+        if now_ms - since > self._hopeless_ms:
+            if behind >= farthest:
                 raise TooFarBehindError(
                     f"{behind} epochs behind the log's head, and no nearer than {self._hopeless_ms / 1000:.0f} s ago: "
                     "this replica starts again from newer state"
