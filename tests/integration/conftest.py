@@ -13,8 +13,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration.engine import Job, kafka_sink, raw_source
+from integration.written_job import create_topics
 from tandem.embedded import Jars, KafkaBroker, ZooKeeperServer
 from tandem.engine.session import build_session
+from tandem.kafka.client import KafkaConnection
 from tandem.manifest import SparkSpec
 
 # No JVM here lives long enough for the compiler that pays off after minutes.
@@ -50,6 +52,19 @@ def job(spark: SparkSession, tmp_path: Path) -> Iterator[Job]:
     made = Job(spark, tmp_path / "job", [raw_source()], [kafka_sink()])
     yield made
     made.stop()
+
+
+@pytest.fixture
+def connection(kafka: KafkaBroker) -> KafkaConnection:
+    """To the session's broker."""
+    return KafkaConnection({"bootstrap.servers": kafka.bootstrap})
+
+
+@pytest.fixture
+def topic(kafka: KafkaBroker, topic_prefix: str) -> str:
+    """A topic of the test's own, with one partition."""
+    create_topics(kafka.bootstrap, {topic_prefix: 1})
+    return topic_prefix
 
 
 @pytest.fixture

@@ -29,17 +29,6 @@ from tandem.protocol.values import TopicPartition as TP  # noqa: N817
 pytestmark = pytest.mark.integration
 
 
-@pytest.fixture
-def connection(kafka: KafkaBroker) -> KafkaConnection:
-    return KafkaConnection({"bootstrap.servers": kafka.bootstrap})
-
-
-@pytest.fixture
-def topic(kafka: KafkaBroker, topic_prefix: str) -> str:
-    create_topics(kafka.bootstrap, {topic_prefix: 1})
-    return topic_prefix
-
-
 def record(topic: str, value: bytes) -> OutputRecord:
     return OutputRecord(topic, None, value, (), 0)
 

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
-from written_job import PATIENCE_S, create_topics
+from written_job import PATIENCE_S
 
-from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine import fetch
 from tandem.engine.fetch import InputReader
@@ -27,17 +26,6 @@ from tandem.protocol.codec import decode_proposal
 from tandem.protocol.values import Positions, Progress, TopicPartition
 
 pytestmark = pytest.mark.integration
-
-
-@pytest.fixture
-def connection(kafka: KafkaBroker) -> KafkaConnection:
-    return KafkaConnection({"bootstrap.servers": kafka.bootstrap})
-
-
-@pytest.fixture
-def topic(kafka: KafkaBroker, topic_prefix: str) -> str:
-    create_topics(kafka.bootstrap, {topic_prefix: 1})
-    return topic_prefix
 
 
 class Forgetful:

@@ -26,7 +26,7 @@ class ProposalAppender:
         self._connection = connection
         self._topic = topic
         self._lock = threading.Lock()
-        self._clients = 0
+        self._clients = 0  # a callback that held its client itself would keep it alive for ever
         self._connect()
 
     def append(self, proposal: Proposal) -> None:

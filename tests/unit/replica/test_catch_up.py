@@ -112,6 +112,6 @@ def test_a_replica_that_was_near_in_between_has_its_time_again() -> None:
 
 def test_one_that_has_only_begun_to_read_the_log_does_not_know_yet_how_far_it_is_behind() -> None:
     catch_up = CatchUp("replica-0", -1, hopeless_epochs=300, hopeless_ms=60_000)
-    for second, (computed, head) in enumerate([(0, 301), (1, 598), (100, 700), (395, 818), (396, 819)]):
-        catch_up.computed(computed, head, second * 16_000.0)
-        catch_up.check(head, second * 16_000.0)
+    for step, (computed, head) in enumerate([(0, 301), (1, 598), (100, 700), (395, 818), (396, 819)]):
+        catch_up.computed(computed, head, step * 16_000.0)
+        catch_up.check(head, step * 16_000.0)
