@@ -1,6 +1,8 @@
-"""What the watches may not have told: asked of the API server before the first pass over a job, and now and then again.
+"""What the watches may not have told: asked of the API server itself.
 
-A watch that is broken off lists everything anew, and tells nothing of what was deleted in between.
+Before the first pass over a job and now and then again; after a watch had to list everything anew, which tells nothing of
+what was deleted in between; and before something is taken away. For an operator that was cut off, or paused, comes back
+with the world of then, beside the one that has taken its place: Kubernetes promises no Deployment that there is only one.
 """
 
 from __future__ import annotations
@@ -25,13 +27,28 @@ class Acquaintance:
         self._made: dict[Key, tuple[str, float]] = {}
 
     async def renew(self, key: Key, uid: str, now_s: float) -> bool:
-        """Take in the job and its pods, at the first time and every five minutes; `now_s` is of a monotonic clock.
+        """Take in the job and its pods, if that is due; `now_s` is of a monotonic clock.
 
         Returns whether the job is still there, and the one with that uid. Raises `ApiError`.
         """
         known, made_s = self._made.get(key, ("", 0.0))
-        if known == uid and now_s - made_s < _AGAIN_S:
+        if known == uid and now_s - made_s < _AGAIN_S and key not in self._store.doubtful:
             return True
+        return await self._ask(key, uid, now_s)
+
+    async def confirms(self, key: Key, uid: str, now_s: float) -> bool:
+        """Take in the job and its pods, if that was not done at `now_s`; returns whether spec and pods are those known.
+
+        Raises `ApiError`.
+        """
+        if self._made.get(key) == (uid, now_s):
+            return True
+        before = self._store.outline(key)
+        return await self._ask(key, uid, now_s) and self._store.outline(key) == before
+
+    async def _ask(self, key: Key, uid: str, now_s: float) -> bool:
+        self.forget(key)
+        self._store.doubtful.discard(key)  # a listing from now on is a doubt again
         before = self._store.uids(key)
         job = await asyncio.to_thread(self._job, key)
         if job is None:

@@ -70,15 +70,13 @@ class Actor:
                 self._create(target, self._switch(target, action))
             case SetFinalizers():
                 return self._finalize(target, action)
-            case SetStatus() | Emit():
-                return self.tell(Key(where, target.job.name), target.uid, action)
         return None
 
-    def tell(self, key: Key, uid: str, action: Action) -> Object | None:
-        """Those actions that concern the job itself: for one whose spec cannot be read, too."""
+    def tell(self, key: Key, uid: str, version: str, action: Action) -> Object | None:
+        """Those actions that concern the job itself: for one whose spec cannot be read, too. `version`: it was seen in."""
         match action:
             case SetStatus():
-                return self._api.set_status(KIND, key.namespace, key.name, uid, action.status)
+                return self._api.set_status(KIND, key.namespace, key.name, uid, version, action.status)
             case Emit():
                 self._emit(key, uid, action)
         return None

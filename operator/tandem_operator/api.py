@@ -91,10 +91,11 @@ class Api:
         query = [("fieldManager", MANAGER)]
         return self._call("merge", "PATCH", _path(kind, namespace, name), body, _MERGE, query)
 
-    def set_status(self, kind: str, namespace: str, name: str, uid: str, status: Object) -> Object:
-        """Replace the status of an object, if it is still the one with that uid."""
+    def set_status(self, kind: str, namespace: str, name: str, uid: str, version: str, status: Object) -> Object:
+        """Replace the status of an object, if it is still the one with that uid, and in that version (else: 409)."""
         patch: list[Object] = [
             {"op": "test", "path": "/metadata/uid", "value": uid},
+            {"op": "add", "path": "/metadata/resourceVersion", "value": version},
             {"op": "add", "path": "/status", "value": status},
         ]
         query = [("fieldManager", MANAGER)]

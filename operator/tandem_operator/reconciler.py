@@ -11,7 +11,7 @@ from tandem.logs import get_logger
 from tandem.manifest import KIND, ManifestError, ReplicatedStreamJob
 from tandem_operator.acquaintance import Acquaintance
 from tandem_operator.act import Actor, Target
-from tandem_operator.actions import Action, Emit, Object, SetStatus
+from tandem_operator.actions import Action, CreatePod, Delete, DeletePod, Emit, Object, SetStatus, Switch
 from tandem_operator.api import Api, ApiError
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
@@ -34,8 +34,12 @@ STEADY_S: Final = 10.0
 """How often a job is looked at that is as it should be."""
 RESTLESS_S: Final = 2.0
 """And one that is on its way."""
+AT_ONCE_S: Final = 0.1
+"""And one of which a pass has just learnt that it is not as it seemed."""
 PATIENCE: Final = 3
 """So many passes in a row may fail at an API server that is busy or out of order before that is told."""
+_STAFFING: Final = (CreatePod, DeletePod, Delete, Switch)
+"""Deeds that may do harm if the world is not what the watches have told; who else is there must be known for certain."""
 _WORDS: Final = (Emit, SetStatus)
 """What concerns the job itself; everything else is a deed."""
 
@@ -70,7 +74,8 @@ class Reconciler:
         if known is None:
             return None
         uid = known["metadata"]["uid"]
-        if not await self._acquaintance.renew(key, uid, self._monotonic_s()):
+        now_s = self._monotonic_s()
+        if not await self._acquaintance.renew(key, uid, now_s):
             self.forget(key)
             return RESTLESS_S if key in self._store.jobs else None
         body = self._store.jobs[key]
@@ -79,36 +84,43 @@ class Reconciler:
         try:
             job = job_of(body)
         except ManifestError as error:
-            again_s, refused = await self._repair(key, uid, body, error)
+            again_s, refused = await self._repair(key, uid, body, error, now_s)
         else:
-            again_s, refused = await self._pass(key, uid, job)
+            again_s, refused = await self._pass(key, uid, job, now_s)
         if refused is not None:
             raise refused
         return again_s if key in self._store.jobs else None
 
-    async def _repair(self, key: Key, uid: str, body: Body, error: ManifestError) -> tuple[float, ApiError | None]:
+    async def _repair(
+        self, key: Key, uid: str, body: Body, error: ManifestError, now_s: float
+    ) -> tuple[float, ApiError | None]:
         """A pass over a job whose spec is no good."""
-        objects = await asyncio.to_thread(self._owned.of, key, uid, False, self._monotonic_s())
+        objects = await asyncio.to_thread(self._owned.of, key, uid, False, now_s)
         job = last_working(body, objects)
         if job is not None:
-            return await self._pass(key, uid, job, str(error))
-        return STEADY_S, await self._tell(key, uid, refuse(body, error, self._now_ms()))
+            return await self._pass(key, uid, job, now_s, str(error))
+        words = refuse(body, error, self._now_ms())
+        return STEADY_S, await self._tell(key, uid, body["metadata"].get("resourceVersion", ""), words)
 
     async def _pass(
-        self, key: Key, uid: str, job: ReplicatedStreamJob, invalid: str = ""
+        self, key: Key, uid: str, job: ReplicatedStreamJob, now_s: float, invalid: str = ""
     ) -> tuple[float, ApiError | None]:
         """When the next one is due, and the first error."""
         has_executors = bool(job.spec.executors.instances)
-        objects = await asyncio.to_thread(self._owned.of, key, uid, has_executors, self._monotonic_s())
+        objects = await asyncio.to_thread(self._owned.of, key, uid, has_executors, now_s)
         observed = await observe(key, job, self._store, objects, self._reports, self._now_ms(), invalid)
         actions = plan(observed, self._settings)
+        if any(isinstance(one, _STAFFING) for one in actions) and not await self._acquaintance.confirms(
+            key, uid, now_s
+        ):
+            return AT_ONCE_S, None
         refused = await self._do(key, Target(job, uid), actions)
         first = refused[0][1] if refused else None
         if first is not None and first.is_terminating:
             await self._let_go(key, Target(job, uid), observed)
             return STEADY_S, None
         words = self._words(key, observed, actions, refused)
-        error = await self._tell(key, uid, words)
+        error = await self._tell(key, uid, observed.version, words)
         status = next((dict(word.status) for word in words if isinstance(word, SetStatus)), observed.status)
         if key in self._store.jobs:
             self._metrics.show(key.namespace, key.name, gauges(job, status))
@@ -162,15 +174,20 @@ class Reconciler:
         action, error = (lasting or refused)[0]
         return words_of(observed, self._settings, actions, Refusal(action, str(error), error.is_passing))
 
-    async def _tell(self, key: Key, uid: str, words: Iterable[Action]) -> ApiError | None:
-        """Events and the status; returns the first error. A job whose status is not found is gone."""
+    async def _tell(self, key: Key, uid: str, version: str, words: Iterable[Action]) -> ApiError | None:
+        """Events and the status; returns the first error. A job whose status is not found is gone.
+
+        A job that somebody has changed since `version` is looked at anew first: its status may be another one by now.
+        """
         first = None
         for word in words:
             try:
-                self._saw(await asyncio.to_thread(self._actor.tell, key, uid, word))
+                self._saw(await asyncio.to_thread(self._actor.tell, key, uid, version, word))
             except ApiError as error:
                 if isinstance(word, SetStatus) and error.status == 404:
                     self._store.drop_job(key, uid)
+                elif isinstance(word, SetStatus) and error.reason == "Conflict":
+                    self._acquaintance.forget(key)
                 elif not error.is_terminating:
                     first = first or error
         return first

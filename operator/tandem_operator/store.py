@@ -20,9 +20,13 @@ class Key(NamedTuple):
 
 @dataclass
 class Store:
-    """Used by one thread, the event loop's."""
+    """Used by one thread, the event loop's.
+
+    `doubtful` : jobs of which a watch has listed anew, so that it may have told nothing of what is gone.
+    """
 
     jobs: dict[Key, Body] = field(default_factory=dict)
+    doubtful: set[Key] = field(default_factory=set)
     _pods: dict[Key, dict[str, Body]] = field(default_factory=dict)
     _nodes: dict[str, bool] = field(default_factory=dict)
 
@@ -40,6 +44,7 @@ class Store:
         known = self.jobs.get(key)
         if known is not None and known["metadata"]["uid"] == uid:
             del self.jobs[key]
+            self.doubtful.discard(key)
 
     def see_pod(self, body: Body, gone: bool) -> Key:
         """A pod of ours was seen, or deleted."""
@@ -57,6 +62,12 @@ class Store:
     def uids(self, key: Key) -> dict[str, str]:
         """The pods of a job: name → uid."""
         return {name: pod["metadata"]["uid"] for name, pod in self._pods.get(key, {}).items()}
+
+    def outline(self, key: Key) -> tuple[object, ...]:
+        """What is there of a job: its generation, and its pods, with those that are being deleted marked."""
+        job = self.jobs.get(key)
+        pods = ((pod["metadata"]["uid"], "deletionTimestamp" in pod["metadata"]) for pod in self.pods(key))
+        return (None if job is None else (job["metadata"]["uid"], job["metadata"].get("generation")), *pods)
 
     def relisted(self, key: Key, before: Mapping[str, str], bodies: Iterable[Body]) -> None:
         """The pods of a job were listed; `before`: the `uids` when that began. Of these, those not in the answer are gone.

@@ -40,32 +40,46 @@ class Scope:
         return not self.namespaces
 
 
+class Intake:
+    """What the watches tell is taken into the store, and the loop woken. `type` is kopf's: None for what it has listed."""
+
+    def __init__(self, store: Store, loop: Wakes) -> None:
+        self._store, self._loop = store, loop
+
+    async def job_event(self, type: str | None, body: Mapping[str, Any], **_: object) -> None:
+        """A job was listed, made, changed or deleted."""
+        gone = type == "DELETED"
+        key = self._store.see_job(_plain(body), gone)
+        if gone and key not in self._store.jobs:
+            self._loop.forget(key)
+        else:
+            self._look(type, key)
+
+    async def pod_event(self, type: str | None, body: Mapping[str, Any], **_: object) -> None:
+        """The same of a pod of ours."""
+        key = self._store.see_pod(_plain(body), type == "DELETED")
+        if key in self._store.jobs:
+            self._look(type, key)
+
+    async def node_event(self, type: str | None, body: Mapping[str, Any], **_: object) -> None:
+        """The same of a node."""
+        for key in self._store.see_node(_plain(body), type == "DELETED"):
+            self._loop.wake(key)
+
+    def _look(self, type: str | None, key: Key) -> None:
+        if type is None:
+            self._store.doubtful.add(key)
+        self._loop.wake(key)
+
+
 def registry_of(store: Store, loop: Wakes, scope: Scope) -> kopf.OperatorRegistry:
     """The handlers."""
-    registry = kopf.OperatorRegistry()
-
-    async def job_event(type: str | None, body: Mapping[str, Any], **_: object) -> None:
-        gone = type == "DELETED"
-        key = store.see_job(_plain(body), gone)
-        if gone and key not in store.jobs:
-            loop.forget(key)
-        else:
-            loop.wake(key)
-
-    async def pod_event(type: str | None, body: Mapping[str, Any], **_: object) -> None:
-        key = store.see_pod(_plain(body), type == "DELETED")
-        if key in store.jobs:
-            loop.wake(key)
-
-    async def node_event(type: str | None, body: Mapping[str, Any], **_: object) -> None:
-        for key in store.see_node(_plain(body), type == "DELETED"):
-            loop.wake(key)
-
+    registry, intake = kopf.OperatorRegistry(), Intake(store, loop)
     kopf.on.login(registry=registry)(kopf.login_via_client)
-    kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)(job_event)
-    kopf.on.event("", "v1", "pods", labels={MANAGED_BY: MANAGER}, registry=registry)(pod_event)
+    kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)(intake.job_event)
+    kopf.on.event("", "v1", "pods", labels={MANAGED_BY: MANAGER}, registry=registry)(intake.pod_event)
     if scope.is_clusterwide:
-        kopf.on.event("", "v1", "nodes", registry=registry)(node_event)
+        kopf.on.event("", "v1", "nodes", registry=registry)(intake.node_event)
     return registry
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cluster.kubernetes import Kubectl, RefusedError, restarts, run
+from cluster.kubernetes import Kubectl, RefusedError, holds, restarts, run
 
 CHART: Final = Path(__file__).parents[2] / "helm" / "tandem"
 OPERATOR: Final = "app.kubernetes.io/name=tandem-operator"
@@ -81,3 +81,20 @@ def no_operator(tandem: str) -> Iterator[None]:
     finally:
         operator("scale", "deployment/tandem", "--replicas=1")
         operator("rollout", "status", "deployment/tandem", "--timeout=120s", timeout_s=130)
+
+
+def operator_on(tandem: str, node: str) -> None:
+    """Have the operator run on that node. It may leave it again."""
+    operator = Kubectl(tandem)
+    others = [other["metadata"]["name"] for other in operator.list("nodes") if other["metadata"]["name"] != node]
+
+    def there() -> bool:
+        pods = operator.list("pods", OPERATOR)
+        return [pod["spec"].get("nodeName") for pod in pods] == [node] and holds(pods[0], "Ready")
+
+    operator("cordon", *others)
+    try:
+        operator("delete", "pod", "-l", OPERATOR, "--field-selector", f"spec.nodeName!={node}")
+        operator.wait(there, 60, f"the operator runs on {node}")
+    finally:
+        operator("uncordon", *others)

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 import pytest
 from kazoo.client import KazooClient
 
-from cluster.installed import OPERATOR, crashed, no_operator, operator_restarts
+from cluster.installed import OPERATOR, crashed, no_operator, operator_on, operator_restarts
 from cluster.jobs import ClusterJob
 from cluster.kubernetes import Kubectl, Object, restarts
 from cluster.lab import Lab
@@ -100,24 +100,30 @@ def test_a_node_powered_off_under_the_publisher_is_not_waited_for(two: ClusterJo
         lab.up(node)
 
 
-def test_a_replica_that_is_cut_off_is_fenced_and_its_place_taken(two: ClusterJob, lab: Lab) -> None:
+def test_a_replica_that_is_cut_off_is_fenced_and_its_place_taken(two: ClusterJob, lab: Lab, tandem: str) -> None:
+    """With the operator beside it, which comes back with the world of then when another one has done all this."""
     replica, pod = two.publishing()
     name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
+    operator_on(tandem, node)
+    (there,) = operator_restarts(tandem)
     try:
         with two.output_goes_on(MASKED_S):
             lab.cut(node)
             two.flows_on(400)
             two.when_elsewhere(replica, node)
             two.when_ready()
+            members = {member["metadata"]["uid"] for member in two.pods()}
             two.wait(lambda: two.kubectl.get("pod", name) == {}, 60, f"{name} is given up")
             assert lab.runs(pod), f"{name} has ended: there is no zombie that could return"
             lab.heal(node)
             two.flows_on(400)
             two.wait(lambda: not lab.runs(pod), 120, f"{name}, which Kubernetes no longer knows, ends")
+            two.wait(lambda: there not in operator_restarts(tandem), 60, "the operator that was cut off ends")
             two.flows_on(400)
     finally:
         lab.heal(node)
-    assert two.is_manned()
+    assert {member["metadata"]["uid"] for member in two.pods()} == members, "somebody who worked was replaced"
+    two.when_ready()
 
 
 def test_the_job_keeps_its_promise_with_no_operator_running(two: ClusterJob, tandem: str) -> None:

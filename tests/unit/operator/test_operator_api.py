@@ -20,7 +20,7 @@ CALLS: dict[str, Callable[[Api], object]] = {
     "create": lambda api: api.create("shop", BODY),
     "apply": lambda api: api.apply("shop", BODY),
     "merge": lambda api: api.merge("Pod", "shop", "orders", {}),
-    "set_status": lambda api: api.set_status("ReplicatedStreamJob", "shop", "orders", "uid", {}),
+    "set_status": lambda api: api.set_status("ReplicatedStreamJob", "shop", "orders", "uid", "7", {}),
     "delete": lambda api: api.delete("Pod", "shop", "orders"),
 }
 

@@ -189,11 +189,12 @@ def test_the_last_words_of_a_task_are_told_once_although_its_removal_is_not_seen
     metadata = {"name": "flights-drain-0123abcd", "namespace": KEY.namespace, "labels": labels}
     metadata["ownerReferences"] = [{"uid": UID}]
     world.api.put({"kind": "Pod", "metadata": metadata, "spec": {}, "status": status})
-    for _ in range(3):
-        world.passes()
-
+    world.passes()
     assert metadata["name"] in world.pods_seen()
     assert metadata["name"] not in world.api.named("Pod")
+
+    for _ in range(3):
+        world.passes()
     assert world.api.events().count(("Warning", "SwitchFailed")) == 1
 
 

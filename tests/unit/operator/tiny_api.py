@@ -123,11 +123,13 @@ class TinyApi(Api):
         else:
             del self.objects[kind, name]
 
-    def set_status(self, kind: str, namespace: str, name: str, uid: str, status: Object) -> Object:
+    def set_status(self, kind: str, namespace: str, name: str, uid: str, version: str, status: Object) -> Object:
         self._ask("set_status", kind, name)
         there = self._find(kind, name)
         if there["metadata"]["uid"] != uid:
             raise ApiError(422, "Invalid", "the test of the uid failed")
+        if there["metadata"]["resourceVersion"] != version:
+            raise ApiError(409, "Conflict", f"{name} has been modified")
         self.done.append(("set_status", kind, name))
         return self.put({**there, "status": status})
 

@@ -1,0 +1,136 @@
+"""An operator that was cut off comes back with the world of then, beside the one that took its place: it does no harm."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+from operator_builders import UID, tree
+from tiny_world import KEY, World
+
+from tandem_operator.store import Key, Store
+from tandem_operator.wiring import Intake
+
+
+def staffed() -> World:
+    """A job of two replicas whose pods are there."""
+    world = World()
+    for _ in range(3):
+        world.passes()
+    return world
+
+
+def other_spec(world: World, **spec: Any) -> None:
+    """A user changes the job, and no watch tells it."""
+    metadata = {**world.job["metadata"], "generation": world.job["metadata"]["generation"] + 1}
+    world.api.put({**world.job, "metadata": metadata, "spec": {**world.job["spec"], **spec}})
+
+
+def other_pod(world: World, name: str, index: int) -> dict[str, Any]:
+    """A pod that another operator makes, and no watch tells of."""
+    pod = json.loads(json.dumps(world.api.objects["Pod", world.pods_seen()[-1]]))
+    pod["metadata"].update(name=name, uid=f"uid-of-{name}")
+    pod["metadata"]["labels"]["tandem.dev/index"] = str(index)
+    return world.api.put(pod)
+
+
+def test_a_pod_that_only_a_newer_spec_asks_for_is_not_deleted() -> None:
+    world = staffed()
+    other_spec(world, replicas=3)
+    world.store.see_pod(other_pod(world, "flights-replica-2-third", 2), gone=False)
+    before = world.api.named("Pod")
+    assert len(before) == 3
+    for _ in range(3):
+        world.passes()
+
+    assert world.api.named("Pod") == before
+    assert world.api.writes("delete") == []
+
+
+def test_a_pod_is_not_taken_for_one_too_many_because_its_predecessor_is_not_known_to_be_gone() -> None:
+    world = staffed()
+    first = world.pods_seen()[0]
+    world.store.see_pod(other_pod(world, "flights-replica-0-later", 0), gone=False)
+    del world.api.objects["Pod", first]
+    for _ in range(3):
+        world.passes()
+
+    assert world.api.writes("delete") == []
+    assert "flights-replica-0-later" in world.api.named("Pod")
+    assert first not in world.pods_seen()
+
+
+def test_a_pod_that_has_a_successor_already_gets_no_other_one() -> None:
+    world = staffed()
+    first = world.api.objects["Pod", world.pods_seen()[0]]
+    other_pod(world, "flights-replica-0-later", 0)
+    del world.api.objects["Pod", first["metadata"]["name"]]
+    world.store.see_pod(first, gone=True)
+    before = world.api.named("Pod")
+    for _ in range(3):
+        world.passes()
+
+    assert world.api.named("Pod") == before
+
+
+def test_a_status_that_was_made_of_an_older_one_is_not_written() -> None:
+    world = staffed()
+    right = world.job["status"]
+    stale = world.api.put({**world.job, "status": {**right, "active": "7/7"}})
+    world.store.see_job(stale, gone=False)
+    newer = world.api.put({**world.job, "status": {**right, "active": "8/8"}})
+    world.passes()
+    assert world.job["status"] == newer["status"]
+
+    world.passes()
+    assert world.job["status"]["active"] == right["active"]
+
+
+@pytest.mark.parametrize(("type", "is_doubtful"), [(None, True), ("ADDED", False), ("MODIFIED", False)])
+@pytest.mark.parametrize("kind", ["job", "pod"])
+def test_what_a_watch_has_listed_anew_is_asked_for_before_the_next_pass(
+    kind: str, type: str | None, is_doubtful: bool
+) -> None:
+    world = staffed()
+    gone, stays = world.pods_seen()
+    del world.api.objects["Pod", gone]
+    intake = Intake(world.store, Loop())
+    told = world.job if kind == "job" else world.api.objects["Pod", stays]
+    asyncio.run((intake.job_event if kind == "job" else intake.pod_event)(type, told))
+    world.passes()
+
+    assert (gone not in world.pods_seen()) == is_doubtful
+    assert world.store.doubtful == set()
+
+
+class Loop:
+    """Notes whom it was to look at."""
+
+    def __init__(self) -> None:
+        self.woken: list[Key] = []
+        self.forgotten: list[Key] = []
+
+    def wake(self, key: Key) -> None:
+        self.woken.append(key)
+
+    def forget(self, key: Key) -> None:
+        self.forgotten.append(key)
+
+
+def test_the_loop_is_woken_for_known_jobs_and_forgets_those_that_are_gone() -> None:
+    store, loop = Store(), Loop()
+    intake = Intake(store, loop)
+    job = {**tree(), "metadata": {**tree()["metadata"], "uid": UID}}
+    labels = {"tandem.dev/job": KEY.name}
+    pod = {"metadata": {"name": "a", "namespace": KEY.namespace, "uid": "u", "labels": labels}, "spec": {}}
+
+    asyncio.run(intake.pod_event("ADDED", pod))
+    assert loop.woken == []
+    asyncio.run(intake.job_event("ADDED", job))
+    asyncio.run(intake.pod_event("DELETED", pod))
+    assert loop.woken == [KEY, KEY]
+    asyncio.run(intake.job_event("DELETED", job))
+    assert loop.forgotten == [KEY]
+    assert store.jobs == {}
