@@ -18,9 +18,12 @@ _WHY = "it is made from an older version of the job"
 
 
 def is_on_trial(roster: Roster, version: Version) -> bool:
-    """Whether a new member is not at the head yet, of a revision that nobody knows to work, while another is known to."""
+    """Whether a new member is not at the head yet, of a revision that nobody knows to work, while another is known to.
+
+    One that has a slot has stood by before: it has only just taken over.
+    """
     is_open = version.fallback is not None and not version.is_rejected and not version.is_held
-    return is_open and any(not member.outdated and not member.is_back for member in roster.live)
+    return is_open and any(not one.outdated and not one.is_back and one.slot is None for one in roster.live)
 
 
 def roll(roster: Roster, version: Version) -> tuple[Action, ...]:

@@ -50,6 +50,23 @@ def test_standbys_are_replaced_first_and_the_publisher_last_after_a_switchover()
     assert len(order) == 4
 
 
+def test_no_pod_too_many_is_made_while_a_standby_that_took_over_gets_to_the_head() -> None:
+    cluster = _running(replicas=2, standbys=1)
+    before = cluster.made
+    cluster.change(job(replicas=2, standbys=1, image="example.com/flights:2"))
+    switches = 0
+    for _ in range(60):
+        actions = plan(cluster.observed(), SETTINGS)
+        cluster.do(actions)
+        cluster.step()
+        if any(isinstance(action, Switch) for action in actions):
+            switches += 1
+            (successor,) = (pod for pod in cluster.actives() if cluster.slot(pod) == 0)
+            successor.age = 2
+    assert switches
+    assert cluster.made - before == 3
+
+
 def test_nothing_more_is_replaced_while_the_new_one_is_not_at_the_head() -> None:
     cluster = _running(replicas=2)
     cluster.change(job(replicas=2, restartNonce=1))
