@@ -26,27 +26,15 @@ class Acquaintance:
         self._api, self._store = api, store
         self._made: dict[Key, tuple[str, float]] = {}
 
-    async def renew(self, key: Key, uid: str, now_s: float) -> bool:
-        """Take in the job and its pods, if that is due; `now_s` is of a monotonic clock.
+    async def renew(self, key: Key, uid: str, now_s: float, is_due: bool = False) -> bool:
+        """Take in the job and its pods, if that was not done at `now_s` (of a monotonic clock), and is due.
 
         Returns whether the job is still there, and the one with that uid. Raises `ApiError`.
         """
         known, made_s = self._made.get(key, ("", 0.0))
-        if known == uid and now_s - made_s < _AGAIN_S and key not in self._store.doubtful:
+        is_late = now_s - made_s >= _AGAIN_S or key in self._store.doubtful
+        if known == uid and (made_s == now_s or not (is_due or is_late)):
             return True
-        return await self._ask(key, uid, now_s)
-
-    async def confirms(self, key: Key, uid: str, now_s: float) -> bool:
-        """Take in the job and its pods, if that was not done at `now_s`; returns whether spec and pods are those known.
-
-        Raises `ApiError`.
-        """
-        if self._made.get(key) == (uid, now_s):
-            return True
-        before = self._store.outline(key)
-        return await self._ask(key, uid, now_s) and self._store.outline(key) == before
-
-    async def _ask(self, key: Key, uid: str, now_s: float) -> bool:
         self.forget(key)
         self._store.doubtful.discard(key)  # a listing from now on is a doubt again
         before = self._store.uids(key)

@@ -23,7 +23,7 @@ _COMPONENTS: Final = frozenset(Component)
 
 
 async def observe(
-    key: Key,
+    body: Body,
     job: ReplicatedStreamJob,
     store: Store,
     objects: Sequence[ObjectSeen],
@@ -31,8 +31,8 @@ async def observe(
     now_ms: int,
     invalid: str = "",
 ) -> Observed:
-    """Everything that the plan may decide from."""
-    body = store.jobs[key]
+    """Everything that the plan may decide from. `body`: the job, as it was seen; `job`: what its pods are made from."""
+    key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
     mine = [pod for pod in store.pods(key) if _is_owned(pod, body["metadata"]["uid"])]
     pods = [_pod(pod, store) for pod in mine if _component(pod) in _COMPONENTS]
     alive = [pod for pod in pods if pod.ip and not pod.node_lost and pod.phase is not PodPhase.FAILED]
@@ -86,6 +86,7 @@ def _pod(body: Body, store: Store) -> PodSeen:
         unready_ms=_unready_ms(status),
         restarts=main.restarts,
         exit_code=main.exit_code,
+        ended=main.ended,
         message=main.message or _unscheduled(status),
         beside=beside,
         deleting=deleting,
@@ -136,6 +137,7 @@ def _container(told: Mapping[str, Any]) -> ContainerSeen:
         started_ms=_ms(told.get("state", {}).get("running", {}).get("startedAt")),
         restarts=told.get("restartCount", 0),
         exit_code=_exit_code(told),
+        ended="terminated" in told.get("state", {}),
         message=_message(told),
     )
 

@@ -38,13 +38,17 @@ class PodPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ContainerSeen:
-    """A container. `started_ms`: since when it runs, 0: it does not; `exit_code` of its last end, None: none yet."""
+    """A container. `started_ms`: since when it runs, 0: it does not; `exit_code` of its last end, None: none yet.
+
+    `ended` : and it has not been started again since, nor is it about to be.
+    """
 
     name: str
     ready: bool = False
     started_ms: int = 0
     restarts: int = 0
     exit_code: int | None = None
+    ended: bool = False
     message: str = ""
 
 
@@ -52,8 +56,8 @@ class ContainerSeen:
 class PodSeen:
     """A pod of the job. `index` counts within its component.
 
-    `ready`, `started_ms`, `restarts`, `exit_code` and `message` are those of its main container, see `ContainerSeen`;
-    `beside` are the others: the orderer, and what the pod template adds.
+    `ready`, `started_ms`, `restarts`, `exit_code`, `ended` and `message` are those of its main container, see
+    `ContainerSeen`; `beside` are the others: the orderer, and what the pod template adds.
     `template` is the hash of what the pod was made from (the annotation `tandem.dev/template`), `manifest` the ConfigMap
     that it reads, and `config` the configuration in that (`tandem.dev/manifest`, `tandem.dev/config`).
     `generation` of a candidate: the revision whose generation it is to begin.
@@ -76,6 +80,7 @@ class PodSeen:
     unready_ms: int = 0
     restarts: int = 0
     exit_code: int | None = None
+    ended: bool = False
     message: str = ""
     beside: tuple[ContainerSeen, ...] = ()
     reported: ReplicaReport | None = None

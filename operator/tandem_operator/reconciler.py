@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from tandem.logs import get_logger
@@ -26,7 +27,7 @@ from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
 from tandem_operator.resources.names import CLEANUP
 from tandem_operator.shown import gauges
-from tandem_operator.store import Body, Key, Store
+from tandem_operator.store import Body, Key, Outline, Store
 
 _log = get_logger(__name__)
 
@@ -42,6 +43,22 @@ _STAFFING: Final = (CreatePod, DeletePod, Delete, Switch)
 """Deeds that may do harm if the world is not what the watches have told; who else is there must be known for certain."""
 _WORDS: Final = (Emit, SetStatus)
 """What concerns the job itself; everything else is a deed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """What a pass over a job began with, all of one moment. `outline`: who was there, as the store had it; `now_s`: then."""
+
+    key: Key
+    uid: str
+    body: Body
+    outline: Outline
+    now_s: float
+
+    @property
+    def version(self) -> str:
+        """Of the job."""
+        return str(self.body["metadata"].get("resourceVersion", ""))
 
 
 class Reconciler:
@@ -81,38 +98,34 @@ class Reconciler:
         body = self._store.jobs[key]
         if "deletionTimestamp" in body["metadata"] and CLEANUP not in body["metadata"].get("finalizers", ()):
             return STEADY_S
+        begun = _Begun(key, uid, body, self._store.outline(key), now_s)
         try:
             job = job_of(body)
         except ManifestError as error:
-            again_s, refused = await self._repair(key, uid, body, error, now_s)
+            again_s, refused = await self._repair(begun, error)
         else:
-            again_s, refused = await self._pass(key, uid, job, now_s)
+            again_s, refused = await self._pass(begun, job)
         if refused is not None:
             raise refused
         return again_s if key in self._store.jobs else None
 
-    async def _repair(
-        self, key: Key, uid: str, body: Body, error: ManifestError, now_s: float
-    ) -> tuple[float, ApiError | None]:
+    async def _repair(self, begun: _Begun, error: ManifestError) -> tuple[float, ApiError | None]:
         """A pass over a job whose spec is no good."""
-        objects = await asyncio.to_thread(self._owned.of, key, uid, False, now_s)
-        job = last_working(body, objects)
+        objects = await asyncio.to_thread(self._owned.of, begun.key, begun.uid, False, begun.now_s)
+        job = last_working(begun.body, objects)
         if job is not None:
-            return await self._pass(key, uid, job, now_s, str(error))
-        words = refuse(body, error, self._now_ms())
-        return STEADY_S, await self._tell(key, uid, body["metadata"].get("resourceVersion", ""), words)
+            return await self._pass(begun, job, str(error))
+        words = refuse(begun.body, error, self._now_ms())
+        return STEADY_S, await self._tell(begun, words)
 
-    async def _pass(
-        self, key: Key, uid: str, job: ReplicatedStreamJob, now_s: float, invalid: str = ""
-    ) -> tuple[float, ApiError | None]:
+    async def _pass(self, begun: _Begun, job: ReplicatedStreamJob, invalid: str = "") -> tuple[float, ApiError | None]:
         """When the next one is due, and the first error."""
+        key, uid = begun.key, begun.uid
         has_executors = bool(job.spec.executors.instances)
-        objects = await asyncio.to_thread(self._owned.of, key, uid, has_executors, now_s)
-        observed = await observe(key, job, self._store, objects, self._reports, self._now_ms(), invalid)
+        objects = await asyncio.to_thread(self._owned.of, key, uid, has_executors, begun.now_s)
+        observed = await observe(begun.body, job, self._store, objects, self._reports, self._now_ms(), invalid)
         actions = plan(observed, self._settings)
-        if any(isinstance(one, _STAFFING) for one in actions) and not await self._acquaintance.confirms(
-            key, uid, now_s
-        ):
+        if any(isinstance(one, _STAFFING) for one in actions) and not await self._is_as_it_was(begun):
             return AT_ONCE_S, None
         refused = await self._do(key, Target(job, uid), actions)
         first = refused[0][1] if refused else None
@@ -120,12 +133,17 @@ class Reconciler:
             await self._let_go(key, Target(job, uid), observed)
             return STEADY_S, None
         words = self._words(key, observed, actions, refused)
-        error = await self._tell(key, uid, observed.version, words)
+        error = await self._tell(begun, words)
         status = next((dict(word.status) for word in words if isinstance(word, SetStatus)), observed.status)
         if key in self._store.jobs:
             self._metrics.show(key.namespace, key.name, gauges(job, status))
         is_restless = actions or status.get("phase") not in ("Running", "Suspended")
         return RESTLESS_S if is_restless else STEADY_S, first or error
+
+    async def _is_as_it_was(self, begun: _Begun) -> bool:
+        """Whether the API server itself has the spec and the pods that the pass began with. Raises `ApiError`."""
+        is_there = await self._acquaintance.renew(begun.key, begun.uid, begun.now_s, is_due=True)
+        return is_there and self._store.outline(begun.key) == begun.outline
 
     async def _let_go(self, key: Key, target: Target, observed: Observed) -> None:
         """In a namespace that is being deleted no task can run: a job in it goes, and its topics and snapshots stay."""
@@ -174,15 +192,15 @@ class Reconciler:
         action, error = (lasting or refused)[0]
         return words_of(observed, self._settings, actions, Refusal(action, str(error), error.is_passing))
 
-    async def _tell(self, key: Key, uid: str, version: str, words: Iterable[Action]) -> ApiError | None:
+    async def _tell(self, begun: _Begun, words: Iterable[Action]) -> ApiError | None:
         """Events and the status; returns the first error. A job whose status is not found is gone.
 
-        A job that somebody has changed since `version` is looked at anew first: its status may be another one by now.
+        A job that somebody has changed since the pass began is looked at anew first: its status may be another one by now.
         """
-        first = None
+        first, key, uid = None, begun.key, begun.uid
         for word in words:
             try:
-                self._saw(await asyncio.to_thread(self._actor.tell, key, uid, version, word))
+                self._saw(await asyncio.to_thread(self._actor.tell, key, uid, begun.version, word))
             except ApiError as error:
                 if isinstance(word, SetStatus) and error.status == 404:
                     self._store.drop_job(key, uid)

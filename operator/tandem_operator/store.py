@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from tandem_operator.resources.names import JOB
 
 Body = Mapping[str, Any]
+Outline = tuple[object, ...]
+"""Who is there of a job; what changes otherwise leaves it equal."""
 
 
 class Key(NamedTuple):
@@ -63,7 +65,7 @@ class Store:
         """The pods of a job: name → uid."""
         return {name: pod["metadata"]["uid"] for name, pod in self._pods.get(key, {}).items()}
 
-    def outline(self, key: Key) -> tuple[object, ...]:
+    def outline(self, key: Key) -> Outline:
         """What is there of a job: its generation, and its pods, with those that are being deleted marked."""
         job = self.jobs.get(key)
         pods = ((pod["metadata"]["uid"], "deletionTimestamp" in pod["metadata"]) for pod in self.pods(key))

@@ -14,8 +14,16 @@ _CURED_MS: Final = 600_000
 
 def ends_again(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:
     """Whether it has ended many times, and does not run now, or has not run for ten minutes yet."""
-    is_cured = bool(seen.started_ms) and now_ms - seen.started_ms >= _CURED_MS
-    return seen.restarts >= _MANY_RESTARTS and not is_cured
+    return seen.restarts >= _MANY_RESTARTS and not _is_cured(seen, now_ms)
+
+
+def refuses(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:
+    """Whether it refused to run when it ended last, and does not run now, or has not run for ten minutes yet."""
+    return seen.exit_code == ExitCode.REFUSED and not _is_cured(seen, now_ms)
+
+
+def _is_cured(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:
+    return bool(seen.started_ms) and now_ms - seen.started_ms >= _CURED_MS
 
 
 def failure(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
@@ -23,7 +31,7 @@ def failure(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
     said = _said(pod)
     if has_diverged(pod):
         return f"{pod.replica} computed other rows than those that are published{said}"
-    if pod.exit_code == ExitCode.REFUSED:
+    if refuses(pod, now_ms):
         return f"{pod.replica} refuses to run{said}"
     if ends_again(pod, now_ms):
         return f"{pod.replica} ended {pod.restarts} times{said}"
@@ -45,17 +53,17 @@ def has_diverged(pod: PodSeen) -> bool:
 def has_hope(pod: PodSeen, now_ms: int, timeout_s: float) -> bool:
     """Whether a pod of which something refuses to run may run yet: its time is not over, and it was not tried often."""
     containers: tuple[PodSeen | ContainerSeen, ...] = (pod, *pod.beside)
-    refuses = [seen for seen in containers if seen.exit_code == ExitCode.REFUSED and not seen.ready]
+    refusing = [seen for seen in containers if refuses(seen, now_ms) and not seen.ready]
     is_late = now_ms - max(pod.created_ms, pod.unready_ms) > timeout_s * 1000
     is_hopeless = has_diverged(pod) or is_late or any(ends_again(seen, now_ms) for seen in containers)
-    return bool(refuses) and not is_hopeless
+    return bool(refusing) and not is_hopeless
 
 
 def failure_beside(pod: PodSeen, now_ms: int) -> str:
     """The same of the containers beside the replica: the orderer, and what the pod template adds."""
     for container in pod.beside:
         who = f"{container.name} beside {pod.replica}"
-        if container.exit_code == ExitCode.REFUSED and not container.ready:
+        if refuses(container, now_ms) and not container.ready:
             return f"{who} refuses to run{_said(container)}"
         if ends_again(container, now_ms):
             return f"{who} ended {container.restarts} times{_said(container)}"

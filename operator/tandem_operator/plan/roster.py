@@ -9,7 +9,7 @@ from enum import StrEnum
 from tandem.process import ExitCode
 from tandem.protocol.switchover import replica_name
 from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
-from tandem_operator.plan.failures import ends_again
+from tandem_operator.plan.failures import ends_again, refuses
 from tandem_operator.plan.version import Version
 
 
@@ -172,7 +172,7 @@ def publisher_of(observed: Observed) -> str:
 
 def ended(pod: PodSeen) -> bool:
     """Whether its process has ended well, for good (it was drained), although other containers still run."""
-    return pod.phase is PodPhase.RUNNING and pod.exit_code == ExitCode.OK and not pod.ready
+    return pod.phase is PodPhase.RUNNING and pod.ended and pod.exit_code == ExitCode.OK
 
 
 def _member(pod: PodSeen, observed: Observed, version: Version, publisher: str) -> Member:
@@ -187,7 +187,7 @@ def _member(pod: PodSeen, observed: Observed, version: Version, publisher: str) 
         publishes=named,
         leads=observed.leader == f"orderer-{pod.index}",
         outdated=version.is_outdated(pod) or is_one_too_many,
-        fails=pod.exit_code == ExitCode.REFUSED or ends_again(pod, observed.now_ms),
+        fails=refuses(pod, observed.now_ms) or ends_again(pod, observed.now_ms),
     )
 
 

@@ -13,6 +13,7 @@ from tandem.protocol.switchover import Holder, Role
 from tandem.report import OrdererReport, ReplicaReport
 from tandem_operator.observe import observe
 from tandem_operator.observed import ContainerSeen, Observed, PodPhase, PodSeen
+from tandem_operator.plan.roster import ended
 from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_PORT
 from tandem_operator.store import Key, Store
 
@@ -76,7 +77,7 @@ def seen(*pods: dict[str, Any], answers: Answers | None = None, dead_node: str =
         store.see_pod(one, gone=False)
     if dead_node:
         store.see_node({"metadata": {"name": dead_node}, "status": {}}, gone=False)
-    return asyncio.run(observe(KEY, job(), store, (), told, 5)), told  # type: ignore[arg-type]
+    return asyncio.run(observe(BODY, job(), store, (), told, 5)), told  # type: ignore[arg-type]
 
 
 def only(observed: Observed) -> PodSeen:
@@ -146,6 +147,17 @@ def test_why_a_container_ended_or_waits_is_told() -> None:
     assert (one.restarts, one.exit_code, one.message) == (4, 78, "no topic x")
     assert only(seen(pod(0, containerStatuses=[waits]))[0]).message == "ImagePullBackOff: not found"
     assert only(seen(pod(0, conditions=unscheduled))[0]).message == "0/3 nodes are available"
+
+
+def test_a_replica_that_its_probe_had_started_again_was_not_drained() -> None:
+    well = {"terminated": {"exitCode": 0}}
+    running = {"name": "replica", "state": {"running": {"startedAt": "2026-11-21T20:00:10Z"}}, "lastState": well}
+    waiting = {"name": "replica", "state": {"waiting": {"reason": "CrashLoopBackOff"}}, "lastState": well}
+    drained = {"name": "replica", "state": well}
+
+    assert not ended(only(seen(pod(0, containerStatuses=[running]))[0]))
+    assert not ended(only(seen(pod(0, containerStatuses=[waiting]))[0]))
+    assert ended(only(seen(pod(0, containerStatuses=[drained]))[0]))
 
 
 def test_a_member_is_ready_when_its_main_container_is() -> None:

@@ -75,6 +75,46 @@ def test_a_pod_that_has_a_successor_already_gets_no_other_one() -> None:
     assert world.api.named("Pod") == before
 
 
+@pytest.mark.parametrize("seconds", [2.0, 301.0])
+def test_a_pod_is_not_one_too_many_if_another_one_ends_while_all_are_asked_how_they_stand(seconds: float) -> None:
+    world = World(replicas=3)
+    for _ in range(3):
+        world.passes()
+    gone = world.pods_seen()[0]
+
+    def ends() -> None:
+        if ("Pod", gone) in world.api.objects:
+            world.store.see_pod(world.api.objects.pop(("Pod", gone)), gone=True)
+
+    world.reports.meanwhile = ends
+    other_spec(world, replicas=2)
+    world.store.see_job(world.job, gone=False)
+    for wait in (seconds, 2.0, 2.0):
+        world.passes(wait)
+
+    assert world.api.writes("delete") == []
+    assert len(world.api.named("Pod")) == 2
+
+
+def test_a_status_tells_of_the_spec_that_it_was_made_from() -> None:
+    world = staffed()
+
+    def changes() -> None:
+        world.reports.meanwhile = lambda: None
+        other_spec(world, restartNonce=1)
+        world.store.see_job(world.job, gone=False)
+
+    world.reports.meanwhile = changes
+    del world.api.objects["Pod", world.pods_seen()[0]]
+    world.store.jobs[KEY]["status"]["active"] = "7/7"
+    world.passes()
+
+    assert world.job["status"]["observedGeneration"] == 1
+    world.passes()
+    world.passes()
+    assert world.job["status"]["observedGeneration"] == 2
+
+
 def test_a_status_that_was_made_of_an_older_one_is_not_written() -> None:
     world = staffed()
     right = world.job["status"]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tandem_operator.observed import Component, ContainerSeen, PodPhase, PodSeen
-from tandem_operator.plan.failures import ends_again, failure, failure_beside, has_hope
+from tandem_operator.plan.failures import ends_again, failure, failure_beside, has_hope, refuses
 
 NOW_MS = 1_800_000_000_000
 TIMEOUT_S = 900.0
@@ -34,6 +34,14 @@ def pod(
 @pytest.mark.parametrize(("started_s", "fails"), [(0, True), (599, True), (600, False), (86_400, False)])
 def test_what_has_run_for_ten_minutes_does_not_end_again_and_again(started_s: float, fails: bool) -> None:
     assert ends_again(pod(100_000, started_s, restarts=3), NOW_MS) is fails
+
+
+@pytest.mark.parametrize(("started_s", "refused"), [(0, True), (599, True), (600, False)])
+def test_what_has_run_for_ten_minutes_since_it_refused_to_does_not_refuse(started_s: float, refused: bool) -> None:
+    once = replace(pod(100_000, started_s, restarts=1), exit_code=78, message="no topic")
+
+    assert refuses(once, NOW_MS) is refused
+    assert ("refuses to run: no topic" in failure(once, NOW_MS, TIMEOUT_S)) is refused
 
 
 def test_what_ended_twice_may_come_up_yet() -> None:

@@ -61,6 +61,7 @@ def _seen(cluster: TinyCluster, pod: Pod) -> PodSeen:
         created_ms=pod.created_ms,
         restarts=pod.restarts,
         exit_code=pod.exit_code,
+        ended=pod.exit_code == 0,
         message=pod.message,
         beside=pod.beside,
         reported=None if pod.silent else _reported(cluster, pod),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -26,9 +26,13 @@ TERMINATING = ApiError(403, "Forbidden", "is being terminated", ("NamespaceTermi
 
 
 class Nobody:
-    """No pod answers."""
+    """No pod answers. `meanwhile`: what happens while they are asked."""
+
+    def __init__(self) -> None:
+        self.meanwhile: Callable[[], None] = lambda: None
 
     async def of(self, _: Iterable[tuple[str, int]]) -> dict[tuple[str, int], object]:
+        self.meanwhile()
         return {}
 
 
@@ -43,13 +47,14 @@ class World:
         self.body = self.api.put({**body, "metadata": {**body["metadata"], "uid": UID, "generation": 1}})
         self.store.see_job(self.body, gone=False)
         self.now_s = 0.0
+        self.reports = Nobody()
         self.reconciler = self._reconciler()
 
     def _reconciler(self) -> Reconciler:
         return Reconciler(
             self.api,
             self.store,
-            Nobody(),  # type: ignore[arg-type]
+            self.reports,  # type: ignore[arg-type]
             SETTINGS,
             self.metrics,
             "me",
