@@ -6,10 +6,11 @@ The names are those of the operators of Flink and Spark where these have them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
+from tandem.manifest.pod_template import PodTemplate
 from tandem.manifest.problems import refusal
 from tandem.manifest.quantities import Quantity
 from tandem.manifest.spark import MemoryText, memory_bytes
@@ -35,48 +36,6 @@ def _enough(text: str) -> str:
     if memory_bytes(text) < LEAST_EXECUTOR_MEMORY:
         raise refusal(f"{text} is too little for a Spark executor", "Give at least 512m")
     return text
-
-
-def _pod_template(template: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Only what can be merged into a pod; of what is inside a pod's spec, the API server is the judge."""
-    for section, known in (("podTemplate", ("metadata", "spec")), ("metadata", ("labels", "annotations"))):
-        part = template if section == "podTemplate" else template.get("metadata", {})
-        if not isinstance(part, Mapping):
-            raise refusal(f"its {section} must be a mapping", "Write keys and values, as in a pod")
-        for key in part:
-            if key not in known:
-                raise refusal(f"{section} knows no {key}", f"It knows {' and '.join(known)}; write them as in a pod")
-    if not isinstance(template.get("spec", {}), Mapping):
-        raise refusal("its spec must be a mapping", "Write keys and values, as in a pod")
-    for key, values in template.get("metadata", {}).items():
-        if not isinstance(values, Mapping) or not all(isinstance(value, str) for value in values.values()):
-            raise refusal(f"its {key} must be texts", 'Put numbers and truth values in quotes: "1", "true"')
-    return template
-
-
-_TEXTS: Final = {"type": "object", "additionalProperties": {"type": "string"}}
-_POD_TEMPLATE_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "metadata": {
-            "type": "object",
-            "description": "Added to the pod's own",
-            "properties": {
-                "labels": {**_TEXTS, "description": "Further labels of the pod"},
-                "annotations": {**_TEXTS, "description": "Further annotations of the pod"},
-            },
-        },
-        "spec": {
-            "type": "object",
-            "description": "A pod's spec, as far as it is to differ; containers, volumes and the like are merged by name",
-            "x-kubernetes-preserve-unknown-fields": True,
-        },
-    },
-}
-
-PodTemplate = Annotated[
-    Mapping[str, Any], AfterValidator(_pod_template), WithJsonSchema(_POD_TEMPLATE_SCHEMA, mode="validation")
-]
 
 
 class SecretKeyRef(Section):

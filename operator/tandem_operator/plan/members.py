@@ -113,8 +113,11 @@ def surplus(roster: Roster) -> tuple[Action, ...]:
         return ()
     if second:
         double = min((m for m in roster.back if m.pod.name in second), key=_working, default=None)
-        return () if double is None or len(roster.back) < roster.wanted else leave(double, roster, _WHY)
-    return _working_surplus(roster)
+        is_missed = len(roster.back) < roster.wanted and not any(member.fails for member in roster.live)
+        if double is None or is_missed:
+            return ()
+        return (DeletePod(double.pod.name, double.pod.uid, _WHY),)  # a switchover would name them both
+    return _working_surplus(roster) if len(roster.back) > roster.wanted else ()
 
 
 _WHY = "it is one too many"

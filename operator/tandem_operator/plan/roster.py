@@ -138,8 +138,10 @@ class Roster:
 
 
 def best(members: Iterable[Member]) -> Member | None:
-    """Of several pods with one replica, the one to keep: the most useful, of those the oldest."""
-    return min(members, key=lambda m: (_USE.index(m.standing), m.pod.created_ms, m.pod.name), default=None)
+    """Of several pods with one replica, the one to keep: the most useful, of those one with a slot, and the oldest."""
+    return min(
+        members, key=lambda m: (_USE.index(m.standing), m.slot is None, m.pod.created_ms, m.pod.name), default=None
+    )
 
 
 _USE = (Standing.ACTIVE, Standing.STANDBY, Standing.UNKNOWN, Standing.STARTING, Standing.LEAVING, Standing.GONE)

@@ -13,18 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-_KEYS: Final = {
-    "containers": "name",
-    "initContainers": "name",
-    "volumes": "name",
-    "env": "name",
-    "imagePullSecrets": "name",
-    "volumeMounts": "mountPath",
-    "volumeDevices": "devicePath",
-    "ports": "containerPort",
-    "hostAliases": "ip",
-}
-"""List → by which key its things are told apart."""
+from tandem.manifest.pod_template import KEYED_LISTS
+
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _ONE_SOURCE: Final = ("volumes", "env")
 _OURS: Final = ("tandem.dev/", "app.kubernetes.io/")
@@ -66,7 +56,7 @@ def merge(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:
 def _merged(key: str, ours: Any, theirs: Any) -> Any:
     if isinstance(theirs, Mapping):
         return merge(ours if isinstance(ours, Mapping) and _same_kind(key, ours, theirs) else {}, theirs)
-    by = _KEYS.get(key)
+    by = KEYED_LISTS.get(key)
     if by is not None and isinstance(theirs, list) and isinstance(ours, list):
         return _by_key(key, ours, theirs)
     return theirs
@@ -79,7 +69,7 @@ def _same_kind(key: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> 
 
 
 def _by_key(key: str, ours: Sequence[Any], theirs: Sequence[Any]) -> list[Any]:
-    by = _KEYS[key]
+    by = KEYED_LISTS[key]
     given = {thing.get(by): thing for thing in theirs}
     known = {thing.get(by) for thing in ours}
     merged = [_thing(key, thing, given[thing[by]]) if thing.get(by) in given else dict(thing) for thing in ours]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
+from tandem.manifest.pod_template import JOB_VOLUME
 from tandem_operator.observed import Component
 from tandem_operator.resources import executors
 from tandem_operator.resources.accounts import account_name
@@ -58,8 +59,8 @@ def dated(thing: Mapping[str, Any], manifest: str, config: str, made_from: str =
     meta["annotations"] = {**meta["annotations"], MANIFEST: manifest, CONFIG: config}
     if made_from:
         meta["annotations"][TEMPLATE] = made_from
-    others = [volume for volume in thing["spec"]["volumes"] if volume["name"] != "job"]
-    ours = next(volume for volume in thing["spec"]["volumes"] if volume["name"] == "job")
+    others = [volume for volume in thing["spec"]["volumes"] if volume["name"] != JOB_VOLUME]
+    ours = next(volume for volume in thing["spec"]["volumes"] if volume["name"] == JOB_VOLUME)
     first, *rest = ours["projected"]["sources"]
     first = {"configMap": {**first["configMap"], "name": manifest}}
     volume = {**ours, "projected": {**ours["projected"], "sources": [first, *rest]}}
@@ -104,7 +105,7 @@ def _volumes(job: ReplicatedStreamJob) -> list[dict[str, Any]]:
     if job.spec.job.config_map is not None:
         sources.append({"configMap": {"name": job.spec.job.config_map}})
     return [
-        {"name": "job", "projected": {"sources": sources}},
+        {"name": JOB_VOLUME, "projected": {"sources": sources}},
         {"name": "tmp", "emptyDir": {}},
         {"name": "checkpoint", "emptyDir": {"medium": "Memory"}},
     ]

@@ -44,6 +44,19 @@ MISTAKES = {
     ),
     "a template that is a pod's spec": ("podTemplate: {containers: []}", "spec.podTemplate", "knows no containers"),
     "a template with another name": ("podTemplate: {metadata: {name: a}}", "spec.podTemplate", "labels and annotations"),
+    "a template with a volume of ours": (
+        "podTemplate: {spec: {volumes: [{name: job, emptyDir: {}}]}}", "spec.podTemplate", "Give yours another name",
+    ),
+    "a template without containers": ("podTemplate: {spec: {containers: }}", "spec.podTemplate", "cannot be taken away"),
+    "a template whose volumes are names": ("podTemplate: {spec: {volumes: [data]}}", "spec.podTemplate", "each with a name"),
+    "a template with mounts without a path": (
+        "podTemplate: {spec: {containers: [{name: replica, volumeMounts: [{name: a}]}]}}",
+        "spec.podTemplate", "its volumeMounts must be a list of mappings, each with a mountPath",
+    ),
+    "a template with an affinity in words": ("podTemplate: {spec: {affinity: near}}", "spec.podTemplate", "mapping"),
+    "a template with a list of affinities": (
+        "podTemplate: {spec: {affinity: {podAntiAffinity: [a]}}}", "spec.podTemplate", "podAntiAffinity must be a mapping",
+    ),
     "a label that is a number": ("podTemplate: {metadata: {labels: {a: 1}}}", "spec.podTemplate", "Put numbers"),
     "executors below none": ("executors: {instances: -1}", "spec.executors.instances", "The least is 0"),
     "too small an executor": ("executors: {memory: 64m}", "spec.executors.memory", "too little for a Spark executor"),

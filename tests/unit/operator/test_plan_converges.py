@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from operator_builders import SETTINGS, job
 from tiny_cluster import TinyCluster
@@ -86,8 +86,22 @@ def _assert_as_asked(cluster: TinyCluster) -> None:
     assert plan(cluster.observed(), SETTINGS) == ()
 
 
+def _one(index: int, age: int = 0, slots: int = 0, fate: str = "") -> dict[str, Any]:
+    """A pod that runs, if it has an age."""
+    phase = PodPhase.RUNNING if age else PodPhase.PENDING
+    return {"index": index, "phase": phase, "age": age, "slots": slots, "fate": fate, "template": "old"}
+
+
+_ONE_STANDS_BY = [_one(0, fate="deleting"), _one(0, age=2), _one(1, age=2, slots=1), _one(2, age=2)]
+_TWO_OF_ONE_REPLICA = [_one(0), _one(0, age=2), _one(0, age=2, slots=1)]
+_TWO_AND_OTHERS_THAT_FAIL = [_one(0, age=2), _one(0, age=2), _one(1, fate="broken"), _one(2, fate="broken")]
+
+
 @_FEW
 @given(_SPECS, _PODS)
+@example({"replicas": 2, "standbys": 0, "mode": "leader"}, _ONE_STANDS_BY)
+@example({"replicas": 1, "standbys": 2, "mode": "leader"}, _TWO_OF_ONE_REPLICA)
+@example({"replicas": 1, "standbys": 2, "mode": "leader"}, _TWO_AND_OTHERS_THAT_FAIL)
 def test_any_set_of_pods_becomes_the_one_that_is_asked_for(spec: dict[str, Any], seen: list[dict[str, Any]]) -> None:
     cluster = _with_pods(TinyCluster(job(**_spec(spec))), seen)
     cluster.converge()
