@@ -17,6 +17,8 @@ from tandem_operator.resources.names import JOB, MANAGED_BY, MANAGER
 from tandem_operator.store import Key, Store
 
 _AGAIN_S: Final = 300.0
+_SILENT_S: Final = 30.0
+"""The same while no pod of a job answers: they may all be gone, and of that a watch that lists anew tells nothing."""
 
 
 class Acquaintance:
@@ -25,15 +27,16 @@ class Acquaintance:
     def __init__(self, api: Api, store: Store) -> None:
         self._api, self._store = api, store
         self._made: dict[Key, tuple[str, float]] = {}
+        self._due_s: dict[Key, float] = {}
 
     async def renew(self, key: Key, uid: str, now_s: float, is_due: bool = False) -> bool:
         """Take in the job and its pods, if that was not done at `now_s` (of a monotonic clock), and is due.
 
         Returns whether the job is still there, and the one with that uid. Raises `ApiError`.
         """
+        is_due = is_due or now_s >= self._due_s.get(key, now_s) or key in self._store.doubtful
         known, made_s = self._made.get(key, ("", 0.0))
-        is_late = now_s - made_s >= _AGAIN_S or key in self._store.doubtful
-        if known == uid and (made_s == now_s or not (is_due or is_late)):
+        if known == uid and (made_s == now_s or not is_due):
             return True
         self.forget(key)
         self._store.doubtful.discard(key)  # a listing from now on is a doubt again
@@ -48,12 +51,18 @@ class Acquaintance:
             return False
         labels = {JOB: key.name, MANAGED_BY: MANAGER}
         self._store.relisted(key, before, await asyncio.to_thread(self._api.list, "Pod", key.namespace, labels))
-        self._made[key] = uid, now_s
+        self._made[key], self._due_s[key] = (uid, now_s), now_s + _AGAIN_S
         return True
+
+    def hears_nothing(self, key: Key) -> None:
+        """No pod that should answer does."""
+        if key in self._made:
+            self._due_s[key] = min(self._due_s[key], self._made[key][1] + _SILENT_S)
 
     def forget(self, key: Key) -> None:
         """The job is gone."""
         self._made.pop(key, None)
+        self._due_s.pop(key, None)
 
     def _job(self, key: Key) -> Object | None:
         try:

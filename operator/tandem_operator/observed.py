@@ -176,3 +176,9 @@ class Observed:
     version: str = ""
     deleting: bool = False
     invalid: str = ""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether Kubernetes calls replicas ready, and none says anything."""
+        ready = [pod for pod in self.pods if pod.ready and pod.component is not Component.GENERATOR]
+        return bool(ready) and all(pod.reported is None for pod in self.pods)

@@ -27,13 +27,14 @@ class Owned:
     def __init__(self, api: Api) -> None:
         self._api = api
         self._seen: dict[Key, dict[tuple[str, str], ObjectSeen]] = {}
-        self._listed_s: dict[Key, float] = {}
+        self._listed: dict[Key, tuple[str, float]] = {}
 
     def of(self, key: Key, uid: str, has_executors: bool, now_s: float) -> tuple[ObjectSeen, ...]:
         """The objects of a job; `now_s` is of a monotonic clock. Blocking at the first time, and every five minutes."""
-        if now_s - self._listed_s.get(key, -_AGAIN_S) >= _AGAIN_S:
+        known, listed_s = self._listed.get(key, ("", 0.0))
+        if known != uid or now_s - listed_s >= _AGAIN_S:
             self._seen[key] = self._list(key, uid, (*_KINDS, *(_KINDS_OF_RIGHTS if has_executors else ())))
-            self._listed_s[key] = now_s
+            self._listed[key] = uid, now_s
         return tuple(self._seen[key].values())
 
     def changed(self, key: Key, action: Action) -> None:
@@ -48,7 +49,7 @@ class Owned:
     def forget(self, key: Key) -> None:
         """Whatever is known of the job may be wrong, or the job is gone."""
         self._seen.pop(key, None)
-        self._listed_s.pop(key, None)
+        self._listed.pop(key, None)
 
     def _list(self, key: Key, uid: str, kinds: Sequence[str]) -> dict[tuple[str, str], ObjectSeen]:
         found = {}

@@ -124,6 +124,8 @@ class Reconciler:
         has_executors = bool(job.spec.executors.instances)
         objects = await asyncio.to_thread(self._owned.of, key, uid, has_executors, begun.now_s)
         observed = await observe(begun.body, job, self._store, objects, self._reports, self._now_ms(), invalid)
+        if observed.is_silent:
+            self._acquaintance.hears_nothing(key)
         actions = plan(observed, self._settings)
         if any(isinstance(one, _STAFFING) for one in actions) and not await self._is_as_it_was(begun):
             return AT_ONCE_S, None

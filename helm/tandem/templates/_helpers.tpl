@@ -16,7 +16,7 @@
 
 {{- define "tandem.selectorLabels" -}}
 app.kubernetes.io/name: {{ printf "%s-operator" (include "tandem.name" .) }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "tandem.labels" -}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tandem_operator.actions import Action, SetStatus, Switch
+from tandem_operator.actions import Action, CreatePod, SetStatus, Switch
 from tandem_operator.observed import Component, Observed
 from tandem_operator.plan import objects
 from tandem_operator.plan.deletion import deletion, finalized
@@ -76,9 +76,10 @@ def _members(
     indices = {member.index for member in roster.live}
     proved = replace(version, job=version.fallback or version.job) if is_on_trial(roster, version) else version
     created = missing(observed, settings, proved, old, Component.MEMBER, roster.wanted, indices)
-    left = wishes or surplus(roster) or roll(roster, version)
+    saved = tuple(one for one in wishes if isinstance(one, CreatePod))  # nobody leaves for a savepoint
+    left = tuple(one for one in wishes if one not in saved) or surplus(roster) or roll(roster, version)
     tasks_of = version.fallback if version.falls_back else None
-    return (*gone, *created, *(replace(one, job=tasks_of) if isinstance(one, Switch) else one for one in left))
+    return (*gone, *created, *saved, *(replace(one, job=tasks_of) if isinstance(one, Switch) else one for one in left))
 
 
 def _generators(

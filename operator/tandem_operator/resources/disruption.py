@@ -10,11 +10,16 @@ from tandem_operator.resources.names import metadata, selector
 
 
 def disruption_budgets(job: ReplicatedStreamJob, uid: str) -> list[dict[str, Any]]:
-    """A budget for the members, and one for the generators if the job has any."""
+    """A budget for the members, one for the generators if the job has any, and one for the next generation if it can have.
+
+    For from its boundary on the candidates alone publish, until the members have followed.
+    """
     spec = job.spec
     budgets = [_budget(job, uid, job.name, Component.MEMBER, spec.replicas + spec.standbys)]
     if spec.ordering.mode == "heartbeat":
         budgets.append(_budget(job, uid, f"{job.name}-generators", Component.GENERATOR, spec.ordering.generators))
+    if spec.snapshots is not None:
+        budgets.append(_budget(job, uid, f"{job.name}-candidates", Component.CANDIDATE, spec.replicas))
     return budgets
 
 

@@ -18,7 +18,7 @@ from tandem.manifest.pod_template import KEYED_LISTS
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _ONE_SOURCE: Final = ("volumes", "env")
 _OURS: Final = ("tandem.dev/", "app.kubernetes.io/")
-_OUR_CONTAINERS: Final = ("replica", "orderer", "generator", "executor")
+_OUR_CONTAINERS: Final = ("replica", "orderer", "generator", "executor", "task")
 """One template is for all pods of a job: what it says of one of these is nothing to a pod that has no such container."""
 
 
@@ -32,6 +32,12 @@ def overridden(pod: Mapping[str, Any], template: Mapping[str, Any]) -> dict[str,
             meta[key] = {**theirs, **meta.get(key, {})}
     spec = merge(pod["spec"], _meant(template.get("spec") or {}, pod["spec"]))
     return {**pod, "metadata": meta, "spec": _safe(spec, pod["spec"])}
+
+
+def container_of(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """What `template` says of the container of that name; {} if nothing."""
+    given = (template.get("spec") or {}).get("containers") or ()
+    return next((container for container in given if container["name"] == name), {})
 
 
 def _meant(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -17,7 +17,7 @@ def metrics_service(job: ReplicatedStreamJob, uid: str) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(job, uid, f"{job.name}-metrics"),
+        "metadata": metadata(job, uid, _name(job.name)),
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
@@ -26,3 +26,8 @@ def metrics_service(job: ReplicatedStreamJob, uid: str) -> dict[str, Any]:
             "ports": [{"name": name, "port": port, "targetPort": port, "protocol": "TCP"} for name, port in ports],
         },
     }
+
+
+def _name(job: str) -> str:
+    """A Service's name begins with a letter (DNS-1035), a job's may begin with a digit."""
+    return f"{job}-metrics" if job[0].isalpha() else f"metrics-{job}"

@@ -311,6 +311,16 @@ def test_a_job_whose_spec_cannot_be_used_gets_its_pods_from_the_last_revision_th
     assert world.api.progressing()["reason"] == "InvalidSpec"
 
 
+def test_what_another_job_of_that_name_owned_is_not_taken_for_what_this_one_owns() -> None:
+    world = World()
+    target = Target(job_of(world.body), UID)
+    world.api.put(revision(target.job, UID, SETTINGS, 4))
+    owned = Owned(world.api)
+    assert owned.of(KEY, UID, False, 0.0)
+
+    assert owned.of(KEY, "another", False, 1.0) == ()
+
+
 def test_revisions_that_are_kept_are_seen_by_the_next_operator() -> None:
     world = World()
     target = Target(job_of(world.body), UID)

@@ -145,6 +145,28 @@ def test_what_a_watch_has_listed_anew_is_asked_for_before_the_next_pass(
     assert world.store.doubtful == set()
 
 
+def test_pods_that_are_all_gone_are_missed_within_half_a_minute_although_no_watch_told() -> None:
+    world = staffed()
+    for name in world.pods_seen():
+        pod = world.api.objects["Pod", name]
+        containers = [{"name": "replica", "ready": True}]
+        pod["status"] = {"phase": "Running", "podIP": "10.0.0.1", "containerStatuses": containers}
+        pod["status"]["conditions"] = [{"type": "Ready", "status": "True"}]
+        world.store.see_pod(world.api.put(pod), gone=False)
+    before = world.pods_seen()
+    for name in before:
+        del world.api.objects["Pod", name]
+    world.passes()
+    asked = world.requests()
+    world.passes()
+    assert world.requests() == asked
+    assert world.pods_seen() == before
+
+    world.passes(30.0)
+    assert not set(before) & set(world.pods_seen())
+    assert len(world.pods_seen()) == 2
+
+
 class Loop:
     """Notes whom it was to look at."""
 

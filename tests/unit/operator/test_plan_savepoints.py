@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, job
+from operator_builders import SETTINGS, UID, job
 from tiny_cluster import TinyCluster
 
 from tandem_operator.actions import Action, CreatePod, DeletePod, SetStatus
 from tandem_operator.observed import Observed, PodPhase, TaskSeen
 from tandem_operator.plan import plan
+from tandem_operator.resources import tasks
 
 SNAPSHOTS = {"store": "s3://bucket/snapshots"}
 
@@ -65,6 +66,26 @@ def test_a_task_creates_the_savepoint_in_the_jobs_own_image() -> None:
     assert wisher.passes() == [DeletePod(name, "uid", "it has ended", 0)]
     wisher.task = None
     assert wisher.passes() == []
+
+
+def test_a_task_asks_for_little_as_quotas_want_and_the_template_may_ask_for_more() -> None:
+    (container,) = tasks.savepoint(job(), UID, SETTINGS, "a", "1")["spec"]["containers"]
+    assert container["resources"]["requests"] == {"cpu": "50m", "memory": "128Mi"}
+
+    template = {"spec": {"containers": [{"name": "task", "resources": {"limits": {"cpu": "1"}}}]}}
+    (container,) = tasks.savepoint(job(podTemplate=template), UID, SETTINGS, "a", "1")["spec"]["containers"]
+    assert container["resources"]["limits"] == {"cpu": "1", "memory": "512Mi"}
+    assert container["name"] == "task"
+
+
+def test_a_rolling_change_goes_on_while_the_task_of_a_savepoint_is_refused() -> None:
+    wisher = Wisher("a@1", snapshots=SNAPSHOTS)
+    assert wisher.passes() == []
+    wisher.cluster.change(job(snapshots=SNAPSHOTS, image="example.com/job:8"))
+    wisher.passes()
+    kinds = [type(action) for action in wisher.passes()]  # that it was refused is not seen
+
+    assert kinds == [CreatePod, DeletePod]
 
 
 def test_a_task_that_fails_is_told_in_its_own_words() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, UID, job
+from operator_builders import SETTINGS, UID, job, tree
 
-from tandem.manifest import config_hash, load
+from tandem.manifest import config_hash, load, parse
 from tandem_operator.observed import Component
 from tandem_operator.resources import wanted_objects
 from tandem_operator.resources.manifest import (
@@ -161,6 +161,20 @@ def test_the_metrics_service_is_headless_and_shows_pods_that_are_not_ready() -> 
     assert [port["port"] for port in service["spec"]["ports"]] == [9400, 9401]
     (service,) = _of("Service", ordering={"mode": "heartbeat"})
     assert [port["port"] for port in service["spec"]["ports"]] == [9400]
+
+
+def test_the_candidates_of_a_next_generation_are_evicted_one_at_a_time() -> None:
+    _, candidates = _of("PodDisruptionBudget", replicas=2, standbys=1, snapshots={"store": "s3://bucket/snapshots"})
+    assert candidates["metadata"]["name"] == "flights-candidates"
+    assert candidates["spec"]["minAvailable"] == 1
+    assert candidates["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"] == "candidate"
+
+
+def test_a_service_is_called_by_a_name_that_services_may_have() -> None:
+    assert [_of("Service")[0]["metadata"]["name"]] == ["flights-metrics"]
+    named = parse({**tree(), "metadata": {"name": "2024-flights", "namespace": "streaming"}})
+    (service,) = (thing for thing in wanted_objects(named, UID, SETTINGS, None) if thing["kind"] == "Service")
+    assert service["metadata"]["name"] == "metrics-2024-flights"
 
 
 def test_the_jobs_account_may_do_nothing_and_with_executors_only_manage_pods() -> None:
