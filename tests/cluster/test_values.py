@@ -58,7 +58,10 @@ def test_watched_namespaces_get_a_role_each_and_no_other_does() -> None:
 
 
 def test_names_that_yaml_takes_for_numbers_stay_names() -> None:
-    strings = ("--set-string", "fullnameOverride=123,serviceAccount.name=7,watchNamespaces={2025},priorityClass.name=on")
+    strings = (
+        "--set-string",
+        "fullnameOverride=123,serviceAccount.name=7,watchNamespaces={2025},priorityClass.name=on",
+    )
     found = rendered("priorityClass.create=true", options=(*strings, "--namespace", "1e5"))
 
     names = [one["metadata"][key] for one in found for key in ("name", "namespace") if key in one["metadata"]]

@@ -43,8 +43,12 @@ def workload(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workload]:
     name = f"switchover-{uuid.uuid4().hex[:6]}"
     with KafkaBroker(folder / "kafka") as kafka, ZooKeeperServer(folder / "zookeeper") as zookeeper:
         cluster = Cluster(kafka, zookeeper)
-        patient = {"connect": zookeeper.connect, "sessionTimeout": "10s"}  # so that a busy machine ends no session
-        manifest = write_manifest(folder / "job", cluster, name, COPIES, replicas=1, standbys=1, zookeeper=patient)
+        patient = {
+            "connect": zookeeper.connect,
+            "sessionTimeout": "10s",
+        }  # here, and below: a busy machine is not silent
+        spec = {"replicas": 1, "standbys": 1, "zookeeper": patient, "takeOver": {"minBound": "2s", "maxBound": "2s"}}
+        manifest = write_manifest(folder / "job", cluster, name, COPIES, **spec)
         workload = Workload(cluster, manifest, name)
         workload.job.start()
         try:
