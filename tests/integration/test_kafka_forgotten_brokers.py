@@ -6,6 +6,7 @@ librdkafka's clients forget them seldom (see `tandem.kafka.brokers`); here the f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,29 +17,38 @@ from written_job import PATIENCE_S
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine import fetch
 from tandem.engine.fetch import InputReader
-from tandem.kafka import appender, tail, topics
+from tandem.kafka import appender, fencing, tail, topics
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
+from tandem.kafka.fencing import Fencer
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
+from tandem.kafka.transactions import OutputRecord, TransactionalProducer
+from tandem.protocol.actions import Outcome
 from tandem.protocol.codec import decode_proposal
+from tandem.protocol.shipping import ShippingTurn
+from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Positions, Progress, TopicPartition
+from tandem.shipping import Shipper, ShipperSettings, shipper
+from tandem.shipping.values import epoch_and_shipper
+from unit.shipping.shipping_builders import IDENTITY, checkpoint_with
 
 pytestmark = pytest.mark.integration
 
 
 class Forgetful:
-    """Makes clients; the first knows no broker."""
+    """Makes clients; the first, or the first `forgetful` of them, know no broker."""
 
-    def __init__(self, kind: Callable[[dict[str, Any]], Any], **changes: Any) -> None:
+    def __init__(self, kind: Callable[[dict[str, Any]], Any], forgetful: int = 1, **changes: Any) -> None:
         self.made = 0
         self._kind = kind
+        self._forgetful = forgetful
         self._changes = {name.replace("_", "."): value for name, value in changes.items()}
 
     def __call__(self, settings: Mapping[str, Any]) -> Any:
         self.made += 1
-        if self.made > 1:
+        if self.made > self._forgetful:
             return self._kind(dict(settings))
         forgotten = {name: value for name, value in settings.items() if name != "bootstrap.servers"}
         return self._kind({**forgotten, **self._changes})
@@ -107,3 +117,43 @@ def test_the_ends_of_topics_are_known_again(
         with pytest.raises(ReadTimeoutError, match="no answer on the offsets"):
             asked.ends({topic: 1})
     assert asked.ends({topic: 1}, timeout_s=PATIENCE_S) == {TopicPartition(topic, 0): 1}
+
+
+def test_what_a_shipper_could_not_deliver_is_shipped_after_all(
+    connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    producers = Forgetful(Producer, message_timeout_ms=200)
+    monkeypatch.setattr(shipper, "Producer", producers)
+    checkpoint = checkpoint_with(tmp_path / "checkpoint", range(3))
+    turn = ShippingTurn("a", SilenceBound(1.0, 1.0))
+    shipping = Shipper(connection, ShipperSettings(topic, 1_000_000), IDENTITY, "a", checkpoint, turn)
+    for epoch in range(3):
+        shipping.published(epoch)
+    shipping.start()
+    shipped: list[int] = []
+    with LogTail(connection, {topic: 0}) as reader:
+
+        def all_are() -> bool:
+            shipped.extend(epoch_and_shipper(record.value)[0] for record in reader.poll(0.1))
+            return len(shipped) >= 3
+
+        try:
+            assert wait_until(all_are, Deadline(PATIENCE_S)), f"only {shipped} were shipped"
+        finally:
+            shipping.stop()
+    assert shipped == [0, 1, 2]
+    assert producers.made == 2
+
+
+def test_an_owner_is_fenced_although_the_producers_kept_for_that_are_of_no_use(
+    connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S)
+    producers = Forgetful(Producer, 2)
+    monkeypatch.setattr(fencing, "Producer", producers)
+    fencer = Fencer(connection)
+    fencer.expect(topic)
+    fencer.fence(topic, PATIENCE_S)
+    assert producers.made == 4
+    assert owner.publish([], OutputRecord(topic, None, b"marker", []), PATIENCE_S) is Outcome.FENCED

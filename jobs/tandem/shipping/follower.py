@@ -41,7 +41,8 @@ _MOST_WAITING_BYTES = 64 << 20
 class FollowerSettings:
     """`generation`: whose digests a proof is compared with; markers of others only say that an epoch is published.
 
-    `longest_chain`: with so many changes after its full state, a shorter base is looked for, every `shorten_every_ms`.
+    `longest_chain`: with so many changes after its full state, a shorter base is looked for, every `shorten_every_ms`;
+    and a newer one, while so many epochs are published whose deltas have not come.
 
     `retry_ms`: how often a base is looked for while one is needed.
     """
@@ -273,15 +274,20 @@ class Follower:
         self._gap = True
 
     def _wants_base(self) -> bool:
-        return self._state is None or self._gap or self._state.chain > self._settings.longest_chain
+        return self._must_move_on() or (self._state is not None and self._state.chain > self._settings.longest_chain)
+
+    def _must_move_on(self) -> bool:
+        """Whether deltas alone do not lead on: they do not fit, or none came for so long that a snapshot is nearer."""
+        return self._gap or self._state is None or self._last_published - self.epoch > self._settings.longest_chain
 
     def _look(self) -> None:
         """Look for a base, and go on from it; what is known of later epochs is kept."""
-        newer_than = max(self._newer_than, self.epoch if self._gap else -1)
+        must_move_on = self._must_move_on()
+        newer_than = max(self._newer_than, self.epoch if must_move_on else -1)
         self._number += 1
         wanted = Wanted(newer_than, self.published)
         if self._state is not None:
-            shorter_than = math.inf if self._gap else self._state.chain * _MUCH_SHORTER
+            shorter_than = math.inf if must_move_on else self._state.chain * _MUCH_SHORTER
             wanted = Wanted(newer_than, self.published, self._state.folder, self._state.position.epoch, shorter_than)
         state = self._bases.newest(wanted, self._folder / f"state-{self._number}")
         if state is None:
@@ -294,7 +300,7 @@ class Follower:
             if self._state is not None:
                 state.carry_over(self._state)
                 behind = state.position.epoch < self._state.position.epoch
-                if not self._gap and (behind or state.chain > self._state.chain * _MUCH_SHORTER):
+                if not must_move_on and (behind or state.chain > self._state.chain * _MUCH_SHORTER):
                     state.remove()
                     return
             earlier, self._state = self._state, state

@@ -161,8 +161,8 @@ class Shipper:
             if error is not None:
                 self._sent = min(self._sent, epoch - 1)
                 self._warn("delta_not_delivered", error.str())
-                if error.fatal():
-                    raise KafkaException(error)
+                if error.fatal() or error.code() == KafkaError._MSG_TIMED_OUT:
+                    raise KafkaException(error)  # a new client: this one may have forgotten the brokers (`BrokerWatch`)
                 return
             self._warned = False
             self._on_shipped(epoch, len(value))

@@ -143,6 +143,31 @@ def test_an_epoch_that_cannot_be_applied_is_passed_by_with_a_newer_base(
     assert followed.files() == expected(active, 11, tmp_path / "expected")
 
 
+def test_a_newer_base_is_gone_on_from_when_nothing_is_shipped_for_long(
+    tmp_path: Path, active: Path, bases: FolderBases, followed: Followed
+) -> None:
+    bases.offer(active, 5)
+    followed.published(*range(26))
+    bases.offer(active, 20)
+    followed.published(25)
+    assert followed.follower.epoch == 5, "twenty epochs may be on their way"
+    followed.published(26)
+    assert followed.follower.epoch == 20
+    followed.shipped(delta_of(active, 20), delta_of(active, 21), delta_of(active, 22))
+    assert followed.follower.epoch == 22
+    assert followed.steps == [5, 20, 21, 22]
+    assert followed.files() == expected(active, 22, tmp_path / "expected")
+
+
+def test_who_is_far_behind_does_not_go_back(active: Path, bases: FolderBases, followed: Followed) -> None:
+    bases.offer(active, 5)
+    followed.published(*range(10))
+    followed.shipped(delta_of(active, 6), delta_of(active, 7))
+    followed.published(*range(10, 40))
+    assert followed.follower.epoch == 7
+    assert followed.steps == [5, 6, 7]
+
+
 def test_state_of_another_job_or_format_is_not_used(active: Path, bases: FolderBases, followed: Followed) -> None:
     bases.offer(active, 5)
     followed.published(*range(8))
