@@ -23,6 +23,7 @@ from tandem.kafka.topics import Topics
 from tandem.kafka.transactions import OutputRecord, TransactionalProducer
 from tandem.protocol.actions import Outcome
 from tandem.protocol.codec import decode_marker, decode_proposal
+from tandem.protocol.transaction_time import LONGEST_S
 from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal
 from tandem.protocol.values import TopicPartition as TP  # noqa: N817
 
@@ -97,6 +98,13 @@ def test_a_renewed_producer_publishes_rows_and_marker_together(connection: Kafka
 
     assert owner.publish([record(topic, b"row")], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
     assert values(connection, topic) == [b"row", b"marker"]
+
+
+def test_a_broker_takes_the_longest_transactions(connection: KafkaConnection, topic: str) -> None:
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S, LONGEST_S)
+
+    assert owner.publish([record(topic, b"row")], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
 
 
 def test_an_id_can_be_fenced_again_and_by_several(connection: KafkaConnection, topic: str) -> None:

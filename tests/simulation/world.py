@@ -35,8 +35,8 @@ from tandem.snapshots import SnapshotStore
 _PATIENCE_MS = 15_000.0
 _AFTERMATH_MS = 150.0
 _RETENTION_MS = 35.0
-PROMOTION_BOUND_MS = 1_800.0  # the same with standbys or snapshots: three times the longest patience with actives
-SILENCE_BOUND_MS = 600.0  # under one failure at a time: four times the longest patience with an owner
+PROMOTION_BOUND_MS = 1_800.0  # the same with standbys or snapshots: three times that with actives
+SILENCE_BOUND_MS = 600.0  # under one failure at a time: four times the longest bound on an owner's silence
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,10 @@ class RecordTooLargeError(TandemKafkaError):
     """A broker does not take records as large as `spec.maxRecordBytes` allows. Trying again would not help."""
 
 
+class TransactionTooSlowError(TandemKafkaError):
+    """An epoch cannot be published in the longest time that a transaction may take."""
+
+
 class FencingTimeoutError(TandemKafkaError):
     """A transactional id could not be fenced in time."""
 

@@ -15,6 +15,7 @@ from tandem.kafka.client import RECORD_OVERHEAD, KafkaConnection, OutputLimits
 from tandem.kafka.errors import ConnectionFailedError, ProducerLostError, RecordTooLargeError
 from tandem.logs import get_logger
 from tandem.protocol.actions import Outcome
+from tandem.protocol.transaction_time import FIRST_S
 
 _log = get_logger(__name__)
 
@@ -37,8 +38,11 @@ class EpochProducer(Protocol):
     What nobody can heal is raised: `RecordTooLargeError`.
     """
 
-    def start(self, timeout_s: float) -> None:
-        """Get ready to publish, making sure that nothing of an earlier producer of this identity is still open."""
+    def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:
+        """Get ready to publish, making sure that nothing of an earlier producer of this identity is still open.
+
+        Transactions may take `transaction_s` from now on.
+        """
 
     def publish(self, records: Iterable[OutputRecord], marker: OutputRecord, timeout_s: float) -> Outcome:
         """Publish the records, then the marker."""
@@ -54,16 +58,14 @@ class TransactionalProducer:
         self,
         connection: KafkaConnection,
         transactional_id: str,
-        timeout_ms: int = 10_000,
         limits: OutputLimits = OutputLimits(),  # noqa: B008 - it is frozen
     ) -> None:
         self._connection = connection
         self._limits = limits
         self._id = transactional_id
-        self._timeout_ms = timeout_ms
         self._producer: Producer | None = None
 
-    def start(self, timeout_s: float) -> None:
+    def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:
         """(Re)create the producer and initialise it: afterwards no earlier transaction of this id is open.
 
         Raises `ProducerLostError` if that takes longer than `timeout_s`, `ConnectionFailedError` for wrong credentials.
@@ -72,7 +74,7 @@ class TransactionalProducer:
         self._producer = None  # after a fatal error never abort: destroy and recreate
         producer = Producer(
             self._limits.producer()
-            | self._connection.transactional(self._id, self._timeout_ms)
+            | self._connection.transactional(self._id, round(transaction_s * 1000))
             | {"partitioner": "murmur2_random"}
         )
         while True:
@@ -123,7 +125,7 @@ class PlainProducer:
         self._limits = limits
         self._producer: Producer | None = None
 
-    def start(self, timeout_s: float) -> None:  # noqa: ARG002 - there is nothing to wait for
+    def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:  # noqa: ARG002 - nothing to wait for
         """(Re)create the producer."""
         self._producer = Producer(
             self._limits.producer() | self._connection.plain_producer() | {"partitioner": "murmur2_random"}

@@ -29,9 +29,12 @@ from tandem.protocol.actions import (
 )
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.silence import SilenceBound
+from tandem.protocol.transaction_time import LONGEST_S
 from tandem.protocol.values import Claim, Config, Cut, Marker, Proposal
 
-_LONGEST_PATIENCE = 4
+# An owner may try one transaction after the other, each with twice the time, until the longest one has failed too.
+_LONGEST_PATIENCE_MS = 2_000.0 * LONGEST_S
+_MOST_DOUBLINGS = 64  # no number is too large for them
 
 
 class Delivery(Enum):
@@ -275,9 +278,11 @@ class Publication:
         """How long an owner may be silent.
 
         Who took over has fencing and reading to do before it can publish. So each attempt gets twice the time of the one
-        before: else two that are slower than the bound would fence each other for ever.
+        before: else two that are slower than the bound would fence each other for ever. It ends with the longest that a
+        transaction may take, not with the bound: that knows nothing of how large the epoch is.
         """
-        return min(self._bound.ms * 2.0**claim.attempt, _LONGEST_PATIENCE * self._bound.most_ms)
+        doubled = self._bound.ms * 2.0 ** min(claim.attempt, _MOST_DOUBLINGS)
+        return min(doubled, max(_LONGEST_PATIENCE_MS, self._bound.most_ms))
 
     def _prepare(self, claim: Claim) -> Action:
         """The next step towards publishing under `claim`, or the publication itself."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
+from tandem.kafka.errors import TransactionTooSlowError
 from tandem.kafka.transactions import EpochProducer, OutputRecord
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.codec import encode_marker
+from tandem.protocol.transaction_time import TransactionTime
 from tandem.protocol.values import EpochRange, Marker
 from tandem.replica.rows import EpochRows
 from tandem.topics import SinkTopics
@@ -20,6 +23,8 @@ class EpochWriter:
     ----------
     me, generation : who publishes, as the markers say.
     write_tables : writes the rows of an epoch that go to tables.
+    transaction_time : learns how long transactions take; whoever renews the producer asks it.
+    clock_s : any monotonic clock, s.
     """
 
     def __init__(
@@ -31,6 +36,8 @@ class EpochWriter:
         commits_topic: str,
         metrics: ReplicaMetrics,
         write_tables: Callable[[EpochRows], None],
+        transaction_time: TransactionTime,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._me = me
         self._generation = generation
@@ -39,9 +46,11 @@ class EpochWriter:
         self._commits_topic = commits_topic
         self._metrics = metrics
         self._write_tables = write_tables
+        self._transaction_time = transaction_time
+        self._clock_s = clock_s
 
-    def write(self, action: Publish, rows: EpochRows, epoch: EpochRange, timeout_s: float) -> Outcome:
-        """Publish `rows`, or only the marker if they are skipped."""
+    def write(self, action: Publish, rows: EpochRows, epoch: EpochRange) -> Outcome:
+        """Publish `rows`, or only the marker if they are skipped. Raises `TransactionTooSlowError`."""
         records: list[OutputRecord] = []
         if not action.skipped:
             with self._metrics.phase("encode"):
@@ -59,9 +68,15 @@ class EpochWriter:
             epoch.config_offset,
         )
         last = OutputRecord(self._commits_topic, None, encode_marker(marker), (), 0)
+        began, limit_s = self._clock_s(), self._transaction_time.limit_s
         with self._metrics.phase("publish"):
-            outcome = self._producer.publish(records, last, timeout_s)
+            outcome = self._producer.publish(records, last, limit_s)
         self._count(outcome, records)
+        elapsed_s = self._clock_s() - began
+        if outcome is Outcome.COMMITTED:
+            self._transaction_time.committed(elapsed_s)
+        elif self._transaction_time.failed(action.epoch, elapsed_s):
+            raise _too_slow(action.epoch, records, limit_s)
         return outcome
 
     def _count(self, outcome: Outcome, records: list[OutputRecord]) -> None:
@@ -73,3 +88,13 @@ class EpochWriter:
             self._metrics.fenced.inc()
         else:
             self._metrics.unknown_commits.inc()
+
+
+def _too_slow(epoch: int, records: list[OutputRecord], limit_s: float) -> TransactionTooSlowError:
+    size = sum(len(record.key or b"") + len(record.value or b"") for record in records)
+    return TransactionTooSlowError(
+        f"epoch {epoch} ({len(records):,} records, {size / 1e6:,.1f} MB of output) cannot be published: again and again its "
+        f"transaction was not done, at last in {limit_s:.0f} s. Give the replica more bandwidth to the brokers, or the "
+        "brokers more throughput; nothing is lost meanwhile. A smaller spec.ordering.maxRecordsPerEpoch makes later epochs "
+        "smaller, not those that are in the log already"
+    )

@@ -25,6 +25,7 @@ from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
 from tandem.protocol.decisions import Verdict
 from tandem.protocol.publication import DivergedError, Publication
 from tandem.protocol.succession import Succession
+from tandem.protocol.transaction_time import TransactionTime
 from tandem.protocol.values import Claim, Cut, Marker
 from tandem.replica.epoch_writer import EpochWriter
 from tandem.replica.failovers import Failovers
@@ -38,12 +39,15 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PublisherSettings:
-    """Topics and time-outs. `patience_s`: how long Kafka may be away before the replica gives up and exits."""
+    """Topics and time-outs. `patience_s`: how long Kafka may be away before the replica gives up and exits.
+
+    `step_timeout_s`: of fencing, reading to the ends, and renewing the producer; `TransactionTime` has that of publishing.
+    """
 
     ordering_topic: str
     commits_topic: str
     sinks: SinkTopics
-    transaction_timeout_s: float = 10.0
+    step_timeout_s: float = 10.0
     patience_s: float = 300.0
     most_pending_epochs: int = 16
 
@@ -90,6 +94,7 @@ class Publisher:
         self._metrics = metrics
         self._failovers = failovers
         self._readiness = Readiness(metrics, catch_up, _now_ms())
+        self._transaction_time = TransactionTime()
         self._writer = EpochWriter(
             publication.me,
             publication.generation,
@@ -98,6 +103,7 @@ class Publisher:
             settings.commits_topic,
             metrics,
             write_tables,
+            self._transaction_time,
         )
         self._on_published = on_published
         self._on_marker = on_marker
@@ -289,7 +295,7 @@ class Publisher:
             self._current, self._failing_since = None, None
 
     def _act(self, action: Action) -> None:
-        timeout = self._settings.transaction_timeout_s
+        timeout = self._settings.step_timeout_s
         match action:
             case ProposeClaim(claim):
                 self._appender.append(claim)
@@ -304,7 +310,7 @@ class Publisher:
                     self._feed(record)
                 self._publication.at_end()
             case RenewProducer():
-                self._producer.start(timeout)
+                self._producer.start(timeout, self._transaction_time.limit_s)
                 self._publication.renewed()
             case Publish():
                 self._publish(action)
@@ -313,7 +319,7 @@ class Publisher:
         epoch = self._publication.decisions.epoch_range(action.epoch)
         assert epoch is not None, f"epoch {action.epoch} was computed, but its cut was not read"  # noqa: S101
         rows = self._rows[action.epoch]
-        outcome = self._writer.write(action, rows, epoch, self._settings.transaction_timeout_s)
+        outcome = self._writer.write(action, rows, epoch)
         if outcome is Outcome.COMMITTED:
             self._on_published(action.epoch, rows.digest)
         with self._state:

@@ -1,0 +1,67 @@
+"""An epoch that cannot be published in any time ends the replica, in words that say what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tandem.kafka.errors import TransactionTooSlowError
+from tandem.kafka.transactions import OutputRecord
+from tandem.metrics import ReplicaMetrics
+from tandem.protocol.actions import Outcome, Publish
+from tandem.protocol.transaction_time import TransactionTime
+from tandem.protocol.values import EpochRange, Positions
+from tandem.replica.epoch_writer import EpochWriter
+from tandem.replica.rows import EpochRows
+from tandem.topics import SinkTopics
+
+
+class SlowLink:
+    """A producer whose transactions would take `needed_s`; it is also the clock."""
+
+    def __init__(self, needed_s: float) -> None:
+        self.needed_s = needed_s
+        self.now_s = 0.0
+        self.given: list[float] = []
+
+    def start(self, timeout_s: float, transaction_s: float = 0.0) -> None:
+        """It needs no preparation."""
+
+    def publish(self, records: Iterable[OutputRecord], marker: OutputRecord, timeout_s: float) -> Outcome:  # noqa: ARG002
+        self.given.append(timeout_s)
+        self.now_s += min(self.needed_s, timeout_s)
+        return Outcome.COMMITTED if self.needed_s < timeout_s else Outcome.UNKNOWN
+
+    def close(self) -> None:
+        """It holds nothing."""
+
+
+def published(link: SlowLink) -> None:
+    """Write epoch 7, one row of three bytes, until it is published."""
+    metrics = ReplicaMetrics(CollectorRegistry(), "job", "a")
+    time = TransactionTime()
+    sinks = SinkTopics({"out": "out"}, {"out": 1}, "dead", 1_000)
+    writer = EpochWriter("a", 0, link, sinks, "commits", metrics, lambda _: None, time, lambda: link.now_s)
+    table = pa.table({"sink": ["out"], "key": pa.array([b"k"]), "value": pa.array([b"vv"])})
+    rows = EpochRows.of(7, table, ordered=True)
+    epoch = EpochRange(7, Positions({}), Positions({}), 0, 0, 0)
+    for _ in range(100):
+        if writer.write(Publish(7, 0), rows, epoch) is Outcome.COMMITTED:
+            return
+    raise AssertionError(f"it would be tried for ever: {link.given}")
+
+
+def test_an_epoch_that_takes_long_is_published_when_it_has_time_enough() -> None:
+    link = SlowLink(needed_s=35.0)
+    published(link)
+    assert link.given == [10.0, 20.0, 40.0]
+
+
+def test_an_epoch_that_is_too_large_for_any_transaction_ends_the_replica_with_what_to_change() -> None:
+    link = SlowLink(needed_s=1_000.0)
+    with pytest.raises(TransactionTooSlowError, match=r"epoch 7 \(1 records, 0\.0 MB .* 160 s.*maxRecordsPerEpoch"):
+        published(link)
+    assert link.given == [10.0, 20.0, 40.0, 80.0, 160.0]
