@@ -128,6 +128,18 @@ def test_a_sink_that_does_not_take_records_as_large_as_promised(job: Refusals) -
     assert "at least 1116384" in story.reason
 
 
+def test_a_table_of_an_earlier_run_is_told_at_once(job: Refusals, tmp_path: Path) -> None:
+    table = tmp_path / "archive"
+    table.mkdir()
+    (table / "epoch-000000010000.parquet").touch()
+    manifest = job.manifest(sinks=[{"name": "archive", "parquet": {"path": str(table)}}])
+
+    story = job.refused("replica", manifest)
+
+    assert story.error == "TableError"
+    assert story.reason.startswith(f"sink archive: the parquet table {table} has epochs up to 10000")
+
+
 def test_a_log_that_another_job_began_is_refused_with_what_differs(job: Refusals) -> None:
     theirs = load(job.manifest(code=COPY + "# older", job={"file": "job.py", "options": {"colour": "red"}}))
     job.topics.ensure([NewTopic(f"{job.name}.ordering")])

@@ -39,7 +39,7 @@ from tandem.replica.shipping import StateShipping
 from tandem.replica.slots import Slots
 from tandem.replica.standby import Standby, bound_on_actives
 from tandem.replica.states import States, remove_predecessors
-from tandem.replica.tables import TableWriter, table_sinks
+from tandem.replica.tables import TableWriter, refuse_tables_of_earlier_runs, table_sinks
 from tandem.serving import LOOPBACK
 from tandem.snapshots import Snapshotter
 from tandem.topics import ensure_topics, output_limits, sink_topics
@@ -105,6 +105,9 @@ class Replica:
         ensure_topics(topics, manifest, self._name)
         self._sinks = sink_topics(topics, manifest)
         limits = output_limits(topics, self._sinks)
+        if spec.ordering.mode != "none":  # else each replica has epochs of its own
+            tables = table_sinks(manifest)
+            refuse_tables_of_earlier_runs(manifest.name, tables, lambda: self._channels.newest_published().epoch)
         self._appender = ProposalAppender(connection, logs.ordering)
         self._states = States(manifest, self._incarnation, self._folder)
         mine = Config(

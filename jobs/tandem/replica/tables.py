@@ -7,8 +7,9 @@ which Delta accepts only once (Delta protocol, "Transaction Identifiers").
 
 from __future__ import annotations
 
+import re
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,7 +82,7 @@ class TableWriter:
         from deltalake import CommitProperties, Transaction, write_deltalake
         from deltalake.exceptions import CommitFailedError, SchemaMismatchError
 
-        application = f"{self._job}/{sink.name}"
+        application = _application(self._job, sink)
         properties = CommitProperties(app_transactions=[Transaction(application, epoch)])
         for tries_left in reversed(range(_COMMIT_TRIES)):
             # Looked at and written with one snapshot: whatever another writer commits meanwhile is then a conflict.
@@ -104,6 +105,11 @@ class TableWriter:
 
 
 _COMMIT_TRIES = 5
+_PARQUET = re.compile(r"epoch-(\d+)\.parquet")
+
+
+def _application(job: str, sink: TableSink) -> str:
+    return f"{job}/{sink.name}"
 
 
 def _delta_table(path: str, schema: pa.Schema) -> Any:
@@ -128,3 +134,44 @@ def _write_parquet(sink: TableSink, epoch: int, table: pa.Table) -> None:
     with files.open(temporary, "wb") as file:
         pq.write_table(table, file)
     files.mv(temporary, f"{root}/epoch-{epoch:012d}.parquet")
+
+
+def refuse_tables_of_earlier_runs(job: str, sinks: Sequence[TableSink], last_published: Callable[[], int]) -> None:
+    """Raise `TableError` if nothing of this run is published yet, but a table has epochs of a job that ran before.
+
+    Those have the same numbers as the epochs to come: Delta would leave these out, and as Parquet they would replace them.
+
+    Parameters
+    ----------
+    last_published : the last epoch whose marker is in the log; −1: there is none. It is asked anew each time.
+    """
+    if not sinks or last_published() >= 0:
+        return
+    for sink in sinks:
+        newest = _newest_delta(sink, job) if sink.kind == "delta" else _newest_parquet(sink)
+        # A run that ended before its first marker may have left epoch 0. An epoch after it is of this run only if other
+        # replicas have published meanwhile: so they are asked for after the table was looked at.
+        if newest > 0 and last_published() < 0:
+            raise TableError(
+                f"sink {sink.name}: the {sink.kind} table {sink.path} has epochs up to {newest} of an earlier run, and the "
+                "job begins anew with epoch 0: rows would be lost. Give the sink another path, or remove the old table"
+            )
+
+
+def _newest_delta(sink: TableSink, job: str) -> int:
+    """The newest epoch of `job` in a Delta table; −1: there is none."""
+    from deltalake import DeltaTable
+
+    if not DeltaTable.is_deltatable(sink.path):
+        return -1
+    version = DeltaTable(sink.path).transaction_version(_application(job, sink))
+    return -1 if version is None else int(version)
+
+
+def _newest_parquet(sink: TableSink) -> int:
+    """The newest epoch in a folder of Parquet files, of whichever job; −1: there is none."""
+    files, root = fsspec.core.url_to_fs(sink.path)
+    if not files.isdir(root):
+        return -1
+    names = (_PARQUET.fullmatch(path.rpartition("/")[2]) for path in files.ls(root, detail=False))
+    return max((int(name[1]) for name in names if name is not None), default=-1)

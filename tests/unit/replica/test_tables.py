@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from tandem.replica.rows import EpochRows
-from tandem.replica.tables import TableError, TableSink, TableWriter
+from tandem.replica.tables import TableError, TableSink, TableWriter, refuse_tables_of_earlier_runs
 
 KINDS = ["parquet", "delta"]
 
@@ -117,3 +117,67 @@ def test_rows_that_do_not_fit_a_delta_table_are_refused_in_words(tmp_path: Path)
 
     with pytest.raises(TableError, match=r"sink archive: the rows do not fit the Delta table .*/t"):
         writer("delta", tmp_path / "t").write(rows(0))
+
+
+def begin(kind: str, folder: Path, job: str = "job", published: Callable[[], int] = lambda: -1) -> None:
+    """What a replica does before it begins."""
+    refuse_tables_of_earlier_runs(job, [TableSink("archive", kind, str(folder))], published)
+
+
+def written(kind: str, folder: Path, *epochs: int) -> None:
+    for epoch in epochs:
+        writer(kind, folder).write(rows(epoch))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_that_begins_anew_with_the_table_of_an_earlier_run_is_refused(kind: str, tmp_path: Path) -> None:
+    written(kind, tmp_path / "t", 0, 1, 2)
+
+    with pytest.raises(
+        TableError, match=r"sink archive: the \w+ table .*/t has epochs up to 2 .* another path, or remove"
+    ):
+        begin(kind, tmp_path / "t")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_may_begin_with_a_table_that_has_nothing_of_it(kind: str, tmp_path: Path) -> None:
+    begin(kind, tmp_path / "t")
+    (tmp_path / "t").mkdir()
+    begin(kind, tmp_path / "t")
+    (tmp_path / "t" / "epochs.txt").write_text("not a table's file")
+    begin(kind, tmp_path / "t")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_who_ended_before_the_first_epoch_was_published_begins_again(kind: str, tmp_path: Path) -> None:
+    written(kind, tmp_path / "t", 0)
+
+    begin(kind, tmp_path / "t")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_job_that_has_published_goes_on_with_its_table(kind: str, tmp_path: Path) -> None:
+    written(kind, tmp_path / "t", 0, 1, 2)
+
+    begin(kind, tmp_path / "t", published=lambda: 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_another_replica_writes_and_publishes_meanwhile_is_no_earlier_run(kind: str, tmp_path: Path) -> None:
+    published = -1
+
+    def ask() -> int:
+        """Nothing is published when it is asked first; then another replica does its work."""
+        nonlocal published
+        before, published = published, 1
+        if before < 0:
+            written(kind, tmp_path / "t", 0, 1, 2)
+        return before
+
+    begin(kind, tmp_path / "t", published=ask)
+
+
+def test_a_delta_table_of_another_job_is_no_earlier_run(tmp_path: Path) -> None:
+    written("delta", tmp_path / "t", 0, 1, 2)
+
+    begin("delta", tmp_path / "t", job="other")
