@@ -79,7 +79,7 @@ class Replica:
         self._computing = Computing(manifest, name, incarnation, self._folder, os.environ)
         self._engine: MicroBatchEngine | None = None
         self._publisher: Publisher | None = None
-        self._failure: BaseException | None = None
+        self._divergence: DivergedError | None = None
         self._first_epoch: int | None = None
         self._tidied = False
         self._publishing = threading.Event()
@@ -277,14 +277,14 @@ class Replica:
         assert self._engine is not None  # noqa: S101
         assert self._publisher is not None  # noqa: S101
         self._reporter.beat()
-        failure = self._failure or self._publisher.failure()
+        engine_failure = self._engine.failure()  # asked first: what stopped the publisher stops the engine only later
+        failure = self._divergence or self._publisher.failure()
         if isinstance(failure, DivergedError):
             raise self._explained(failure)
-        if failure is not None and not isinstance(failure, PublisherStoppedError):
-            raise failure
-        failure = self._engine.failure()
         if failure is not None:
-            raise classified(failure)
+            raise failure
+        if engine_failure is not None:
+            raise classified(engine_failure)
 
     def close(self) -> None:
         """Give up the slot at once; stop publishing, then computing."""
@@ -312,9 +312,8 @@ class Replica:
             rows = EpochRows.of(epoch, table, ordered=self._manifest.spec.spark.parallelism == 1)
         try:
             self._publisher.computed(rows)
-        except (DivergedError, PublisherStoppedError) as error:
-            self._failure = self._failure or error
-            self._diverged_rows = rows
+        except DivergedError as error:
+            self._divergence, self._diverged_rows = error, rows
             raise
 
     def _on_published(self, epoch: int, digest: str) -> None:
