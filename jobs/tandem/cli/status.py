@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tandem import logs
 from tandem.cli.running import find_job
 from tandem.cli.stores import PIPE_WIDTH
 from tandem.local.observe import Observer
@@ -42,6 +43,7 @@ def status(
 
       tandem status flights.yaml --json | jq '.replicas[] | {name, epoch, lag_records}'
     """
+    logs.configure("WARNING")
     directory, running = find_job(job, run_directory)
     try:
         observer = Observer(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from typing import TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
@@ -11,23 +12,26 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
 from tandem.kafka.metadata import learn
+from tandem.logs import get_logger
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import Config, Cut, Marker
 
+_log = get_logger(__name__)
+
 _T = TypeVar("_T", Config, Cut)
+_D = TypeVar("_D")
+_Read = tuple[int, bytes | None]
 _NO_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
-def read_range(
-    connection: KafkaConnection, topic: str, start: int, end: int, timeout_s: float
-) -> list[tuple[int, bytes | None]]:
+def read_range(connection: KafkaConnection, topic: str, start: int, end: int, timeout_s: float) -> list[_Read]:
     """The committed records of partition 0 of `topic` with start <= offset < end, as (offset, value)."""
     if start >= end:
         return []
     deadline = time.monotonic() + timeout_s
     consumer = Consumer(connection.consumer())
-    found: list[tuple[int, bytes | None]] = []
+    found: list[_Read] = []
     try:
         learn(consumer, [topic])
         consumer.assign([TopicPartition(topic, 0, start)])
@@ -73,20 +77,50 @@ def watermarks(connection: KafkaConnection, topic: str, timeout_s: float) -> tup
 def markers_back_to(
     connection: KafkaConnection, topic: str, epoch: int | None, timeout_s: float = 30.0
 ) -> list[tuple[int, Marker]]:
-    """The newest markers as (offset, marker), going back until one is not after `epoch` (None: until there is one).
+    """The newest markers as (offset, marker), going back to the first one of `epoch` (None: until there is one).
 
-    Reads backwards in windows that double, so that it costs little however long the topic has become.
+    Reads backwards in windows that grow, so that it costs little however long the topic has become.
     """
     low, high = watermarks(connection, topic, timeout_s)
     window = 64
     while True:
         start = max(low, high - window)
         records = read_range(connection, topic, start, high, timeout_s)
-        markers = [(offset, decode_marker(value)) for offset, value in records]
-        far_enough = bool(markers) and (epoch is None or markers[0][1].epoch <= epoch)
+        markers = list(_decoded(topic, records, decode_marker))
+        far_enough = bool(markers) and (epoch is None or _is_whole_from(epoch, [marker for _, marker in markers]))
         if far_enough or start == low:
             return markers
         window *= 8
+
+
+def _is_whole_from(epoch: int, markers: Iterable[Marker]) -> bool:
+    """Whether they have the marker of `epoch`, and behind it that of every later epoch, as far as they go.
+
+    At least and at most once a marker may come again, long after it: one of `epoch`, or of an epoch before it, does not
+    show that the first one of `epoch` is among them.
+    """
+    wanted = epoch
+    for marker in markers:
+        if marker.epoch > wanted:
+            return False
+        if marker.epoch == wanted:
+            wanted += 1
+    return True
+
+
+def _decoded(topic: str, records: Iterable[_Read], decode: Callable[[bytes | None], _D]) -> Iterator[tuple[int, _D]]:
+    """Those of the records that are ours; what somebody else wrote is passed over."""
+    for offset, value in records:
+        try:
+            yield offset, decode(value)
+        except CodecError as error:
+            _tell_foreign(topic, offset, str(error))
+
+
+@lru_cache
+def _tell_foreign(topic: str, offset: int, reason: str) -> None:
+    """Once for each record: the end of a log is read again and again."""
+    _log.error("foreign_record", topic=topic, offset=offset, reason=reason)
 
 
 def last_marker(connection: KafkaConnection, topic: str) -> Marker | None:
@@ -96,10 +130,10 @@ def last_marker(connection: KafkaConnection, topic: str) -> Marker | None:
 
 
 def first_config(connection: KafkaConnection, topic: str, timeout_s: float = 30.0) -> Config | None:
-    """The job's identity: the first record of the ordering topic; None if the topic is empty."""
+    """The job's identity: the config that the ordering topic begins with; None if there is none."""
     low, high = watermarks(connection, topic, timeout_s)
-    for _, value in read_range(connection, topic, low, min(high, low + 16), timeout_s):
-        proposal = decode_proposal(value)
+    records = read_range(connection, topic, low, min(high, low + 16), timeout_s)
+    for _, proposal in _decoded(topic, records, decode_proposal):
         if isinstance(proposal, Config):
             return proposal
     return None
@@ -129,15 +163,15 @@ def current_config(connection: KafkaConnection, ordering: str, commits: str, tim
     low, high = watermarks(connection, ordering, timeout_s)
     decisions = Decisions() if marker is None else decisions_after(connection, ordering, marker)
     start = low if marker is None else marker.log_offset + 1
-    for offset, value in read_range(connection, ordering, start, high, timeout_s):
-        with suppress(CodecError):
-            decisions.apply(decode_proposal(value), offset)
+    records = read_range(connection, ordering, start, high, timeout_s)
+    for offset, proposal in _decoded(ordering, records, decode_proposal):
+        decisions.apply(proposal, offset)
     return decisions.config
 
 
 def _proposal_at(kind: type[_T], connection: KafkaConnection, topic: str, offset: int, timeout_s: float) -> _T:
-    for _, value in read_range(connection, topic, offset, offset + 1, timeout_s):
-        proposal = decode_proposal(value)
+    records = read_range(connection, topic, offset, offset + 1, timeout_s)
+    for _, proposal in _decoded(topic, records, decode_proposal):
         if isinstance(proposal, kind):
             return proposal
     raise ValueError(f"{topic}/0: no {kind.__name__.lower()} at offset {offset}")

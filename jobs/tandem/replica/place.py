@@ -40,7 +40,7 @@ def find_place(connection: KafkaConnection, ordering_topic: str, commits_topic: 
     found = [(offset, marker) for offset, marker in markers if marker.epoch == position.epoch]
     if not found:
         raise MissingMarkerError(f"{commits_topic} has no marker of epoch {position.epoch}, at which the state stands")
-    offset, marker = found[-1]
+    offset, marker = found[0]  # one that came late, after a pause, may stand behind markers that are still to be read
     decisions = decisions_after(connection, ordering_topic, marker)
     starts = {ordering_topic: position.log_offset + 1, commits_topic: offset + 1}
     return Place(decisions, position.epoch + 1, starts, marker.owner)
