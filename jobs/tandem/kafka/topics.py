@@ -131,13 +131,28 @@ class Topics:
         return found
 
     def ensure(self, topics: Iterable[NewTopic]) -> None:
-        """Create the topics that are missing. Raises `TopicMismatchError`, `ReadTimeoutError`, `KafkaException`.
+        """Create the topics that are missing: where none is, that needs no right to create any.
 
         One that exists with other partitions than asked is a mismatch only if it is a log, which has exactly one.
+
+        Raises `TopicMismatchError`, `ReadTimeoutError`, `ConnectionFailedError`, `KafkaException`.
         """
         wanted = {topic.name: topic for topic in topics}
+        existing = self._existing()
+        self._create([topic for topic in wanted.values() if topic.name not in existing])
+        logs = [name for name, topic in wanted.items() if topic.is_log]
+        for name, count in self._visible(logs).items():
+            if count != wanted[name].partitions:
+                raise TopicMismatchError(
+                    f"topic {name} has {count} partitions; a log of decisions must have exactly 1. Delete it if it is of no "
+                    "use, or name another one in spec.kafka.topics"
+                )
+
+    def _create(self, missing: list[NewTopic]) -> None:
+        if not missing:
+            return
         made = self._admin.create_topics(
-            [KafkaNewTopic(t.name, t.partitions, t.replication_factor, config=dict(t.config)) for t in wanted.values()],
+            [KafkaNewTopic(t.name, t.partitions, t.replication_factor, config=dict(t.config)) for t in missing],
             operation_timeout=self._timeout_s,
         )
         for name, future in made.items():
@@ -148,20 +163,13 @@ class Topics:
             except KafkaException as error:
                 reason = error.args[0]
                 if reason.code() == KafkaError.TOPIC_ALREADY_EXISTS:
-                    continue
+                    continue  # another process of the job was quicker
                 if reason.retriable() or reason.code() == KafkaError._TIMED_OUT:
                     raise
                 raise TopicMismatchError(
                     f"topic {name} cannot be created: {reason.str()}. Mend that (spec.kafka.replicationFactor, permissions) "
                     "or create the topic"
                 ) from error
-        logs = [name for name, topic in wanted.items() if topic.is_log]
-        for name, count in self._visible(logs).items():
-            if count != wanted[name].partitions:
-                raise TopicMismatchError(
-                    f"topic {name} has {count} partitions; a log of decisions must have exactly 1. Delete it if it is of no "
-                    "use, or name another one in spec.kafka.topics"
-                )
 
     def delete(self, names: Iterable[str]) -> None:
         """Delete topics, with all that is in them; one that is gone already is a success.
