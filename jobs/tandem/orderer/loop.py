@@ -68,7 +68,8 @@ class OrdererLoop:
         self._clocks = clocks
         self._metrics = metrics
         self._random = random.SystemRandom()
-        self._time_ms = 0
+        last = decisions.epoch_range(decisions.last_epoch)
+        self._time_ms = 0 if last is None else last.time_ms
         self._proposed: tuple[int, float] = (-1, -float("inf"))
 
     def step(self) -> None:

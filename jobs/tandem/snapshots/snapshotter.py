@@ -101,7 +101,7 @@ class Snapshotter:
     def is_waiting(self) -> bool:
         """Whether nothing is under way, or due."""
         with self._state:
-            return not self._busy and (self._offered is None or self._now_ms() < self._due_ms)
+            return not self._busy and (self._offered is None or self._left_ms() > 0)
 
     def stop(self, timeout_s: float = 5.0) -> None:
         """Give up what is under way and stop; a call to the store that hangs is left behind."""
@@ -127,12 +127,15 @@ class Snapshotter:
         """Wait until a snapshot is due of an epoch that no snapshot has yet, maybe for ever; None once it stops."""
         with self._state:
             while not self._stopped:
-                wait_ms = None if self._offered is None else self._due_ms - self._now_ms()
-                if wait_ms is not None and wait_ms <= 0:
+                wait_ms = None if self._offered is None else self._left_ms()
+                if wait_ms == 0:
                     self._busy = True
                     return self._offered
                 self._state.wait(None if wait_ms is None else wait_ms / 1000)
         return None
+
+    def _left_ms(self) -> int:
+        return _left_ms(self._due_ms, self._now_ms(), self._settings.interval_ms)
 
     def _attempt(self, epoch: int) -> int:
         """Take a snapshot if it is this replica's turn; returns when to look again."""
@@ -203,7 +206,7 @@ class Snapshotter:
 
     def _collect(self) -> None:
         now = self._now_ms()
-        if now < self._collect_ms or self._stopped:
+        if _left_ms(self._collect_ms, now, self._settings.collect_every_ms) > 0 or self._stopped:
             return
         self._collect_ms = now + self._settings.collect_every_ms
         collected = self._store.collect_garbage(self._settings.retention, now)
@@ -228,3 +231,9 @@ class Snapshotter:
         if self._failures:
             _log.info("snapshots_go_on", failures=self._failures)
         self._failures = 0
+
+
+def _left_ms(due_ms: int, now_ms: int, most_ms: int) -> int:
+    """How long it is until `due_ms`, which was `most_ms` away at most: if it is more now, the clock was set back."""
+    left = due_ms - now_ms
+    return left if 0 < left <= most_ms else 0

@@ -19,29 +19,33 @@ from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal, Topi
 INPUT = TopicPartition("in", 0)
 MOST_MS = 120.0
 AGAIN_MS = 500.0
+CONFIG = Config(0, "c0ffee", Positions({INPUT: 0}), "replica-0")
 
 
 class Bench:
     """A loop whose log shows what the test says, and nothing else."""
 
-    def __init__(self) -> None:
-        self.now_ms, self.leads, self.available = 0.0, True, 1
+    def __init__(self, decisions: Decisions | None = None) -> None:
+        self.now_ms, self.wall_ms, self.leads, self.available = 0.0, 0, True, 1
         self.proposed: list[Proposal] = []
         self._log: list[Record] = []
         self._offset = 0
+        decisions = decisions or Decisions()
+        pace = Pace(PaceSettings(), SilenceBound(20.0, MOST_MS))
+        pace.resume(decisions.last_epoch)
         anything: Any = self
         self._loop = OrdererLoop(
             OrdererSettings("me", 1_000, repropose_ms=AGAIN_MS),
-            Decisions(),
-            Pace(PaceSettings(), SilenceBound(20.0, MOST_MS)),
+            decisions,
+            pace,
             anything,
             anything,
             anything,
             lambda: self.leads,
-            Clocks(lambda: self.now_ms, lambda: 0),
+            Clocks(lambda: self.now_ms, lambda: self.wall_ms),
             OrdererMetrics(CollectorRegistry(), "job", "me"),
         )
-        self.shows(Config(0, "c0ffee", Positions({INPUT: 0}), "replica-0"))
+        self.shows(CONFIG)
 
     def shows(self, *proposals: Proposal) -> None:
         """The log shows these next."""
@@ -103,3 +107,23 @@ def test_without_a_leader_somebody_proposes_after_the_bound_and_goes_on_at_once(
     bench.available = 2
     assert bench.after(1.0) == []  # it reads that its cut was accepted
     assert cut_of(bench.after(1.0)).epoch == 1
+
+
+def test_the_time_of_epochs_never_goes_back_though_clocks_do(bench: Bench) -> None:
+    bench.wall_ms = 1_000
+    first = cut_of(bench.after(0.0))
+    bench.shows(first, Claim(0, 0, "replica-0.1"))
+    bench.wall_ms, bench.available = 400, 2
+
+    second = cut_of(bench.after(1.0) + bench.after(1.0))
+    assert [(cut.epoch, cut.time_ms) for cut in (first, second)] == [(0, 1_000), (1, 1_000)]
+
+
+def test_nor_does_it_when_all_orderers_start_again_with_earlier_clocks() -> None:
+    published = Cut(7, Positions({INPUT: 5}), 1_000, 0, "who led before")
+    bench = Bench(Decisions.resumed(CONFIG, published, 30))
+    bench.shows(Claim(7, 0, "replica-0.1"))
+    bench.wall_ms, bench.available = 400, 6
+
+    cut = cut_of(bench.after(1.0) + bench.after(1.0))
+    assert (cut.epoch, cut.time_ms) == (8, 1_000)

@@ -117,7 +117,7 @@ def test_the_first_epoch_that_is_offered_is_taken_whole(start: Start, root: Path
 def test_the_next_one_is_taken_when_the_interval_has_passed(start: Start, root: Path, clock: Clock) -> None:
     replica = start()
     replica.publish(1)
-    until(lambda: newest(root) == 1 and replica.is_idle, "a snapshot of epoch 1")
+    until(lambda: newest(root) == 1 and replica.snapshotter.is_waiting, "a snapshot of epoch 1")
     clock.now_ms += INTERVAL_MS // 2
     replica.publish(2)
     assert replica.snapshotter.is_waiting
@@ -141,6 +141,23 @@ def test_the_last_epoch_before_the_job_has_no_more_input_is_taken_too(tmp_path: 
         assert [epoch for epoch, _ in taken_by(root)] == [2, 1]
     finally:
         replica.snapshotter.stop()
+
+
+def test_a_clock_that_is_set_back_does_not_put_the_next_one_off(start: Start, root: Path, clock: Clock) -> None:
+    settings = SnapshotterSettings(INTERVAL_MS, Retention(count=2, age_ms=0), collect_every_ms=INTERVAL_MS)
+    replica = start(settings=settings)
+    replica.publish(1)
+    until(lambda: newest(root) == 1 and replica.snapshotter.is_waiting, "a snapshot of epoch 1")
+    clock.now_ms -= 3_600_000
+    for epoch in (2, 3, 4):  # the first one at once
+        replica.publish(epoch)
+        until(lambda: replica.snapshotter.is_waiting, "the snapshot")
+        assert newest(root) == epoch
+        replica.publish(epoch + 1)
+        assert replica.snapshotter.is_waiting, "the interval has not passed"
+        clock.now_ms += INTERVAL_MS
+
+    assert [epoch for epoch, _ in taken_by(root)] == [4, 3, 1], "2 is retired; 1 is from the future, and not old yet"
 
 
 def test_what_another_replica_has_just_taken_is_not_taken_again(start: Start, root: Path, clock: Clock) -> None:
