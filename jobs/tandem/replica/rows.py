@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -50,12 +51,14 @@ class EpochRows:
             if topic is None:
                 continue  # a row of a table
             own = [(EPOCH_HEADER, epoch), (INDEX_HEADER, b"%d" % index), *job]
-            users = [(h["key"], h["value"]) for h in extra] if extra else []
+            users = _headers(extra)
             size = len(key or b"") + len(value or b"")
             if users:
                 size += sum(len(name.encode()) + len(content or b"") for name, content in users)
             reason = ""
-            if size > sinks.max_record_bytes:
+            if users is None:
+                reason = "a header has no name"
+            elif size > sinks.max_record_bytes:
                 reason = f"the record has {size} bytes, over spec.maxRecordBytes"
             elif partition is not None and not 0 <= partition < sinks.partitions[topic]:
                 reason = f"its partition is {partition}, but {topic} has {sinks.partitions[topic]}"
@@ -65,7 +68,13 @@ class EpochRows:
             if partition is None:
                 # Records without a key go round the partitions by index: the same for every replica.
                 partition = -1 if key is not None else index % sinks.partitions[topic]
-            yield OutputRecord(topic, key, value, own + users, partition)
+            yield OutputRecord(topic, key, value, own + (users or []), partition)
+
+
+def _headers(given: Sequence[Mapping[str, Any] | None] | None) -> list[tuple[str, bytes | None]] | None:
+    """A row's own headers; None if one of them has no name: Kafka takes no such record."""
+    named = [(header["key"], header["value"]) for header in given or () if header and header["key"] is not None]
+    return None if given and len(named) < len(given) else named
 
 
 def _letter(sink: str, epoch: int, index: int, key: bytes | None, reason: str) -> bytes:

@@ -212,6 +212,20 @@ def test_a_partition_that_the_topic_does_not_have_makes_a_dead_letter() -> None:
     ]
 
 
+def test_a_header_without_a_name_makes_a_dead_letter() -> None:
+    named, nameless = {"key": "colour", "value": b"red"}, {"key": None, "value": b"red"}
+    found = records(
+        {"key": b"k", "headers": [named, nameless]},
+        {"headers": [None]},
+        {"headers": [named]},
+        {"headers": []},
+        headers=True,
+    )
+
+    assert [letter(record)["reason"] for record in found[:2]] == ["a header has no name"] * 2
+    assert [list(record.headers)[2:] for record in found[2:]] == [[("colour", b"red")], []]
+
+
 def test_an_epoch_without_rows_has_no_records() -> None:
     assert EpochRows.of(12, pa.table({}), ordered=True).records(SINKS) == []
     assert EpochRows.of(12, pa.table({}), ordered=False).digest == EpochRows.of(13, pa.table({}), ordered=True).digest
