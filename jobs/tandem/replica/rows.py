@@ -44,7 +44,7 @@ class EpochRows:
         names = self.table.column_names
         nothing = [None] * self.table.num_rows
         partitions = self.table["partition"].to_pylist() if "partition" in names else nothing
-        headers = self.table["headers"].to_pylist() if "headers" in names else nothing
+        headers = _plain(self.table["headers"]).to_pylist() if "headers" in names else nothing
         columns = (self.table[name].to_pylist() for name in ("sink", "key", "value"))
         for index, (sink, key, value, partition, extra) in enumerate(zip(*columns, partitions, headers, strict=True)):
             topic = sinks.topics.get(sink)
@@ -57,7 +57,7 @@ class EpochRows:
                 size += sum(len(name.encode()) + len(content or b"") for name, content in users)
             reason = ""
             if users is None:
-                reason = "a header has no name"
+                reason = "a header has no name, or one that is not UTF-8"
             elif size > sinks.max_record_bytes:
                 reason = f"the record has {size} bytes, over spec.maxRecordBytes"
             elif partition is not None and not 0 <= partition < sinks.partitions[topic]:
@@ -72,9 +72,16 @@ class EpochRows:
 
 
 def _headers(given: Sequence[Mapping[str, Any] | None] | None) -> list[tuple[str, bytes | None]] | None:
-    """A row's own headers; None if one of them has no name: Kafka takes no such record."""
-    named = [(header["key"], header["value"]) for header in given or () if header and header["key"] is not None]
+    """A row's own headers; None if one of them has no name that Kafka's clients could read."""
+    named = [(name, header["value"]) for header in given or () if header and (name := _text(header["key"])) is not None]
     return None if given and len(named) < len(given) else named
+
+
+def _text(content: bytes | None) -> str | None:
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _letter(sink: str, epoch: int, index: int, key: bytes | None, reason: str) -> bytes:
@@ -87,7 +94,7 @@ def _canonical_order(table: pa.Table) -> pa.Array:
     plain = [name for name in ("sink", "key", "value") if name in table.column_names]
     others = [name for name in table.column_names if name not in plain]
     columns = {name: table[name] for name in plain} | {
-        name: pa.array([json.dumps(value, default=repr) for value in table[name].to_pylist()], pa.string())
+        name: pa.array([json.dumps(value, default=repr) for value in _values(table[name])], pa.string())
         for name in others
     }
     return pc.sort_indices(pa.table(columns), sort_keys=[(name, "ascending") for name in (*plain, *others)])
@@ -119,4 +126,35 @@ def _canonical(column: pa.Array) -> Iterator[bytes]:
             bounds = np.frombuffer(offsets, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
             yield memoryview(data)[int(bounds[0]) : int(bounds[-1])].tobytes()
     else:
-        yield json.dumps(column.to_pylist(), default=repr).encode()
+        yield json.dumps(_values(column), default=repr).encode()
+
+
+def _values(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """A column's values for a digest.
+
+    Spark takes any bytes for a STRING, and knows years beyond 9999. Python does not: a column with one of those is read
+    as plain bytes and numbers, and marked, so that no text looks like the bytes of another one.
+    """
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):
+        return [("plain", value) for value in _plain(column).to_pylist()]
+
+
+def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Texts as their bytes, times as numbers, however deep they lie."""
+    return column.cast(_plain_type(column.type))
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_plain_type(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_plain_type(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_plain_type(kind.key_type), _plain_type(kind.item_type))
+    if pa.types.is_string(kind):
+        return pa.binary()
+    if pa.types.is_timestamp(kind):
+        return pa.int64()
+    return pa.int32() if pa.types.is_date32(kind) else kind
