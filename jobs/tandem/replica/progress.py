@@ -74,14 +74,20 @@ class CatchUp:
         self._lags, self._reported_ms = True, now_ms
         return Progress(self._replica, self.last_computed, fmean(self._durations))
 
-    def check(self, head: int, now_ms: float) -> None:
-        """Raise `TooFarBehindError` if this replica is far behind `head` and does not come nearer."""
+    def check(self, head: int, has_read_all: bool, now_ms: float) -> None:
+        """Raise `TooFarBehindError` if this replica is far behind `head` and does not come nearer.
+
+        It is not judged while the log is read (`has_read_all` is False), when the head that is known comes nearer to the
+        true one, nor before its first epoch, which takes long with a large state.
+        """
+        if not has_read_all or not self.has_computed:
+            return
         behind = head - self.last_computed
         if behind < self._hopeless_epochs:
             self._far_since = None
             return
         since, farthest = self._far_since or (now_ms, behind)
-        farthest = max(farthest, behind)  # while the log is read, the head that is known comes nearer to the true one
+        farthest = max(farthest, behind)
         self._far_since = (since, farthest)
         if now_ms - since > self._hopeless_ms:
             if behind >= farthest:

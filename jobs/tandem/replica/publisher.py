@@ -202,8 +202,9 @@ class Publisher:
             now, head = _now_ms(), self._publication.decisions.last_epoch
             action = self._current or self._publication.next_action(now)
             progress = self._catch_up.report(head, now)
-            self._catch_up.check(head, now)
-            self._readiness.look(head, not self._tail.is_behind, now)
+            has_read_all = not self._tail.is_behind
+            self._catch_up.check(head, has_read_all, now)
+            self._readiness.look(head, has_read_all, now)
         if progress is not None:
             self._appender.append(progress)
         self._succeed()

@@ -84,34 +84,54 @@ def test_reports_are_a_quarter_of_a_second_apart() -> None:
 
 def test_a_replica_far_behind_that_comes_no_nearer_starts_again() -> None:
     catch_up = replica(0, 40)
-    catch_up.check(head=111, now_ms=50)
+    catch_up.check(head=111, has_read_all=True, now_ms=50)
     catch_up.computed(12, FAR, 60)
 
     with pytest.raises(TooFarBehindError, match="101 epochs behind"):
-        catch_up.check(head=113, now_ms=1_051)
+        catch_up.check(head=113, has_read_all=True, now_ms=1_051)
 
 
 def test_a_replica_far_behind_that_comes_nearer_goes_on() -> None:
     catch_up = replica(0, 40)
-    catch_up.check(head=211, now_ms=50)
+    catch_up.check(head=211, has_read_all=True, now_ms=50)
     catch_up.computed(12, FAR, 60)
-    catch_up.check(head=211, now_ms=1_051)
+    catch_up.check(head=211, has_read_all=True, now_ms=1_051)
     catch_up.computed(13, FAR, 1_060)
 
-    catch_up.check(head=211, now_ms=2_052)
+    catch_up.check(head=211, has_read_all=True, now_ms=2_052)
 
 
 def test_a_replica_that_was_near_in_between_has_its_time_again() -> None:
     catch_up = replica(0, 40)
-    catch_up.check(head=111, now_ms=50)
-    catch_up.check(head=110, now_ms=500)
-    catch_up.check(head=111, now_ms=510)
+    catch_up.check(head=111, has_read_all=True, now_ms=50)
+    catch_up.check(head=110, has_read_all=True, now_ms=500)
+    catch_up.check(head=111, has_read_all=True, now_ms=510)
 
-    catch_up.check(head=111, now_ms=1_400)
+    catch_up.check(head=111, has_read_all=True, now_ms=1_400)
 
 
 def test_one_that_has_only_begun_to_read_the_log_does_not_know_yet_how_far_it_is_behind() -> None:
     catch_up = CatchUp("replica-0", -1, hopeless_epochs=300, hopeless_ms=60_000)
     for step, (computed, head) in enumerate([(0, 301), (1, 598), (100, 700), (395, 818), (396, 819)]):
         catch_up.computed(computed, head, step * 16_000.0)
-        catch_up.check(head, step * 16_000.0)
+        catch_up.check(head, True, step * 16_000.0)
+
+
+def test_while_the_log_is_still_read_nobody_knows_whether_the_head_comes_nearer() -> None:
+    catch_up = replica(0)
+    for step in range(100):
+        catch_up.check(head=1_000 + 100 * step, has_read_all=False, now_ms=1_000.0 * step)
+    catch_up.check(head=FAR, has_read_all=True, now_ms=100_000)
+    catch_up.check(head=FAR, has_read_all=False, now_ms=101_001)
+
+    with pytest.raises(TooFarBehindError):
+        catch_up.check(head=FAR, has_read_all=True, now_ms=101_001)
+
+
+def test_the_first_epoch_takes_the_time_it_takes() -> None:
+    catch_up = replica()
+    catch_up.check(head=FAR, has_read_all=True, now_ms=0)
+    catch_up.check(head=FAR, has_read_all=True, now_ms=600_000)
+    catch_up.computed(10, FAR, 600_000)
+
+    catch_up.check(head=FAR, has_read_all=True, now_ms=600_000)
