@@ -228,7 +228,9 @@ class Decisions:
 
     def forget_before(self, epoch: int) -> None:
         """Drop what was decided about epochs before `epoch`, to bound memory. The counters of the rules stay."""
-        for old in [known for known in self._ranges if known < epoch]:
+        # Epochs are contiguous. A replica that catches up knows very many of them, and forgets one after the other.
+        oldest = self.last_epoch + 1 - len(self._ranges)
+        for old in range(oldest, min(epoch, self.last_epoch + 1)):
             del self._ranges[old]
             self._claims.pop(old, None)
             self._answers.pop(old, None)

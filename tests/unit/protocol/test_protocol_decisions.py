@@ -103,6 +103,38 @@ def test_forgetting_changes_no_later_decision() -> None:
     assert verdicts(log, cut(2, 9), cut(3, 2), cut(3, 4), cut(5, 9)) == [R, B, A, E]
 
 
+class Compared(int):
+    """A number that counts how often it is compared."""
+
+    times = 0
+
+    def __gt__(self, other: int) -> bool:
+        self.times += 1
+        return int(self) > other
+
+
+def test_forgetting_looks_at_no_epoch_that_is_kept() -> None:
+    log, first = decided(epochs=1_000), Compared(2)
+    log.forget_before(first)
+
+    assert [epoch for epoch in range(1_000) if log.epoch_range(epoch) is None] == [0, 1]
+    assert first.times < 10
+
+
+@given(st.integers(0, 5), st.integers(0, 9), st.lists(st.integers(-1, 12), max_size=6))
+def test_what_is_known_are_the_epochs_since_the_last_that_was_forgotten(
+    published: int, more: int, forgotten: list[int]
+) -> None:
+    log = Decisions.resumed(config(0), cut(published, published + 1), offset=7)
+    for epoch in range(published + 1, published + 1 + more):
+        log.apply(cut(epoch, epoch + 1))
+    for epoch in forgotten:
+        log.forget_before(epoch)
+
+    known = [epoch for epoch in range(20) if log.epoch_range(epoch) is not None]
+    assert known == list(range(max([published, *forgotten]), published + 1 + more))
+
+
 @given(st.lists(any_proposal, max_size=30))
 def test_whatever_is_proposed_the_epochs_tile_the_inputs(proposals: list[Proposal]) -> None:
     log = decided()
