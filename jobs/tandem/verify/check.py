@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tandem.consumer.filter import EpochFilter
 from tandem.kafka.headers import RowId
@@ -65,7 +65,9 @@ class Checker:
         self._last: dict[TopicPartition, RowId] = {}
         self._first_epochs: dict[TopicPartition, int] = {}
         self._whole_from = 0
-        self._rows = self._dropped = self._repeated_markers = self._skipped = 0
+        self._skipped = Runs()
+        self._late: dict[int, Finding] = {}
+        self._rows = self._dropped = self._repeated_markers = 0
         self._foreign: dict[str, int] = defaultdict(int)
 
     # What was read ---------------------------------------------------------------------------------------------------
@@ -103,7 +105,7 @@ class Checker:
             self._first_row(place, row)
         elif row < last:
             text = f"{_at(place, offset)}: {_name(row)} stands after {_name(last)}"
-            self._tally.add(Finding(Anomaly.ORDER_INVERSION, text))
+            self._inverted(row, last, Finding(Anomaly.ORDER_INVERSION, text))
         self._last[place] = row
         if row.epoch in self._complete:
             self._twice(place, row, offset)
@@ -136,6 +138,7 @@ class Checker:
         tally, published = self._tally.copy(), self._published
         last = -1 if published.last is None else published.last
         tally.add_all(self._lost())
+        tally.add_all(self._late_although_published())
         tally.add_all(self._coverage.judge(bounds))
         counts = tally.counts
         return Report(
@@ -149,7 +152,7 @@ class Checker:
             reordered=counts[Anomaly.ORDER_INVERSION],
             diverged=counts[Anomaly.DIVERGENCE],
             dropped=self._dropped,
-            skipped=self._skipped,
+            skipped=len(self._skipped),
             unseen=Unseen(
                 input_records=self._coverage.records_left(bounds),
                 epochs=max(0, self._coverage.last_epoch - last),
@@ -186,7 +189,7 @@ class Checker:
             yield f"{count} records of {topic} are not this job's: not looked at"
 
     def _given_up(self, marker: Marker) -> None:
-        self._skipped += 1
+        self._skipped.add(marker.epoch)
         if self._delivery is not Delivery.AT_MOST_ONCE:
             text = f"the rows of epoch {marker.epoch} were given up, by {marker.owner}"
             self._tally.add(Finding(Anomaly.LOST_WRITE, text))
@@ -207,6 +210,19 @@ class Checker:
     def _twice(self, place: TopicPartition, row: RowId, offset: int) -> None:
         text = f"{_at(place, offset)}: {_name(row)} once more, or more rows than its marker says"
         self._tally.add(Finding(Anomaly.DUPLICATE, text))
+
+    def _inverted(self, row: RowId, last: RowId, finding: Finding) -> None:
+        if self._delivery is not Delivery.AT_MOST_ONCE or row.epoch == last.epoch:
+            self._tally.add(finding)
+        else:
+            known = self._late.setdefault(row.epoch, replace(finding, count=0))
+            self._late[row.epoch] = replace(known, count=known.count + 1)
+
+    def _late_although_published(self) -> Iterator[Finding]:
+        """At most once, rows may come behind those of later epochs, but only if their epoch's marker gives them up."""
+        for number, finding in sorted(self._late.items()):
+            if number in self._published and number not in self._skipped:
+                yield finding
 
     def _first_row(self, place: TopicPartition, row: RowId) -> None:
         if place in self._kept.cut_off:
