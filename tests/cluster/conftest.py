@@ -17,7 +17,7 @@ from kazoo.client import KazooClient
 
 from cluster.installed import Release
 from cluster.jobs import ClusterJob, running_job
-from cluster.kubernetes import Kubectl, run
+from cluster.kubernetes import Kubectl, Object, run
 from cluster.lab import Lab
 from integration.workload import Cluster
 from tandem.embedded import KafkaBroker, ZooKeeperServer
@@ -25,13 +25,13 @@ from tandem.embedded import KafkaBroker, ZooKeeperServer
 ROOT = Path(__file__).parents[2]
 SYSTEM = "tandem-system"
 
-SNAPSHOTS = {
+_SNAPSHOTS = {
     "apiVersion": "v1",
     "kind": "PersistentVolumeClaim",
     "metadata": {"name": "snapshots"},
     "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
 }
-WITH_SNAPSHOTS = {
+_WITH_SNAPSHOTS = {
     "containers": [{"name": "replica", "volumeMounts": [{"name": "snapshots", "mountPath": "/snapshots"}]}],
     "volumes": [{"name": "snapshots", "persistentVolumeClaim": {"claimName": "snapshots"}}],
 }
@@ -102,13 +102,15 @@ def two(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001,
 def pair(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
     """A job with one active replica, one standby and snapshots on a volume, for several files of tests."""
     with own_namespace() as kubectl:
-        kubectl.apply(SNAPSHOTS)
-        name, spec = (
-            f"pair-{uuid.uuid4().hex[:6]}",
-            {"replicas": 1, "standbys": 1, "snapshots": {"store": "/snapshots"}},
-        )
-        with running_job(kubectl, servers, name, podTemplate={"spec": WITH_SNAPSHOTS}, **spec) as job:
+        name, spec = f"pair-{uuid.uuid4().hex[:6]}", {"replicas": 1, "standbys": 1, **with_snapshots(kubectl)}
+        with running_job(kubectl, servers, name, **spec) as job:
             yield job
+
+
+def with_snapshots(kubectl: Kubectl) -> Object:
+    """What a job's spec needs for snapshots on a volume of the namespace, which is made."""
+    kubectl.apply(_SNAPSHOTS)
+    return {"snapshots": {"store": "/snapshots"}, "podTemplate": {"spec": _WITH_SNAPSHOTS}}
 
 
 @contextmanager

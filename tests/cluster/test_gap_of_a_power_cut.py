@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.conftest import SNAPSHOTS, WITH_SNAPSHOTS, own_namespace
+from cluster.conftest import own_namespace, with_snapshots
 from cluster.gaps import LIMITED, SHORT, beside_a_quiet_stretch
 from cluster.jobs import ClusterJob, running_job
 from cluster.lab import Lab
@@ -26,14 +26,8 @@ UNNOTICED_S = 6.0
 @pytest.fixture(scope="module")
 def job(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
     """Two active replicas, with short epochs, and snapshots, from which another one goes on."""
-    spec = {
-        "ordering": SHORT,
-        "resources": LIMITED,
-        "snapshots": {"store": "/snapshots"},
-        "podTemplate": {"spec": WITH_SNAPSHOTS},
-    }
     with own_namespace() as kubectl:
-        kubectl.apply(SNAPSHOTS)
+        spec = {"ordering": SHORT, "resources": LIMITED, **with_snapshots(kubectl)}
         with running_job(kubectl, servers, f"powered-{uuid.uuid4().hex[:6]}", **spec) as job:
             yield job
 

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 
 import pytest
 
-from cluster.conftest import SNAPSHOTS, WITH_SNAPSHOTS, own_namespace
+from cluster.conftest import own_namespace, with_snapshots
 from cluster.gaps import LIMITED, SHORT, beside_a_quiet_stretch
 from cluster.jobs import ClusterJob, running_job
 from cluster.test_lifecycle import one_of, plugin
@@ -23,16 +23,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thoroug
 @pytest.fixture(scope="module")
 def job(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
     """One active replica and a standby, with short epochs."""
-    spec = {
-        "replicas": 1,
-        "standbys": 1,
-        "ordering": SHORT,
-        "resources": LIMITED,
-        "snapshots": {"store": "/snapshots"},
-        "podTemplate": {"spec": WITH_SNAPSHOTS},
-    }
     with own_namespace() as kubectl:
-        kubectl.apply(SNAPSHOTS)
+        spec = {"replicas": 1, "standbys": 1, "ordering": SHORT, "resources": LIMITED, **with_snapshots(kubectl)}
         with running_job(kubectl, servers, "gaps", **spec) as job:
             yield job
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.conftest import SNAPSHOTS, WITH_SNAPSHOTS
+from cluster.conftest import with_snapshots
 from cluster.jobs import START_S, ClusterJob, running_job
 from cluster.kubernetes import Kubectl, Object
 from integration.workload import Cluster
@@ -27,9 +27,7 @@ def whole(pair: ClusterJob) -> Iterator[ClusterJob]:
 @pytest.fixture
 def twins(servers: Cluster, kubectl: Kubectl, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
     """Two actives and no standby. They come before the pair: all of them together are too much for a small machine."""
-    kubectl.apply(SNAPSHOTS)
-    spec = {"snapshots": {"store": "/snapshots"}, "podTemplate": {"spec": WITH_SNAPSHOTS}}
-    with running_job(kubectl, servers, "twins", **spec) as job:
+    with running_job(kubectl, servers, "twins", **with_snapshots(kubectl)) as job:
         job.when_known_to_work()
         yield job
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from kazoo.client import KazooClient
 
-from cluster.conftest import SNAPSHOTS, WITH_SNAPSHOTS
+from cluster.conftest import with_snapshots
 from cluster.jobs import START_S, ClusterJob, running_job
 from cluster.kubernetes import Kubectl, holds
 from cluster.lab import Lab
@@ -40,9 +40,7 @@ def fourth(lab: Lab, tandem: str) -> Iterator[None]:
 
 @pytest.fixture
 def three(servers: Cluster, fourth: None, kubectl: Kubectl) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be there
-    kubectl.apply(SNAPSHOTS)
-    spec = {"standbys": 1, "snapshots": {"store": "/snapshots"}, "podTemplate": {"spec": WITH_SNAPSHOTS}}
-    with running_job(kubectl, servers, "three", **spec) as job:
+    with running_job(kubectl, servers, "three", standbys=1, **with_snapshots(kubectl)) as job:
         job.when_staffed(2, 1)
         job.wait(lambda: job.is_true("StandbyFresh"), START_S, "the standby has proved its state")
         yield job

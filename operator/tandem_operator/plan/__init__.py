@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tandem_operator.actions import Action, CreatePod, SetStatus, Switch
+from tandem_operator.actions import Action, SetStatus, Switch
 from tandem_operator.observed import Component, Observed
 from tandem_operator.plan import objects
 from tandem_operator.plan.deletion import deletion, finalized
@@ -28,7 +28,7 @@ from tandem_operator.plan.status import as_object, new_status, old_status
 from tandem_operator.plan.suspension import suspension
 from tandem_operator.plan.switches import ended_switches, patiently
 from tandem_operator.plan.version import Version, version_of
-from tandem_operator.plan.wishes import wished
+from tandem_operator.plan.wishes import Wished, wished
 from tandem_operator.resources import Settings, wanted_objects
 from tandem_operator.status import Status
 
@@ -51,7 +51,7 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     return (
         *finalized(observed),
         *objects.applied(observed, wanted),
-        *patiently(observed, _members(observed, settings, version, roster, old, wishes.actions)),
+        *patiently(observed, _members(observed, settings, version, roster, old, wishes)),
         *_generators(observed, settings, version, roster, old),
         *buried(observed, Component.CANDIDATE, is_served=True),
         *next_one.actions,
@@ -66,7 +66,7 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
 
 
 def _members(
-    observed: Observed, settings: Settings, version: Version, roster: Roster, old: Status, wishes: tuple[Action, ...]
+    observed: Observed, settings: Settings, version: Version, roster: Roster, old: Status, wishes: Wished
 ) -> tuple[Action, ...]:
     """One reason at a time for a member that works to leave: a wish goes before a surplus, and that before a rollout."""
     suspended = observed.job.spec.suspend
@@ -76,10 +76,14 @@ def _members(
     indices = {member.index for member in roster.live}
     proved = replace(version, job=version.fallback or version.job) if is_on_trial(roster, version) else version
     created = missing(observed, settings, proved, old, Component.MEMBER, roster.wanted, indices)
-    saved = tuple(one for one in wishes if isinstance(one, CreatePod))  # nobody leaves for a savepoint
-    left = tuple(one for one in wishes if one not in saved) or surplus(roster) or roll(roster, version)
+    left = wishes.actions or surplus(roster) or roll(roster, version)
     tasks_of = version.fallback if version.falls_back else None
-    return (*gone, *created, *saved, *(replace(one, job=tasks_of) if isinstance(one, Switch) else one for one in left))
+    return (
+        *gone,
+        *created,
+        *wishes.made,
+        *(replace(one, job=tasks_of) if isinstance(one, Switch) else one for one in left),
+    )
 
 
 def _generators(

@@ -28,9 +28,14 @@ _KINDS: Final[tuple[_Kind, ...]] = ("promote", "drain", "fence")
 
 @dataclass(frozen=True, slots=True)
 class Wished:
-    """What becomes of the wishes in this pass. `removed`: pods of tasks that nobody needs any more."""
+    """What becomes of the wishes in this pass.
+
+    `made` : tasks for which nobody leaves; `actions`: by which members leave; `removed`: pods of tasks that nobody needs
+    any more.
+    """
 
     wishes: Mapping[WishName, Wish]
+    made: tuple[Action, ...] = ()
     actions: tuple[Action, ...] = ()
     removed: tuple[DeletePod, ...] = ()
 
@@ -40,7 +45,7 @@ def wished(observed: Observed, roster: Roster, settings: Settings, old: Status) 
     wishes: dict[WishName, Wish] = {name: wish for name, wish in old.wishes.items() if name not in _KINDS}
     saved = savepoint_wished(observed, settings, old)
     wishes |= saved.wishes
-    actions: list[Action] = list(saved.made)
+    actions: list[Action] = []
     for kind in _KINDS:
         value = observed.annotations.get(PREFIX + kind, "")[:LONGEST_WISH]
         if not value:
@@ -53,7 +58,7 @@ def wished(observed: Observed, roster: Roster, settings: Settings, old: Status) 
             actions += more
         else:
             wishes[kind] = known
-    return Wished(wishes, tuple(actions), saved.removed)
+    return Wished(wishes, saved.made, tuple(actions), saved.removed)
 
 
 def _taken_in(kind: _Kind, value: str, roster: Roster, now_ms: int) -> Wish:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
+from tandem.manifest.pod_template import JOB_VOLUME
 from tandem_operator.observed import Component
 from tandem_operator.resources.manifest import FILE, FOLDER, METRICS_PORT, ORDERER_METRICS_PORT, secret_variables
 from tandem_operator.resources.names import process_name
@@ -12,11 +13,12 @@ from tandem_operator.resources.plain import plain
 from tandem_operator.resources.settings import Settings
 
 _MOUNTS: Final = (
-    {"name": "job", "mountPath": FOLDER, "readOnly": True},
+    {"name": JOB_VOLUME, "mountPath": FOLDER, "readOnly": True},
     {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108
     {"name": "checkpoint", "mountPath": "/dev/shm"},  # noqa: S108
 )
-_ORDERER_RESOURCES: Final = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
+SMALL: Final = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
+"""What processes without a JVM ask for. Where there is a quota, a pod that asks for nothing is refused."""
 _USER: Final = 65532
 _START_S: Final = 600
 """For an image that is being unpacked, a JVM on a busy node, and state that is far away."""
@@ -35,14 +37,14 @@ def orderer_container(job: ReplicatedStreamJob, settings: Settings, index: int) 
     """The container `orderer`, beside a replica."""
     options = ["--name", f"orderer-{index}", "--replica", process_name(Component.MEMBER, index)]
     container = _container(job, settings, "orderer", "tandem.orderer", options, ORDERER_METRICS_PORT)
-    return {**container, "resources": _ORDERER_RESOURCES}
+    return {**container, "resources": SMALL}
 
 
 def generator_container(job: ReplicatedStreamJob, settings: Settings, index: int) -> dict[str, Any]:
     """The container `generator`."""
     options = ["--name", process_name(Component.GENERATOR, index)]
     container = _container(job, settings, "generator", "tandem.orderer", options, METRICS_PORT)
-    return {**container, "resources": _ORDERER_RESOURCES}
+    return {**container, "resources": SMALL}
 
 
 def _container(

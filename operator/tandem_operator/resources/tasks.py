@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import TASK_S, Component
+from tandem_operator.resources.containers import SMALL
 from tandem_operator.resources.manifest import FILE, FOLDER
 from tandem_operator.resources.names import ATTEMPT, COMPONENT, INDEX, ROLE, hash_of
 from tandem_operator.resources.overrides import container_of, merge
@@ -24,8 +25,6 @@ DRAIN: Final = "drain"
 SAVEPOINT: Final = "savepoint"
 TOPICS: Final = "topics"
 _GRACE_S: Final = 5
-_RESOURCES: Final = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
-"""As of an orderer: where there is a quota, a pod without any is refused."""
 
 
 def promotion(job: ReplicatedStreamJob, uid: str, settings: Settings, leaves: str, successor: str) -> dict[str, Any]:
@@ -66,7 +65,7 @@ def _task(
     container = next(c for c in like["spec"]["containers"] if c["name"] == "replica")
     dropped = ("startupProbe", "livenessProbe", "readinessProbe", "ports", "resources")
     command = {key: value for key, value in container.items() if key not in dropped}
-    command |= {"name": TASK, "args": ["python", "-m", "tandem", *arguments], "resources": _RESOURCES}
+    command |= {"name": TASK, "args": ["python", "-m", "tandem", *arguments], "resources": SMALL}
     labels = {key: value for key, value in like["metadata"]["labels"].items() if key not in (INDEX, ROLE)}
     spec = {key: value for key, value in like["spec"].items() if key not in ("affinity", "topologySpreadConstraints")}
     return {
