@@ -10,12 +10,13 @@ from typing import Any, Final
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import Holder, Role, View, Wish
 from tandem.report import OrdererReport, ReplicaReport
+from tandem_operator.kept import Body
 from tandem_operator.observed import Component, ContainerSeen, ObjectSeen, Observed, PodPhase, PodSeen, TaskSeen
 from tandem_operator.reports import Reports
 from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_PORT
 from tandem_operator.resources.names import ATTEMPT, COMPONENT, CONFIG, GENERATION, INDEX, MANIFEST, ROLE, TEMPLATE
 from tandem_operator.resources.tasks import TASK
-from tandem_operator.store import Body, Key, Store
+from tandem_operator.store import Key, Store
 
 _MAIN_CONTAINERS: Final = ("replica", "generator")
 _COMPONENTS: Final = frozenset(Component)

@@ -14,6 +14,7 @@ from tandem_operator.acquaintance import Acquaintance
 from tandem_operator.act import Actor, Target
 from tandem_operator.actions import Action, CreatePod, Delete, DeletePod, Emit, Object, SetStatus, Switch
 from tandem_operator.api import Api, ApiError
+from tandem_operator.kept import Body
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.observe import observe
@@ -27,7 +28,7 @@ from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
 from tandem_operator.resources.names import CLEANUP
 from tandem_operator.shown import gauges
-from tandem_operator.store import Body, Key, Outline, Store
+from tandem_operator.store import Key, Outline, Store
 
 _log = get_logger(__name__)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from tandem_operator import kept
+from tandem_operator.kept import Body
 from tandem_operator.resources.names import JOB
 
-Body = Mapping[str, Any]
 Outline = tuple[object, ...]
 """Who is there of a job; what changes otherwise leaves it equal."""
 
@@ -38,7 +39,7 @@ class Store:
         if gone:
             self.drop_job(key, body["metadata"]["uid"])
         elif _is_news(self.jobs.get(key), body):
-            self.jobs[key] = body
+            self.jobs[key] = kept.of_job(body)
         return key
 
     def drop_job(self, key: Key, uid: str) -> None:
@@ -58,7 +59,7 @@ class Store:
             if not pods:
                 self._pods.pop(key)
         elif _is_news(pods.get(metadata["name"]), body):
-            pods[metadata["name"]] = body
+            pods[metadata["name"]] = kept.of_pod(body)
         return key
 
     def uids(self, key: Key) -> dict[str, str]:

@@ -49,7 +49,7 @@ class Intake:
     async def job_event(self, type: str | None, body: Mapping[str, Any], **_: object) -> None:
         """A job was listed, made, changed or deleted."""
         gone = type == "DELETED"
-        key = self._store.see_job(_plain(body), gone)
+        key = self._store.see_job(body, gone)
         if gone and key not in self._store.jobs:
             self._loop.forget(key)
         else:
@@ -57,13 +57,13 @@ class Intake:
 
     async def pod_event(self, type: str | None, body: Mapping[str, Any], **_: object) -> None:
         """The same of a pod of ours."""
-        key = self._store.see_pod(_plain(body), type == "DELETED")
+        key = self._store.see_pod(body, type == "DELETED")
         if key in self._store.jobs:
             self._look(type, key)
 
     async def node_event(self, type: str | None, body: Mapping[str, Any], **_: object) -> None:
         """The same of a node."""
-        for key in self._store.see_node(_plain(body), type == "DELETED"):
+        for key in self._store.see_node(body, type == "DELETED"):
             self._loop.wake(key)
 
     def _look(self, type: str | None, key: Key) -> None:
@@ -95,18 +95,3 @@ def settings() -> kopf.OperatorSettings:
     found.networking.request_timeout = 30.0
     found.process.ultimate_exiting_timeout = 20.0
     return found
-
-
-def _plain(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy that kopf no longer changes, without what nobody reads."""
-    copied = {name: _copy(value) for name, value in body.items()}
-    copied.get("metadata", {}).pop("managedFields", None)
-    return copied
-
-
-def _copy(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _copy(part) for name, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_copy(part) for part in value]
-    return value

@@ -97,3 +97,33 @@ def test_a_pod_that_went_while_the_pods_were_listed_does_not_come_back() -> None
     store.relisted(JOB, before, [pod("a", 1)])
 
     assert store.pods(JOB) == ()
+
+
+def test_of_a_pod_no_more_is_kept_than_a_pass_reads() -> None:
+    """Hundreds of them are kept; what each was made from is most of it."""
+    told = pod("a", 1)
+    told["metadata"]["managedFields"] = [{"manager": "kubelet"}]
+    told["spec"] |= {"containers": [{"name": "replica", "env": []}], "volumes": []}
+    told["status"] = {"phase": "Running", "podIP": "10.0.0.1", "qosClass": "Burstable", "conditions": []}
+    store = Store()
+    store.see_pod(told, gone=False)
+    (kept,) = store.pods(JOB)
+    assert kept["spec"] == {"nodeName": told["spec"]["nodeName"]}
+    assert kept["status"] == {"phase": "Running", "podIP": "10.0.0.1", "conditions": []}
+    assert kept["metadata"] == {name: value for name, value in told["metadata"].items() if name != "managedFields"}
+
+
+def test_of_a_job_all_is_kept_but_its_manifest_as_a_text() -> None:
+    """What `kubectl apply` writes beside the manifest itself. And nobody changes what is kept from outside."""
+    applied = {"kubectl.kubernetes.io/last-applied-configuration": "{…}", "tandem.dev/x": "1"}
+    told = {
+        "metadata": {"name": JOB.name, "namespace": JOB.namespace, "uid": "u", "annotations": applied},
+        "spec": {"job": {"name": "identity"}},
+        "status": {"phase": "Running"},
+    }
+    store = Store()
+    store.see_job(told, gone=False)
+    assert store.jobs[JOB]["metadata"]["annotations"] == {"tandem.dev/x": "1"}
+    assert (store.jobs[JOB]["spec"], store.jobs[JOB]["status"]) == (told["spec"], told["status"])
+    told["spec"]["job"]["name"] = "another"
+    assert store.jobs[JOB]["spec"]["job"]["name"] == "identity"
