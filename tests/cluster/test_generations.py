@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from cluster.conftest import with_snapshots
-from cluster.jobs import START_S, ClusterJob, running_job
+from cluster.jobs import START_S, ClusterJob, manifests, running_job
 from cluster.kubernetes import Kubectl, Object
-from integration.workload import Cluster
+from integration.workload import JOB, Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thorough]
 
@@ -36,10 +36,12 @@ def candidates(job: ClusterJob) -> list[Object]:
     return job.kubectl.list("pods", f"tandem.dev/job={job.name},app.kubernetes.io/component=candidate")
 
 
-def test_two_replicas_are_followed_by_two_of_the_next_generation(twins: ClusterJob) -> None:
+def test_two_replicas_with_other_code_follow_two(twins: ClusterJob) -> None:
     before = {pod["metadata"]["name"] for pod in twins.pods()}
+    code, _ = manifests(twins.cluster, "twins-2", f"{JOB}\n# Other code, as far as anybody can tell.\n")
+    twins.kubectl.apply(code)
     with twins.output_goes_on(2 * MASKED_S):
-        twins.patch({"maxRecordBytes": 900_000})
+        twins.patch({"job": {"configMap": code["metadata"]["name"]}})
         twins.wait(lambda: len(candidates(twins)) == 2, 120, "two candidates")
         twins.wait(lambda: not before & {pod["metadata"]["name"] for pod in twins.pods()}, 2 * START_S, "new members")
         twins.when_staffed(2, 0)

@@ -191,7 +191,10 @@ def _rolled_back(facts: Facts) -> Said:
     if facts.rolling or facts.active < facts.wanted_active or facts.standby < facts.wanted_standby:
         said = f"{facts.failed}. Replicas are replaced by ones of the last revision that worked, one at a time{more}"
         return Said("Progressing", "False", "RollingBack", said)
-    remedy = "Mend the job; or set another spec.restartNonce to try the same again"
+    remedy = (
+        "Mend the job; or set another spec.restartNonce to try the same again; or, if its code or versions are meant to be "
+        "others, change an option too, so that it begins another generation (docs/upgrades.md)"
+    )
     said = f"{facts.failed}. The job runs as the last revision that worked says{more}. {remedy}"
     return Said("Progressing", "False", "RolledBack", said)
 

@@ -7,6 +7,7 @@ from typing import Final, Literal
 
 from tandem_operator.actions import Emit
 from tandem_operator.plan.topics import in_words
+from tandem_operator.resources.manifest import is_other_config
 from tandem_operator.status import Condition, ConditionStatus, ConditionType, Status
 
 _Kind = Literal["Normal", "Warning"]
@@ -80,7 +81,7 @@ def _promotions(old: Status, new: Status) -> Iterator[Emit]:
 
 def _generations(old: Status, new: Status) -> Iterator[Emit]:
     before, now = (status.config_hash.current if status.config_hash else None for status in (old, new))
-    if before and now and before != now:
+    if before and now and is_other_config(before, now, by_code=old.upgrade is not None):
         yield Emit("Normal", "GenerationBegan", "The next generation of the job publishes; its members are replaced")
 
 

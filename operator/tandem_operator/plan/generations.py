@@ -68,7 +68,7 @@ def step(
         if known is None or not known.saved:
             return _saved(observed, settings, version, roster, known)
         return _tried(observed, spec_job, settings, version, roster, known, old)
-    if known is not None and version.accepted == version.target and candidates_of(observed):
+    if known is not None and version.accepted and not version.is_held and candidates_of(observed):
         return _completed(observed, roster, known)
     return Step(_ended(observed), known if version.is_held else None)
 

@@ -5,6 +5,10 @@ the log accepts only processes of the old one. So nothing is rolled then, and po
 revision that worked; or, where none is kept, by ones that read the manifest that the others read. If there are no others
 either, as in a job that was suspended meanwhile, none is made.
 
+Code that lies elsewhere, as in another ConfigMap, may be other code, and so is such a change where the job takes snapshots.
+Where it takes none, and could have no next generation, pods with that code are tried, and refused by the log if it is other
+code.
+
 Any other change makes another revision of the job. One that was tried and failed is gone back from: pods are made from the
 last one that worked then, and those of the failed one are outdated.
 """
@@ -17,7 +21,7 @@ from typing import Any, Final
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan.good import good_revisions
-from tandem_operator.resources.manifest import config_of
+from tandem_operator.resources.manifest import config_of, is_other_config
 from tandem_operator.resources.pods import dated, pod, template
 from tandem_operator.resources.revisions import digest_of, job_of
 from tandem_operator.resources.settings import Settings
@@ -34,6 +38,7 @@ class Version:
     templates : of pods of each component of that job.
     target : the configuration that the spec asks for.
     accepted : the configuration that was seen to run, "": none was.
+    by_code : whether code that lies elsewhere is another configuration.
     revision : the revision that the spec asks for.
     fallback : the job of the last revision that worked, if that is another one and its pods would be accepted.
     is_rejected : the spec's revision was tried and failed.
@@ -44,6 +49,7 @@ class Version:
     templates: tuple[tuple[Component, str], ...]
     target: str
     accepted: str
+    by_code: bool
     revision: str
     fallback: ReplicatedStreamJob | None = None
     is_rejected: bool = False
@@ -52,7 +58,7 @@ class Version:
     @property
     def is_held(self) -> bool:
         """Whether the spec asks for another configuration than the one that runs."""
-        return bool(self.accepted) and self.accepted != self.target
+        return bool(self.accepted) and is_other_config(self.accepted, self.target, self.by_code)
 
     @property
     def falls_back(self) -> bool:
@@ -67,7 +73,7 @@ class Version:
     def is_outdated(self, seen: PodSeen) -> bool:
         """Whether the pod is to be replaced."""
         if self.is_held and not self.is_blocked:
-            return seen.config != self.accepted
+            return is_other_config(seen.config, self.accepted, self.by_code)
         return seen.template != dict(self.templates)[seen.component]
 
 
@@ -80,14 +86,17 @@ def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     working = {seen.config for seen in observed.pods if _works(seen)}
     remembered = (old.config_hash.current if old.config_hash else None) or ""
     accepted = target if target in working else min(working, default=remembered)
-    fallback = _fallback(observed, revision, accepted)
-    is_held = accepted not in ("", target)
+    last = _last_good(observed, revision)
+    by_code = last is not None and last.spec.snapshots is not None and observed.job.spec.snapshots is not None
+    fits = last is not None and not (accepted and is_other_config(accepted, config_of(last), by_code))
+    fallback = last if fits else None
+    is_held = bool(accepted) and is_other_config(accepted, target, by_code)
     failed = old.revision.failed if old.revision else None
     is_rejected = fallback is not None and not is_held and failed == revision
     job = fallback if fallback is not None and (is_held or is_rejected) else observed.job
     templates = tuple((component, template(job, settings, component)) for component in _TEMPLATED)
     model = _model(observed, accepted) if is_held and fallback is None else None
-    return Version(job, templates, target, accepted, revision, fallback, is_rejected, model)
+    return Version(job, templates, target, accepted, by_code, revision, fallback, is_rejected, model)
 
 
 def new_pod(
@@ -102,13 +111,10 @@ def new_pod(
     return dated(made, model.manifest, model.config, made_from)
 
 
-def _fallback(observed: Observed, revision: str, accepted: str) -> ReplicatedStreamJob | None:
+def _last_good(observed: Observed, revision: str) -> ReplicatedStreamJob | None:
     """What pods were made from when all of them worked last, unless the spec asks for that anyway."""
     last = next(reversed(good_revisions(observed.objects)), None)
-    if last is None or last.digest == revision:
-        return None
-    job = job_of(last.content, observed.job)
-    return job if job is not None and accepted in ("", config_of(job)) else None
+    return None if last is None or last.digest == revision else job_of(last.content, observed.job)
 
 
 def _works(seen: PodSeen) -> bool:

@@ -69,12 +69,24 @@ def behaviour(job: ReplicatedStreamJob) -> dict[str, Any]:
 
 
 def config_of(job: ReplicatedStreamJob) -> str:
-    """A hash of what makes the job the job that it is, as far as the manifest tells: without its code and its versions.
+    """A hash of what makes the job the job that it is, as far as the manifest tells; after a dash, one of where its code is.
 
-    Processes refuse to run beside those with another one: a change needs a new generation. See `config_hash`.
+    Processes refuse to run beside those with another one: a change needs a new generation. See `config_hash`, which counts
+    the code itself and the versions too: of those the manifest tells nothing.
     """
     manifest = Manifest(job, Path(FILE), Path(FOLDER))
-    return hash_of(config_parts(manifest, b"", {}))
+    place = [job.spec.job.config_map, job.spec.job.file, job.spec.job.module]
+    return f"{hash_of(config_parts(manifest, b'', {}))}-{hash_of(place, 6)}"
+
+
+def is_other_config(one: str, another: str, by_code: bool) -> bool:
+    """Whether two of `config_of` are of different generations.
+
+    `by_code` : other code is another generation, too; else it is taken for the same until the log refuses it. What an older
+    operator wrote does not tell where the code was.
+    """
+    (settings, _, place), (others, _, elsewhere) = one.partition("-"), another.partition("-")
+    return settings != others or (by_code and bool(place and elsewhere) and place != elsewhere)
 
 
 def render(job: ReplicatedStreamJob) -> str:
