@@ -149,6 +149,26 @@ class ClusterJob(Fed):
         self.kubectl.wait(staffed, deadline_s, f"{active} active and {standby} standing by")
         self.flows_on(1)
 
+    def made_from(self) -> set[str]:
+        """The templates of its pods."""
+        return {pod["metadata"]["annotations"]["tandem.dev/template"] for pod in self.pods()}
+
+    def when_rolled_back(self, good: set[str]) -> str:
+        """Wait until the job runs as before, from the templates `good`; what it says about that."""
+        self.wait(lambda: self.condition("Progressing")[1] == "RolledBack", 2 * START_S, "the job is rolled back")
+        assert self.made_from() == good
+        assert self.status["revision"]["failed"] == self.status["revision"]["target"]
+        assert "RolledBack" in self.told()
+        status, _, message = self.condition("Progressing")
+        assert status == "False"
+        return message
+
+    def told(self) -> set[str]:
+        """The reasons of all its events."""
+        selector = f"involvedObject.name={self.name}"
+        events = json.loads(self.kubectl("get", "events", "-o", "json", "--field-selector", selector))["items"]
+        return {event["reason"] for event in events}
+
     def delete(self) -> None:
         """Delete the job when all that was sent until then has come out. What comes later is not looked at."""
         self.check_exactly_once()

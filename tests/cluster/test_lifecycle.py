@@ -99,11 +99,20 @@ def test_logs_are_those_of_all_processes_of_the_job(pair: ClusterJob) -> None:
             assert f"[pod/{pod['metadata']['name']}/{container}]" in shown
 
 
-def test_a_savepoint_that_is_wished_is_there(pair: ClusterJob) -> None:
+def test_savepoints_that_are_wished_by_name_or_by_nonce_are_there(pair: ClusterJob) -> None:
     plugin(pair, "savepoint", "before-the-upgrade")
+    pair.patch({"savepointNonce": 7})
+    pair.wait(lambda: "savepointNonce" in pair.status.get("wishes", {}), 60, "the nonce's wish is known")
+    pair.wait(lambda: pair.status["wishes"]["savepointNonce"]["outcome"] != "Pending", 120, "and carried out")
+    assert (pair.status["wishes"]["savepointNonce"]["value"], pair.status["wishes"]["savepointNonce"]["outcome"]) == (
+        "7",
+        "Done",
+    )
     command = ("tandem", "savepoint", "list", "/etc/tandem/job/job.yaml")
     pod = pair.pods()[0]["metadata"]["name"]
-    assert "before-the-upgrade" in pair.kubectl("exec", pod, "-c", "replica", "--", *command)
+    there = pair.kubectl("exec", pod, "-c", "replica", "--", *command)
+    assert "before-the-upgrade" in there
+    assert "nonce-7" in there
 
 
 def test_a_rolling_upgrade_is_not_noticed(pair: ClusterJob) -> None:

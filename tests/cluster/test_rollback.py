@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
 
-from cluster.jobs import START_S, ClusterJob
+from cluster.jobs import ClusterJob
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thorough]
 
@@ -24,27 +23,11 @@ def whole(two: ClusterJob) -> Iterator[None]:
     two.check_exactly_once()
 
 
-def made_from(job: ClusterJob) -> set[str]:
-    return {pod["metadata"]["annotations"]["tandem.dev/template"] for pod in job.pods()}
-
-
-def rolled_back(job: ClusterJob, good: set[str]) -> str:
-    """Wait until the job runs as before; what it says about that."""
-    job.wait(lambda: job.condition("Progressing")[1] == "RolledBack", 2 * START_S, "the job is rolled back")
-    assert made_from(job) == good
-    assert job.status["revision"]["failed"] == job.status["revision"]["target"]
-    told = json.loads(job.kubectl("get", "events", "-o", "json", "--field-selector", "reason=RolledBack"))["items"]
-    assert any(event["involvedObject"]["name"] == job.name for event in told)
-    status, _, message = job.condition("Progressing")
-    assert status == "False"
-    return message
-
-
 def test_an_image_that_does_not_exist_is_gone_back_from(two: ClusterJob) -> None:
-    good = made_from(two)
+    good = two.made_from()
     with two.output_goes_on(MASKED_S):
         two.patch({"image": "example.com/no/such:1", "progressDeadlineSeconds": SOON_S})
-        said = rolled_back(two, good)
+        said = two.when_rolled_back(good)
         two.flows_on(400)
     assert f"is not at the head after {SOON_S} s" in said
 
@@ -55,10 +38,10 @@ def test_an_image_that_does_not_exist_is_gone_back_from(two: ClusterJob) -> None
 
 
 def test_a_setting_with_which_replicas_end_again_and_again_is_gone_back_from(two: ClusterJob) -> None:
-    good = made_from(two)
+    good = two.made_from()
     with two.output_goes_on(MASKED_S):
         two.patch({"podTemplate": {"spec": {"containers": [NO_JVM]}}})
-        said = rolled_back(two, good)
+        said = two.when_rolled_back(good)
         two.flows_on(400)
     assert " times: " in said or "refuses to run: " in said
     two.patch({"podTemplate": None})

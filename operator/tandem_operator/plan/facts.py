@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tandem_operator.observed import Observed, PodPhase
-from tandem_operator.plan.failures import failure, failure_beside, refuses
+from tandem_operator.plan.failures import failure, failure_beside, has_diverged, refuses
 from tandem_operator.plan.generations import Step, candidates_of
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.rollout import stalled
@@ -63,7 +63,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
         rolling=any(member.outdated for member in live)
         or bool(failed and not (version.is_rejected or version.is_held)),
         held=version.is_held,
-        diverged=tuple(m.name for m in live if m.pod.reported is not None and m.pod.reported.diverged),
+        diverged=tuple(m.name for m in live if has_diverged(m.pod) and not m.is_back),
         refused=next((_refusal(m) for m in live if refuses(m.pod, observed.now_ms) and not m.is_back), ""),
         failing=next((text for text in failures if text), ""),
         beside=next((text for text in beside if text), ""),

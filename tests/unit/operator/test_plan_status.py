@@ -136,6 +136,19 @@ def test_a_replica_that_diverged_is_told() -> None:
     assert "Diverged" in _reasons(actions)
 
 
+def test_a_replica_that_diverged_and_ended_before_anybody_asked_it_is_told_until_it_is_back() -> None:
+    cluster = _running(replicas=2)
+    pod = next(iter(cluster.pods.values()))
+    pod.exit_code, pod.message, pod.restarts, pod.age = 78, "DivergedError: epoch 7", 1, 0
+    actions = plan(cluster.observed(), SETTINGS)
+    assert _conditions(_status(actions) or {})["Diverged"] == ("True", "OtherRows")
+    assert "Diverged" in _reasons(actions)
+
+    cluster.do(actions)
+    cluster.converge()
+    assert _conditions(cluster.status)["Diverged"] == ("False", "Equal")
+
+
 def test_what_fails_beside_a_replica_that_works_is_told() -> None:
     cluster = _running(replicas=2)
     next(iter(cluster.pods.values())).beside = (BROKEN_ORDERER,)
