@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from tandem.engine.context import JobContext
@@ -62,6 +63,12 @@ def call(function: Callable[..., object], context: JobContext, sources: Mapping[
         raise JobError(f"the job raised {_last_frame(error, function.__code__.co_filename)}") from error
 
 
+def in_a_line(error: BaseException) -> str:
+    """What an error says; of Spark's, without the plan or the query that follow in lines of their own."""
+    text = str(error).strip()
+    return text.partition("\n")[0].rstrip(";") if isinstance(error, PySparkException) else text
+
+
 def _module(job: JobSpec, base: Path) -> ModuleType:
     if job.module is not None:
         return importlib.import_module(job.module)
@@ -77,9 +84,10 @@ def _module(job: JobSpec, base: Path) -> ModuleType:
 
 def _last_frame(error: BaseException, where: object) -> str:
     """`ValueError: text (job.py:12)`: the last line of the user's own file in the traceback."""
-    frames = [f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name == Path(str(where)).name]
+    named = (f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name == Path(str(where)).name)
+    frames = [frame for frame in named if frame.filename != __file__]  # which is a job.py, too
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
+    return f"{type(error).__name__}: {in_a_line(error)}{place}"
 
 
-__all__ = ["JobContext", "call", "load_function", "make_importable"]
+__all__ = ["JobContext", "call", "in_a_line", "load_function", "make_importable"]

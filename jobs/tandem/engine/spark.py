@@ -22,7 +22,7 @@ from tandem.engine.context import JobContext
 from tandem.engine.fetch import EpochFetcher, Fetched
 from tandem.engine.frames import split_sources
 from tandem.engine.interface import EnginePosition, JobError, OnEpoch
-from tandem.engine.job import call, load_function
+from tandem.engine.job import call, in_a_line, load_function
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.engine.rehearsal import Rehearsal
@@ -137,7 +137,7 @@ class MicroBatchEngine:
             self._passed("query")
         except PySparkException as error:
             self._stopped.set()
-            raise JobError(f"Spark refuses the job's plan: {error}") from error
+            raise JobError(f"Spark refuses the job's plan: {in_a_line(error)}") from error
 
     def failure(self) -> BaseException | None:
         """Why it stopped by itself; None while it runs."""
@@ -213,21 +213,25 @@ def _plan(context: JobContext, manifest: Manifest, function: Callable[..., objec
         for letters in dead_letters(poison, DEAD_LETTER_SINK):
             stream = stream.unionByName(letters, allowMissingColumns=True)
     except PySparkException as error:
-        raise JobError(f"the job's result cannot be published: {error}") from error
+        raise JobError(f"the job's result cannot be published: {in_a_line(error)}") from error
     return stream
 
 
 def output_mode(frame: DataFrame, wished: OutputMode | None = None) -> str:
     """The mode that is wished; else `Append` where Spark allows it (windows, joins, processors), else `Update`.
 
-    Raises `JobError` if Spark refuses the mode that is wished for this plan.
+    Raises `JobError` if Spark refuses the mode that is wished for this plan, or both if none is.
     """
     if wished is None:
-        return "Update" if _refusal(frame, "Append") else "Append"
+        if not _refusal(frame, "Append"):
+            return "Append"
+        if (refusal := _refusal(frame, "Update")) is not None:
+            raise JobError(f"Spark refuses the job's plan: {in_a_line(refusal)}") from refusal
+        return "Update"
     mode = wished.capitalize()
     refusal = _refusal(frame, mode)
     if refusal is not None:
-        raise JobError(f"spec.job.outputMode: {wished} does not suit the job: {refusal}") from refusal
+        raise JobError(f"spec.job.outputMode: {wished} does not suit the job: {in_a_line(refusal)}") from refusal
     return mode
 
 

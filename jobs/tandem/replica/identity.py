@@ -26,31 +26,45 @@ class Membership:
     candidate: bool = False
 
 
-def agree_on_config(
+def membership_of(connection: KafkaConnection, logs: LogTopics, mine: Config) -> Membership | None:
+    """The generation of a replica whose manifest makes the config `mine`; None if the job never ran.
+
+    With `mine.savepoint` it may be a candidate for the next generation.
+
+    Raises `RefusedError` if the job is another one, `ReadTimeoutError`.
+    """
+    accepted = current_config(connection, logs.ordering, logs.commits)
+    if accepted is not None:
+        return _joining(mine, accepted, logs)
+    if mine.savepoint:
+        raise RefusedError(f"there is nothing to upgrade: {logs.ordering} is empty. Start the job without a savepoint")
+    return None
+
+
+def begin_job(
     connection: KafkaConnection,
     appender: ProposalAppender,
     logs: LogTopics,
     mine: Config,
     timeout_s: float = 30.0,
 ) -> Membership:
-    """The generation of a replica whose manifest makes the config `mine`, which is proposed if the job never ran.
+    """Propose `mine` as the config of a job that never ran; the generation that the replica belongs to then.
 
-    With `mine.savepoint` it may be a candidate for the next generation.
-
-    Raises `RefusedError` if the job is another one, `ReadTimeoutError`.
+    A config in the log is there for good, so what `mine` stands for must have been found to work. Another replica's may
+    come first. Raises as `membership_of`.
     """
     deadline = time.monotonic() + timeout_s
     accepted = current_config(connection, logs.ordering, logs.commits)
     if accepted is None:
-        if mine.savepoint:
-            raise RefusedError(
-                f"there is nothing to upgrade: {logs.ordering} is empty. Start the job without a savepoint"
-            )
         appender.append(mine)
     while accepted is None:
         if time.monotonic() > deadline:
             raise ReadTimeoutError(f"no config appeared in {logs.ordering} within {timeout_s:.0f} s")
         accepted = current_config(connection, logs.ordering, logs.commits)
+    return _joining(mine, accepted, logs)
+
+
+def _joining(mine: Config, accepted: Config, logs: LogTopics) -> Membership:
     if accepted.digest == mine.digest:
         return Membership(accepted)
     if not mine.savepoint:

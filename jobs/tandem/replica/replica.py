@@ -28,7 +28,7 @@ from tandem.replica.computing import Computing
 from tandem.replica.divergence import first_difference
 from tandem.replica.failures import classified
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
-from tandem.replica.identity import agree_on_config, identity_of, starting_positions
+from tandem.replica.identity import Membership, begin_job, identity_of, membership_of, starting_positions
 from tandem.replica.peers import Peers
 from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
@@ -97,7 +97,8 @@ class Replica:
         1. Topics and the job's identity, so that a wrong set-up is refused within a second.
         2. The producer is initialised before anything is claimed under its id.
         3. The JVM, the longest; then the plan, which shows errors of the job.
-        4. A few epochs to warm up, if somebody else computes meanwhile: one that is alone would only publish later.
+        4. The job's identity, if the job never ran: of code that was refused there must be nothing in the log.
+        5. A few epochs to warm up, if somebody else computes meanwhile: one that is alone would only publish later.
         """
         manifest, spec = self._manifest, self._manifest.spec
         connection, logs = self._channels.connection, self._channels.logs
@@ -117,15 +118,16 @@ class Replica:
             self._incarnation,
             *self._upgrade_from(topics),
         )
-        self._membership = agree_on_config(connection, self._appender, logs, mine)
-        self._reporter.belongs_to(self._membership.config, self._membership.candidate)
-        self._states.belong_to(self._membership.config)
-        self._shipping.follow(self._membership.config, self._states.bases())
+        known = membership_of(connection, logs, mine)
+        if known is not None:
+            self._belong_to(known)
         self._producer = self._channels.producer(self._incarnation, limits)
         self._producer.start(START_TIMEOUT_S)
 
         proposer = Proposer(self._incarnation, self._appender.append)
         self._engine = self._computing.prepare(self._channels.fetcher, self._metrics.phase, proposer)
+        if known is None:
+            self._belong_to(begin_job(connection, self._appender, logs, mine))
         if spec.replicas + spec.standbys > 1 or self._membership.candidate:
             recent = find_newest(self._states.checkpoints(), self._channels.newest_published().epoch)
             self._engine.warm_up(EnginePosition() if recent is None else recent.position)
@@ -319,6 +321,12 @@ class Replica:
     def _on_published(self, epoch: int, digest: str) -> None:
         if self._snapshotter is not None:
             self._snapshotter.offer(epoch, digest)
+
+    def _belong_to(self, membership: Membership) -> None:
+        self._membership = membership
+        self._reporter.belongs_to(membership.config, membership.candidate)
+        self._states.belong_to(membership.config)
+        self._shipping.follow(membership.config, self._states.bases())
 
     def _upgrade_from(self, topics: Topics) -> tuple[int, str] | tuple[()]:
         """The epoch and the name of the savepoint that this replica's generation starts from, if it is a new one."""
