@@ -140,6 +140,20 @@ def test_a_table_of_an_earlier_run_is_told_at_once(job: Refusals, tmp_path: Path
     assert story.reason.startswith(f"sink archive: the parquet table {table} has epochs up to 10000")
 
 
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ({"file": "jib.py"}, "jib.py: No such file or directory"),
+        ({"module": "no_such.jib"}, "there is no module no_such.jib"),
+    ],
+)
+def test_code_that_is_not_there(job: Refusals, code: dict[str, str], reason: str) -> None:
+    story = job.refused("replica", job.manifest(job=code))
+
+    assert story.error == "CodeNotFoundError"
+    assert story.reason.endswith(reason)
+
+
 def test_a_log_that_another_job_began_is_refused_with_what_differs(job: Refusals) -> None:
     theirs = load(job.manifest(code=COPY + "# older", job={"file": "job.py", "options": {"colour": "red"}}))
     job.topics.ensure([NewTopic(f"{job.name}.ordering")])

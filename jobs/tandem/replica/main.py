@@ -18,7 +18,7 @@ from tandem.engine.interface import JobError
 from tandem.entry import REFUSALS, announced, log_end, manifest_or_exit
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import RecordTooLargeError
-from tandem.manifest import Manifest
+from tandem.manifest import CodeNotFoundError, Manifest
 from tandem.metrics import ReplicaMetrics
 from tandem.process import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
@@ -35,6 +35,7 @@ _log = logs.get_logger(__name__)
 
 _REFUSALS = (
     *REFUSALS,
+    CodeNotFoundError,
     JobError,
     JavaMissingError,
     JarsError,
