@@ -23,12 +23,12 @@ REFUSALS = (LostInputError, MissingTopicError, TopicMismatchError, ConnectionFai
 
 
 def manifest_or_exit(path: Path) -> Manifest:
-    """The manifest in `path`. Raises `typer.Exit` with `USAGE` if it cannot be used, and says why on standard error."""
+    """The manifest in `path`. Raises `typer.Exit` with `REFUSED` if it cannot be used, and says why on standard error."""
     try:
         return load(path)
     except (ManifestError, OSError) as error:
         typer.echo(error, err=True)
-        raise typer.Exit(ExitCode.USAGE) from error
+        raise typer.Exit(ExitCode.REFUSED) from error
 
 
 @contextmanager

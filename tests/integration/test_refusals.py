@@ -140,6 +140,13 @@ def test_a_table_of_an_earlier_run_is_told_at_once(job: Refusals, tmp_path: Path
     assert story.reason.startswith(f"sink archive: the parquet table {table} has epochs up to 10000")
 
 
+@pytest.mark.parametrize("program", ["orderer", "replica"])
+def test_a_manifest_of_a_newer_version(job: Refusals, program: str) -> None:
+    manifest = job.manifest(ofTomorrow=True)
+
+    assert job.refused(program, manifest).reason.startswith(f"{manifest}:1: spec.ofTomorrow: ")
+
+
 @pytest.mark.parametrize(
     ("code", "reason"),
     [
