@@ -39,17 +39,17 @@ async def observe(
     alive = [pod for pod in pods if pod.ip and not pod.node_lost and pod.phase is not PodPhase.FAILED]
     asked = [(pod.ip, port) for pod in alive for port in (METRICS_PORT, ORDERER_METRICS_PORT)]
     answers = await reports.of(asked)
-    told = {at: answer for at, answer in answers.items() if isinstance(answer, ReplicaReport)}
+    told = [answer for answer in answers.values() if isinstance(answer, ReplicaReport)]
     orderers = [answer for answer in answers.values() if isinstance(answer, OrdererReport)]
     return Observed(
         job=job,
         uid=body["metadata"]["uid"],
         generation=body["metadata"].get("generation", 0),
         now_ms=now_ms,
-        pods=tuple(_with(pod, told.get((pod.ip, METRICS_PORT))) for pod in pods),
+        pods=tuple(_with(pod, answers) for pod in pods),
         tasks=tuple(_task(pod) for pod in mine if _component(pod) == TASK),
         objects=tuple(objects),
-        view=_view(tuple(told.values())),
+        view=_view(told),
         leader=next((orderer.orderer for orderer in orderers if orderer.leading), None),
         status=body.get("status", {}),
         annotations=body["metadata"].get("annotations", {}),
@@ -179,10 +179,11 @@ def _unscheduled(status: Mapping[str, Any]) -> str:
     return next((text for text in told if text), "").strip()
 
 
-def _with(pod: PodSeen, report: ReplicaReport | None) -> PodSeen:
-    if report is None or report.replica != pod.replica:
-        return pod
-    return replace(pod, reported=report)
+def _with(pod: PodSeen, answers: Mapping[tuple[str, int], ReplicaReport | OrdererReport]) -> PodSeen:
+    here = [answers.get((pod.ip, port)) for port in (METRICS_PORT, ORDERER_METRICS_PORT)]
+    reports = (one for one in here if isinstance(one, ReplicaReport) and one.replica == pod.replica)
+    orderers = (one for one in here if isinstance(one, OrdererReport))
+    return replace(pod, reported=next(reports, None), orderer=next(orderers, None))
 
 
 def _view(reports: Sequence[ReplicaReport]) -> View | None:

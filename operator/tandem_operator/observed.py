@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import View
-from tandem.report import ReplicaReport
+from tandem.report import OrdererReport, ReplicaReport
 
 TASK_S: Final = 300
 """How long a task may run."""
@@ -61,6 +61,7 @@ class PodSeen:
     `template` is the hash of what the pod was made from (the annotation `tandem.dev/template`), `manifest` the ConfigMap
     that it reads, and `config` the configuration in that (`tandem.dev/manifest`, `tandem.dev/config`).
     `generation` of a candidate: the revision whose generation it is to begin.
+    `reported`, `orderer` : what the replica in it, and the orderer or generator, say of themselves; None: nothing.
     `unready_ms` : since when Kubernetes does not call the pod ready; 0: it does, or says nothing.
     A lost pod is `deleting` (somebody has deleted it, it may still hand over), or `node_lost`, or both.
     """
@@ -84,6 +85,7 @@ class PodSeen:
     message: str = ""
     beside: tuple[ContainerSeen, ...] = ()
     reported: ReplicaReport | None = None
+    orderer: OrdererReport | None = None
     deleting: bool = False
     node_lost: bool = False
     manifest: str = ""

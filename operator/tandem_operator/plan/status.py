@@ -12,6 +12,7 @@ from tandem.report import Failover as ReportedFailover
 from tandem_operator.observed import Component, Observed
 from tandem_operator.plan.conditions import conditions_of
 from tandem_operator.plan.facts import Facts, facts_of, shown_role
+from tandem_operator.plan.figures import lag_of, published_epoch
 from tandem_operator.plan.generations import Step
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.revisions import judged
@@ -68,16 +69,15 @@ def new_status(
     failover = _failover(observed, old)
     drift = drift_of(observed, old)
     labels = selector(observed.job.name, Component.MEMBER.value)
-    epochs = [pod.reported.epoch for pod in observed.pods if pod.reported is not None]
-    lags = [m.pod.reported.lag_records for m in roster.actives if m.pod.reported is not None]
+    lag = lag_of(observed)
     status = Status(
         phase=_phase(observed, facts, old),
         observed_generation=observed.generation,
         mode=spec.ordering.mode,
         leader=leader,
         publisher=replica_name(publisher) if publisher else old.publisher,
-        epoch=max(epochs, default=old.epoch),
-        lag=min(lags, default=old.lag),
+        epoch=published_epoch(observed, old.epoch),
+        lag=old.lag if lag is None else lag,
         measured_at=written(observed.now_ms),
         active=f"{facts.active}/{facts.wanted_active}",
         standby=f"{facts.standby}/{facts.wanted_standby}",

@@ -209,15 +209,25 @@ def test_what_replicas_and_orderers_report_is_put_together() -> None:
         ),
         ("10.0.0.1", METRICS_PORT): ReplicaReport("replica-1", second, "standby"),
         ("10.0.0.0", ORDERER_METRICS_PORT): OrdererReport("orderer-0"),
-        ("10.0.0.1", ORDERER_METRICS_PORT): OrdererReport("orderer-1", leading=True),
+        ("10.0.0.1", ORDERER_METRICS_PORT): OrdererReport("orderer-1", leading=True, lag_records=17),
     }
     observed, _ = seen(pod(0), pod(1), answers=answers)
 
     assert [one.reported.epoch for one in observed.pods if one.reported] == [7, -1]
     assert observed.leader == "orderer-1"
+    assert [one.orderer.lag_records for one in observed.pods if one.orderer] == [0, 17]
     assert observed.view is not None
     assert observed.view.holders == {0: Holder(first)}
     assert observed.view.roles == {first: Role.READY, second: Role.STANDBY}
+
+
+def test_a_generator_tells_of_itself_where_a_replica_does() -> None:
+    answers: Answers = {("10.0.0.0", METRICS_PORT): OrdererReport("generator-0", leading=True, lag_records=17)}
+    one = only(seen(pod(0, component="generator"), answers=answers)[0])
+
+    assert one.reported is None
+    assert one.orderer is not None
+    assert one.orderer.lag_records == 17
 
 
 def test_a_replica_that_zookeeper_does_not_answer_is_not_asked_about_slots() -> None:

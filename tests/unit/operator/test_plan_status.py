@@ -89,7 +89,9 @@ def test_the_time_of_a_transition_stays_while_the_status_of_a_condition_does() -
 
 def test_figures_alone_are_written_once_in_a_while_only() -> None:
     observed = _running(replicas=2).observed()
-    pods = tuple(replace(pod, reported=replace(pod.reported, epoch=10**9)) for pod in observed.pods if pod.reported)
+    pods = tuple(
+        replace(pod, reported=replace(pod.reported, published_epoch=10**9)) for pod in observed.pods if pod.reported
+    )
     later = replace(observed, pods=pods)
     assert plan(replace(later, now_ms=observed.now_ms + 1_000), SETTINGS) == ()
     status = _status(plan(replace(later, now_ms=observed.now_ms + 40_000), SETTINGS))

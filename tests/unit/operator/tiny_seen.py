@@ -82,6 +82,7 @@ def _reported(cluster: TinyCluster, pod: Pod) -> ReplicaReport | None:
         replica=process_name(pod.component, pod.index),
         candidate=pod.config != cluster.config,
         epoch=cluster.now_ms // STEP_MS,
+        published_epoch=cluster.now_ms // STEP_MS - 1,
         ready=cluster.is_ready(pod),
         lag_epochs=0,
         lag_records=0,
