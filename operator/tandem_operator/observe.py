@@ -84,11 +84,13 @@ def _pod(body: Body, store: Store) -> PodSeen:
         role=labels.get(ROLE, ""),
         created_ms=_ms(metadata.get("creationTimestamp")),
         started_ms=main.started_ms,
-        unready_ms=_unready_ms(status),
+        unready_ms=_ms(_told(status, "Ready", "False").get("lastTransitionTime")),
+        unmounted_ms=_unmounted_ms(main, status),
         restarts=main.restarts,
         exit_code=main.exit_code,
         ended=main.ended,
         message=main.message or _unscheduled(status),
+        waits=main.waits or _told(status, "PodScheduled", "False").get("reason", ""),
         beside=beside,
         deleting=deleting,
         node_lost=node_lost,
@@ -140,6 +142,7 @@ def _container(told: Mapping[str, Any]) -> ContainerSeen:
         exit_code=_exit_code(told),
         ended="terminated" in told.get("state", {}),
         message=_message(told),
+        waits=told.get("state", {}).get("waiting", {}).get("reason", ""),
     )
 
 
@@ -149,9 +152,18 @@ def _is_ready(main: ContainerSeen, status: Mapping[str, Any]) -> bool:
     return conditions.get("Ready") == "True" or (main.ready and conditions.get("ContainersReady") == "False")
 
 
-def _unready_ms(status: Mapping[str, Any]) -> int:
-    told = (condition for condition in status.get("conditions", ()) if condition["type"] == "Ready")
-    return next((_ms(one.get("lastTransitionTime")) for one in told if one["status"] == "False"), 0)
+def _told(status: Mapping[str, Any], type: str, value: str) -> Mapping[str, Any]:
+    """The condition of that type, if it has that value; else an empty one."""
+    told = (one for one in status.get("conditions", ()) if (one["type"], one["status"]) == (type, value))
+    return next(told, {})
+
+
+def _unmounted_ms(main: ContainerSeen, status: Mapping[str, Any]) -> int:
+    """An image that is being pulled looks the same in the container; but for it the pod has all else already."""
+    has_all = _told(status, "PodReadyToStartContainers", "True")
+    if has_all or main.waits not in ("ContainerCreating", "PodInitializing"):
+        return 0
+    return _ms(_told(status, "PodScheduled", "True").get("lastTransitionTime"))
 
 
 def _exit_code(container: Mapping[str, Any]) -> int | None:
@@ -171,12 +183,8 @@ def _message(container: Mapping[str, Any]) -> str:
 
 def _unscheduled(status: Mapping[str, Any]) -> str:
     """Why no node takes the pod."""
-    told = (
-        condition.get("message", "")
-        for condition in status.get("conditions", ())
-        if condition["type"] == "PodScheduled" and condition["status"] == "False"
-    )
-    return next((text for text in told if text), "").strip()
+    message: str = _told(status, "PodScheduled", "False").get("message", "")
+    return message.strip()
 
 
 def _with(pod: PodSeen, answers: Mapping[tuple[str, int], ReplicaReport | OrdererReport]) -> PodSeen:

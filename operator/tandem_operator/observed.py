@@ -41,6 +41,7 @@ class ContainerSeen:
     """A container. `started_ms`: since when it runs, 0: it does not; `exit_code` of its last end, None: none yet.
 
     `ended` : and it has not been started again since, nor is it about to be.
+    `waits` : why it does not run, in Kubernetes' one word (`ImagePullBackOff`); "": it runs, or has ended.
     """
 
     name: str
@@ -50,19 +51,21 @@ class ContainerSeen:
     exit_code: int | None = None
     ended: bool = False
     message: str = ""
+    waits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class PodSeen:
     """A pod of the job. `index` counts within its component.
 
-    `ready`, `started_ms`, `restarts`, `exit_code`, `ended` and `message` are those of its main container, see
+    `ready`, `started_ms`, `restarts`, `exit_code`, `ended`, `message` and `waits` are those of its main container, see
     `ContainerSeen`; `beside` are the others: the orderer, and what the pod template adds.
     `template` is the hash of what the pod was made from (the annotation `tandem.dev/template`), `manifest` the ConfigMap
     that it reads, and `config` the configuration in that (`tandem.dev/manifest`, `tandem.dev/config`).
     `generation` of a candidate: the revision whose generation it is to begin.
     `reported`, `orderer` : what the replica in it, and the orderer or generator, say of themselves; None: nothing.
     `unready_ms` : since when Kubernetes does not call the pod ready; 0: it does, or says nothing.
+    `unmounted_ms` : since when it has a node, but not what it needs there before any container; 0: it has, or has no node.
     A lost pod is `deleting` (somebody has deleted it, it may still hand over), or `node_lost`, or both.
     """
 
@@ -79,10 +82,12 @@ class PodSeen:
     created_ms: int = 0
     started_ms: int = 0
     unready_ms: int = 0
+    unmounted_ms: int = 0
     restarts: int = 0
     exit_code: int | None = None
     ended: bool = False
     message: str = ""
+    waits: str = ""
     beside: tuple[ContainerSeen, ...] = ()
     reported: ReplicaReport | None = None
     orderer: OrdererReport | None = None

@@ -88,7 +88,7 @@ def _ready(observed: Observed, facts: Facts) -> Said:
         return Said("Ready", "False", "Failing", facts.failing)
     if facts.unclear:
         return Said("Ready", "Unknown", "NoReport", "Replicas run, but do not answer the operator")
-    return Said("Ready", "False", "Starting", "No replica is at the head yet")
+    return Said("Ready", "False", "Starting", f"No replica is at the head yet{_because(facts.hindered)}")
 
 
 def _replicated(observed: Observed, facts: Facts) -> Said:
@@ -97,7 +97,8 @@ def _replicated(observed: Observed, facts: Facts) -> Said:
     if observed.job.spec.suspend:
         return Said("Replicated", "False", "Suspended", "The job is suspended")
     if facts.active < facts.wanted_active:
-        return Said("Replicated", "False", "ReplicasMissing", f"{counted}{_because(facts.refused or facts.failing)}")
+        why = facts.refused or facts.failing or facts.hindered
+        return Said("Replicated", "False", "ReplicasMissing", f"{counted}{_because(why)}")
     if facts.wanted_active == 1 and not facts.standby:
         remedy = "Set spec.replicas: 2, or spec.standbys: 1"
         return Said("Replicated", "False", "SingleReplica", f"One replica alone masks no failure. {remedy}")
@@ -132,7 +133,7 @@ def _standby(observed: Observed, facts: Facts) -> Said:
         return Said("StandbyFresh", "False", "Suspended", "The job is suspended")
     counted = _count(facts.standby, facts.wanted_standby, "standbys follow")
     if facts.standby < facts.wanted_standby:
-        return Said("StandbyFresh", "False", "StandbysMissing", f"{counted}{_because(facts.failing)}")
+        return Said("StandbyFresh", "False", "StandbysMissing", f"{counted}{_because(facts.failing or facts.hindered)}")
     if facts.unclear:
         return Said("StandbyFresh", "Unknown", "NoReport", "Not all replicas answer the operator")
     if facts.verified < facts.wanted_standby:
@@ -159,13 +160,16 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
             f"{facts.stalled}. The other replicas stay as they are. Mend the job, or take the change back",
         )
     if facts.rolling:
-        return Said("Progressing", "True", "RollingOut", "Replicas are replaced, one at a time")
+        said = f"Replicas are replaced, one at a time{_because(facts.hindered)}"
+        return Said("Progressing", "True", "RollingOut", said)
     missing = facts.active < facts.wanted_active or facts.standby < facts.wanted_standby
     trouble = facts.refused or facts.failing
     if missing and trouble:
         return Said("Progressing", "False", "Refused" if facts.refused else "Failing", f"{trouble}. Mend the job")
     if facts.beside:
         return Said("Progressing", "False", "Failing", f"{facts.beside}. Mend the job")
+    if missing and facts.hindered:
+        return Said("Progressing", "True", "PodWaits", facts.hindered)
     if missing:
         return Said("Progressing", "True", "Starting", "Replicas start")
     return Said("Progressing", "True", "Complete", "The job is as its spec asks")
@@ -178,7 +182,8 @@ def _held(facts: Facts) -> Said:
         said = f"{facts.failed}. The generation that ran goes on unchanged. {remedy}"
         return Said("Progressing", "False", "UpgradeFailed", said)
     if facts.upgrading:
-        return Said("Progressing", "True", *facts.upgrading)
+        reason, said = facts.upgrading
+        return Said("Progressing", "True", reason, f"{said}{_because(facts.hindered)}")
     said = f"The spec asks for another configuration than the one that runs, which goes on unchanged: {facts.needs}"
     remedy = "Such a change needs a new generation, from a savepoint: see docs/upgrades.md, or take the change back"
     return Said("Progressing", "False", "ConfigurationChanged", f"{said}. {remedy}")

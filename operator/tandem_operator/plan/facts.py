@@ -8,6 +8,7 @@ from tandem_operator.observed import Observed, PodPhase
 from tandem_operator.plan.failures import failure, failure_beside, has_diverged, refuses
 from tandem_operator.plan.generations import Step, candidates_of
 from tandem_operator.plan.generators import live_generators
+from tandem_operator.plan.hindrances import hindrance
 from tandem_operator.plan.rollout import stalled
 from tandem_operator.plan.roster import Member, Roster, Standing
 from tandem_operator.plan.version import Version
@@ -17,8 +18,9 @@ from tandem_operator.plan.version import Version
 class Facts:
     """Counts of members that do their work, as far as can be told, and what goes wrong.
 
-    `refused`, `failing`, `beside`, `stalled`, `failed`: in words, "": nothing; `beside`: what fails beside a replica that
-    works; `failed`: why the job is rolled back, or its next generation was given up.
+    `refused`, `failing`, `hindered`, `beside`, `stalled`, `failed`: in words, "": nothing; `hindered`: what a pod that may
+    start yet waits for; `beside`: what fails beside a replica that works; `failed`: why the job is rolled back, or its
+    next generation was given up.
     `upgrading` : how the next generation gets on, in a reason and words; `needs`: why it cannot begin.
     """
 
@@ -35,6 +37,7 @@ class Facts:
     diverged: tuple[str, ...]
     refused: str
     failing: str
+    hindered: str
     beside: str
     stalled: str
     failed: str
@@ -50,6 +53,10 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
     shown = [shown_role(member, roster) for member in live]
     told = [member.pod.reported for member in roster.standbys]
     failures = [failure(m.pod, observed.now_ms, deadline_s) for m in live if not m.is_back]
+    waiting = [
+        *(m.pod for m in live if not m.is_back),
+        *(pod for pod in (*live_generators(observed), *candidates_of(observed)) if not pod.ready),
+    ]
     beside = [failure_beside(m.pod, observed.now_ms) for m in live if m.is_back]
     return Facts(
         active=max(shown.count("active"), min(len(begun), spec.replicas)),
@@ -66,6 +73,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
         diverged=tuple(m.name for m in live if has_diverged(m.pod) and not m.is_back),
         refused=next((_refusal(m) for m in live if refuses(m.pod, observed.now_ms) and not m.is_back), ""),
         failing=next((text for text in failures if text), ""),
+        hindered=hindrance(waiting, observed.job, observed.now_ms),
         beside=next((text for text in beside if text), ""),
         stalled=stalled(roster, observed.now_ms, deadline_s, is_patient=version.fallback is not None),
         failed=failed,

@@ -102,6 +102,39 @@ def test_it_is_seen_since_when_a_pod_is_not_ready() -> None:
     assert only(seen(pod(1))[0]).unready_ms == 0
 
 
+SINCE = "2026-11-21T20:00:01Z"
+SCHEDULED = {"type": "PodScheduled", "status": "True", "lastTransitionTime": SINCE}
+CREATING = [{"name": "replica", "state": {"waiting": {"reason": "ContainerCreating"}}}]
+
+
+def test_it_is_seen_what_a_container_waits_for() -> None:
+    waiting = {"reason": "ErrImagePull", "message": "no such host"}
+    one = only(seen(pod(1, containerStatuses=[{"name": "replica", "state": {"waiting": waiting}}]))[0])
+
+    assert (one.waits, one.message) == ("ErrImagePull", "ErrImagePull: no such host")
+
+
+def test_it_is_seen_that_no_node_takes_a_pod() -> None:
+    unscheduled = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/3 nodes"}
+    one = only(seen(pod(1, conditions=[unscheduled]))[0])
+
+    assert (one.waits, one.message) == ("Unschedulable", "0/3 nodes")
+
+
+@pytest.mark.parametrize(("told", "since_ms"), [(None, 1_795_291_201_000), ("False", 1_795_291_201_000), ("True", 0)])
+def test_a_pod_that_has_all_but_its_image_is_not_seen_to_wait_for_its_volumes(told: str | None, since_ms: int) -> None:
+    has_all = [] if told is None else [{"type": "PodReadyToStartContainers", "status": told}]
+    one = only(seen(pod(1, conditions=[SCHEDULED, *has_all], containerStatuses=CREATING))[0])
+
+    assert (one.waits, one.unmounted_ms) == ("ContainerCreating", since_ms)
+
+
+def test_a_pod_that_runs_waits_for_no_volumes() -> None:
+    running = [{"name": "replica", "state": {"running": {"startedAt": SINCE}}}]
+
+    assert only(seen(pod(1, conditions=[SCHEDULED], containerStatuses=running))[0]).unmounted_ms == 0
+
+
 def test_what_a_deleted_job_of_the_same_name_left_behind_is_not_seen() -> None:
     left = pod(0)
     left["metadata"]["ownerReferences"] = [{"uid": "the one before"}]
@@ -176,7 +209,9 @@ def test_a_member_is_ready_when_its_main_container_is() -> None:
 
     assert one.ready
     assert one.started_ms == one.created_ms + 10_000
-    assert one.beside == (ContainerSeen("orderer", restarts=3, exit_code=78, message="no quorum"),)
+    assert one.beside == (
+        ContainerSeen("orderer", restarts=3, exit_code=78, message="no quorum", waits="CrashLoopBackOff"),
+    )
 
 
 def test_a_member_whose_node_does_not_answer_is_not_ready() -> None:

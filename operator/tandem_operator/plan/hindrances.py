@@ -1,0 +1,50 @@
+"""Why pods that were made do not run yet, as Kubernetes says at once; they have failed only when their time is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from tandem.manifest import ReplicatedStreamJob
+from tandem_operator.observed import ContainerSeen, PodSeen
+from tandem_operator.resources.plain import plain
+
+_UNREMARKABLE: Final = ("", "ContainerCreating", "PodInitializing")
+"""What every container waits for at its beginning; whatever else Kubernetes says it waits for is an error."""
+_MOUNTED_MS: Final = 30_000
+_KINDS: Final = {"configMap": "ConfigMap", "secret": "Secret", "persistentVolumeClaim": "PersistentVolumeClaim"}
+
+
+def hindrance(pods: Iterable[PodSeen], job: ReplicatedStreamJob, now_ms: int) -> str:
+    """What the first of the pods that is hindered waits for, with its name; "": none is."""
+    return next((text for pod in pods if (text := _hindrance(pod, job, now_ms))), "")
+
+
+def _hindrance(pod: PodSeen, job: ReplicatedStreamJob, now_ms: int) -> str:
+    containers: tuple[PodSeen | ContainerSeen, ...] = (pod, *pod.beside)
+    for seen in containers:
+        if seen.waits not in _UNREMARKABLE:
+            told = seen.message if seen.message.startswith(seen.waits) else f"{seen.waits}: {seen.message}"
+            return f"Pod {pod.name} waits: {told.rstrip(': .')}"
+    if not pod.unmounted_ms or now_ms - pod.unmounted_ms <= _MOUNTED_MS:
+        return ""
+    waiting = f"Pod {pod.name} has waited for its volumes for more than {_MOUNTED_MS // 1000} s"
+    sources = ", ".join(_sources(job))
+    return f"{waiting}: does all exist that they come from ({sources})?" if sources else waiting
+
+
+def _sources(job: ReplicatedStreamJob) -> Iterator[str]:
+    """The user's own objects that volumes come from; whether they exist the operator does not look, nor may it."""
+    if job.spec.job.config_map is not None:
+        yield f"ConfigMap {job.spec.job.config_map}"
+    for volume in (plain(job.spec.pod_template).get("spec") or {}).get("volumes") or ():
+        for source in (volume, *((volume.get("projected") or {}).get("sources") or ())):
+            yield from _named(source)
+
+
+def _named(source: Mapping[str, Any]) -> Iterator[str]:
+    for key, kind in _KINDS.items():
+        told = source.get(key) or {}
+        name = next((told[at] for at in ("name", "secretName", "claimName") if told.get(at)), None)
+        if name is not None:
+            yield f"{kind} {name}"
