@@ -151,6 +151,11 @@ class TaskSeen:
         return self.created_ms + (UNBEGUN_MS if self.phase is PodPhase.PENDING else UNENDED_MS)
 
     @property
+    def over_ms(self) -> int:
+        """When it failed, as far as can be told."""
+        return self.ended_ms or (self.created_ms if self.has_ended else self.due_ms)
+
+    @property
     def words(self) -> str:
         """What is to be said of one that failed."""
         if self.phase is PodPhase.FAILED:

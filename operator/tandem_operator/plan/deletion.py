@@ -80,7 +80,7 @@ def _cleaned_up(observed: Observed, settings: Settings, old: Status) -> tuple[Ac
         waits_for = newest.message if newest.phase is PodPhase.PENDING else ""
         return (*stale, *_deleting(observed, old, waits_for))
     wait_ms = min(_MOST_MS, _FIRST_MS * 2 ** min(newest.attempt - 1, 16))
-    if observed.now_ms - _ended_ms(newest) >= wait_ms:
+    if observed.now_ms - newest.over_ms >= wait_ms:
         return (*stale, *_attempt(observed, settings, newest.attempt + 1))
     message = (
         f"Topics and snapshots are not deleted yet: {newest.name} failed: {newest.words.rstrip('. ')}. It is tried again "
@@ -134,11 +134,6 @@ def _without(observed: Observed, finalizer: str) -> tuple[Action, ...]:
 
 def _cleans_up(observed: Observed, task: TaskSeen) -> bool:
     return tasks.kind_of(observed.job.name, task.name) == tasks.TOPICS
-
-
-def _ended_ms(task: TaskSeen) -> int:
-    """When it failed, as far as can be told."""
-    return task.ended_ms or (task.created_ms if task.has_ended else task.due_ms)
 
 
 def _grace_s(task: TaskSeen, now_ms: int) -> int | None:

@@ -22,15 +22,20 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import Action, CreatePod, DeletePod
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan.failures import failure, has_hope
+from tandem_operator.plan.figures import published_epoch
 from tandem_operator.plan.members import next_name
 from tandem_operator.plan.roster import Roster
+from tandem_operator.plan.upgrade_savepoint import newest_try, try_of
 from tandem_operator.plan.version import Version
-from tandem_operator.resources import tasks
 from tandem_operator.resources.candidates import candidate
 from tandem_operator.resources.names import hash_of
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status, Upgrade
 
+_NOTHING_YET: Final = (
+    "it begins with a savepoint, and the job has published nothing yet. It begins by itself after the first epochs; to have "
+    "it at once, delete the job with spec.deletionPolicy: Delete and apply the changed one"
+)
 _OUTDATED: Final = "it is a candidate for a generation that is not wanted any more"
 _DONE: Final = "its generation has all its members"
 
@@ -63,6 +68,8 @@ def step(
     known = old.upgrade if old.upgrade and old.upgrade.revision == version.revision else None
     if version.is_held and not spec_job.spec.suspend:
         needs = _needs(spec_job, version, old)
+        if not needs and known is None and published_epoch(observed, old.epoch) == -1:
+            needs = _NOTHING_YET
         if needs:
             return Step(_ended(observed), needs=needs)
         if known is None or not known.saved:
@@ -78,8 +85,13 @@ def _needs(job: ReplicatedStreamJob, version: Version, old: Status) -> str:
         return "it failed"
     if version.fallback is None:
         return "no revision of the job that worked is known"
-    if job.spec.snapshots is None or version.fallback.spec.snapshots is None:
+    if job.spec.snapshots is None:
         return "it begins with a savepoint, and the job takes no snapshots: add spec.snapshots"
+    if version.fallback.spec.snapshots is None:
+        return (
+            "it begins with a savepoint, and what runs takes no snapshots yet. Apply spec.snapshots alone first, without "
+            "what else was changed; when that is rolled out, apply the rest"
+        )
     return ""
 
 
@@ -92,14 +104,19 @@ def _saved(observed: Observed, settings: Settings, version: Version, roster: Ros
     if known is None:
         name = f"upgrade-{observed.generation}-{hash_of([observed.uid], 6)}"
         return Step(upgrade=Upgrade(revision=version.revision, savepoint=name), says=says)
-    task = tasks.savepoint(observed.job, observed.uid, settings, known.savepoint, known.revision)
-    there = next((seen for seen in observed.tasks if seen.name == task["metadata"]["name"]), None)
+    newest = newest_try(observed, settings, known)
+    there = newest.seen
     if there is None:
-        return Step((CreatePod(task),) if _is_whole(roster) else (), known, says)
-    if there.has_failed(observed.now_ms):
-        return Step(failure=f"No savepoint could be made: {there.words}", keeps=there.name)
-    done = known.model_copy(update={"saved": there.has_ended})
-    return Step((), done, says, keeps=there.name)
+        return Step((CreatePod(newest.task),) if _is_whole(roster) else (), known, says)
+    says = (says[0], says[1] + newest.story(observed.now_ms))
+    if not there.has_failed(observed.now_ms):
+        done = known.model_copy(update={"saved": True, "savepoint": newest.name}) if there.has_ended else known
+        return Step((), done, says, keeps=there.name)
+    if newest.is_last:
+        return Step(failure=f"No savepoint could be made, tried {newest.number} times: {there.words}", keeps=there.name)
+    again = newest.is_over(observed.now_ms) and _is_whole(roster)
+    made = (CreatePod(try_of(observed, settings, known, newest.number + 1).task),) if again else ()
+    return Step(made, known, says, keeps=there.name)
 
 
 def _is_whole(roster: Roster) -> bool:

@@ -94,9 +94,51 @@ def test_a_savepoint_that_cannot_be_made_is_told_and_no_candidate_is_made() -> N
     before = set(cluster.pods)
     cluster.outcome = PodPhase.FAILED
     cluster.change(given(job=CHANGED))
-    told(cluster, 10)
+    reasons = told(cluster, 60)
     assert set(cluster.pods) == before
-    assert "No savepoint could be made" in progressing(cluster)[2]
+    assert progressing(cluster)[1] == "UpgradeFailed"
+    assert "No savepoint could be made, tried 3 times" in progressing(cluster)[2]
+    assert reasons[-1] == "UpgradeFailed"
+    assert len([line for line in cluster.log if line.startswith("create flights-savepoint-")]) == 3
+    assert not cluster.tasks
+
+
+def test_a_savepoint_whose_task_fails_is_made_by_another_one_after_a_pause() -> None:
+    cluster = running()
+    cluster.outcome = PodPhase.FAILED
+    cluster.change(given(job=CHANGED))
+    told(cluster, 4)
+    assert progressing(cluster)[:2] == ("True", "SavingState")
+    assert "Try 1 of 3 failed" in progressing(cluster)[2]
+    told(cluster, 2)
+    assert len(cluster.tasks) == 1  # the pause is not over
+
+    cluster.outcome = PodPhase.SUCCEEDED
+    reasons = told(cluster, 60)
+
+    assert "UpgradeFailed" not in reasons
+    assert progressing(cluster)[:2] == ("True", "Complete")
+
+
+def test_candidates_begin_with_the_savepoint_that_was_made_not_with_one_that_could_not_be() -> None:
+    cluster = running()
+    cluster.outcome = PodPhase.FAILED
+    cluster.change(given(job=CHANGED))
+    told(cluster, 4)
+    name = cluster.status["upgrade"]["savepoint"]
+    cluster.outcome = PodPhase.SUCCEEDED
+    made: list[Any] = []
+    for _ in range(20):
+        actions = plan(cluster.observed(), SETTINGS)
+        made += [
+            one.pod for one in actions if isinstance(one, CreatePod) and "candidate" in one.pod["metadata"]["name"]
+        ]
+        if made:
+            break
+        cluster.do(actions)
+        cluster.step()
+
+    assert made[0]["spec"]["containers"][0]["args"][-2:] == ["--savepoint", f"{name}-2"]
 
 
 def test_no_savepoint_is_made_before_all_members_are_at_the_head() -> None:
@@ -172,6 +214,40 @@ def test_without_snapshots_the_change_is_held_back_and_the_status_says_what_it_n
     cluster.converge()
     assert progressing(cluster)[:2] == ("False", "ConfigurationChanged")
     assert "spec.snapshots" in progressing(cluster)[2]
+
+
+def test_snapshots_that_come_with_the_change_are_to_be_rolled_out_first_and_then_the_rest() -> None:
+    cluster = TinyCluster(job(replicas=2))
+    cluster.converge()
+    cluster.change(given(job=CHANGED))
+    cluster.converge()
+    assert progressing(cluster)[:2] == ("False", "ConfigurationChanged")
+    assert "Apply spec.snapshots alone first" in progressing(cluster)[2]
+
+    cluster.change(given())
+    cluster.converge()
+    cluster.change(given(job=CHANGED))
+    told(cluster, 60)
+    assert progressing(cluster)[:2] == ("True", "Complete")
+
+
+def test_a_job_that_has_published_nothing_begins_its_next_generation_when_it_has() -> None:
+    cluster = running()
+    cluster.change(given(job=CHANGED))
+    observed = cluster.observed()
+    status = {key: value for key, value in observed.status.items() if key != "epoch"}
+    pods = [
+        replace(pod, reported=replace(pod.reported, published_epoch=-1)) if pod.reported else pod
+        for pod in observed.pods
+    ]
+    actions = plan(replace(observed, pods=tuple(pods), status=status), SETTINGS)
+    cluster.do(actions)
+    assert not any(isinstance(action, CreatePod) for action in actions)
+    assert progressing(cluster)[:2] == ("False", "ConfigurationChanged")
+    assert "has published nothing yet" in progressing(cluster)[2]
+
+    told(cluster, 60)
+    assert progressing(cluster)[:2] == ("True", "Complete")
 
 
 def test_a_candidate_may_share_a_node_with_a_member_but_not_with_another_candidate() -> None:

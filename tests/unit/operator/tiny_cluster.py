@@ -159,7 +159,9 @@ class TinyCluster:
             return
         if meta["labels"][COMPONENT] == TASK:
             assert meta["name"] not in self.ended, f"{meta['name']} runs a second time: {self.story()}"
-            self.tasks.setdefault(meta["name"], TaskSeen(meta["name"], meta["name"], PodPhase.RUNNING))
+            self.tasks.setdefault(
+                meta["name"], TaskSeen(meta["name"], meta["name"], PodPhase.RUNNING, created_ms=self.now_ms)
+            )
             return
         since_ms = self.now_ms - self.ended.get(meta["name"], 0)
         assert since_ms > 2 * STEP_MS, f"a second pod is named {meta['name']}: {self.story()}"
@@ -222,7 +224,9 @@ class TinyCluster:
                 pod.age += pod.template not in self.stuck
                 if pod.broken:
                     pod.restarts, pod.exit_code, pod.message = pod.restarts + 1, 78, "no such module"
-        self.tasks = {name: replace(task, phase=self.outcome) for name, task in self.tasks.items()}
+        for name, task in self.tasks.items():
+            if not task.has_ended:
+                self.tasks[name] = replace(task, phase=self.outcome, ended_ms=self.now_ms)
         self._accept()
         live = {pod.incarnation for pod in self.pods.values() if pod.runs and not pod.deleting}
         self.slots = {slot: holder for slot, holder in self.slots.items() if holder in live}
