@@ -9,6 +9,7 @@ from ruamel.yaml import YAML
 
 from cluster.installed import CHART
 from cluster.kubernetes import Object, RefusedError, run
+from tandem_operator.resources.tolerations import lost_node
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
@@ -55,6 +56,34 @@ def test_watched_namespaces_get_a_role_each_and_no_other_does() -> None:
         assert [one["metadata"]["namespace"] for one in found if one["kind"] == kind] == ["a", "b"]
     (deployment,) = (one for one in found if one["kind"] == "Deployment")
     assert "--namespaces=a,b" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
+def tolerations(*values: str) -> list[Object]:
+    """What the operator's pod tolerates."""
+    (deployment,) = (one for one in rendered(*values) if one["kind"] == "Deployment")
+    found: list[Object] = deployment["spec"]["template"]["spec"]["tolerations"]
+    return found
+
+
+def test_the_operator_leaves_a_lost_node_as_soon_as_jobs_do() -> None:
+    own = {"key": "shop", "operator": "Exists", "effect": "NoSchedule"}
+
+    assert tolerations() == lost_node()
+    found = tolerations(*(f"operator.tolerations[0].{name}={word}" for name, word in own.items()))
+    assert found == [own, *lost_node()]
+
+
+@pytest.mark.parametrize("effect", ["NoExecute", ""])
+def test_what_is_asked_for_about_a_lost_node_wins(effect: str) -> None:
+    asked = {"key": lost_node()[0]["key"], "operator": "Exists", "tolerationSeconds": 60}
+    asked |= {"effect": effect} if effect else {}
+
+    found = tolerations(*(f"operator.tolerations[0].{name}={word}" for name, word in asked.items()))
+    assert found == [asked, lost_node()[1]]
+
+
+def test_who_tolerates_everything_is_not_made_to_leave() -> None:
+    assert tolerations("operator.tolerations[0].operator=Exists") == [{"operator": "Exists"}]
 
 
 def test_names_that_yaml_takes_for_numbers_stay_names() -> None:

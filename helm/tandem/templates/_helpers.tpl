@@ -72,6 +72,23 @@ seccompProfile:
   type: RuntimeDefault
 {{- end -}}
 
+{{/* Those asked for, and of a lost node the same as jobs' pods have: 5 s, unless one asked for speaks of that taint. */}}
+{{- define "tandem.tolerations" -}}
+{{- $all := .Values.operator.tolerations -}}
+{{- range $taint := list "node.kubernetes.io/not-ready" "node.kubernetes.io/unreachable" -}}
+{{- $told := false -}}
+{{- range $.Values.operator.tolerations -}}
+{{- if and (has .key (list nil "" $taint)) (has .effect (list nil "" "NoExecute")) -}}
+{{- $told = true -}}
+{{- end -}}
+{{- end -}}
+{{- if not $told -}}
+{{- $all = append $all (dict "key" $taint "operator" "Exists" "effect" "NoExecute" "tolerationSeconds" 5) -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $all -}}
+{{- end -}}
+
 {{/* Fails with a remedy, instead of leaving out silently what was asked for. */}}
 {{- define "tandem.needsPrometheusOperator" -}}
 {{- if not (.context.Capabilities.APIVersions.Has "monitoring.coreos.com/v1") -}}
