@@ -1,11 +1,12 @@
 """A scoring service to try the example with: it answers at random, so whoever asks it twice gets two answers.
 
-`python -m examples.enrich.service` serves on localhost:8901, as `enrich.yaml` expects.
+`python -m examples.enrich.service` serves on localhost:8901, `python -m examples.enrich.service 0.0.0.0` to everybody.
 """
 
 from __future__ import annotations
 
 import json
+import sys
 from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from random import SystemRandom
@@ -18,11 +19,11 @@ _RANDOM = SystemRandom()
 class ScoreService:
     """Serves on `address` from the start on. `given`: payment → all scores that were ever given for it."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int = 0, host: str = "127.0.0.1") -> None:
         self.given: dict[int, list[float]] = defaultdict(list)
         self._lock = Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
-        self.address = f"127.0.0.1:{self._server.server_port}"
+        self._server = ThreadingHTTPServer((host, port), self._handler())
+        self.address = f"{host}:{self._server.server_port}"
         self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
         self._thread.start()
 
@@ -75,7 +76,7 @@ class ScoreService:
 
 def main() -> None:
     """Serve until interrupted."""
-    service = ScoreService(8901)
+    service = ScoreService(8901, *sys.argv[1:2])
     print(f"scores at http://{service.address}/scores", flush=True)
     try:
         service.wait()

@@ -57,12 +57,11 @@ def built(mode: str, say: Callable[[str], None]) -> Iterator[Stage]:
 
 
 def _write_manifest(folder: Path, bootstrap: str, zookeeper: str, mode: str, checkpoint: Path) -> Path:
-    """The example's own files; only addresses, the mode and the place of the checkpoint are filled in."""
+    """The example's own; only addresses, the mode and the place of the checkpoint are filled in."""
+    yaml = YAML()
     with as_file(files(_EXAMPLE)) as example:
-        folder.mkdir()
-        shutil.copy(example / "job.py", folder)
-        yaml = YAML()
         tree = yaml.load(example / "flights.yaml")
+    folder.mkdir()
     spec = tree["spec"]
     spec["kafka"]["bootstrapServers"] = bootstrap
     spec["zookeeper"]["connect"] = zookeeper
