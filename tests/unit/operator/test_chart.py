@@ -3,21 +3,25 @@
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from operator_builders import job
 from ruamel.yaml import YAML
+from tiny_world import KEY, World
 
 from alerts.rules import ROOT, read
+from tandem.manifest import KIND
 from tandem_operator.api import _KINDS
+from tandem_operator.resources.accounts import accounts
 
 CHART = ROOT / "helm" / "tandem"
 VALUES = read(CHART / "values.yaml")
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 TEMPLATES = sorted((CHART / "templates").rglob("*.*"))
 DOCUMENTED = re.compile(r"^\| `([A-Za-z.]+)` \| `(.*?)` \|", re.MULTILINE)
-MANAGED = {"create", "delete", "get", "list", "patch", "watch"}
+MANAGED = {"create", "delete", "get", "list", "patch"}
 NEVER = {
     *("secrets", "nodes/proxy", "clusterroles", "clusterrolebindings", "customresourcedefinitions", "namespaces"),
     *("pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers", "serviceaccounts/token"),
@@ -27,9 +31,19 @@ NEVER = {
 NEEDED = {
     "replicatedstreamjobs": {"get", "list", "watch", "patch"},
     "replicatedstreamjobs/status": {"patch"},
-    "pods": MANAGED | {"deletecollection"},
-    "events": {"create", "patch"},
+    "pods": MANAGED | {"watch", "deletecollection"},
+    "controllerrevisions": MANAGED - {"patch"},
+    "events": {"create"},
 }
+
+
+MEANT = {"apply": {"get", "create", "patch"}, "merge": {"patch"}, "set_status": {"patch"}}
+"""What the operator's verbs are to Kubernetes, where they are not alike; before it applies, it looks whose it is."""
+
+
+def rights(rules: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Resources and verbs."""
+    return {(resource, verb) for rule in rules for resource in rule["resources"] for verb in rule["verbs"]}
 
 
 def operators_rules() -> list[dict[str, Any]]:
@@ -76,6 +90,34 @@ def test_the_operator_may_do_with_each_kind_what_it_does_and_no_more() -> None:
     asked = {plural for _, plural in _KINDS.values()} | {"replicatedstreamjobs/status"}
 
     assert granted == {resource: NEEDED.get(resource, MANAGED) for resource in asked}
+
+
+def test_what_a_driver_may_do_the_operator_may_do_too_or_it_could_not_grant_it() -> None:
+    (role,) = (thing for thing in accounts(job(executors={"instances": 1}), "uid") if thing["kind"] == "Role")
+
+    assert rights(operators_rules()) >= rights(role["rules"])
+
+
+def test_the_operator_makes_changes_and_takes_away_a_job_with_what_the_chart_grants() -> None:
+    granted, missing = rights(operators_rules()), set()
+
+    def note(verb: str, kind: str, _: str) -> None:
+        resource = _KINDS[kind][1] + ("/status" if verb == "set_status" else "")
+        missing.update({(resource, needed) for needed in MEANT.get(verb, {verb})} - granted)
+
+    world = World(executors={"instances": 1}, deletionPolicy="Delete", revisionHistoryLimit=1)
+    world.api.refuse = note
+    for image in ("one", "one", "two"):
+        world.api.put({**world.job, "spec": {**world.job["spec"], "image": image, "executors": {"instances": 1}}})
+        world.restarts()  # what it finds there it asks for
+        world.api.refuse = note
+        world.passes()
+    world.api.doom(KIND, KEY.name)
+    world.watch()
+    world.passes()
+
+    assert {verb for verb, _, _ in world.api.done} >= {"create", "apply", "merge", "set_status"}
+    assert missing == set()
 
 
 def test_nothing_in_the_chart_grants_what_would_make_more_of_it_whatever_its_values_are() -> None:
