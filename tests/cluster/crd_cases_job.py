@@ -40,6 +40,12 @@ JOB: Final = (
         {**mode("none"), "spec.standbys": 1},
         "a standby has no log to follow",
     ),
+    Case(
+        "savepoints-lie-in-a-store",
+        {"spec.restoreFrom": "before-upgrade", "spec.snapshots": {"store": "s3://b"}},
+        {"spec.restoreFrom": "before-upgrade"},
+        "no store that the savepoint could be in",
+    ),
     Case("no-ordering-only-at-least-once", mode("none"), mode("none", "exactlyOnce"), "can only deliver atLeastOnce"),
     Case(
         "bounds-are-in-order",

@@ -20,6 +20,15 @@ LEAST_EXECUTOR_MEMORY: Final = 512 * 2**20
 
 ImagePullPolicy = Literal["Always", "IfNotPresent", "Never"]
 DeletionPolicy = Literal["Retain", "Delete"]
+SavepointName = Annotated[
+    str,
+    Shape(
+        r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?",
+        "is no name of a savepoint",
+        "Write it as `tandem savepoint list` shows it, e.g. before-upgrade",
+        64,
+    ),
+]
 
 Image = Annotated[
     str,
@@ -123,4 +132,9 @@ class KubernetesSpec(Section):
     )
     savepoint_nonce: Count | None = Field(
         default=None, ge=0, description="Another number than before: keep the newest snapshot as a savepoint"
+    )
+    restore_from: SavepointName | None = Field(
+        default=None,
+        description="The savepoint that the next generation begins with. Default: one that is made for it. It counts when a "
+        "change begins another generation, and only then",
     )

@@ -54,6 +54,12 @@ def standbys_need_slots(job: ReplicatedStreamJob) -> Iterator[Issue]:
         yield Issue(at, "without ordering, a standby has no log to follow", remedy, (at, _MODE))
 
 
+def savepoints_lie_in_a_store(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    if job.spec.restore_from is not None and job.spec.snapshots is None:
+        at: Location = ("spec", "restoreFrom")
+        yield Issue(at, "there is no store that the savepoint could be in", "Add snapshots: {store: …}", (at,))
+
+
 def no_ordering_only_at_least_once(job: ReplicatedStreamJob) -> Iterator[Issue]:
     delivery = job.spec.delivery
     if job.spec.ordering.mode == "none" and delivery != "atLeastOnce":
@@ -194,6 +200,7 @@ RULES: Final[tuple[Rule, ...]] = (
     code_is_file_or_module,
     leader_needs_zookeeper,
     standbys_need_slots,
+    savepoints_lie_in_a_store,
     no_ordering_only_at_least_once,
     names_are_unique,
     schema_goes_with_json,

@@ -69,6 +69,14 @@ JOB: Final[tuple[Rule, ...]] = (
         mirrors=("standbys_need_slots",),
     ),
     Rule(
+        "savepoints-lie-in-a-store",
+        _SPEC,
+        "!has(self.restoreFrom) || has(self.snapshots)",
+        "there is no store that the savepoint could be in. Add snapshots: {store: …}",
+        field_path=".restoreFrom",
+        mirrors=("savepoints_lie_in_a_store",),
+    ),
+    Rule(
         "no-ordering-only-at-least-once",
         _SPEC,
         "self.ordering.mode != 'none' || self.delivery == 'atLeastOnce'",

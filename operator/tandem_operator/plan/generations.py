@@ -1,6 +1,6 @@
 """A change of what the job computes: its next generation starts beside the members, and takes over by itself.
 
-1. All members are at the head, and a savepoint is made: a task names the newest snapshot.
+1. All members are at the head, and a savepoint is made: a task names the newest snapshot. Or the spec names an older one.
 2. Candidates start from it, with the changed job: as many as there shall be active replicas. They publish nothing.
 3. The first one that is at the head proposes its configuration to the ordering log, whose entry is the boundary between the
    generations (`tandem.protocol.succession`): that needs no operator.
@@ -73,7 +73,7 @@ def step(
         if needs:
             return Step(_ended(observed), needs=needs)
         if known is None or not known.saved:
-            return _saved(observed, settings, version, roster, known)
+            return _saved(observed, spec_job.spec.restore_from, settings, version, roster, known)
         return _tried(observed, spec_job, settings, version, roster, known, old)
     if known is not None and version.accepted and not version.is_held and candidates_of(observed):
         return _completed(observed, roster, known)
@@ -95,8 +95,17 @@ def _needs(job: ReplicatedStreamJob, version: Version, old: Status) -> str:
     return ""
 
 
-def _saved(observed: Observed, settings: Settings, version: Version, roster: Roster, known: Upgrade | None) -> Step:
-    """The savepoint's name is in the status before it is made; its task goes when it is there that it was."""
+def _saved(
+    observed: Observed, given: str | None, settings: Settings, version: Version, roster: Roster, known: Upgrade | None
+) -> Step:
+    """The savepoint's name is in the status before it is made; its task goes when it is there that it was.
+
+    `given` : the savepoint that the spec names, None: one is made.
+    """
+    if known is None and given is not None:
+        begun = Upgrade(revision=version.revision, savepoint=given, saved=True) if _is_whole(roster) else None
+        said = f"The spec asks for another configuration. Its generation begins with the savepoint {given}"
+        return Step(upgrade=begun, says=("CatchingUp", said))
     says = (
         "SavingState",
         "The spec asks for another configuration. Its generation begins with a savepoint: it is made",

@@ -35,6 +35,8 @@ EVERYTHING = """
 MISTAKES = {
     "an image with a space": ("image: flights 1", "spec.image", "is no name of an image"),
     "an unknown pull policy": ("imagePullPolicy: Sometimes", "spec.imagePullPolicy", "none of Always, IfNotPresent, Never"),
+    "a savepoint with a space": ("restoreFrom: the best", "spec.restoreFrom", "is no name of a savepoint"),
+    "a savepoint without a store": ("restoreFrom: best", "spec.restoreFrom", "Add snapshots: {store: …}"),
     "an account in upper case": ("serviceAccount: Flights", "spec.serviceAccount", "no name of a Kubernetes object"),
     "an amount in words": ("resources: {limits: {memory: much}}", "spec.resources.limits.memory", "512Mi or 2Gi"),
     "an amount below nothing": ("resources: {limits: {cpu: -1}}", "spec.resources.limits.cpu", "is no amount"),

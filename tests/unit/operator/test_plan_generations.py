@@ -141,6 +141,34 @@ def test_candidates_begin_with_the_savepoint_that_was_made_not_with_one_that_cou
     assert made[0]["spec"]["containers"][0]["args"][-2:] == ["--savepoint", f"{name}-2"]
 
 
+def test_a_savepoint_that_the_spec_names_is_restored_and_none_is_made() -> None:
+    cluster = running()
+    cluster.change(given(job=CHANGED, restoreFrom="before-the-mistake"))
+    made: list[Any] = []
+    for _ in range(60):
+        actions = plan(cluster.observed(), SETTINGS)
+        made += [action.pod for action in actions if isinstance(action, CreatePod)]
+        cluster.do(actions)
+        cluster.step()
+    kinds = [pod["metadata"]["labels"][COMPONENT] for pod in made]
+    candidates = [pod for pod in made if pod["metadata"]["labels"][COMPONENT] == Component.CANDIDATE.value]
+    assert TASK not in kinds
+    assert len(candidates) == 2
+    for pod in candidates:
+        args = next(one for one in pod["spec"]["containers"] if one["name"] == "replica")["args"]
+        assert args[-2:] == ["--savepoint", "before-the-mistake"]
+    assert progressing(cluster)[:2] == ("True", "Complete")
+
+
+def test_naming_a_savepoint_alone_changes_nothing() -> None:
+    cluster = running()
+    before = set(cluster.pods)
+    cluster.change(given(restoreFrom="before-the-mistake"))
+    told(cluster, 20)
+    assert set(cluster.pods) == before
+    assert progressing(cluster)[:2] == ("True", "Complete")
+
+
 def test_no_savepoint_is_made_before_all_members_are_at_the_head() -> None:
     cluster = running()
     lost = of(cluster, Component.MEMBER)[0]
