@@ -1,7 +1,8 @@
 """The user's `spec.podTemplate` over a pod of ours, merged as Kubernetes merges patches of pods.
 
 Maps are merged deeply, and null removes a key. Lists of named things (containers by name, volumes, env and image pull
-secrets by name, mounts by path, ports by number, host aliases by address) are merged by that; all other lists are replaced.
+secrets by name, mounts by path, ports by number, host aliases by address) are merged by that; tolerations
+are added to ours, but for those of the same taint, which they replace; all other lists are replaced.
 
 Ours win only where a job would otherwise break its promise, or the operator lose the pod: the labels and annotations that it
 finds pods by, `runAsNonRoot`, `restartPolicy`, and the rule that no two members share a node, which is added to any other
@@ -41,11 +42,24 @@ def container_of(template: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 
 def _meant(theirs: Mapping[str, Any], ours: Mapping[str, Any]) -> Mapping[str, Any]:
-    containers = theirs.get("containers")
+    tolerations, containers = theirs.get("tolerations"), theirs.get("containers")
+    if isinstance(tolerations, list) and all(isinstance(one, Mapping) for one in tolerations):
+        theirs = {**theirs, "tolerations": [*_not_given(ours.get("tolerations") or (), tolerations), *tolerations]}
     if not isinstance(containers, list):
         return theirs
     others = set(_OUR_CONTAINERS) - {container["name"] for container in ours["containers"]}
     return {**theirs, "containers": [one for one in containers if one.get("name") not in others]}
+
+
+def _not_given(ours: Sequence[Mapping[str, Any]], theirs: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Those of our tolerations that none of theirs is meant to replace: one without an effect is for all effects."""
+    given = {(one.get("key"), effect) for one in theirs for effect in _effects(one)}
+    return [one for one in ours if (one["key"], one["effect"]) not in given]
+
+
+def _effects(toleration: Mapping[str, Any]) -> Sequence[str]:
+    effect = toleration.get("effect")
+    return (effect,) if effect else ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def merge(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict[str, Any]:

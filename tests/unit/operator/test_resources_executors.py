@@ -13,6 +13,7 @@ from tandem_operator.resources.names import INDEX
 from tandem_operator.resources.objects import wanted_objects
 from tandem_operator.resources.pods import pod
 from tandem_operator.resources.tasks import promotion
+from tandem_operator.resources.tolerations import lost_node
 
 EXECUTORS = {"instances": 2, "cores": 4, "memory": "2g"}
 VOLUME = {"name": "state", "persistentVolumeClaim": {"claimName": "state"}}
@@ -131,10 +132,11 @@ def test_kubernetes_fills_nothing_into_the_executors_pod_that_is_meant_for_later
 
 def test_what_the_template_says_of_executors_is_for_them_alone() -> None:
     own = {"name": "executor", "env": [{"name": "ONLY", "value": "here"}]}
-    of = with_executors(podTemplate={"spec": {"containers": [own], "tolerations": []}})
+    gpu = {"key": "gpu", "operator": "Exists"}
+    of = with_executors(podTemplate={"spec": {"containers": [own], "tolerations": [gpu]}})
     assert container(executor(of))["env"] == own["env"]
     assert [one["name"] for one in member(of)["spec"]["containers"]] == ["replica", "orderer"]
-    assert executor(of)["spec"]["tolerations"] == []
+    assert executor(of)["spec"]["tolerations"] == [*lost_node(), gpu]
 
 
 def test_a_changed_template_or_size_of_executors_makes_other_pods() -> None:

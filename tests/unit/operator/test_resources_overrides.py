@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from operator_builders import SETTINGS, UID, job
 
 from tandem_operator.observed import Component
 from tandem_operator.resources.overrides import merge
 from tandem_operator.resources.pods import pod
+from tandem_operator.resources.tolerations import lost_node
 
 
 def _pod(**template: Any) -> dict[str, Any]:
@@ -44,8 +46,29 @@ def test_a_container_of_the_users_own_comes_beside_ours() -> None:
 
 
 def test_other_lists_are_replaced() -> None:
-    tolerations = [{"key": "gpu", "operator": "Exists"}]
-    assert _pod(spec={"tolerations": tolerations})["spec"]["tolerations"] == tolerations
+    spread = [{"maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule"}]
+    assert _pod(spec={"topologySpreadConstraints": spread})["spec"]["topologySpreadConstraints"] == spread
+
+
+def test_a_job_for_tainted_nodes_still_leaves_a_node_that_is_lost_within_seconds() -> None:
+    gpu = {"key": "gpu", "operator": "Exists"}
+    everything = {"operator": "Exists"}
+    for theirs in (gpu, everything):
+        assert _pod(spec={"tolerations": [theirs]})["spec"]["tolerations"] == [*lost_node(), theirs]
+
+
+@pytest.mark.parametrize("effect", [{"effect": "NoExecute"}, {}], ids=["of the same effect", "of all effects"])
+def test_a_toleration_of_the_same_taint_replaces_ours(effect: dict[str, str]) -> None:
+    patient = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", **effect}
+    not_ready = [one for one in lost_node() if one["key"].endswith("not-ready")]
+
+    assert _pod(spec={"tolerations": [patient]})["spec"]["tolerations"] == [*not_ready, patient]
+
+
+def test_a_toleration_of_the_same_taint_but_another_effect_is_added() -> None:
+    other = {"key": "node.kubernetes.io/unreachable", "operator": "Exists", "effect": "NoSchedule"}
+
+    assert _pod(spec={"tolerations": [other]})["spec"]["tolerations"] == [*lost_node(), other]
 
 
 def test_null_removes_and_the_size_of_a_volume_is_set_in_place() -> None:
