@@ -30,10 +30,14 @@ class Owned:
         self._listed: dict[Key, tuple[str, float]] = {}
 
     def of(self, key: Key, uid: str, has_executors: bool, now_s: float) -> tuple[ObjectSeen, ...]:
-        """The objects of a job; `now_s` is of a monotonic clock. Blocking at the first time, and every five minutes."""
+        """The objects of a job; `now_s` is of a monotonic clock. Blocking at the first time, and every five minutes.
+
+        Rights are looked for at the first time in any case: those of executors that the job had may have been left over.
+        """
         known, listed_s = self._listed.get(key, ("", 0.0))
-        if known != uid or now_s - listed_s >= _AGAIN_S:
-            self._seen[key] = self._list(key, uid, (*_KINDS, *(_KINDS_OF_RIGHTS if has_executors else ())))
+        is_first = known != uid
+        if is_first or now_s - listed_s >= _AGAIN_S:
+            self._seen[key] = self._list(key, uid, (*_KINDS, *(_KINDS_OF_RIGHTS if is_first or has_executors else ())))
             self._listed[key] = uid, now_s
         return tuple(self._seen[key].values())
 
