@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from typing import Annotated, TypeVar
@@ -9,6 +10,7 @@ from typing import Annotated, TypeVar
 import typer
 from kubernetes import client, config
 from kubernetes.config import ConfigException
+from urllib3.exceptions import HTTPError
 
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.manifest import KIND
@@ -99,16 +101,26 @@ def _wish(name: str, job: str, value: str, timeout_s: float, namespace: str, con
     wish = {"metadata": {"annotations": {f"{PREFIX}{name}": wished}}}
     _told(lambda: api.merge(KIND, where, job, wish), where, job)
     found: Wish | None = None
+    trouble = ""
 
     def is_over() -> bool:
-        nonlocal found
-        found = Status.model_validate(_get(api, where, job).get("status", {})).wishes.get(name)  # type: ignore[call-overload]
+        nonlocal found, trouble
+        try:
+            body = api.get(KIND, where, job)
+        except (ApiError, HTTPError) as error:
+            if isinstance(error, ApiError) and not error.is_passing:
+                raise
+            trouble = f" {_unreachable(error)}."  # the wish is written: only its outcome is not known yet
+            return False
+        trouble = ""
+        found = Status.model_validate(body.get("status", {})).wishes.get(name)  # type: ignore[call-overload]
         return found is not None and found.value == wished and found.outcome != "Pending"
 
     if not timeout_s:
         typer.echo(f"{name} {value} is asked for")
-    elif not wait_until(is_over, Deadline(timeout_s), 0.5) or found is None:
-        typer.echo(f"Not done within {timeout_s:.0f} s; it is still wished for. kubectl describe rsj {job}", err=True)
+    elif not _told(lambda: wait_until(is_over, Deadline(timeout_s), 0.5), where, job) or found is None:
+        what = f"Not done within {timeout_s:.0f} s; it is still wished for."
+        typer.echo(f"{what}{trouble} kubectl describe rsj {job}", err=True)
         raise typer.Exit(ExitCode.FAILED)
     else:
         typer.echo(found.message or f"{name} {value}: {found.outcome}", err=found.outcome == "Refused")
@@ -143,6 +155,14 @@ def _told(call: Callable[[], _Answer], namespace: str, job: str) -> _Answer:
         what = f"There is no job {job} in namespace {namespace}" if error.status == 404 else str(error)
         typer.echo(what, err=True)
         raise typer.Exit(ExitCode.FAILED) from error
+    except HTTPError as error:
+        typer.echo(_unreachable(error), err=True)
+        raise typer.Exit(ExitCode.FAILED) from error
+
+
+def _unreachable(error: ApiError | HTTPError) -> str:
+    what = "does not answer" if isinstance(error, ApiError) else "cannot be reached"
+    return f"The API server {what}: {getattr(error, 'reason', None) or error}"
 
 
 def _connect(namespace: str, context: str) -> tuple[Api, str]:
@@ -152,5 +172,6 @@ def _connect(namespace: str, context: str) -> tuple[Api, str]:
     except ConfigException as error:
         typer.echo(f"There is no cluster: set KUBECONFIG ({error})", err=True)
         raise typer.Exit(ExitCode.USAGE) from error
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # it would tell of every attempt
     chosen = next((one for one in contexts if one["name"] == context), current)
     return Api(client.ApiClient()), namespace or chosen.get("context", {}).get("namespace", "default")
