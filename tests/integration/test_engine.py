@@ -17,10 +17,11 @@ from tandem.embedded.jars import file_system_jar
 from tandem.engine.checkpoint import restore
 from tandem.engine.interface import EnginePosition, JobError
 from tandem.engine.job import JobContext, call, load_function
+from tandem.engine.kept_code import archive
 from tandem.engine.output import one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.engine.session import archive_of
-from tandem.manifest import FileSink, JobSpec, SinkSpec, SourceSpec
+from tandem.manifest import Code, FileSink, JobSpec, SinkSpec, SourceSpec
 from tandem.protocol.merge import merge_order
 from tandem.replica.rows import EpochRows
 
@@ -198,12 +199,13 @@ def test_mistakes_of_a_job_are_told_with_what_to_do(spark: SparkSession, job: Jo
     events, context = job.sources["events"], JobContext(spark, {})
     (tmp_path / "bad.py").write_text("\n\nraise RuntimeError('no licence')\n")
     (tmp_path / "fine.py").write_text("def other(events):\n    return 1 / 0\n")
+    kept = archive({path.name: Code(path, path.read_bytes()) for path in tmp_path.glob("*.py")}, tmp_path)
     with pytest.raises(JobError, match=r"RuntimeError: no licence \(bad.py:3\)"):
-        load_function(JobSpec(file="bad.py"), tmp_path)
+        load_function(JobSpec(file="bad.py"), kept)
     with pytest.raises(JobError, match="no function `job`"):
-        load_function(JobSpec(file="fine.py"), tmp_path)
+        load_function(JobSpec(file="fine.py"), kept)
     with pytest.raises(JobError, match=r"ZeroDivisionError.*fine.py:2"):
-        call(load_function(JobSpec(file="fine.py", function="other"), tmp_path), context, job.sources)
+        call(load_function(JobSpec(file="fine.py", function="other"), kept), context, job.sources)
     with pytest.raises(JobError, match="parameters \\['flights'\\] are no sources"):
         call(lambda flights: flights, context, job.sources)
     with pytest.raises(JobError, match="no column `value`"):

@@ -8,7 +8,8 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+import zipimport
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 
@@ -20,20 +21,24 @@ from tandem.engine.interface import JobError
 from tandem.manifest import JobSpec
 
 
-def make_importable(job: JobSpec, base: Path) -> None:
-    """Let this process and Spark's Python workers import the job's file and what is beside it; before the JVM starts."""
-    folders = [str((base / job.file).parent)] if job.file else []
-    folders += [str(base)] if str(base) not in folders else []
-    sys.path[:0] = folders
+def make_importable(kept: Path, folders: Sequence[Path]) -> None:
+    """Let this process and Spark's Python workers import the job's kept code, and what is in its folders; before the JVM
+    starts.
+
+    The working folder comes last: Python would look there first, and may find the job's file as it is by then.
+    """
+    entries = [str(kept), *map(str, folders)]
+    sys.path[:0] = entries
     inherited = os.environ.get("PYTHONPATH")
-    os.environ["PYTHONPATH"] = os.pathsep.join(folders + ([inherited] if inherited else []))
+    os.environ["PYTHONPATH"] = os.pathsep.join([*entries, *filter(None, [inherited]), str(Path.cwd())])
+    os.environ["PYTHONSAFEPATH"] = "1"
 
 
-def load_function(job: JobSpec, base: Path) -> Callable[..., object]:
+def load_function(job: JobSpec, kept: Path) -> Callable[..., object]:
     """The job's function. Raises `JobError` with the user's own line if its module cannot be imported."""
     where = job.file or job.module
     try:
-        module = _module(job, base)
+        module = _module(job, kept)
     except Exception as error:
         raise JobError(f"{where} could not be imported: {_last_frame(error, where)}") from error
     function: Callable[..., object] | None = getattr(module, job.function, None)
@@ -69,15 +74,15 @@ def in_a_line(error: BaseException) -> str:
     return text.partition("\n")[0].rstrip(";") if isinstance(error, PySparkException) else text
 
 
-def _module(job: JobSpec, base: Path) -> ModuleType:
-    if job.module is not None:
-        return importlib.import_module(job.module)
-    path = base / (job.file or "")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+def _module(job: JobSpec, kept: Path) -> ModuleType:
+    if job.file is None:
+        return importlib.import_module(job.module or "")
+    name = Path(job.file).stem
+    spec = zipimport.zipimporter(str(kept)).find_spec(name)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ImportError(f"{job.file} is no Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 
@@ -85,7 +90,8 @@ def _module(job: JobSpec, base: Path) -> ModuleType:
 def _last_frame(error: BaseException, where: object) -> str:
     """`ValueError: text (job.py:12)`: the last line of the user's own file in the traceback."""
     named = (f for f in traceback.extract_tb(error.__traceback__) if Path(f.filename).name == Path(str(where)).name)
-    frames = [frame for frame in named if frame.filename != __file__]  # which is a job.py, too
+    # This module is a job.py, too; and what is in an archive is no file.
+    frames = [frame for frame in named if frame.filename != __file__ and Path(frame.filename).is_file()]
     place = f" ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {in_a_line(error)}{place}"
 

@@ -83,6 +83,7 @@ class MicroBatchEngine:
         cls,
         spark: SparkSession,
         manifest: Manifest,
+        code: Path,
         folder: Path,
         near: Path,
         make_fetcher: MakeFetcher,
@@ -91,9 +92,10 @@ class MicroBatchEngine:
     ) -> MicroBatchEngine:
         """Build the job's plan and check it; `folder`/checkpoint is its checkpoint. Raises `JobError`.
 
+        `code` : the archive of the job's code; see `kept_code`.
         `near` : a folder on this machine, in memory if there is any, for an epoch's rows on their way.
         """
-        function = load_function(manifest.spec.job, manifest.base)
+        function = load_function(manifest.spec.job, code)
         bridge = EpochBridge(spark, from_arrow_schema(SCHEMA), near)
         context = JobContext(spark, dict(manifest.spec.job.options), manifest.spec.sources)
         stream = _plan(context, manifest, function, bridge.stream())

@@ -13,11 +13,12 @@ from tandem.embedded import file_system_jar
 from tandem.engine.causal import Proposer
 from tandem.engine.executors import Executors
 from tandem.engine.job import make_importable
+from tandem.engine.kept_code import folders_of, keep
 from tandem.engine.registering import await_executors, end
 from tandem.engine.session import build_session
 from tandem.engine.shared_state import check_shared
 from tandem.engine.spark import MakeFetcher, MicroBatchEngine
-from tandem.manifest import Manifest
+from tandem.manifest import Code, Manifest
 from tandem.manifest.models import default_checkpoint_directory
 
 
@@ -43,19 +44,25 @@ class Computing:
         """A folder on this machine for files of the moment."""
         self._session: SparkSession | None = None
 
-    def prepare(self, make_fetcher: MakeFetcher, phase: Callable[[str], Any], proposer: Proposer) -> MicroBatchEngine:
+    def prepare(
+        self, code: Code, make_fetcher: MakeFetcher, phase: Callable[[str], Any], proposer: Proposer
+    ) -> MicroBatchEngine:
         """The JVM, its executors, then the plan. Raises `JobError`, `RefusedError`."""
         manifest, executors = self._manifest, self._executors
         scratch = self.near / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
-        make_importable(manifest.spec.job, manifest.base)
+        kept = keep(manifest, code, scratch)
+        make_importable(kept, folders_of(manifest))
         session = build_session(
             manifest.name, self._name, manifest.spec.spark, file_system_jar(), scratch, executors=executors
         )
         self._session = session
         if executors is not None:
+            session.sparkContext.addPyFile(str(kept))
             await_executors(session, executors)
-        engine = MicroBatchEngine.prepare(session, manifest, self._folder, self.near, make_fetcher, phase, proposer)
+        engine = MicroBatchEngine.prepare(
+            session, manifest, kept, self._folder, self.near, make_fetcher, phase, proposer
+        )
         if executors is not None and engine.stateful_operators:
             check_shared(session, self._folder, engine.stateful_operators, executors.count)
         return engine

@@ -16,7 +16,7 @@ from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
-from tandem.manifest import Manifest, config_parts
+from tandem.manifest import Manifest, config_parts, find_code
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.publication import DivergedError, Publication
 from tandem.protocol.silence import SilenceBound
@@ -111,9 +111,10 @@ class Replica:
             refuse_tables_of_earlier_runs(manifest.name, tables, lambda: self._channels.newest_published().epoch)
         self._appender = ProposalAppender(connection, logs.ordering)
         self._states = States(manifest, self._incarnation, self._folder)
+        code = find_code(manifest)
         mine = Config(
             0,
-            identity_of(config_parts(manifest)),
+            identity_of(config_parts(manifest, code.content)),
             starting_positions(topics, spec.sources),
             self._incarnation,
             *self._upgrade_from(topics),
@@ -125,7 +126,7 @@ class Replica:
         self._producer.start(START_TIMEOUT_S)
 
         proposer = Proposer(self._incarnation, self._appender.append)
-        self._engine = self._computing.prepare(self._channels.fetcher, self._metrics.phase, proposer)
+        self._engine = self._computing.prepare(code, self._channels.fetcher, self._metrics.phase, proposer)
         if known is None:
             self._belong_to(begin_job(connection, self._appender, logs, mine))
         if spec.replicas + spec.standbys > 1 or self._membership.candidate:
