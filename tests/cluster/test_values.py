@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import pytest
@@ -28,11 +29,22 @@ WRONG: Final = [
 ]
 
 
-def rendered(*values: str, options: tuple[str, ...] = ()) -> list[Object]:
+LABEL: Final = re.compile(r"([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?")
+SERVICE: Final = re.compile(r"[a-z]([a-z0-9-]{0,61}[a-z0-9])?")
+
+
+def rendered(*values: str, options: tuple[str, ...] = (), release: str = "tandem") -> list[Object]:
     """What would be installed into the namespace `shop`."""
     given = [word for value in values for word in ("--set", value)]
-    text = run(["helm", "template", "tandem", str(CHART), "--namespace", "shop", *given, *options])
+    text = run(["helm", "template", release, str(CHART), "--namespace", "shop", *given, *options])
     return [one for one in YAML(typ="safe").load_all(text) if one]
+
+
+def selected(one: Object) -> tuple[str, ...]:
+    """The labels by which an object finds the operator's pod."""
+    spec = one.get("spec", {})
+    found: Object = spec.get("selector") or spec.get("podSelector") or {}
+    return tuple(found.get("matchLabels", found).values())
 
 
 @pytest.mark.parametrize(("values", "fragment"), WRONG, ids=lambda given: given[-1] if isinstance(given, tuple) else "")
@@ -84,6 +96,23 @@ def test_what_is_asked_for_about_a_lost_node_wins(effect: str) -> None:
 
 def test_who_tolerates_everything_is_not_made_to_leave() -> None:
     assert tolerations("operator.tolerations[0].operator=Exists") == [{"operator": "Exists"}]
+
+
+LONG: Final = "1" + "a" * 61 + "b"
+
+
+@pytest.mark.parametrize("values", [(), (f"nameOverride={LONG}",), (f"fullnameOverride={LONG}",), ("nameOverride=1a",)])
+@pytest.mark.parametrize("release", ["tandem", "1a", LONG[:53]])
+def test_names_and_labels_are_such_as_kubernetes_takes(values: tuple[str, ...], release: str) -> None:
+    found = rendered(*values, release=release)
+
+    labels = [text for one in found for text in (*one["metadata"]["labels"].values(), *selected(one))]
+    assert [text for text in labels if not LABEL.fullmatch(text)] == []
+    services = [one["metadata"]["name"] for one in found if one["kind"] == "Service"]
+    assert [bool(SERVICE.fullmatch(name)) for name in services] == [True]
+    selectors = {one["kind"]: selected(one) for one in found if selected(one)}
+    assert selectors.keys() == {"Deployment", "NetworkPolicy", "Service"}
+    assert len(set(selectors.values())) == 1
 
 
 def test_names_that_yaml_takes_for_numbers_stay_names() -> None:

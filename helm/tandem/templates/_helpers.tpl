@@ -1,5 +1,6 @@
+{{/* A label has 63 characters at most, also with "-operator" behind it. */}}
 {{- define "tandem.name" -}}
-{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 54 | trimSuffix "-" -}}
 {{- end -}}
 
 {{/* The operator's objects are called so: the release's name, which says "tandem" already or gets it. */}}
@@ -12,6 +13,12 @@
 {{- else -}}
 {{- printf "%s-%s" .Release.Name $name | trunc 53 | trimSuffix "-" -}}
 {{- end -}}
+{{- end -}}
+
+{{/* A Service's name begins with a letter (DNS-1035), a release's may begin with a digit. */}}
+{{- define "tandem.serviceName" -}}
+{{- $name := include "tandem.fullname" . -}}
+{{- if regexMatch "^[0-9]" $name }}metrics-{{ $name }}{{ else }}{{ $name }}-metrics{{ end -}}
 {{- end -}}
 
 {{- define "tandem.selectorLabels" -}}
