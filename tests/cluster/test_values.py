@@ -8,12 +8,17 @@ from typing import Final
 import pytest
 from ruamel.yaml import YAML
 
+from cluster.conftest import ROOT
 from cluster.installed import CHART
 from cluster.kubernetes import Object, RefusedError, run
+from tandem.manifest import load
+from tandem_operator.resources import Settings
+from tandem_operator.resources.network import network_policy
 from tandem_operator.resources.tolerations import lost_node
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
+EXAMPLE: Final = ROOT / "jobs" / "examples" / "flights" / "flights.yaml"
 NAMESPACED: Final = "rbac.namespaced=true"
 MONITORED: Final = ("metrics.serviceMonitor.enabled=true", "metrics.podMonitor.enabled=true")
 ALERTED: Final = ("alerts.prometheusRule.enabled=true", "alerts.configMap.enabled=true")
@@ -83,6 +88,15 @@ def test_the_operator_leaves_a_lost_node_as_soon_as_jobs_do() -> None:
     assert tolerations() == lost_node()
     found = tolerations(*(f"operator.tolerations[0].{name}={word}" for name, word in own.items()))
     assert found == [own, *lost_node()]
+
+
+def test_whom_jobs_let_have_their_metrics_the_operator_lets_have_its_own() -> None:
+    (policy,) = (one for one in rendered() if one["kind"] == "NetworkPolicy")
+    jobs = network_policy(load(EXAMPLE).model, "uid", Settings(image="tandem", operator_namespace="shop"))
+
+    admitted, (here, scrapers) = policy["spec"]["ingress"][0]["from"], jobs["spec"]["ingress"][0]["from"]
+    assert here["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": policy["metadata"]["namespace"]}
+    assert admitted == [{"podSelector": {}}, scrapers]
 
 
 @pytest.mark.parametrize("effect", ["NoExecute", ""])

@@ -97,9 +97,14 @@ class KubernetesSpec(Section):
     image_pull_secrets: tuple[PullSecret, ...] = Field(default=(), description="Logins to the image's registry")
     service_account: ObjectName | None = Field(
         default=None,
-        description="The account that the pods run as. Default: one of the job's name, made by the operator, with no rights",
+        description="The account that the pods run as. Default: one of the job's name, made by the operator, with no "
+        "rights, or, with executors, those on pods of its namespace",
     )
-    resources: Resources = Field(default=Resources(), description="What a replica's container asks for and may use")
+    resources: Resources = Field(
+        default=Resources(),
+        description="What a replica's container asks for and may use. Without requests its pod is among the first "
+        "to be evicted",
+    )
     pod_template: PodTemplate | None = Field(
         default=None,
         description="Merged into every pod of the job: metadata.labels, metadata.annotations, spec. The container of "

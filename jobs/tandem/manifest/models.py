@@ -128,10 +128,10 @@ class CheckpointSpec(Section):
 
 
 class MetricsSpec(Section):
-    """Prometheus metrics of each process over HTTP."""
+    """Prometheus metrics of each process over HTTP; on Kubernetes they are always served, on ports of their own."""
 
-    enabled: Flag = Field(default=True, description="Whether they are served")
-    port: Count = Field(default=0, ge=0, le=65_535, description="0: any free port")
+    enabled: Flag = Field(default=True, description="Whether they are served; no effect on Kubernetes")
+    port: Count = Field(default=0, ge=0, le=65_535, description="0: any free port; no effect on Kubernetes")
 
 
 class Spec(KubernetesSpec):

@@ -67,7 +67,9 @@ class SinkSpec(Section):
         default=None, description="A Kafka topic; all topics of an epoch are written in one transaction"
     )
     parquet: FileSink | None = Field(default=None, description="A folder of Parquet files")
-    delta: FileSink | None = Field(default=None, description="A Delta table")
+    delta: FileSink | None = Field(
+        default=None, description="A Delta table; needs the package deltalake, which Tandem's image has not got"
+    )
 
     @property
     def kind(self) -> SinkKind:
