@@ -50,7 +50,8 @@ class Demo(Command):
             with suppress(psutil.NoSuchProcess):
                 for process in psutil.Process(self.pid).children(recursive=True):
                     with suppress(psutil.NoSuchProcess):
-                        self.met[process.pid] = " ".join(process.cmdline())
+                        told = " ".join(process.cmdline())  # nothing, of one that has ended and was not waited for yet
+                        self.met[process.pid] = told or self.met.get(process.pid, "")
             return condition()
 
         self.when(look, PATIENCE_S)
