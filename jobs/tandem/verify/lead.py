@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from tandem.kafka.pausing import Changes, Pausing
 from tandem.protocol.values import TopicPartition
-
-
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """Partitions to pause and to resume now."""
-
-    pause: tuple[TopicPartition, ...] = ()
-    resume: tuple[TopicPartition, ...] = ()
 
 
 class Lead:
@@ -24,9 +16,8 @@ class Lead:
 
     def __init__(self, partitions: Iterable[TopicPartition], window: int) -> None:
         self._epochs = dict.fromkeys(partitions, -1)
-        self._window = window
+        self._pausing = Pausing(window)
         self._ended: set[TopicPartition] = set()
-        self._paused: set[TopicPartition] = set()
 
     def reached(self, partition: TopicPartition, epoch: int) -> None:
         """A record of `epoch` was read."""
@@ -45,7 +36,4 @@ class Lead:
         """What to pause and to resume; they count as paused and resumed from now on."""
         under_way = [epoch for partition, epoch in self._epochs.items() if partition not in self._ended]
         last = min(under_way, default=max(self._epochs.values(), default=0))
-        pause = tuple(p for p, epoch in self._epochs.items() if p not in self._paused and epoch > last + self._window)
-        resume = tuple(p for p in sorted(self._paused) if self._epochs[p] <= last + self._window // 2)
-        self._paused = (self._paused | {*pause}) - {*resume}
-        return Changes(pause, resume)
+        return self._pausing.changes({partition: epoch - last for partition, epoch in self._epochs.items()})

@@ -158,7 +158,7 @@ class HistoryReader:
             for tp, end in ends.items():
                 if self._next[tp] >= end:
                     self._lead.ended(tp)
-            self._keep_together()
+            self._lead.changes().carry_out(self._consumer)
             before = sum(self._next.values())
             self._take_all(self._consumer.consume(_BATCH, 0.05))
             now = time.monotonic()
@@ -167,13 +167,6 @@ class HistoryReader:
             elif now - news_at > self._stall_s:
                 raise ReadTimeoutError(f"nothing came for {self._stall_s:.0f} s: {self._unreached(ends)}")
             progress(sum(min(self._next[tp], end) - self._beginnings[tp] for tp, end in ends.items()), total)
-
-    def _keep_together(self) -> None:
-        changes = self._lead.changes()
-        if changes.pause:
-            self._consumer.pause([KafkaTopicPartition(*tp) for tp in changes.pause])
-        if changes.resume:
-            self._consumer.resume([KafkaTopicPartition(*tp) for tp in changes.resume])
 
     def _unreached(self, ends: Mapping[TopicPartition, int]) -> str:
         behind = [

@@ -13,10 +13,11 @@ from rich.console import Console
 from verify_history import good
 
 from tandem.kafka.headers import RowId, row_id
+from tandem.kafka.pausing import Changes
 from tandem.protocol.values import TopicPartition
 from tandem.replica.rows import EpochRows
 from tandem.topics import SinkTopics
-from tandem.verify.lead import Changes, Lead
+from tandem.verify.lead import Lead
 from tandem.verify.numbers import Bitmap, Runs
 from tandem.verify.show import as_json, print_report
 
