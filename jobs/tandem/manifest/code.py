@@ -6,7 +6,7 @@ import ast
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Final
 
@@ -151,12 +151,17 @@ def _other_names(tree: ast.Module) -> set[str]:
 
 def _module_file(manifest: Manifest, module: str, search_path: Sequence[str] | None) -> Path | None:
     """Where a module is, found part by part: `find_spec` of a dotted name would import its packages."""
-    places: list[str] = [str(manifest.base), *(sys.path if search_path is None else search_path)]
-    *packages, last = module.split(".")
-    for package in packages:
-        spec = PathFinder.find_spec(package, places)
+    first, *parts = module.split(".")
+    spec = PathFinder.find_spec(first, [str(manifest.base), *(sys.path if search_path is None else search_path)])
+    if spec is None and search_path is None:
+        spec = _elsewhere(first)
+    for part in parts:
         if spec is None or spec.submodule_search_locations is None:
             return None
-        places = list(spec.submodule_search_locations)
-    spec = PathFinder.find_spec(last, places)
+        spec = PathFinder.find_spec(part, list(spec.submodule_search_locations))
     return Path(spec.origin) if spec is not None and spec.origin is not None and spec.has_location else None
+
+
+def _elsewhere(name: str) -> ModuleSpec | None:
+    """A module that is on no path, as one whose project is installed for development (`pip install --editable`)."""
+    return next((spec for finder in sys.meta_path if (spec := finder.find_spec(name, None)) is not None), None)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -106,6 +110,28 @@ def test_a_module_beside_the_manifest_goes_first(write: Writer, tmp_path: Path) 
     found = find_code(load(write(("file: job.py", "module: job"), code="x = 1\n")), [str(other)])
 
     assert found.content == b"x = 1\n"
+
+
+def test_a_module_that_is_installed_for_development_is_found(
+    write: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a finder that pip puts beside those that look along the path."""
+    package = tmp_path / "project" / "src" / "developed"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit('this must never run')")
+    (package / "job.py").write_bytes(b"x = 1\n")
+
+    class Finder(MetaPathFinder):
+        def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
+            folders = [str(package)]
+            at = package / "__init__.py"
+            known = spec_from_file_location(name, at, submodule_search_locations=folders)
+            return known if name == "developed" else None
+
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Finder()])
+    manifest = load(write(("file: job.py", "module: developed.job")))
+
+    assert find_code(manifest).path == package / "job.py"
 
 
 @pytest.mark.parametrize("module", ["absent", "absent.job", "sys", "job.inner", "json.absent"])
