@@ -76,10 +76,15 @@ def test_flights_publishes_delays_and_alerts(
     tandem: str,  # noqa: ARG001, it must be installed
 ) -> None:
     applied(kubectl, servers, "flights", ["flights", "weather", "delays", "alerts"])
-    feeder = Feeder({"bootstrap.servers": servers.kafka.bootstrap}, events(flights=2_000), 1_000.0)
-    feeder.run(threading.Event())
-    for topic in ("delays", "alerts"):
-        assert read(kubectl, servers, topic, bool)
+    feeder, enough = Feeder({"bootstrap.servers": servers.kafka.bootstrap}, events(), 500.0), threading.Event()
+    feeding = threading.Thread(target=feeder.run, args=(enough,))
+    feeding.start()  # all the while: windows close when later flights come
+    try:
+        for topic in ("delays", "alerts"):
+            assert read(kubectl, servers, topic, bool)
+    finally:
+        enough.set()
+        feeding.join(60)
 
 
 def test_enrich_asks_the_service_and_publishes_each_payment_once(
