@@ -11,7 +11,16 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import Holder, Role, View, Wish
 from tandem.report import OrdererReport, ReplicaReport
 from tandem_operator.kept import Body
-from tandem_operator.observed import Component, ContainerSeen, ObjectSeen, Observed, PodPhase, PodSeen, TaskSeen
+from tandem_operator.observed import (
+    BEGINNING,
+    Component,
+    ContainerSeen,
+    ObjectSeen,
+    Observed,
+    PodPhase,
+    PodSeen,
+    TaskSeen,
+)
 from tandem_operator.reports import Reports
 from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_PORT
 from tandem_operator.resources.names import ATTEMPT, COMPONENT, CONFIG, GENERATION, INDEX, MANIFEST, ROLE, TEMPLATE
@@ -161,7 +170,7 @@ def _told(status: Mapping[str, Any], type: str, value: str) -> Mapping[str, Any]
 def _unmounted_ms(main: ContainerSeen, status: Mapping[str, Any]) -> int:
     """An image that is being pulled looks the same in the container; but for it the pod has all else already."""
     has_all = _told(status, "PodReadyToStartContainers", "True")
-    if has_all or main.waits not in ("ContainerCreating", "PodInitializing"):
+    if has_all or main.waits not in BEGINNING:
         return 0
     return _ms(_told(status, "PodScheduled", "True").get("lastTransitionTime"))
 

@@ -15,6 +15,8 @@ TASK_S: Final = 300
 """How long a task may run."""
 UNBEGUN_MS: Final = 300_000
 UNENDED_MS: Final = UNBEGUN_MS + (TASK_S + 60) * 1000
+BEGINNING: Final = ("ContainerCreating", "PodInitializing")
+"""What every container waits for at its beginning; whatever else Kubernetes says it waits for is an error."""
 
 
 class Component(StrEnum):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from integration.waiting import eventually
@@ -88,15 +88,15 @@ class Reading:
         starts, self.ends = self.ends, [*ends]
         fetched = self.reader.fetch(self._positions(starts), self._positions(self.ends), PATIENCE_S)
         for tp, messages in fetched:
-            self.values[tp.partition] += [value_of(message) for message in messages]
+            self.values[tp.partition] += [message.value() for message in messages]
 
     @contextmanager
-    def waiting_for_the_slow(self, slow: Sequence[bytes]) -> Iterator[Future[None]]:
+    def waiting_for_the_slow(self, slow: Sequence[bytes]) -> Iterator[None]:
         """An epoch with `slow` of SLOW, which is there only after the block; and of LONG hardly anything."""
         with ThreadPoolExecutor(1) as pool:
             epoch = pool.submit(self.fetch, self.ends[LONG] + 10, self.ends[SLOW] + len(slow), 0)
             try:
-                yield epoch
+                yield
             finally:
                 self.write(SLOW, slow)
             epoch.result(PATIENCE_S)
@@ -115,11 +115,6 @@ class Reading:
 
     def _positions(self, ends: list[int]) -> Positions:
         return Positions({TopicPartition(self.topic, partition): end for partition, end in enumerate(ends)})
-
-
-def value_of(message: Message) -> bytes | None:
-    value = message.value()
-    return value if value is None else bytes(value)
 
 
 @pytest.fixture

@@ -6,11 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem_operator.observed import ContainerSeen, PodSeen
+from tandem_operator.observed import BEGINNING, ContainerSeen, PodSeen
 from tandem_operator.resources.plain import plain
 
-_UNREMARKABLE: Final = ("", "ContainerCreating", "PodInitializing")
-"""What every container waits for at its beginning; whatever else Kubernetes says it waits for is an error."""
 _MOUNTED_MS: Final = 30_000
 _KINDS: Final = {"configMap": "ConfigMap", "secret": "Secret", "persistentVolumeClaim": "PersistentVolumeClaim"}
 
@@ -23,7 +21,7 @@ def hindrance(pods: Iterable[PodSeen], job: ReplicatedStreamJob, now_ms: int) ->
 def _hindrance(pod: PodSeen, job: ReplicatedStreamJob, now_ms: int) -> str:
     containers: tuple[PodSeen | ContainerSeen, ...] = (pod, *pod.beside)
     for seen in containers:
-        if seen.waits not in _UNREMARKABLE:
+        if seen.waits and seen.waits not in BEGINNING:
             told = seen.message if seen.message.startswith(seen.waits) else f"{seen.waits}: {seen.message}"
             return f"Pod {pod.name} waits: {told.rstrip(': .')}"
     if not pod.unmounted_ms or now_ms - pod.unmounted_ms <= _MOUNTED_MS:

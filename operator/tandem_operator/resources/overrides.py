@@ -1,8 +1,8 @@
 """The user's `spec.podTemplate` over a pod of ours, merged as Kubernetes merges patches of pods.
 
 Maps are merged deeply, and null removes a key. Lists of named things (containers by name, volumes, env and image pull
-secrets by name, mounts by path, ports by number, host aliases by address) are merged by that; tolerations
-are added to ours, but for those of the same taint, which they replace; all other lists are replaced.
+secrets by name, mounts by path, ports by number, host aliases by address) are merged by that; tolerations are added to
+ours, but for those of the same taint, which they replace; all other lists are replaced.
 
 Ours win only where a job would otherwise break its promise, or the operator lose the pod: the labels and annotations that it
 finds pods by, `runAsNonRoot`, `restartPolicy`, and the rule that no two members share a node, which is added to any other
