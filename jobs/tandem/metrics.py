@@ -70,7 +70,7 @@ class ReplicaMetrics:
             "tandem_replica_catch_up_seconds",
             "Estimated time to the log's head; 0 at the head, -1 while it is not known",
         )
-        self.ready = gauge("tandem_replica_ready", "1 once this replica has reached the log's head")
+        self.ready = gauge("tandem_replica_ready", "1 while this replica is at the log's head, or goes on near it")
         self.standby = gauge("tandem_replica_standby", "1 while this replica stands by")
         self.followed_epoch = gauge(
             "tandem_standby_followed_epoch", "Epoch that the followed state stands at; -1: none"

@@ -78,8 +78,14 @@ class ClusterJob(Fed):
 
     def publishing(self) -> tuple[str, Object]:
         """The replica that publishes, and its pod."""
-        replica = self.status["publisher"]
+        replica = self.publisher()
         return replica, self.pod_of(replica)
+
+    def publisher(self) -> str:
+        """The replica that publishes, as the status says: waits until it says so."""
+        self.kubectl.wait(lambda: "publisher" in self.status, 30, "the status says who publishes")
+        found: str = self.status["publisher"]
+        return found
 
     def looked_at(self) -> datetime:
         """When the operator has last written what the replicas told it."""
@@ -94,6 +100,10 @@ class ClusterJob(Fed):
     def roles(self) -> dict[str, str]:
         """Replica → role, as the status shows it."""
         return {member["name"]: member["role"] for member in self.status.get("members", ())}
+
+    def epochs(self) -> dict[str, int]:
+        """Replica → the last epoch that it has computed, as the status shows it."""
+        return {member["name"]: member.get("epoch", -1) for member in self.status.get("members", ())}
 
     def patch(self, spec: Object) -> None:
         """Change fields of the spec; None removes one."""

@@ -132,18 +132,20 @@ def test_the_jobs_account_may_manage_pods_and_nothing_else(spread: ClusterJob) -
 
 
 def test_a_lost_executor_is_replaced_and_the_reader_notices_nothing(spread: ClusterJob) -> None:
-    replica = spread.status["publisher"]
+    replica = spread.publisher()
     (lost,) = executors(spread, replica)
     with spread.output_goes_on(MASKED_S):
         spread.kubectl("delete", "pod", lost["metadata"]["name"], "--grace-period=0", "--force", timeout_s=90)
         spread.flows_on(400)
     spread.wait(lambda: names(executors(spread, replica)) - names([lost]) != set(), EXECUTOR_S, "another executor")
+    published = spread.reader.newest
+    spread.wait(lambda: spread.epochs()[replica] >= published, EXECUTOR_S, "it has computed what the other published")
     spread.when_ready()
     spread.check_exactly_once()
 
 
 def test_the_executors_of_a_lost_replica_go_with_it_and_its_successor_has_its_own(spread: ClusterJob) -> None:
-    replica = spread.status["publisher"]
+    replica = spread.publisher()
     lost = spread.pod_of(replica)["metadata"]["name"]
     with spread.output_goes_on(MASKED_S):
         spread.kubectl("delete", "pod", lost, "--grace-period=0", "--force", timeout_s=90)

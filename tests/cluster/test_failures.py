@@ -75,8 +75,7 @@ def in_zookeeper(zookeeper: KazooClient, job: str, replica: str) -> set[str]:
 
 @pytest.mark.parametrize("container", ["replica", "orderer"])
 def test_a_killed_container_comes_back_in_its_pod(two: ClusterJob, lab: Lab, container: str) -> None:
-    important = two.status["publisher" if container == "replica" else "leader"]
-    replica = important.replace("orderer", "replica")
+    replica = two.publisher() if container == "replica" else two.status["leader"].replace("orderer", "replica")
     pod = two.pod_of(replica)
     before = restarts(pod, container)
     with two.output_goes_on(MASKED_S):

@@ -18,6 +18,7 @@ class CatchUp:
     Before it was at the head once, it lags as soon as it is not there: one that is as fast as the others would stay two
     epochs behind them.
 
+    One that lags and has computed nothing for `still_ms`, or three times its longest epoch if that is more, stands still.
     A replica that is `hopeless_epochs` behind and comes no nearer in `hopeless_ms` starts again from another's state.
     """
 
@@ -29,6 +30,7 @@ class CatchUp:
         every_ms: float = 250.0,
         hopeless_epochs: int = 300,
         hopeless_ms: float = 60_000.0,
+        still_ms: float = 5_000.0,
     ) -> None:
         self.last_computed = last_computed
         self._replica = replica
@@ -36,7 +38,9 @@ class CatchUp:
         self._every_ms = every_ms
         self._hopeless_epochs = hopeless_epochs
         self._hopeless_ms = hopeless_ms
+        self._still_ms = still_ms
         self._far_since: tuple[float, int] | None = None  # since when (ms), and how far it was at most
+        self._behind_since_ms: float | None = None  # by `lagging_epochs`
         self._durations: deque[float] = deque(maxlen=16)
         self._last_ms: float | None = None
         self._next_was_there = False  # when the last epoch was computed
@@ -73,6 +77,16 @@ class CatchUp:
             return None
         self._lags, self._reported_ms = True, now_ms
         return Progress(self._replica, self.last_computed, fmean(self._durations))
+
+    def stands_still(self, head: int, now_ms: float) -> bool:
+        """Called often. Whether others go on without this replica: its engine waits for something, or is lost."""
+        if head - self.last_computed < self._lagging_epochs:
+            self._behind_since_ms = None
+            return False
+        if self._behind_since_ms is None:
+            self._behind_since_ms = now_ms
+        since_ms = max(self._behind_since_ms, self._last_ms or 0.0)
+        return now_ms - since_ms > max(self._still_ms, 3 * max(self._durations, default=0.0))
 
     def check(self, head: int, has_read_all: bool, now_ms: float) -> None:
         """Raise `TooFarBehindError` if this replica is far behind `head` and does not come nearer.

@@ -146,7 +146,7 @@ class Publisher:
 
     @property
     def ready(self) -> bool:
-        """Whether this replica has reached the log's head, and has not fallen far behind since."""
+        """Whether this replica has reached the log's head, and has neither fallen far behind nor stood still since."""
         return self._readiness.ready
 
     @property

@@ -19,7 +19,7 @@ _IDLE_MS = 3_000.0
 class Readiness:
     """Follows `catch_up` and the decisions. Times are ms of one monotonic clock; `began_ms`: when the replica began.
 
-    `ready` : whether the head was reached, and the replica has not fallen far behind since.
+    `ready` : whether the head was reached, and the replica has neither fallen far behind nor stood still since.
     """
 
     def __init__(self, metrics: ReplicaMetrics, catch_up: CatchUp, began_ms: float) -> None:
@@ -52,6 +52,8 @@ class Readiness:
         is_idle = has_read_all and now_ms - self._began_ms > _IDLE_MS
         if is_idle and self._catch_up.last_computed >= head:
             self._is(True)
+        if self._catch_up.stands_still(head, now_ms):
+            self._is(False)
         self._log.look(Standing(now_ms, self._catch_up.last_computed, head), self.ready)
 
     def _is(self, ready: bool) -> None:

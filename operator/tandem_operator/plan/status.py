@@ -195,8 +195,11 @@ def _row(roster: Roster, index: int) -> MemberStatus | None:
 
 
 def _is_the_same(status: Status, old: Status, settings: Settings) -> bool:
-    """Whether it is not worth a write: only figures differ, and they were written a short while ago."""
-    if _without_figures(status) != _without_figures(old):
+    """Whether it is not worth a write: only figures differ, and they were written a short while ago.
+
+    The first ones are: that a job publishes, and who does, is what somebody who applied it waits for.
+    """
+    if _without_figures(status) != _without_figures(old) or (status.publisher and not old.publisher):
         return False
     if _figures(status) == _figures(old):
         return True

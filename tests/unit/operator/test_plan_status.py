@@ -99,6 +99,15 @@ def test_figures_alone_are_written_once_in_a_while_only() -> None:
     assert status["epoch"] == 10**9
 
 
+def test_the_first_figures_are_written_at_once() -> None:
+    cluster = _running(replicas=2)
+    observed = cluster.observed()
+    nobody_has = {name: value for name, value in cluster.status.items() if name not in ("publisher", "epoch")}
+    status = _status(plan(replace(observed, status=nobody_has, now_ms=observed.now_ms + 1_000), SETTINGS))
+    assert status is not None
+    assert status["publisher"] == cluster.status["publisher"]
+
+
 def test_a_failover_is_told_once_however_many_replicas_report_it() -> None:
     cluster = _running(replicas=2)
     failover = Failover(17, "flights.replica-0.aa", "flights.replica-1.bb", 180, cluster.now_ms)

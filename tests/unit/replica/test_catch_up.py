@@ -135,3 +135,30 @@ def test_the_first_epoch_takes_the_time_it_takes() -> None:
     catch_up.computed(10, FAR, 600_000)
 
     catch_up.check(head=FAR, has_read_all=True, now_ms=600_000)
+
+
+def test_who_lags_and_computes_nothing_for_seconds_stands_still() -> None:
+    catch_up = replica(0, 40)
+    assert not catch_up.stands_still(head=14, now_ms=100)
+    assert not catch_up.stands_still(head=17, now_ms=5_090)
+    assert catch_up.stands_still(head=17, now_ms=5_110)
+
+    catch_up.computed(12, FAR, 5_200)
+    assert not catch_up.stands_still(head=17, now_ms=5_300), "it goes on"
+
+
+def test_who_is_near_the_head_or_slow_by_nature_does_not_stand_still() -> None:
+    assert not replica(0, 40).stands_still(head=13, now_ms=60_000), "nobody has gone on without it"
+
+    slow = replica(0, 10_000)
+    assert not slow.stands_still(head=14, now_ms=10_100)
+    assert not slow.stands_still(head=15, now_ms=35_000)
+    assert slow.stands_still(head=16, now_ms=45_000)
+
+
+def test_who_had_nothing_to_do_for_long_has_time_for_what_comes_then() -> None:
+    catch_up = replica(0, 40)
+    assert not catch_up.stands_still(head=11, now_ms=1_000_000)
+    assert not catch_up.stands_still(head=14, now_ms=1_000_050)
+    assert not catch_up.stands_still(head=14, now_ms=1_005_000)
+    assert catch_up.stands_still(head=14, now_ms=1_005_100)
