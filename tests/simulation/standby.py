@@ -192,7 +192,8 @@ class StandbyReplica(Replica):
                 self._leave()
         else:
             try:
-                self._duty.check(self._epoch >= self.decisions.last_epoch - 1)
+                behind = self.decisions.last_epoch - self._epoch
+                self._duty.check(ready=behind <= 1, keeps_up=behind <= 0)
             except SteppedDownError:
                 if not self.world.deviation.never_steps_down:
                     self.world.reached("relieved" if self._slots.relief else "a surplus active stepped down", self)

@@ -49,16 +49,20 @@ class SurplusWatch:
 
 
 class SettlingWatch:
-    """Tells a successor when it may relieve who leaves: once it has been at the head for `settled_ms`.
+    """Tells a successor when it may relieve who leaves: once it has kept up with the head for `settled_ms`.
 
-    The first epochs of a JVM are slow, one of them by much. As long as who leaves computes too, no reader notices.
+    The first epochs of a JVM are slow, one of them by much. As long as who leaves computes too, no reader notices. One that
+    is at the head now and then, but behind it in between, gets three times as long: on a busy machine it may never keep up.
     """
 
     def __init__(self, settled_ms: float) -> None:
         self._settled_ms = settled_ms
         self._ready = _Lasting()
+        self._keeping_up = _Lasting()
 
-    def is_settled(self, ready: bool, now_ms: float) -> bool:
-        """Whether it is time; `ready`: it is at the head."""
-        lasting_ms = self._ready.ms(ready, now_ms)
-        return ready and lasting_ms >= self._settled_ms
+    def is_settled(self, ready: bool, keeps_up: bool, now_ms: float) -> bool:
+        """Whether it is time; `ready`: it has reached the head; `keeps_up`: and nobody has to leave it room."""
+        ready_ms = self._ready.ms(ready, now_ms)
+        keeping_up_ms = self._keeping_up.ms(ready and keeps_up, now_ms)
+        is_long_enough = (keeps_up and keeping_up_ms >= self._settled_ms) or ready_ms >= 3 * self._settled_ms
+        return ready and is_long_enough

@@ -15,8 +15,8 @@ _log = get_logger(__name__)
 
 SURPLUS_S = 15.0
 SETTLED_S = 2.0
-"""So long a successor and who leaves both compute at the head."""
-HAND_OVER_S = 15.0
+"""So long a successor and who leaves both compute at the head, and three times that if the successor is slower."""
+HAND_OVER_S = 20.0
 """How long a replica that is told to stop waits for its successor: less than whoever stops it waits for it."""
 _POLL_S = 0.05
 
@@ -35,7 +35,7 @@ class Duty:
     Parameters
     ----------
     slots : None if the job has no ZooKeeper: then nobody ever relieves this replica.
-    settled_s : how long a successor has to be at the head before it relieves who leaves.
+    settled_s : how long a successor has to keep up with the head before it relieves who leaves.
     """
 
     def __init__(
@@ -46,15 +46,15 @@ class Duty:
         self._surplus = SurplusWatch(SURPLUS_S * 1000)
         self._settling = SettlingWatch(settled_s * 1000)
 
-    def check(self, ready: bool) -> None:
-        """Called often while the replica computes; `ready`: it has reached the log's head.
+    def check(self, ready: bool, keeps_up: bool) -> None:
+        """Called often while the replica computes; `ready`: it has reached the log's head; `keeps_up`: and stays there.
 
         Raises `SteppedDownError`, `DrainedError`.
         """
         if self._slots is None:
             return
         now_ms = self._clock_s() * 1000
-        is_settled = self._settling.is_settled(ready, now_ms)
+        is_settled = self._settling.is_settled(ready, keeps_up, now_ms)
         self._slots.tell(Role.READY if is_settled or (ready and not self._slots.is_summoned) else Role.CATCHING_UP)
         self._end_if_drained()
         relief = self._slots.relief

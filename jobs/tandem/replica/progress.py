@@ -53,6 +53,11 @@ class CatchUp:
         """Whether this incarnation has computed an epoch yet."""
         return self._last_ms is not None
 
+    @property
+    def lags(self) -> bool:
+        """Whether it has told the orderers that it lags, and not yet that it has caught up."""
+        return self._lags
+
     def computed(self, epoch: int, head: int, now_ms: float) -> None:
         """Epoch `epoch` is computed. Only one that follows at once tells how long one takes: before others it waited."""
         if self._last_ms is not None and self._next_was_there:

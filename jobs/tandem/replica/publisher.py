@@ -150,6 +150,11 @@ class Publisher:
         return self._readiness.ready
 
     @property
+    def keeps_up(self) -> bool:
+        """Whether it is at the head without any room left for it."""
+        return self.ready and not self._catch_up.lags
+
+    @property
     def is_candidate(self) -> bool:
         """Whether the log has not accepted this replica's generation yet."""
         return self._succession is not None

@@ -242,7 +242,7 @@ class Replica:
         try:
             while not stopping.wait(0.1):
                 self._check()
-                duty.check(self._publisher.ready)
+                duty.check(self._publisher.ready, self._publisher.keeps_up)
                 if self._publisher.ready:
                     self._tidy_up()
             duty.hand_over(self._check)

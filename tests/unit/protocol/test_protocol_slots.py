@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tandem.protocol.slots import SettlingWatch, SurplusWatch, free_slots, held_by
 
 
@@ -39,17 +41,25 @@ def test_a_slot_that_is_free_for_a_moment_lets_an_active_stay() -> None:
     assert watch.must_step_down(True, 251.0)
 
 
-def test_a_successor_is_settled_once_it_has_been_at_the_head_for_long_enough() -> None:
+def test_a_successor_is_settled_once_it_has_kept_up_for_long_enough() -> None:
     watch = SettlingWatch(settled_ms=100.0)
-    assert not watch.is_settled(ready=False, now_ms=0.0)
-    assert not watch.is_settled(ready=True, now_ms=500.0)
-    assert not watch.is_settled(ready=True, now_ms=599.0)
-    assert watch.is_settled(ready=True, now_ms=600.0)
+    assert not watch.is_settled(ready=False, keeps_up=True, now_ms=0.0)
+    assert not watch.is_settled(ready=True, keeps_up=True, now_ms=500.0)
+    assert not watch.is_settled(ready=True, keeps_up=True, now_ms=599.0)
+    assert watch.is_settled(ready=True, keeps_up=True, now_ms=600.0)
 
 
-def test_a_successor_that_falls_behind_has_to_settle_again() -> None:
+@pytest.mark.parametrize(("ready", "keeps_up"), [(False, True), (True, False)])
+def test_a_successor_that_falls_behind_has_to_settle_again(ready: bool, keeps_up: bool) -> None:
     watch = SettlingWatch(settled_ms=100.0)
-    assert not watch.is_settled(ready=True, now_ms=0.0)
-    assert not watch.is_settled(ready=False, now_ms=90.0)
-    assert not watch.is_settled(ready=True, now_ms=120.0)
-    assert watch.is_settled(ready=True, now_ms=220.0)
+    assert not watch.is_settled(ready=True, keeps_up=True, now_ms=0.0)
+    assert not watch.is_settled(ready, keeps_up, now_ms=90.0)
+    assert not watch.is_settled(ready=True, keeps_up=True, now_ms=120.0)
+    assert not watch.is_settled(ready=True, keeps_up=True, now_ms=219.0)
+    assert watch.is_settled(ready=True, keeps_up=True, now_ms=220.0)
+
+
+def test_a_successor_that_never_keeps_up_is_not_waited_for_for_ever() -> None:
+    watch = SettlingWatch(settled_ms=100.0)
+    assert not any(watch.is_settled(ready=True, keeps_up=now % 50 == 0, now_ms=now) for now in range(0, 300, 10))
+    assert watch.is_settled(ready=True, keeps_up=False, now_ms=300.0)
