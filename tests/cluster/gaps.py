@@ -29,3 +29,21 @@ def beside_a_quiet_stretch(job: ClusterJob, what: str, when_quiet: Callable[[], 
     usual = job.reader.longest_gap(quiet, time.monotonic())
     print(f"{what}: {gap * 1000:.0f} ms in {ended - began:.0f} s; else {usual * 1000:.0f} ms, ratio {gap / usual:.2f}")
     assert gap <= MASKED_S, f"the output had a gap of {gap:.1f} s\n{job.story()}"
+
+
+def drained(job: ClusterJob, replica: str) -> None:
+    """Drain the node of a replica as far as the job goes, read on for a while, and let pods on the node again."""
+    node = job.pod_of(replica)["spec"]["nodeName"]
+    drain = ("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=120s")
+    try:
+        job.kubectl(*drain, "--pod-selector", f"tandem.dev/job={job.name}", timeout_s=150)
+        job.flows_on(2_000)
+    finally:
+        job.kubectl("uncordon", node)
+
+
+def upgraded(job: ClusterJob) -> None:
+    """Change what every pod asks for, and wait until all of them are new."""
+    before = {pod["metadata"]["name"] for pod in job.pods()}
+    job.patch({"resources": {"requests": {"cpu": "510m", "memory": "1Gi"}}})
+    job.wait(lambda: not before & {pod["metadata"]["name"] for pod in job.pods()}, 300, "all pods are new")

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 import pytest
 
 from cluster.conftest import own_namespace, with_snapshots
-from cluster.gaps import LIMITED, SHORT, beside_a_quiet_stretch
+from cluster.gaps import LIMITED, SHORT, beside_a_quiet_stretch, drained, upgraded
 from cluster.jobs import ClusterJob, running_job
 from cluster.test_lifecycle import one_of, plugin
 from integration.workload import Cluster
@@ -50,20 +50,11 @@ def test_the_gap_of_a_switchover(job: ClusterJob, number: int) -> None:
 
 
 def test_the_gap_of_a_drained_node(job: ClusterJob) -> None:
-    node = job.pod_of(one_of(job, "active"))["spec"]["nodeName"]
-    drain = ("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=120s")
-    try:
-        with beside_quiet(job, "drain"):
-            job.kubectl(*drain, "--pod-selector", f"tandem.dev/job={job.name}", timeout_s=150)
-            job.flows_on(2_000)
-            job.kubectl("uncordon", node)
-    finally:
-        job.kubectl("uncordon", node)
+    with beside_quiet(job, "drain"):
+        drained(job, one_of(job, "active"))
 
 
 def test_the_gap_of_a_rolling_upgrade(job: ClusterJob) -> None:
-    before = {pod["metadata"]["name"] for pod in job.pods()}
     with beside_quiet(job, "rolling upgrade"):
-        job.patch({"resources": {"requests": {"cpu": "510m", "memory": "1Gi"}}})
-        job.wait(lambda: not before & {pod["metadata"]["name"] for pod in job.pods()}, 300, "all pods are new")
+        upgraded(job)
         job.when_staffed(1, 1)
