@@ -7,79 +7,34 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from typing import Any, Final
 
 import pytest
 
-from cluster.conftest import ROOT, own_namespace
+from cluster.executing import EXECUTOR_S, SMALL, executors, granted_executors, job_with_executors, owner
 from cluster.installed import may, no_operator
-from cluster.jobs import ClusterJob, manifests, running_job, submit
-from cluster.kubernetes import Kubectl, Object, run
+from cluster.jobs import ClusterJob, manifests, submit
+from cluster.kubernetes import Kubectl, Object
 from integration.workload import Cluster
 from tandem.embedded.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(900)]
 
 MASKED_S = 5.0
-EXECUTOR_S = 120.0
-"""A JVM on a busy node."""
 GONE_S = 180.0
 """Pods have 45 s to end, and their executors end after them."""
-VOLUME: Final = {
-    "apiVersion": "v1",
-    "kind": "PersistentVolumeClaim",
-    "metadata": {"name": "state"},
-    "spec": {"accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "1Gi"}}},
-}
-WITH_VOLUME: Final = {
-    "containers": [{"name": "replica", "volumeMounts": [{"name": "state", "mountPath": "/state"}]}],
-    "volumes": [{"name": "state", "persistentVolumeClaim": {"claimName": "state"}}],
-}
-SMALL: Final[dict[str, Any]] = {
-    "executors": {"instances": 1, "cores": 1, "memory": "512m"},
-    "spark": {
-        "parallelism": 1,
-        "conf": {"spark.kubernetes.executor.request.cores": "100m", "spark.executor.memoryOverhead": "640m"},
-    },
-}
-
-
-def install(tandem: str, executors: bool) -> None:
-    """Give the operator the right to let jobs have executors, or take it away."""
-    allowed = str(executors).lower()
-    upgrade = ("helm", "upgrade", "tandem", str(ROOT / "helm/tandem"), "--namespace", tandem, "--reuse-values")
-    run([*upgrade, "--set", f"executors.enabled={allowed}", "--wait", "--timeout", "120s"], timeout_s=150)
 
 
 @pytest.fixture(scope="module")
 def granted(tandem: str) -> Iterator[None]:
-    install(tandem, executors=True)
-    yield
-    install(tandem, executors=False)
+    with granted_executors(tandem):
+        yield
 
 
 @pytest.fixture(scope="module")
 def spread(servers: Cluster, granted: None) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be so
     """Two replicas with an executor each, on three nodes."""
-    with own_namespace() as kubectl:
-        kubectl.apply(VOLUME)
-        spec = {**SMALL, "checkpoint": {"directory": "/state/checkpoint"}, "podTemplate": {"spec": WITH_VOLUME}}
-        with running_job(kubectl, servers, f"spread-{uuid.uuid4().hex[:6]}", **spec) as job:
-            yield job
-
-
-def executors(job: ClusterJob, replica: str) -> list[Object]:
-    """The executors of a replica that run and are not being deleted."""
-    index = replica.rpartition("-")[2]
-    labels = f"tandem.dev/job={job.name},app.kubernetes.io/component=executor,tandem.dev/index={index}"
-    pods = job.kubectl.list("pods", labels)
-    return [pod for pod in pods if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]]
-
-
-def owner(pod: Object) -> str:
-    (reference,) = pod["metadata"]["ownerReferences"]
-    name: str = reference["name"]
-    return name
+    with job_with_executors(servers, "spread") as job:
+        yield job
 
 
 def nodes(job: ClusterJob, replica: str) -> set[str]:

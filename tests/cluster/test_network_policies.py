@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -11,11 +10,11 @@ import pytest
 
 from cluster.conftest import own_namespace
 from cluster.enforcing import enforced_policies
+from cluster.executing import EXECUTOR_S, executors, granted_executors, job_with_executors, owner
 from cluster.installed import OPERATOR, Release
-from cluster.jobs import ClusterJob, running_job
+from cluster.jobs import ClusterJob
 from cluster.kubernetes import Kubectl, Object
 from cluster.lab import Lab
-from cluster.test_executors import EXECUTOR_S, SMALL, VOLUME, WITH_VOLUME, executors, install
 from integration.workload import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(1800)]
@@ -71,20 +70,15 @@ def visitor(name: str, image: str, node: str) -> Object:
 @pytest.fixture(scope="module")
 def enforced(tandem: str, lab: Lab) -> Iterator[str]:
     """Nodes that drop what no policy allows; the operator's namespace."""
-    install(tandem, executors=True)
-    with enforced_policies(lab):
+    with granted_executors(tandem), enforced_policies(lab):
         yield tandem
-    install(tandem, executors=False)
 
 
 @pytest.fixture(scope="module")
 def job(servers: Cluster, enforced: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be so
     """Two replicas with an executor each: drivers, executors, orderers, operator and kubelets talk to one another."""
-    with own_namespace() as kubectl:
-        kubectl.apply(VOLUME)
-        spec = {**SMALL, "checkpoint": {"directory": "/state/checkpoint"}, "podTemplate": {"spec": WITH_VOLUME}}
-        with running_job(kubectl, servers, f"walled-{uuid.uuid4().hex[:6]}", **spec) as job:
-            yield job
+    with job_with_executors(servers, "walled") as job:
+        yield job
 
 
 @pytest.fixture(scope="module", params=["n1", "n2", "n3"])
@@ -107,9 +101,10 @@ def test_a_job_with_executors_works_and_is_looked_after(job: ClusterJob) -> None
     with job.output_goes_on(MASKED_S):
         job.kubectl("delete", "pod", lost["metadata"]["name"], "--grace-period=0", "--force", timeout_s=90)
         job.flows_on(400)
-    job.wait(lambda: {one["metadata"]["name"] for one in job.pods()} != {lost["metadata"]["name"]}, 60, "a successor")
     job.when_ready()
-    job.wait(lambda: len(executors(job, replica)) == 1, EXECUTOR_S, "its executor")
+    successor = job.pod_of(replica)["metadata"]["name"]
+    assert successor != lost["metadata"]["name"]
+    job.wait(lambda: [owner(pod) for pod in executors(job, replica)] == [successor], EXECUTOR_S, "its executor")
     job.check_exactly_once()
 
 

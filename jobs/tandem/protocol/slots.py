@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
+from tandem.protocol.lasting import Lasting
+
 
 def held_by(me: bytes, holders: Iterable[tuple[int, bytes]]) -> int | None:
     """The slot that `me` holds: after a lost reply or a session's end only the nodes themselves can tell."""
@@ -18,21 +20,6 @@ def free_slots(count: int, taken: Collection[int]) -> list[int]:
     return [slot for slot in range(count) if slot not in taken]
 
 
-class _Lasting:
-    """How long something has been so without a break; times are of any monotonic clock."""
-
-    def __init__(self) -> None:
-        self._since: float | None = None
-
-    def ms(self, is_so: bool, now_ms: float) -> float:
-        """0 when it begins, and while it is not so."""
-        if not is_so:
-            self._since = None
-        elif self._since is None:
-            self._since = now_ms
-        return 0.0 if self._since is None else now_ms - self._since
-
-
 class SurplusWatch:
     """Tells an active that holds no slot when to step down: once others have held all slots for more than `limit_ms`.
 
@@ -41,7 +28,7 @@ class SurplusWatch:
 
     def __init__(self, limit_ms: float) -> None:
         self._limit_ms = limit_ms
-        self._surplus = _Lasting()
+        self._surplus = Lasting()
 
     def must_step_down(self, is_surplus: bool, now_ms: float) -> bool:
         """Whether it is time; `is_surplus`: others hold all slots, as far as is known."""
@@ -57,8 +44,8 @@ class SettlingWatch:
 
     def __init__(self, settled_ms: float) -> None:
         self._settled_ms = settled_ms
-        self._ready = _Lasting()
-        self._keeping_up = _Lasting()
+        self._ready = Lasting()
+        self._keeping_up = Lasting()
 
     def is_settled(self, ready: bool, keeps_up: bool, now_ms: float) -> bool:
         """Whether it is time; `ready`: it has reached the head; `keeps_up`: and nobody has to leave it room."""

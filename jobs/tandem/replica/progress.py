@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from statistics import fmean
 
+from tandem.protocol.lasting import Lasting
 from tandem.protocol.values import Progress
 
 
@@ -40,7 +41,7 @@ class CatchUp:
         self._hopeless_ms = hopeless_ms
         self._still_ms = still_ms
         self._far_since: tuple[float, int] | None = None  # since when (ms), and how far it was at most
-        self._behind_since_ms: float | None = None  # by `lagging_epochs`
+        self._behind = Lasting()  # by `lagging_epochs`
         self._durations: deque[float] = deque(maxlen=16)
         self._last_ms: float | None = None
         self._next_was_there = False  # when the last epoch was computed
@@ -85,13 +86,9 @@ class CatchUp:
 
     def stands_still(self, head: int, now_ms: float) -> bool:
         """Called often. Whether others go on without this replica: its engine waits for something, or is lost."""
-        if head - self.last_computed < self._lagging_epochs:
-            self._behind_since_ms = None
-            return False
-        if self._behind_since_ms is None:
-            self._behind_since_ms = now_ms
-        since_ms = max(self._behind_since_ms, self._last_ms or 0.0)
-        return now_ms - since_ms > max(self._still_ms, 3 * max(self._durations, default=0.0))
+        behind_ms = self._behind.ms(head - self.last_computed >= self._lagging_epochs, now_ms)
+        idle_ms = behind_ms if self._last_ms is None else min(behind_ms, now_ms - self._last_ms)
+        return idle_ms > max(self._still_ms, 3 * max(self._durations, default=0.0))
 
     def check(self, head: int, has_read_all: bool, now_ms: float) -> None:
         """Raise `TooFarBehindError` if this replica is far behind `head` and does not come nearer.
