@@ -58,6 +58,20 @@ def test_a_slot_that_is_given_up_is_taken_by_a_standby(zookeeper: ZooKeeperServe
         assert within(lambda: standby.slot == 0)
 
 
+def test_a_slot_that_is_given_up_is_first_for_who_computes_without_one(
+    zookeeper: ZooKeeperServer, topic_prefix: str
+) -> None:
+    with contending(zookeeper, topic_prefix, count=1, members=8) as members:
+        assert within(lambda: held(members) == [0] and all(len(member.view.roles) == 8 for member in members))
+        holder = next(member for member in members if member.slot is not None)
+        *standbys, surplus = (member for member in members if member is not holder)
+        surplus.tell(Role.READY)
+        assert within(lambda: all(Role.READY in member.view.roles.values() for member in standbys))
+        holder.stop()
+        assert within(lambda: bool(held([*standbys, surplus])))
+        assert held([surplus]) == [0]
+
+
 def test_while_zookeeper_is_away_nobody_gives_up_a_slot(own_zookeeper: ZooKeeperServer, topic_prefix: str) -> None:
     with contending(own_zookeeper, topic_prefix, count=1, members=2) as members:
         assert within(lambda: held(members) == [0] and any(m.is_surplus for m in members))

@@ -14,6 +14,7 @@ import pytest
 
 from integration.workload import Cluster, Workload, write_manifest
 from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.replica.wishes import Wisher
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -97,6 +98,10 @@ def test_the_logs_silence_is_enough_while_zookeeper_is_away(one_active: Workload
         one_active.flows_on(400)
     one_active.cluster.zookeeper.start()
     one_active.when_staffed(1, 1, STAFFED_S)
+    with Wisher.connected({"hosts": one_active.cluster.zookeeper.connect, "timeout": 2.0}, one_active.name) as looker:
+        one_active.wait(
+            lambda: looker.look().slot_of_replica(standby) is not None, 60, f"{standby} has the dead one's slot"
+        )
     assert one_active.roles() == ([standby], [active])
 
 

@@ -9,6 +9,7 @@ from simulation.replica import Replica
 from simulation.states import NOTHING, Checkpoint, Machine, States
 from tandem.protocol.actions import Outcome
 from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.publication import ANYBODY
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.standby import ClaimWatch
 from tandem.protocol.switchover import Role
@@ -215,10 +216,7 @@ class StandbyReplica(Replica):
     def _leave(self) -> None:
         self._leaves_by = self.world.timeline.now + _OWES_MS
         relief = None if self._slots is None else self._slots.relief
-        if relief is None:
-            self.publication.retire()
-        else:
-            self.publication.retire_after(relief.incarnation)
+        self.publication.retire_after(ANYBODY if relief is None else relief.incarnation)
 
     def _exit(self) -> None:
         self.world.tell(self, "ends")

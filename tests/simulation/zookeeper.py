@@ -24,6 +24,7 @@ class Session:
         self.away_until = 0.0  # it has no connection
         self.silences = 0  # a newer silence (or its end) makes an older time-out void
         self.expired = False
+        self.lost = False  # and its client is about to learn that, once
 
     @property
     def is_held(self) -> bool:
@@ -123,7 +124,8 @@ class Ensemble:
     def heard(self, session: Session) -> None:
         """The client is back; if its session is lost it will learn that, but not at once."""
         session.silences += 1
-        if session.expired:
+        if session.expired and not session.lost:
+            session.lost = True
             self._later(self._world.rng.uniform(0, 40), session.client, session.client.session_lost)
 
     def suspend(self, session: Session, until: float) -> None:

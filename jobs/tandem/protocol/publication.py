@@ -36,6 +36,9 @@ from tandem.protocol.values import Claim, Config, Cut, Marker, Proposal
 _LONGEST_PATIENCE_MS = 2_000.0 * LONGEST_S
 _MOST_DOUBLINGS = 64  # no number is too large for them
 
+ANYBODY = ""
+"""In the place of a successor: whichever other incarnation."""
+
 
 class Delivery(Enum):
     """What the reader of the output may rely on."""
@@ -103,9 +106,12 @@ class Publication:
         verdict = self.decisions.apply(proposal, offset)
         if verdict is Verdict.ACCEPTED and self._begins_a_wait(proposal):
             self._waiting_since = now_ms
-        if verdict is Verdict.ACCEPTED and isinstance(proposal, Claim) and proposal.owner == self._successor:
+        if verdict is Verdict.ACCEPTED and isinstance(proposal, Claim) and self._succeeds(proposal.owner):
             self.retire()
         return verdict
+
+    def _succeeds(self, owner: str) -> bool:
+        return owner != self.me if self._successor == ANYBODY else owner == self._successor
 
     def _begins_a_wait(self, proposal: Proposal) -> bool:
         """Whether somebody else has something to do from now on: to claim the head, or to publish it."""
@@ -175,7 +181,7 @@ class Publication:
         self._retired = True
 
     def retire_after(self, successor: str) -> None:
-        """Retire once `successor` has claimed an epoch: then it is as quick, and no reader waits for its first one."""
+        """Retire once `successor`, or `ANYBODY` else, has claimed an epoch: it is as quick then, no reader waits for it."""
         self._successor = successor
 
     @property

@@ -11,7 +11,7 @@ So whoever dies on the way leaves the others as they were, and the log decides a
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
@@ -109,9 +109,24 @@ def relief_of(view: View, me: str) -> Holder | None:
     return next((holder for holder in view.holders.values() if holder.relieved == me), None)
 
 
-def may_take_free_slot(view: View, me: str) -> bool:
-    """Whether a free slot would be for me: not once I was relieved, nor while I am to be drained."""
-    return relief_of(view, me) is None and not _is_drained(view, me)
+def may_take_free_slot(view: View, me: str, role: Role, free: int, ended: Set[str] = frozenset()) -> bool:
+    """Whether one of `free` slots would be for me: not once I was relieved, nor while I am to be drained.
+
+    Nor while I stand by and others compute without a slot, as after a promotion by the log's silence: it is for them first,
+    unless they have ended.
+    """
+    if not _may_hold_a_slot(view, me):
+        return False
+    return not role.stands_by or sum(_waits_for_a_slot(view, name) for name in view.roles.keys() - ended) < free
+
+
+def _waits_for_a_slot(view: View, name: str) -> bool:
+    computes_without = not view.roles[name].stands_by and view.slot_of(name) is None and not is_summoned(view, name)
+    return computes_without and _may_hold_a_slot(view, name)
+
+
+def _may_hold_a_slot(view: View, name: str) -> bool:
+    return relief_of(view, name) is None and not _is_drained(view, name)
 
 
 def must_end(view: View, me: str, role: Role) -> bool:

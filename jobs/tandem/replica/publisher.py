@@ -122,7 +122,8 @@ class Publisher:
     def retire(self, successor: str | None = None, timeout_s: float = 2.0) -> None:
         """Claim nothing any more, and wait until what was claimed is published: then nobody has to take over.
 
-        If there is a `successor`, claim on until that has claimed an epoch. Both waits are `timeout_s` long at most.
+        If there is a `successor`, which may be `ANYBODY`, claim on until that has claimed an epoch: who stops at once leaves
+        the epoch that it computes to one that may be slower. Both waits are `timeout_s` long at most.
         """
         with self._state:
             if successor is not None:

@@ -18,7 +18,7 @@ from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
 from tandem.manifest import Manifest, config_parts, find_code
 from tandem.metrics import ReplicaMetrics
-from tandem.protocol.publication import DivergedError, Publication
+from tandem.protocol.publication import ANYBODY, DivergedError, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
 from tandem.protocol.switchover import Role
@@ -253,7 +253,9 @@ class Replica:
 
     def _retire(self, publisher: Publisher) -> None:
         relief = None if self._slots is None else self._slots.relief
-        publisher.retire(None if relief is None else relief.incarnation)
+        spec = self._manifest.spec
+        others = ANYBODY if spec.replicas + spec.standbys > 1 else None
+        publisher.retire(others if relief is None else relief.incarnation)
 
     def _tidy_up(self) -> None:
         """What this replica's earlier incarnations left; not before it is at the head, which that would delay."""

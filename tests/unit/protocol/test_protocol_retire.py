@@ -6,7 +6,7 @@ from protocol_builders import config, cut, marker
 
 from tandem.protocol.actions import Outcome, ProposeClaim, Publish
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import Delivery, Publication
+from tandem.protocol.publication import ANYBODY, Delivery, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Claim, Proposal
 
@@ -87,3 +87,15 @@ def test_who_has_a_successor_claims_on_until_that_has_claimed() -> None:
     leaver.reads(cut(2, 3), Claim(2, 0, "b"))
     assert leaver.publication.retired
     assert leaver.publication.owes, "epoch 0"
+
+
+def test_who_leaves_it_to_anybody_claims_on_until_another_one_has_claimed() -> None:
+    leaver = Leaver()
+    leaver.publication.retire_after(ANYBODY)
+    leaver.publication.on_computed(0, "d")
+    assert leaver.publication.next_action(0.0) == ProposeClaim(Claim(0, 0, "a"))
+    leaver.reads(Claim(0, 0, "a"), Claim(0, 0, "b"))
+    assert not leaver.publication.retired, "its own was first"
+
+    leaver.reads(Claim(1, 0, "c"))
+    assert leaver.publication.retired

@@ -80,7 +80,31 @@ def test_who_was_relieved_knows_it_also_when_the_wish_is_gone() -> None:
 
     assert relief_of(over, OLD) == Holder(NEW, OLD)
     assert relief_of(over, NEW) is None
-    assert not may_take_free_slot(over, OLD)
+    assert not may_take_free_slot(over, OLD, Role.READY, 1)
+
+
+def test_a_free_slot_is_first_for_who_computes_without_one() -> None:
+    surplus = View({}, {NEW: Role.READY, THIRD: Role.STANDBY})
+
+    assert may_take_free_slot(surplus, NEW, Role.READY, 1)
+    assert not may_take_free_slot(surplus, THIRD, Role.STANDBY, 1)
+    assert may_take_free_slot(surplus, THIRD, Role.STANDBY, 2), "one for each"
+    assert may_take_free_slot(surplus, THIRD, Role.STANDBY, 1, {NEW}), "it has ended"
+    assert may_take_free_slot(STEADY, NEW, Role.STANDBY, 1), "who computes has a slot"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(replace(RELIEVED, roles={OLD: Role.READY, NEW: Role.READY, THIRD: Role.STANDBY}), id="relieved"),
+        pytest.param(View({}, {OLD: Role.READY, THIRD: Role.STANDBY}, DRAIN), id="drained"),
+        pytest.param(
+            replace(WISHED, roles={OLD: Role.READY, NEW: Role.READY, THIRD: Role.STANDBY}), id="has a wish's slot"
+        ),
+    ],
+)
+def test_a_free_slot_is_a_standbys_if_who_computes_without_one_wants_none(other: View) -> None:
+    assert may_take_free_slot(other, THIRD, Role.STANDBY, 1)
 
 
 def test_an_active_that_loses_its_slot_to_nobodys_wish_is_not_relieved() -> None:
@@ -100,7 +124,7 @@ def test_a_standby_that_is_drained_ends_at_once_and_takes_no_slot_on_the_way() -
     wished = replace(STEADY, wish=Wish("w2", "replica-1", drains=True))
 
     assert must_end(wished, NEW, Role.STANDBY)
-    assert not may_take_free_slot(wished, NEW)
+    assert not may_take_free_slot(wished, NEW, Role.STANDBY, 1)
     assert not must_end(wished, OLD, Role.READY)
 
 
