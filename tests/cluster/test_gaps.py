@@ -11,10 +11,10 @@ from contextlib import AbstractContextManager
 
 import pytest
 
+from cluster.commands import one_of, plugin
 from cluster.conftest import own_namespace, with_snapshots
 from cluster.gaps import LIMITED, SHORT, beside_a_quiet_stretch, drained, upgraded
 from cluster.jobs import ClusterJob, running_job
-from cluster.test_lifecycle import one_of, plugin
 from integration.workload import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thorough]

@@ -5,21 +5,18 @@ One job for all: each test begins when one replica is active and one stands by, 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from cluster.commands import one_of, plugin
 from cluster.jobs import START_S, ClusterJob
-from cluster.kubernetes import run
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 MASKED_S = 5.0
 FIRST_OUTPUT_S = 120.0
 """From `kubectl apply` to the first output, where the nodes have the image; the figure is printed (`-s`)."""
-PLUGIN = Path(sys.executable).with_name("kubectl-tandem")
 
 
 @pytest.fixture(autouse=True)
@@ -27,16 +24,6 @@ def staffed(pair: ClusterJob) -> Iterator[None]:
     pair.when_staffed(1, 1)
     yield
     pair.check_exactly_once()
-
-
-def plugin(job: ClusterJob, command: str, *arguments: str) -> str:
-    """`kubectl tandem COMMAND JOB …`"""
-    return run([str(PLUGIN), command, job.name, *arguments, "--namespace", job.kubectl.namespace], timeout_s=240)
-
-
-def one_of(job: ClusterJob, role: str) -> str:
-    (name,) = (name for name, shown in job.roles().items() if shown == role)
-    return name
 
 
 def test_the_first_output_came_soon_after_the_job_was_applied(pair: ClusterJob) -> None:

@@ -18,10 +18,10 @@ from typing import Any, Final
 import pytest
 
 from alerts.rules import TESTS, alert_files, assemble, read
+from cluster.commands import one_of, plugin
 from cluster.installed import OPERATOR
 from cluster.jobs import ClusterJob
 from cluster.kubernetes import Kubectl, run
-from cluster.test_lifecycle import one_of, plugin
 from cluster.test_values import rendered
 from dashboards.pictures import make, times_until
 from dashboards.write import Choice, choices, filled_in, queries, texts

@@ -63,7 +63,7 @@ def paused(workload: Workload, name: str, for_s: float = ZOMBIE_S) -> None:
 
 
 def test_killing_the_publishing_replica_is_masked(workload: Workload) -> None:
-    victim, survivor = workload.publisher(), workload.other()
+    victim, survivor = workload.publisher_and_other()
     published, before, phases = workload.published_epoch(), workload.sample(survivor), workload.phases(survivor)
     with workload.output_goes_on(MASKED_S):
         workload.job.kill(victim)

@@ -96,7 +96,12 @@ class Workload(Fed):
 
     def other(self) -> str:
         """A replica that did not."""
-        return next(name for name in self.job.names if name.startswith("replica") and name != self.publisher())
+        return self.publisher_and_other()[1]
+
+    def publisher_and_other(self) -> tuple[str, str]:
+        """The replica that published the newest epoch, and one that did not: the next epoch may be the other way round."""
+        publisher = self.publisher()
+        return publisher, next(name for name in self.job.names if name.startswith("replica") and name != publisher)
 
     def published_epoch(self) -> int:
         """The newest published epoch."""

@@ -2,7 +2,8 @@
 
 import os
 import socket
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tandem.embedded.java import java_executable
@@ -36,6 +37,7 @@ class ZooKeeperSettings:
     host: str = "127.0.0.1"
     tick_ms: int = 500
     heap: str = "64m"
+    extra: Mapping[str, str] = field(default_factory=dict)
 
     def properties(self) -> str:
         """The server's configuration file."""
@@ -50,6 +52,7 @@ class ZooKeeperSettings:
             "preAllocSize": 1024,  # KiB of log allocated ahead; the default is 64 MiB
             "autopurge.purgeInterval": 1,
             "autopurge.snapRetainCount": 3,
+            **self.extra,
         }
         return "".join(f"{key}={value}\n" for key, value in lines.items())
 
@@ -69,6 +72,8 @@ class ZooKeeperServer(Server):
         ZooKeeper's unit of time; sessions last from 2 to 20 of them.
     heap
         Java's -Xmx.
+    extra
+        More lines of the configuration; they win over the ones set here.
 
     Examples
     --------
@@ -79,10 +84,18 @@ class ZooKeeperServer(Server):
     name = "zookeeper"
 
     def __init__(
-        self, data_dir: Path, *, port: int = 0, host: str = "127.0.0.1", tick_ms: int = 500, heap: str = "64m"
+        self,
+        data_dir: Path,
+        *,
+        port: int = 0,
+        host: str = "127.0.0.1",
+        tick_ms: int = 500,
+        heap: str = "64m",
+        extra: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(data_dir, host)
-        self.settings = ZooKeeperSettings(self.data_dir, port or free_ports(1, host)[0], host, tick_ms, heap)
+        port = port or free_ports(1, host)[0]
+        self.settings = ZooKeeperSettings(self.data_dir, port, host, tick_ms, heap, dict(extra or {}))
 
     @property
     def connect(self) -> str:
