@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from kazoo.client import KazooClient
-from kazoo.security import make_digest_acl
 
 from cluster.commands import one_of, plugin
 from cluster.jobs import START_S, ClusterJob, running_job, submit
@@ -19,19 +17,12 @@ from integration.workload import Cluster
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thorough]
 
 MASKED_S = 5.0
-CHROOT = "/secured"
 CA = "/etc/tandem/tls/ca.crt"
 
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """The servers; what the job does in ZooKeeper, only `USER` may do."""
     with secured_servers(tmp_path_factory.mktemp("secured"), os.environ["KUBE_LAB_HOST"]) as servers:
-        client = KazooClient(servers.zookeeper.connect)
-        client.start(10)
-        client.create(CHROOT, acl=[make_digest_acl(USER, PASSWORD, all=True)])
-        client.stop()
-        client.close()
         yield servers
 
 
@@ -68,7 +59,7 @@ def spec(secured: Secured, s3: S3Server) -> Object:
             "secretProperties": {"sasl.password": secret("kafka-login", "password")},
         },
         "zookeeper": {
-            "connect": f"{secured.zookeeper_tls}{CHROOT}",
+            "connect": secured.zookeeper_tls,
             "useTls": True,
             "caFile": CA,
             "auth": {"credentials": secret("zookeeper-login", "credentials")},

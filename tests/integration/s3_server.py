@@ -33,21 +33,10 @@ class S3Server:
 
     def start(self) -> None:
         """Start it, and wait until it accepts connections."""
-        serve = (
-            "-m",
-            "nanio",
-            "serve",
-            "--data-dir",
-            str(self.folder),
-            "--host",
-            self._host,
-            "--port",
-            str(self._port),
-        )
+        where = ("--data-dir", str(self.folder), "--host", self._host, "--port", str(self._port))
+        command = [sys.executable, "-m", "nanio", "serve", *where]
         environment = {**os.environ, "NANIO_ACCESS_KEY": KEY, "NANIO_SECRET_KEY": SECRET}
-        self._process = subprocess.Popen(
-            [sys.executable, *serve], env=environment, stdout=subprocess.DEVNULL, start_new_session=True
-        )
+        self._process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
         until(self._accepts, "the S3 server accepts connections")
 
     def stop(self) -> None:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from kazoo.client import KazooClient
+from kazoo.security import make_digest_acl
+
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 from tandem.embedded.java import java_executable
 from tandem.embedded.ports import free_ports
@@ -19,6 +22,7 @@ from tandem.embedded.ports import free_ports
 USER: Final = "tandem"
 PASSWORD: Final = "a-password-of-the-tests"  # noqa: S105
 _KEEP: Final = "the-keystores-password"
+_CHROOT: Final = "/secured"
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,10 @@ class Certificate:
 
 @dataclass(frozen=True)
 class Secured:
-    """The servers; both also have a plain port, for those who look on. `zookeeper_tls` and `kafka.sasl_bootstrap`: TLS."""
+    """The servers; both also have a plain port, for those who look on. `zookeeper_tls` and `kafka.sasl_bootstrap`: TLS.
+
+    What is below the chroot of `zookeeper_tls` only `USER` may touch.
+    """
 
     kafka: KafkaBroker
     zookeeper: ZooKeeperServer
@@ -79,4 +86,13 @@ def secured_servers(folder: Path, host: str = "127.0.0.1") -> Iterator[Secured]:
         KafkaBroker(folder / "kafka", host=host, sasl_users={USER: PASSWORD}, extra=of_kafka) as kafka,
         ZooKeeperServer(folder / "zookeeper", host=host, extra=of_zookeeper) as zookeeper,
     ):
-        yield Secured(kafka, zookeeper, f"{host}:{port}", certificate)
+        _make_chroot(zookeeper)
+        yield Secured(kafka, zookeeper, f"{host}:{port}{_CHROOT}", certificate)
+
+
+def _make_chroot(zookeeper: ZooKeeperServer) -> None:
+    client = KazooClient(zookeeper.connect)
+    client.start(10)
+    client.create(_CHROOT, acl=[make_digest_acl(USER, PASSWORD, all=True)])
+    client.stop()
+    client.close()

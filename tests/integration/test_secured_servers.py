@@ -10,7 +10,6 @@ import pytest
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoAuthError
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.security import make_digest_acl
 
 from integration.secured import PASSWORD, USER, Certificate, Secured, secured_servers
 from tandem.kafka.client import KafkaConnection
@@ -31,7 +30,7 @@ spec:
     properties: {{security.protocol: SASL_SSL, sasl.mechanism: PLAIN, sasl.username: {user}, ssl.ca.location: {ca}}}
     secretProperties: {{sasl.password: {{env: KAFKA_PASSWORD}}}}
   zookeeper:
-    connect: {connect}/secured
+    connect: {connect}
     useTls: true
     caFile: {ca}
     auth: {{credentials: {{env: ZOOKEEPER_LOGIN}}}}
@@ -45,11 +44,6 @@ WRONG = {"KAFKA_PASSWORD": "guessed", "ZOOKEEPER_LOGIN": f"{USER}:guessed"}
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
     with secured_servers(tmp_path_factory.mktemp("secured")) as servers:
-        client = KazooClient(servers.zookeeper.connect)
-        client.start(10)
-        client.create("/secured", acl=[make_digest_acl(USER, PASSWORD, all=True)])
-        client.stop()
-        client.close()
         yield servers
 
 

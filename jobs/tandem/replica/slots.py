@@ -207,7 +207,8 @@ class Slots:
         mine = held_by(
             self._me.encode(), ((slot, holder.incarnation.encode()) for slot, holder in view.holders.items())
         )
-        free, ended = free_slots(self._count, view.holders), frozenset() if self._peers is None else self._peers.ended
+        free = free_slots(self._count, view.holders)
+        ended = frozenset() if self._peers is None else self._peers.ended
         if mine is None and may_take_free_slot(view, self._me, role, len(free), ended):
             own = encode(Holder(self._me))
             mine = next((slot for slot in free if member.create(f"slots/{slot}", own)), None)
