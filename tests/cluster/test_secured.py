@@ -13,6 +13,7 @@ from cluster.kubernetes import Kubectl, Object, holds
 from integration.s3_server import KEY, SECRET, S3Server
 from integration.secured import PASSWORD, USER, Secured, secured_servers
 from integration.workload import Cluster
+from tandem.kafka.topics import Topics
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thorough]
 
@@ -77,6 +78,7 @@ def spec(secured: Secured, s3: S3Server) -> Object:
         },
         "replicas": 1,
         "standbys": 1,
+        "deletionPolicy": "Delete",
     }
 
 
@@ -101,6 +103,9 @@ def test_a_job_works_through_tls_and_passwords_and_its_standby_takes_over(
         )
         killed(job)
         promoted(job)
+        job.delete()
+        assert files(s3) == []
+        assert not [topic for topic in Topics(servers.connection).all() if topic.startswith("secured.")]
 
 
 def test_a_password_that_is_refused_is_told_and_mended(

@@ -23,6 +23,7 @@ from tandem.snapshots import (
     SnapshotStoreError,
     Snapshotter,
     SnapshotterSettings,
+    remove_all,
 )
 
 pytestmark = pytest.mark.integration
@@ -124,6 +125,19 @@ def test_garbage_goes_from_s3(s3: S3Server, tmp_path: Path) -> None:
 
     assert s3.store().list() == (kept,)
     assert s3.store().newest_usable(9, "c", tmp_path / "target") == EnginePosition(8, 80)
+
+
+def test_nothing_of_a_job_that_is_gone_stays_in_s3_and_all_of_another(s3: S3Server, tmp_path: Path) -> None:
+    other = SnapshotStore("s3://bucket/snapshots/j2", s3.options())
+    saved = save(other, 7, fill(tmp_path / "checkpoint", FILES))
+    save(s3.store(), 7, tmp_path / "checkpoint")
+    assert len(s3.objects()) == len(FILES)
+
+    assert remove_all(s3.store()) == len(FILES) + 1
+    assert (s3.objects(), s3.store().list()) == ([], ())
+    assert other.newest_usable(9, "c", tmp_path / "target") == EnginePosition(7, 70)
+    assert other.list() == (saved,)
+    assert remove_all(s3.store()) == 0
 
 
 def test_a_bucket_that_is_absent_and_credentials_that_are_wrong_are_told(s3: S3Server, tmp_path: Path) -> None:

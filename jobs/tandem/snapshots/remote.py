@@ -129,10 +129,18 @@ class Remote:
             self._fs.rm_file(self._at(path))
 
     def remove_folder(self, folder: str) -> None:
-        """Remove a folder with all that is in it; nothing happens if there is none."""
+        """Remove a folder with all that is in it; nothing happens if there is none. Raises if anything of it stays."""
         with self._reached(f"remove {folder}"), suppress(FileNotFoundError):
             self._fs.invalidate_cache()
-            self._fs.rm(self._at(folder), recursive=True)
+            if not self._atomic:
+                self._fs.rm(self._at(folder), recursive=True)
+            elif files := self._fs.find(self._at(folder)):  # folders are only names there, not every S3 deletes them
+                self._fs.rm(files)
+        if left := self.files(folder):  # of many at once, s3fs does not tell which were refused
+            raise SnapshotStoreError(
+                f"cannot remove all of {folder} in {self._url}, {min(left)} is still there; "
+                "may these credentials delete?"
+            )
 
     def _renamed(self, write: Any, path: str) -> None:
         temporary, final = self._at(f"{INCOMING}/{uuid.uuid4().hex}"), self._at(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 from savepoint_builders import INPUTS
 from snapshot_builders import Contents, Faults, contents, fill, head
 
@@ -46,3 +47,15 @@ def test_what_stays_of_an_attempt_that_fails_is_found_by_nobody(
     faults.heal()
     assert store.newest() is None
     assert remove_all(store) == 2
+
+
+def test_files_that_a_store_keeps_without_a_word_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = SnapshotStore(f"memory://{tmp_path.name}")
+    store.save(head(7), fill(tmp_path / "state", STATE))
+
+    with monkeypatch.context() as credentials:
+        credentials.setattr(MemoryFileSystem, "rm", lambda *_, **__: None)
+        with pytest.raises(SnapshotStoreError, match=r"cannot remove all of manifests .* manifests/\S+ is still there"):
+            remove_all(store)
+    assert remove_all(store) == 3
+    assert remove_all(store) == 0
