@@ -6,6 +6,7 @@ and renamed.
 
 from __future__ import annotations
 
+import glob
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -135,7 +136,7 @@ class Remote:
             if not self._atomic:
                 self._fs.rm(self._at(folder), recursive=True)
             elif files := self._fs.find(self._at(folder)):  # folders are only names there, not every S3 deletes them
-                self._fs.rm(files)
+                self._fs.rm([glob.escape(file) for file in files])  # of a pattern it would remove whatever fits
         if left := self.files(folder):  # of many at once, s3fs does not tell which were refused
             raise SnapshotStoreError(
                 f"cannot remove all of {folder} in {self._url}, {min(left)} is still there; "

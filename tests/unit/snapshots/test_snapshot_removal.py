@@ -49,6 +49,15 @@ def test_what_stays_of_an_attempt_that_fails_is_found_by_nobody(
     assert remove_all(store) == 2
 
 
+def test_a_store_whose_name_looks_like_a_pattern_takes_nothing_of_another_along(tmp_path: Path) -> None:
+    stores = {name: SnapshotStore(f"memory://{tmp_path.name}/{name}") for name in ("j*", "j[1]", "j1")}
+    for store in stores.values():
+        store.save(head(7), fill(tmp_path / "state", STATE))
+
+    assert (remove_all(stores["j*"]), remove_all(stores["j[1]"])) == (3, 3)
+    assert [name for name, store in stores.items() if store.newest()] == ["j1"]
+
+
 def test_files_that_a_store_keeps_without_a_word_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = SnapshotStore(f"memory://{tmp_path.name}")
     store.save(head(7), fill(tmp_path / "state", STATE))
