@@ -1,0 +1,64 @@
+"""The pods of a job are in different zones as far as there are any: the scheduler is asked to, and does so.
+
+For as long as this takes the nodes are in two zones. The pods' image is one that nobody has, so nothing starts in them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from cluster.crd_base import ABSENT
+from cluster.kubernetes import Kubectl, run
+from cluster.light import LightJob
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300), pytest.mark.thorough]
+
+ZONE = "topology.kubernetes.io/zone"
+JOBS = 12
+"""Were the zones a matter of chance, two of three pairs of nodes would do: all these jobs, once in 130 runs."""
+STANDING_BY = {"spec.replicas": 1, "spec.standbys": 1, "spec.snapshots": {"store": "s3://nobody"}}
+
+
+@pytest.fixture
+def zones() -> Iterator[dict[str, str]]:
+    """Node → zone: all nodes but one are in one zone."""
+    before = {node["metadata"]["name"]: node["metadata"]["labels"] for node in Kubectl("default").list("nodes")}
+    *many, last = sorted(before)
+    now = {**dict.fromkeys(many, "one"), last: "other"}
+    for node, zone in now.items():
+        run(["kubectl", "label", "node", node, "--overwrite", f"{ZONE}={zone}"])
+    yield now
+    for node, labels in before.items():
+        run(
+            [
+                "kubectl",
+                "label",
+                "node",
+                node,
+                "--overwrite",
+                f"{ZONE}={labels[ZONE]}" if ZONE in labels else f"{ZONE}-",
+            ]
+        )
+
+
+def test_the_two_pods_of_a_job_are_in_two_zones(kubectl: Kubectl, tandem: str, zones: dict[str, str]) -> None:  # noqa: ARG001, it must be installed
+    nothing_starts = {"spec.image": "localhost/nobody-has:1", "spec.podTemplate": ABSENT}
+    for index in range(JOBS):
+        shape = STANDING_BY if index % 2 else {}
+        kubectl.apply(LightJob(kubectl, f"job-{index}").changed({**nothing_starts, **shape}))
+
+    def places() -> list[tuple[str, str]]:
+        pods = kubectl.list("pods", "tandem.dev/job")
+        return [(pod["metadata"]["labels"]["tandem.dev/job"], pod["spec"].get("nodeName", "")) for pod in pods]
+
+    def placed() -> bool:
+        found = places()
+        return len(found) == 2 * JOBS and all(node for _, node in found)
+
+    kubectl.wait(placed, 120, f"{JOBS} jobs have two pods each, on nodes")
+    found = Counter((job, zones[node]) for job, node in places())
+    assert set(found.values()) == {1}, sorted(found.items())
+    assert {zone for _, zone in found} == {"one", "other"}
