@@ -22,26 +22,24 @@ JOBS = 12
 STANDING_BY = {"spec.replicas": 1, "spec.standbys": 1, "spec.snapshots": {"store": "s3://nobody"}}
 
 
+def put(node: str, zone: str | None) -> None:
+    """Put a node into a zone; None: into none."""
+    run(["kubectl", "label", "node", node, "--overwrite", f"{ZONE}={zone}" if zone else f"{ZONE}-"])
+
+
 @pytest.fixture
 def zones() -> Iterator[dict[str, str]]:
     """Node → zone: all nodes but one are in one zone."""
-    before = {node["metadata"]["name"]: node["metadata"]["labels"] for node in Kubectl("default").list("nodes")}
+    before = {
+        node["metadata"]["name"]: node["metadata"]["labels"].get(ZONE) for node in Kubectl("default").list("nodes")
+    }
     *many, last = sorted(before)
     now = {**dict.fromkeys(many, "one"), last: "other"}
     for node, zone in now.items():
-        run(["kubectl", "label", "node", node, "--overwrite", f"{ZONE}={zone}"])
+        put(node, zone)
     yield now
-    for node, labels in before.items():
-        run(
-            [
-                "kubectl",
-                "label",
-                "node",
-                node,
-                "--overwrite",
-                f"{ZONE}={labels[ZONE]}" if ZONE in labels else f"{ZONE}-",
-            ]
-        )
+    for node, former in before.items():
+        put(node, former)
 
 
 def test_the_two_pods_of_a_job_are_in_two_zones(kubectl: Kubectl, tandem: str, zones: dict[str, str]) -> None:  # noqa: ARG001, it must be installed
