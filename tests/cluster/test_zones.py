@@ -1,24 +1,30 @@
 """The pods of a job are in different zones as far as there are any: the scheduler is asked to, and does so.
 
 For as long as this takes the nodes are in two zones. The pods' image is one that nobody has, so nothing starts in them.
+Kubernetes itself spreads the pods of a Service a little; that would not do where the node of the other zone is much fuller.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 
 import pytest
 
 from cluster.crd_base import ABSENT
-from cluster.kubernetes import Kubectl, run
+from cluster.kubernetes import Kubectl, Object, run
 from cluster.light import LightJob
+from tandem.manifest.quantities import amount
+from tandem_operator.resources.containers import pod_security, restricted
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300), pytest.mark.thorough]
 
 ZONE = "topology.kubernetes.io/zone"
-JOBS = 12
-"""Were the zones a matter of chance, two of three pairs of nodes would do: all these jobs, once in 130 runs."""
+JOBS = 6
+NOBODY_HAS = "localhost/nobody-has:1"
+FULLER = Decimal("0.7")
+"""So much of the node that is alone in its zone is taken."""
 STANDING_BY = {"spec.replicas": 1, "spec.standbys": 1, "spec.snapshots": {"store": "s3://nobody"}}
 
 
@@ -42,8 +48,23 @@ def zones() -> Iterator[dict[str, str]]:
         put(node, former)
 
 
+def taken(node: str) -> Object:
+    """A pod that asks for much of a node, and starts nothing."""
+    there = Kubectl("default").get("node", node)["status"]["allocatable"]
+    cpu, memory = (amount(there[what]) * FULLER for what in ("cpu", "memory"))
+    container = {
+        "name": "much",
+        "image": NOBODY_HAS,
+        "resources": {"requests": {"cpu": f"{cpu * 1000:.0f}m", "memory": f"{memory:.0f}"}},
+        "securityContext": restricted(),
+    }
+    spec = {"nodeName": node, "containers": [container], "securityContext": pod_security()}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "much"}, "spec": spec}
+
+
 def test_the_two_pods_of_a_job_are_in_two_zones(kubectl: Kubectl, tandem: str, zones: dict[str, str]) -> None:  # noqa: ARG001, it must be installed
-    nothing_starts = {"spec.image": "localhost/nobody-has:1", "spec.podTemplate": ABSENT}
+    kubectl.apply(taken(next(node for node, zone in zones.items() if zone == "other")))
+    nothing_starts = {"spec.image": NOBODY_HAS, "spec.podTemplate": ABSENT}
     for index in range(JOBS):
         shape = STANDING_BY if index % 2 else {}
         kubectl.apply(LightJob(kubectl, f"job-{index}").changed({**nothing_starts, **shape}))
