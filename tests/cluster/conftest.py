@@ -114,10 +114,10 @@ def with_snapshots(kubectl: Kubectl) -> Object:
 
 
 @contextmanager
-def own_namespace() -> Iterator[Kubectl]:
-    """A new namespace, in the standard `restricted`, for as long as the block runs."""
+def own_namespace(every_s: float = Kubectl.every_s) -> Iterator[Kubectl]:
+    """A new namespace, in the standard `restricted`, for as long as the block runs. `every_s`: how often waits look."""
     name = f"test-{uuid.uuid4().hex[:6]}"
     run(["kubectl", "create", "namespace", name])
     run(["kubectl", "label", "namespace", name, "pod-security.kubernetes.io/enforce=restricted"])
-    yield Kubectl(name)
+    yield Kubectl(name, every_s)
     run(["kubectl", "delete", "namespace", name, "--timeout", "180s"], timeout_s=200)

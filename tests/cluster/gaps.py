@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Final
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Final
 
-from cluster.jobs import ClusterJob
+from cluster.conftest import own_namespace, with_snapshots
+from cluster.jobs import ClusterJob, running_job
+from cluster.lab import Lab
+from integration.workload import Cluster
 from tandem.embedded.waiting import Deadline, wait_until
 
 MASKED_S: Final = 5.0
-SHORT: Final = {"mode": "leader", "minEpochInterval": "250ms"}
-LIMITED: Final = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "600m"}}
+_RARELY_S: Final = 2.0
+_SHORT: Final = {"mode": "leader", "minEpochInterval": "250ms"}
+_LIMITED: Final = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu": "600m"}}
 """The lab's nodes share two cores: with a limit, the start of one pod leaves to those that compute what they need."""
+
+
+@contextmanager
+def measured_job(servers: Cluster, name: str, **spec: Any) -> Iterator[ClusterJob]:
+    """A job with short epochs and snapshots, looked at so rarely that looking costs it nothing; see `running_job`."""
+    with _nodes_that_weigh(), own_namespace(_RARELY_S) as kubectl:
+        settings = {"ordering": _SHORT, "resources": _LIMITED, **with_snapshots(kubectl), **spec}
+        with running_job(kubectl, servers, name, **settings) as job:
+            yield job
+
+
+def _nodes_that_weigh() -> AbstractContextManager[None]:
+    return Lab().weighing_as_machines() if "KUBE_LAB" in os.environ else nullcontext()
 
 
 @contextmanager

@@ -42,9 +42,13 @@ def restarts(pod: Object, container: str = "") -> int:
 
 @dataclass(frozen=True)
 class Kubectl:
-    """kubectl in one namespace of the cluster that KUBECONFIG names."""
+    """kubectl in one namespace of the cluster that KUBECONFIG names.
+
+    `every_s`: how often a wait looks. A look starts kubectl several times, which costs a tenth of a core's second each.
+    """
 
     namespace: str
+    every_s: float = 0.25
 
     def __call__(self, *arguments: str, given: str = "", timeout_s: float = CALL_S) -> str:
         return run(["kubectl", "--namespace", self.namespace, *arguments], given, timeout_s)
@@ -95,7 +99,7 @@ class Kubectl:
 
     def wait(self, condition: Callable[[], bool], deadline_s: float, what: str) -> None:
         """Wait for something that the cluster brings about; if it does not come, fail with what there is."""
-        if not wait_until(condition, Deadline(deadline_s), 0.25):
+        if not wait_until(condition, Deadline(deadline_s), self.every_s):
             raise AssertionError(f"not within {deadline_s:.0f} s: {what}\n{self.story()}")
 
     def story(self) -> str:

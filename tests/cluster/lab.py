@@ -7,10 +7,14 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import psutil
 
 from cluster.kubernetes import Object, RefusedError, run
+
+_MACHINE: Final = 1024
+"""What the kernel gives a session of processes, such as the broker: all the same."""
 
 
 class Lab:
@@ -73,6 +77,22 @@ class Lab:
             yield
         finally:
             server.send_signal(signal.SIGCONT)
+
+    @contextmanager
+    def weighing_as_machines(self) -> Iterator[None]:
+        """While the block runs, each node has as much say over the machine's cores as the broker or the API server.
+
+        Else all nodes and their pods together have as much as one of these: whoever serves, watches or reads then takes
+        from pods the cores that they asked for, which it cannot where nodes are machines.
+        """
+        nodes = Path("/sys/fs/cgroup/cpu/kube-lab")
+        shares = nodes / "cpu.shares"
+        before = shares.read_text()
+        shares.write_text(str(_MACHINE * len(list(nodes.glob("n*")))))
+        try:
+            yield
+        finally:
+            shares.write_text(before)
 
     def build(self, image: str, folder: Path) -> None:
         """Build the image of `folder`'s Dockerfile, and load it into every node."""

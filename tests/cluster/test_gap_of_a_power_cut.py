@@ -11,9 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.conftest import own_namespace, with_snapshots
-from cluster.gaps import LIMITED, SHORT, beside_a_quiet_stretch
-from cluster.jobs import ClusterJob, running_job
+from cluster.gaps import beside_a_quiet_stretch, measured_job
+from cluster.jobs import ClusterJob
 from cluster.lab import Lab
 from integration.workload import Cluster
 
@@ -26,10 +25,8 @@ UNNOTICED_S = 6.0
 @pytest.fixture(scope="module")
 def job(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
     """Two active replicas, with short epochs, and snapshots, from which another one goes on."""
-    with own_namespace() as kubectl:
-        spec = {"ordering": SHORT, "resources": LIMITED, **with_snapshots(kubectl)}
-        with running_job(kubectl, servers, f"powered-{uuid.uuid4().hex[:6]}", **spec) as job:
-            yield job
+    with measured_job(servers, f"powered-{uuid.uuid4().hex[:6]}") as job:
+        yield job
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])

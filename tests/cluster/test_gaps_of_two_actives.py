@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster.conftest import own_namespace, with_snapshots
-from cluster.gaps import LIMITED, SHORT, beside_a_quiet_stretch, drained, upgraded
-from cluster.jobs import ClusterJob, running_job
+from cluster.gaps import beside_a_quiet_stretch, drained, measured_job, upgraded
+from cluster.jobs import ClusterJob
 from integration.workload import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thorough]
@@ -20,10 +19,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thoroug
 @pytest.fixture(scope="module")
 def job(servers: Cluster, tandem: str) -> Iterator[ClusterJob]:  # noqa: ARG001, it must be installed
     """Two active replicas, with short epochs."""
-    with own_namespace() as kubectl:
-        spec = {"ordering": SHORT, "resources": LIMITED, **with_snapshots(kubectl)}
-        with running_job(kubectl, servers, "gaps-of-two", **spec) as job:
-            yield job
+    with measured_job(servers, "gaps-of-two") as job:
+        yield job
 
 
 @pytest.fixture(autouse=True)
