@@ -23,7 +23,7 @@ _LIMITED: Final = {"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": {"cpu
 
 @contextmanager
 def measured_job(servers: Cluster, name: str, **spec: Any) -> Iterator[ClusterJob]:
-    """A job with short epochs and snapshots, looked at so rarely that looking costs it nothing; see `running_job`."""
+    """A job with short epochs and snapshots, on nodes that weigh as machines, seldom looked at; see `running_job`."""
     with _nodes_that_weigh(), own_namespace(_RARELY_S) as kubectl:
         settings = {"ordering": _SHORT, "resources": _LIMITED, **with_snapshots(kubectl), **spec}
         with running_job(kubectl, servers, name, **settings) as job:

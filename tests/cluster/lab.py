@@ -14,7 +14,7 @@ import psutil
 from cluster.kubernetes import Object, RefusedError, run
 
 _MACHINE: Final = 1024
-"""What the kernel gives a session of processes, such as the broker: all the same."""
+"""The weight that the kernel gives to each session of processes (autogroup), such as the broker's."""
 
 
 class Lab:
