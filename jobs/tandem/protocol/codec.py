@@ -14,6 +14,7 @@ from tandem.protocol.values import (
     Positions,
     Progress,
     Proposal,
+    TopicIds,
     TopicPartition,
 )
 
@@ -26,12 +27,12 @@ def encode_proposal(proposal: Proposal) -> bytes:
     """One proposal as the value of a record of the ordering topic."""
     body: dict[str, Any]
     match proposal:
-        case Config(generation, digest, start, proposer, base, savepoint):
+        case Config(generation, digest, start, proposer, base, savepoint, topic_ids):
             body = {"type": "config", "generation": generation, "digest": digest, "start": positions_json(start)}
-            body |= {"proposer": proposer, "base": base, "savepoint": savepoint}
-        case Cut(epoch, ends, time_ms, seed, proposer):
+            body |= {"proposer": proposer, "base": base, "savepoint": savepoint} | _topics_json(topic_ids)
+        case Cut(epoch, ends, time_ms, seed, proposer, topic_ids):
             body = {"type": "cut", "epoch": epoch, "ends": positions_json(ends), "time": time_ms, "seed": seed}
-            body["proposer"] = proposer
+            body |= {"proposer": proposer} | _topics_json(topic_ids)
         case Claim(epoch, attempt, owner, generation):
             body = {"type": "claim", "epoch": epoch, "attempt": attempt, "owner": owner, "generation": generation}
         case Determinant(epoch, name, part, parts, answers, proposer):
@@ -50,8 +51,7 @@ def decode_proposal(value: bytes | None) -> Proposal:
             case "config":
                 return _config(body)
             case "cut":
-                ends = positions_from_json(body["ends"])
-                return Cut(int(body["epoch"]), ends, int(body["time"]), int(body["seed"]), str(body["proposer"]))
+                return _cut(body)
             case "claim":
                 generation = int(body.get("generation", 0))
                 return Claim(int(body["epoch"]), int(body["attempt"]), str(body["owner"]), generation)
@@ -110,7 +110,21 @@ def positions_from_json(body: dict[str, dict[str, int]]) -> Positions:
 
 def _config(body: dict[str, Any]) -> Config:
     identity = int(body["generation"]), str(body["digest"]), positions_from_json(body["start"]), str(body["proposer"])
-    return Config(*identity, int(body.get("base", -1)), str(body.get("savepoint", "")))
+    return Config(*identity, int(body.get("base", -1)), str(body.get("savepoint", "")), _topics_from_json(body))
+
+
+def _cut(body: dict[str, Any]) -> Cut:
+    what = int(body["epoch"]), positions_from_json(body["ends"]), int(body["time"]), int(body["seed"])
+    return Cut(*what, str(body["proposer"]), _topics_from_json(body))
+
+
+def _topics_json(topic_ids: TopicIds) -> dict[str, Any]:
+    """Nothing where no id is known: such a record is what earlier versions write, byte for byte."""
+    return {"topics": dict(topic_ids)} if topic_ids else {}
+
+
+def _topics_from_json(body: dict[str, Any]) -> TopicIds:
+    return tuple(sorted((str(topic), str(number)) for topic, number in body.get("topics", {}).items()))
 
 
 def _determinant(body: dict[str, Any]) -> Determinant:

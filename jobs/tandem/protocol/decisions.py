@@ -30,6 +30,7 @@ from tandem.protocol.values import (
     Positions,
     Progress,
     Proposal,
+    TopicIds,
 )
 
 
@@ -104,6 +105,7 @@ class Decisions:
         self._answers: dict[int, dict[str, list[Determinant]]] = {}
         self._received: dict[int, dict[str, dict[str, list[Determinant]]]] = {}
         self._last_ends = Positions()
+        self._topic_ids: TopicIds = ()
 
     @classmethod
     def resumed(cls, config: Config, published: Cut, offset: int, config_offset: int = 0) -> Decisions:
@@ -116,6 +118,7 @@ class Decisions:
         log.config, log.config_offset = config, config_offset
         log._generations = [(published.epoch - 1, config.generation)]
         log.last_epoch, log._last_ends = published.epoch, published.ends
+        log._topic_ids = config.topic_ids or published.topic_ids
         log._ranges[published.epoch] = EpochRange(
             published.epoch, Positions(), published.ends, published.time_ms, published.seed, offset, config_offset
         )
@@ -142,6 +145,7 @@ class Decisions:
         if self.config is None:
             self._last_ends = config.start
         self.config, self.config_offset = config, offset
+        self._topic_ids = self._topic_ids or config.topic_ids
         self._generations.append((self.last_epoch, config.generation))
         return Verdict.ACCEPTED
 
@@ -156,6 +160,7 @@ class Decisions:
             cut.epoch, self._last_ends, cut.ends, cut.time_ms, cut.seed, offset, self.config_offset
         )
         self.last_epoch, self._last_ends = cut.epoch, cut.ends
+        self._topic_ids = self._topic_ids or cut.topic_ids
         return Verdict.ACCEPTED
 
     def _claim(self, claim: Claim) -> Verdict:
@@ -194,6 +199,11 @@ class Decisions:
     def last_ends(self) -> Positions:
         """Where the last accepted cut ended: the start of the next epoch."""
         return self._last_ends
+
+    @property
+    def topic_ids(self) -> TopicIds:
+        """Which topics the positions are of: what the log said of it first. Empty: it has not said yet."""
+        return self._topic_ids
 
     def generation_of(self, epoch: int) -> int:
         """The generation that `epoch` was cut in, or would be now; −1 before the first config."""

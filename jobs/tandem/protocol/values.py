@@ -47,6 +47,10 @@ class Positions(Mapping[TopicPartition, int]):
         return sum(offset - earlier.get(tp, 0) for tp, offset in self._offsets.items())
 
 
+TopicIds = tuple[tuple[str, str], ...]
+"""Input topics with Kafka's id of each, by name: a topic that was deleted and created again has another id."""
+
+
 @dataclass(frozen=True, slots=True)
 class Config:
     """The job's identity, the first record of a generation.
@@ -56,6 +60,8 @@ class Config:
 
     Generation g + 1 publishes the epochs that are cut after its config. Its state is that of the savepoint `savepoint`,
     taken at the epoch `base`: it computes the epochs since then once more, with its own code, and drops their rows.
+
+    `topic_ids` says which topics its positions are of; empty in logs that were written before topics were told apart.
     """
 
     generation: int
@@ -64,6 +70,7 @@ class Config:
     proposer: str
     base: int = -1
     savepoint: str = ""
+    topic_ids: TopicIds = ()
 
     @property
     def lineage(self) -> str:
@@ -75,13 +82,17 @@ class Config:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Epoch `epoch` ends before the positions `ends`. `time_ms` (Unix, ms) is its time and `seed` its random seed."""
+    """Epoch `epoch` ends before the positions `ends`. `time_ms` (Unix, ms) is its time and `seed` its random seed.
+
+    `topic_ids` is as in `Config`, and empty where the config in force has them.
+    """
 
     epoch: int
     ends: Positions
     time_ms: int
     seed: int
     proposer: str
+    topic_ids: TopicIds = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,14 @@ names = st.sampled_from("abc")
 any_positions = st.dictionaries(
     st.tuples(st.sampled_from(["in", "other"]), st.integers(0, 2)), offsets, max_size=4
 ).map(lambda found: Positions({TopicPartition(*tp): offset for tp, offset in found.items()}))
-any_cut = st.builds(Cut, st.integers(0, 4), any_positions, st.integers(0, 9), st.integers(0, 9), names)
+any_topic_ids = st.dictionaries(st.sampled_from(["in", "other"]), st.text(max_size=3), max_size=2).map(
+    lambda found: tuple(sorted(found.items()))
+)
+any_cut = st.builds(Cut, st.integers(0, 4), any_positions, st.integers(0, 9), st.integers(0, 9), names, any_topic_ids)
 any_claim = st.builds(Claim, st.integers(0, 4), st.integers(0, 3), names, st.integers(0, 2))
-any_config = st.builds(Config, st.integers(0, 2), st.text(max_size=3), any_positions, names, st.integers(-1, 4), names)
+any_config = st.builds(
+    Config, st.integers(0, 2), st.text(max_size=3), any_positions, names, st.integers(-1, 4), names, any_topic_ids
+)
 any_progress = st.builds(Progress, names, st.integers(0, 4), st.floats(0, 1e6).map(lambda ms: round(ms, 3)))
 parts = st.tuples(st.integers(0, 2), st.integers(1, 3)).filter(lambda part: part[0] < part[1])
 any_determinant = st.builds(

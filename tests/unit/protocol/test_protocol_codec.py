@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from protocol_builders import any_marker, any_proposal, cut
 
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal, encode_marker, encode_proposal
-from tandem.protocol.values import Marker, Proposal
+from tandem.protocol.values import Cut, Marker, Proposal
 
 
 @given(any_proposal)
@@ -23,6 +23,14 @@ def test_a_marker_comes_back_as_it_was(marker: Marker) -> None:
 
 def test_a_cut_reads_like_the_offsets_of_a_kafka_source() -> None:
     assert json.loads(encode_proposal(cut(3, 10, 20)))["ends"] == {"in": {"0": 10, "1": 20}}
+
+
+def test_a_log_of_an_earlier_version_says_nothing_of_topic_ids() -> None:
+    old = b'{"type":"cut","epoch":1,"ends":{"in":{"0":3}},"time":5,"seed":7,"proposer":"a"}'
+    proposal = decode_proposal(old)
+    assert isinstance(proposal, Cut)
+    assert proposal.topic_ids == ()
+    assert encode_proposal(proposal) == old
 
 
 @pytest.mark.parametrize(
