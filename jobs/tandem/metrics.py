@@ -42,7 +42,8 @@ class OrdererMetrics:
         self.leader_changes = counter("tandem_leader_changes_total", "Times this orderer began or ceased to lead")
         self.proposed = counter("tandem_cuts_proposed_total", "Cuts that this orderer proposed")
         self.won = counter("tandem_cuts_won_total", "Cuts of this orderer that the log accepted")
-        self.epoch = gauge("tandem_ordering_epoch", "Last accepted epoch")
+        self.epoch = gauge("tandem_ordering_epoch", "Last accepted epoch; -1: none yet")
+        self.epoch.set(-1)
         self.lag = gauge("tandem_input_lag_records", "Input records that are not in any epoch yet")
 
     def cut(self, cut: Cut, me: str) -> None:
@@ -58,18 +59,27 @@ class ReplicaMetrics:
     def __init__(self, registry: CollectorRegistry, job: str, replica: str) -> None:
         make = _Maker(registry, {"job_name": job, "replica": replica})
         counter, gauge = make.counter, make.gauge
-        self.epoch = gauge("tandem_epoch", "Last epoch that this replica computed")
-        self.published_epoch = gauge("tandem_published_epoch", "Last epoch whose marker this replica read")
-        self.head_epoch = gauge("tandem_head_epoch", "Last epoch that the ordering log has cut")
+        self.active = gauge("tandem_replica_active", "1 while this replica computes, or would if there were epochs")
+        self.epoch = gauge(
+            "tandem_epoch", "Last epoch that is in this replica's state: computed, or restored; -1: none"
+        )
+        self.published_epoch = gauge(
+            "tandem_published_epoch", "Last epoch that this replica knows as published; -1: none"
+        )
+        self.head_epoch = gauge("tandem_head_epoch", "Last epoch that the ordering log has cut; -1: none")
         for none_yet in (self.epoch, self.published_epoch, self.head_epoch):
             none_yet.set(-1)
         self.lag_epochs = gauge("tandem_replica_lag_epochs", "Epochs between the log's head and this replica")
         self.lag_records = gauge("tandem_replica_lag_records", "Input records between the log's head and this replica")
-        self.lag_seconds = gauge("tandem_replica_lag_seconds", "Age of the newest epoch that this replica computed")
+        self.lag_seconds = gauge(
+            "tandem_replica_lag_seconds",
+            "Age of the oldest epoch that this replica has not computed yet; 0 at the log's head",
+        )
         self.catch_up_seconds = gauge(
             "tandem_replica_catch_up_seconds",
             "Estimated time to the log's head; 0 at the head, -1 while it is not known",
         )
+        self.catch_up_seconds.set(-1)
         self.ready = gauge("tandem_replica_ready", "1 while this replica is at the log's head, or goes on near it")
         self.standby = gauge("tandem_replica_standby", "1 while this replica stands by")
         self.followed_epoch = gauge(
@@ -83,7 +93,10 @@ class ReplicaMetrics:
         self.state_mismatches = counter(
             "tandem_standby_state_mismatches_total", "Followed states that turned out wrong"
         )
-        self.shipped_epoch = gauge("tandem_shipped_epoch", "Newest epoch whose changes of state this replica shipped")
+        self.shipped_epoch = gauge(
+            "tandem_shipped_epoch", "Newest epoch whose changes of state this replica shipped; -1: none"
+        )
+        self.shipped_epoch.set(-1)
         self.shipped_bytes = counter("tandem_shipped_bytes_total", "Bytes of state that this replica shipped")
         self.promotions = counter("tandem_promotions_total", "Times this replica was promoted from standby")
         self.claims_won = counter("tandem_claims_won_total", "Epochs that this replica was the first to claim")

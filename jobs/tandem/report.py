@@ -46,6 +46,7 @@ class ReplicaReport:
     """A replica. Epochs are −1 where there are none; incarnations name `slots`, `roles`, `publisher` and `failover`.
 
     `slots`, `roles` and `wish` : what it last read in ZooKeeper; `coordinated`: whether ZooKeeper answers it now.
+    `has_to_prove` : of a standby, whether something was published that it could prove its state with, or it has no state.
     `drift` : what it found when it last looked at the job's topics, None: it has not looked yet.
     """
 
@@ -58,6 +59,7 @@ class ReplicaReport:
     published_epoch: int = -1
     followed_epoch: int = -1
     verified_epoch: int = -1
+    has_to_prove: bool = True
     lag_epochs: int = 0
     lag_records: int = 0
     lag_seconds: float = 0.0

@@ -101,9 +101,15 @@ class MemberStatus(Part):
     pod: str | None = Field(default=None, description="Its pod")
     node: str | None = Field(default=None, description="The node of the pod")
     role: Role | None = Field(default=None, description="What it does: the slots in ZooKeeper decide")
-    epoch: int | None = Field(default=None, ge=-1, description="The last epoch that it has computed; -1: none yet")
-    lag_records: Number | None = Field(default=None, description="Records that it has not computed yet")
-    lag_seconds: float | None = Field(default=None, ge=0, description="How long ago it was at the head, in seconds")
+    epoch: int | None = Field(
+        default=None, ge=-1, description="The last epoch in its state: computed, restored, or followed; -1: none yet"
+    )
+    lag_records: Number | None = Field(
+        default=None, description="Records of epochs that it has not computed yet; none while it cannot know"
+    )
+    lag_seconds: float | None = Field(
+        default=None, ge=0, description="Age of the oldest epoch that it has not computed; 0 at the head"
+    )
     ready: bool = Field(
         default=False, description="Whether it is at the head of the log, or follows as a standby should"
     )

@@ -63,11 +63,15 @@ class LogTail:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the brokers are known to have records that were not read yet; they are not asked for news."""
-        return any(
-            self._consumer.get_watermark_offsets(TopicPartition(topic, 0), cached=True)[1] > offset
-            for topic, offset in self._next.items()
-        )
+        """Whether the brokers are known to have records that were not read yet; they are not asked for news.
+
+        Also before they have said for the first time where the topics end.
+        """
+        return any(not 0 <= self._end_of(topic) <= offset for topic, offset in self._next.items())
+
+    def _end_of(self, topic: str) -> int:
+        end: int = self._consumer.get_watermark_offsets(TopicPartition(topic, 0), cached=True)[1]
+        return end  # negative: no broker has said yet
 
     def poll(self, timeout_s: float) -> list[Record]:
         """What has arrived; waits up to `timeout_s` for the first record. Raises `LostInputError`."""

@@ -67,7 +67,7 @@ class Observer:
         infos = self._announced(states)
         self._remember(_Look(time.monotonic(), _scrape_all(states, infos)))
         markers, trouble = self._last_markers()
-        owners = Counter(replica_of(self._manifest.name, marker.owner) for marker in markers)
+        owners = Counter(marker.owner for marker in markers)
         newest = max(markers, key=lambda marker: marker.epoch, default=None)
         elects = self._manifest.spec.ordering.mode == "leader"
         latest = self._looks[-1].samples
@@ -75,9 +75,7 @@ class Observer:
             job=self._manifest.name,
             at=time.time(),
             replicas=tuple(
-                self._replica(state, infos.get(state.name), owners[state.name] / max(1, owners.total()))
-                for state in states
-                if state.kind == "replica"
+                self._replica(state, infos.get(state.name), owners) for state in states if state.kind == "replica"
             ),
             orderers=tuple(
                 orderer_status(state, latest.get(state.pid), elects) for state in states if state.kind != "replica"
@@ -87,13 +85,22 @@ class Observer:
             trouble=trouble,
         )
 
-    def _replica(self, state: ProcessState, info: ProcessInfo | None, share: float) -> ReplicaStatus:
+    def _replica(self, state: ProcessState, info: ProcessInfo | None, owners: Counter[str]) -> ReplicaStatus:
         now = self._looks[-1]
         first = next((look for look in self._looks if state.pid in look.samples), now)
         earlier = None if first is now else first.samples[state.pid]
         incarnation = "" if info is None else info.incarnation
         sample = now.samples.get(state.pid)
-        return replica_status(state, incarnation, sample, earlier if sample else None, now.at - first.at, share)
+        if self._each_for_itself:
+            share = float(sample is not None and sample.count("tandem_epochs_published_total") > 0)
+        else:
+            share = owners[incarnation] / max(1, owners.total())
+        port = None if info is None else info.metrics_port
+        return replica_status(state, incarnation, sample, earlier if sample else None, now.at - first.at, share, port)
+
+    @property
+    def _each_for_itself(self) -> bool:
+        return self._manifest.spec.ordering.mode == "none"
 
     def _announced(self, states: Sequence[ProcessState]) -> dict[str, ProcessInfo]:
         """What the present runs wrote; the files of killed ones stay behind."""
@@ -106,7 +113,7 @@ class Observer:
             self._looks.popleft()
 
     def _last_markers(self) -> tuple[list[Marker], str]:
-        if self._manifest.spec.ordering.mode == "none":  # every replica publishes all, into a log of its own
+        if self._each_for_itself:  # every replica publishes all, into a log of its own
             return [], ""
         topic = self._manifest.model.topics.commits
         try:

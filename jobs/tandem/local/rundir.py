@@ -28,7 +28,8 @@ class ProcessState:
     """A process of the job as its supervisor sees it.
 
     `state`: `running`, `paused`, `restarting` (waits for its next start), `down` (stays down: it was stopped, ended well,
-    or is being held), or `given up` (`reason` says why). `started_at`: Unix time, s, of its latest start.
+    or is being held), or `given up`; `reason` says why it ended, `error` the kind of error. `started_at`: Unix time, s, of
+    its latest start.
     """
 
     name: str
@@ -39,6 +40,7 @@ class ProcessState:
     started_at: float = 0.0
     exit_code: int | None = None
     reason: str = ""
+    error: str = ""
 
     @property
     def running(self) -> bool:

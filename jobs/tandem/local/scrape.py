@@ -57,7 +57,7 @@ class Sample:
         return int(self.values.get(name, 0))
 
     def epoch(self, name: str) -> int:
-        """The value of a gauge that holds an epoch; −1 while the process has seen none (a gauge begins at 0)."""
+        """The value of a gauge that holds an epoch; −1 if there is no such epoch, or no such metric."""
         return int(self.values.get(name, -1))
 
 

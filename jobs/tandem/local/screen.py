@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from datetime import datetime
 
 from rich import box
@@ -16,11 +17,12 @@ _NONE = "–"
 
 
 def job_table(status: JobStatus, title: str | None = None) -> Table:
-    """All processes of a job: who publishes, who leads, how far, how fast."""
-    caption = status.trouble or _caption(status)
+    """All processes of a job: who publishes, who leads, how far, how fast; and below, why those ended that are down."""
+    ends = list(_ends(status))
+    caption = "\n".join((status.trouble or _caption(status), *ends))
     table = Table(
         title=title or f"Job {status.job}",
-        caption=Text(caption, style="bold red" if status.trouble else "dim"),
+        caption=Text(caption, style="bold red" if status.trouble or ends else "dim"),
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
@@ -60,19 +62,26 @@ def _caption(status: JobStatus) -> str:
     return f"published up to epoch {status.published_epoch}, last by {status.publisher}"
 
 
+def _ends(status: JobStatus) -> Iterator[str]:
+    """Of each process that does not run, why it ended, if it said so."""
+    processes: tuple[ReplicaStatus | OrdererStatus, ...] = (*status.replicas, *status.orderers)
+    for process in processes:
+        if not process.alive and process.reason:
+            yield f"{process.name} {process.state}: {process.reason.splitlines()[0]}"
+
+
 def _replica(replica: ReplicaStatus) -> tuple[Text | str, ...]:
-    known = replica.epoch >= 0
     epoch = replica.followed_epoch if replica.standby else replica.epoch
     return (
         replica.name,
         _state(replica),
         Text(_role(replica), style="bold cyan" if replica.share else ""),
         f"{epoch:,}" if epoch >= 0 else _NONE,
-        f"{replica.lag_epochs:,} ep" if known else _NONE,
+        f"{replica.lag_epochs:,} ep" if replica.active else _NONE,
         _number(replica.rows_per_s),
         _number(replica.p50_ms),
         _number(replica.p99_ms),
-        f"{replica.take_overs:,}" if known else _NONE,
+        f"{replica.take_overs:,}" if replica.active else _NONE,
         str(replica.restarts),
     )
 
@@ -84,7 +93,7 @@ def _orderer(orderer: OrdererStatus) -> tuple[Text | str, ...]:
         _state(orderer),
         Text("leads" if orderer.leading else "", style="bold cyan"),
         f"{orderer.epoch:,}" if known else _NONE,
-        f"{orderer.input_lag_records:,} rec" if known else _NONE,
+        _NONE if orderer.input_lag_records is None else f"{orderer.input_lag_records:,} rec",
         "",
         "",
         "",
@@ -98,11 +107,15 @@ def _role(replica: ReplicaStatus) -> str:
         return "diverged"
     if replica.state != "running":
         return ""
+    if replica.answers is False:
+        return "no answer"
     if replica.standby:
         return "stands by, proved" if replica.verified_epoch >= 0 else "stands by"
     if replica.share:
         return f"publishes {replica.share:.0%}"
-    if replica.epoch <= 0:  # a gauge that was never set is 0
+    if not replica.serves_metrics:
+        return "no metrics"
+    if not replica.active:
         return "starts"
     if replica.ready:
         return "follows"

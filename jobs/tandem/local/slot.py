@@ -116,6 +116,7 @@ class Slot:
             restarts=self._state.restarts + again,
             exit_code=None,
             reason="",
+            error="",
         )
 
     def check(self, policy: RestartPolicy, restarting: bool, job_ran: bool) -> Ended | None:
@@ -136,7 +137,7 @@ class Slot:
         self.due = time.monotonic() + decision.delay_s if decision.then is Then.RESTART else None
         state = {Then.RESTART: "restarting", Then.GIVE_UP: "given up"}.get(decision.then, "down")
         reason = story.reason if exit_code > 0 else ""
-        self._set(state=state, pid=0, exit_code=exit_code, reason=reason)
+        self._set(state=state, pid=0, exit_code=exit_code, reason=reason, error=story.error if exit_code > 0 else "")
         return Ended(exit_code, story, decision)
 
     def story(self) -> LogStory:

@@ -7,17 +7,20 @@ from typing import Any
 
 from tandem.local.rundir import ProcessState
 from tandem.local.scrape import Sample
+from tandem.protocol.publication import DivergedError
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaStatus:
     """A replica, active or `standby`. Numbers are 0, epochs −1, while it tells none.
 
+    `answers`: whether it said how it stands; None: it cannot be asked, since it has only just begun, or does not run, or
+    its metrics are off (`serves_metrics`). `active`: it computes, or would if there were epochs. `ready`: it is at the head.
     `followed_epoch`: where the state that a standby follows stands; `verified_epoch`: the newest epoch computed from
     such state as it was published. `share`: how much of the newest epochs (64 or more, if there are as many) it published, 0
-    to 1. `lag_*`: behind the log's head. `rows_per_s`, `p50_ms`, `p99_ms`: over the observer's window; after a single look
-    there is no rate, and the quantiles are over the process's life. None without data. `catch_up_s`: estimated time to the
-    log's head while it is not there, None while nobody can tell.
+    to 1, since its last start. `lag_*`: behind the log's head. `rows_per_s`, `p50_ms`, `p99_ms`: over the observer's window;
+    after a single look there is no rate, and the quantiles are over the process's life. None without data. `catch_up_s`:
+    estimated time to the log's head while it is not there, None while nobody can tell.
     """
 
     name: str
@@ -27,6 +30,9 @@ class ReplicaStatus:
     restarts: int
     reason: str
     incarnation: str = ""
+    answers: bool | None = None
+    serves_metrics: bool = True
+    active: bool = False
     standby: bool = False
     ready: bool = False
     share: float = 0.0
@@ -50,7 +56,10 @@ class ReplicaStatus:
 
 @dataclass(frozen=True, slots=True)
 class OrdererStatus:
-    """An orderer or a heartbeat generator. `input_lag_records`: input that is in no epoch yet, when it last looked."""
+    """An orderer or a heartbeat generator.
+
+    `input_lag_records`: input that is in no epoch yet, when it last looked; None of one that leaves looking to the leader.
+    """
 
     name: str
     state: str
@@ -62,7 +71,7 @@ class OrdererStatus:
     epoch: int = -1
     cuts_proposed: int = 0
     cuts_won: int = 0
-    input_lag_records: int = 0
+    input_lag_records: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +104,12 @@ def replica_status(
     earlier: Sample | None = None,
     elapsed_s: float = 0.0,
     share: float = 0.0,
+    port: int | None = None,
 ) -> ReplicaStatus:
-    """A replica's status from its metrics now and, for what happened lately, `elapsed_s` ago."""
+    """A replica's status from its metrics now and, for what happened lately, `elapsed_s` ago.
+
+    `port`: where it serves its metrics, 0: nowhere; None: it has not said yet.
+    """
     now = sample or Sample()
     latency = now.latency if earlier is None else now.latency.since(earlier.latency)
     rate = None
@@ -105,6 +118,9 @@ def replica_status(
     return ReplicaStatus(
         **_process(state),
         incarnation=incarnation,
+        answers=(sample is not None) if port else None,
+        serves_metrics=port != 0,
+        active=bool(now.count("tandem_replica_active")),
         standby=bool(now.count("tandem_replica_standby")),
         ready=bool(now.count("tandem_replica_ready")),
         share=share,
@@ -120,7 +136,7 @@ def replica_status(
         take_overs=now.count("tandem_take_overs_total"),
         rows_published=now.count(_ROWS),
         dead_letters=now.count("tandem_dead_letters_total"),
-        diverged=bool(now.count("tandem_replica_diverged")),
+        diverged=bool(now.count("tandem_replica_diverged")) or state.error == DivergedError.__name__,
         rows_per_s=rate,
         p50_ms=_ms(latency.quantile(0.5)),
         p99_ms=_ms(latency.quantile(0.99)),
@@ -130,13 +146,14 @@ def replica_status(
 def orderer_status(state: ProcessState, sample: Sample | None = None, elects: bool = True) -> OrdererStatus:
     """An orderer's status from its metrics. Where nobody is elected (`elects` false) nobody leads either."""
     now = sample or Sample()
+    looks = bool(now.count("tandem_orderer_leading"))
     return OrdererStatus(
         **_process(state),
-        leading=elects and bool(now.count("tandem_orderer_leading")),
+        leading=elects and looks,
         epoch=now.epoch("tandem_ordering_epoch"),
         cuts_proposed=now.count("tandem_cuts_proposed_total"),
         cuts_won=now.count("tandem_cuts_won_total"),
-        input_lag_records=now.count("tandem_input_lag_records"),
+        input_lag_records=now.count("tandem_input_lag_records") if looks else None,
     )
 
 

@@ -15,7 +15,7 @@ from tandem.protocol.codec import CodecError, decode_proposal
 from tandem.protocol.cutting import next_ends
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.pace import Pace
-from tandem.protocol.values import Claim, Cut, Progress
+from tandem.protocol.values import Claim, Cut, Positions, Progress
 
 _log = get_logger(__name__)
 
@@ -32,7 +32,8 @@ class Clocks:
 class OrdererSettings:
     """How long to wait for news at most: `tick_s` while a cut is due, `watching_tick_s` if it is another's to make.
 
-    `repropose_ms`: when a cut that the log does not show is repeated.
+    `repropose_ms`: when a cut that the log does not show is repeated. `look_ms`: how often a leader looks how much input
+    waits while no cut is due.
     """
 
     name: str
@@ -41,6 +42,7 @@ class OrdererSettings:
     watching_tick_s: float = 0.02
     idle_tick_s: float = 0.05
     repropose_ms: float = 500.0
+    look_ms: float = 1_000.0
 
 
 class OrdererLoop:
@@ -67,10 +69,12 @@ class OrdererLoop:
         self._leading = leading
         self._clocks = clocks
         self._metrics = metrics
+        metrics.epoch.set(decisions.last_epoch)  # there may be no other for a long time
         self._random = random.SystemRandom()
         last = decisions.epoch_range(decisions.last_epoch)
         self._time_ms = 0 if last is None else last.time_ms
         self._proposed: tuple[int, float] = (-1, -float("inf"))
+        self._looked_ms = -float("inf")
 
     def step(self) -> None:
         """Wait shortly for news of the log, take it in, and propose a cut if one is due. Raises `LostInputError`."""
@@ -86,6 +90,8 @@ class OrdererLoop:
         self._inputs.refresh(self._decisions.last_ends, now)
         if self._pace.is_due and not self._is_proposed(now):
             self._propose_if_wanted(now, leading)
+        elif leads and now - self._looked_ms >= self._settings.look_ms:
+            self._input_ends(now)
 
     def _tick_s(self, due: bool, leading: bool) -> float:
         if not due:
@@ -115,10 +121,9 @@ class OrdererLoop:
         last = self._decisions.last_ends
         if not self._pace.wants_look(now, leading):
             return
-        available = self._inputs.ends()
+        available = self._input_ends(now)
         if available is None:
             return
-        self._metrics.lag.set(available.records_since(last))
         ends = next_ends(last, available, self._settings.max_records_per_epoch)
         if ends.records_since(last) > 0 or self._pace.wants_empty(now):
             self._pace.input_seen(now)
@@ -128,6 +133,13 @@ class OrdererLoop:
             self._appender.append(Cut(epoch, ends, self._time_ms, self._random.getrandbits(63), self._settings.name))
             self._proposed = (epoch, now)
             self._metrics.proposed.inc()
+
+    def _input_ends(self, now: float) -> Positions | None:
+        """Where the inputs end, and thereby how much is in no epoch yet; None while Kafka does not answer."""
+        available, self._looked_ms = self._inputs.ends(), now
+        if available is not None:
+            self._metrics.lag.set(available.records_since(self._decisions.last_ends))
+        return available
 
     def _is_proposed(self, now: float) -> bool:
         epoch, at = self._proposed

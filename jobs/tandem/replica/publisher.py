@@ -94,6 +94,8 @@ class Publisher:
         self._metrics = metrics
         self._failovers = failovers
         self._readiness = Readiness(metrics, catch_up, _now_ms())
+        metrics.published_epoch.set(publication.head - 1)
+        metrics.head_epoch.set(publication.decisions.last_epoch)
         self._transaction_time = TransactionTime()
         self._writer = EpochWriter(
             publication.me,

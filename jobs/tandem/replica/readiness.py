@@ -24,10 +24,12 @@ class Readiness:
 
     def __init__(self, metrics: ReplicaMetrics, catch_up: CatchUp, began_ms: float) -> None:
         self.ready = False
+        metrics.epoch.set(catch_up.last_computed)  # what was restored: there may be no other for a long time
         self._metrics = metrics
         self._catch_up = catch_up
         self._log = CatchUpLog(metrics)
         self._began_ms = began_ms
+        self._due_s: float | None = None  # when the oldest epoch was cut that is to be computed, Unix, s
 
     @property
     def proved_epoch(self) -> int | None:
@@ -37,18 +39,26 @@ class Readiness:
     def news(self, decisions: Decisions) -> None:
         """An epoch was computed, or a proposal accepted."""
         epochs = max(0, decisions.last_epoch - self._catch_up.last_computed)  # the engine may have read the cut first
-        self._metrics.lag_epochs.set(epochs)
-        mine = decisions.epoch_range(self._catch_up.last_computed)
-        if mine is not None:
-            self._metrics.lag_records.set(decisions.last_ends.records_since(mine.ends))
-            self._metrics.lag_seconds.set(max(0.0, time.time() - mine.time_ms / 1000))
+        self._show_lag(epochs, decisions)
         if epochs <= 1 and self._catch_up.has_computed:
             self._is(True)
         elif epochs >= _NOT_READY_EPOCHS:
             self._is(False)
 
+    def _show_lag(self, epochs: int, decisions: Decisions) -> None:
+        due = decisions.epoch_range(self._catch_up.last_computed + 1)  # the oldest that is to be computed
+        self._metrics.lag_epochs.set(epochs)
+        self._metrics.lag_records.set(0 if due is None else decisions.last_ends.records_since(due.starts))
+        self._due_s = None if due is None else due.time_ms / 1000
+        self._show_age()
+
+    def _show_age(self) -> None:
+        """An epoch that nobody computes grows older also while there are no news."""
+        self._metrics.lag_seconds.set(0.0 if self._due_s is None else max(0.0, time.time() - self._due_s))
+
     def look(self, head: int, has_read_all: bool, now_ms: float) -> None:
         """Called often. `head`: the last epoch that was cut; `has_read_all`: as far as known nothing is left to read."""
+        self._show_age()
         is_idle = has_read_all and now_ms - self._began_ms > _IDLE_MS
         if is_idle and self._catch_up.last_computed >= head:
             self._is(True)

@@ -30,6 +30,7 @@ from tandem.replica.failures import classified
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
 from tandem.replica.identity import Membership, begin_job, identity_of, membership_of, starting_positions
 from tandem.replica.peers import Peers
+from tandem.replica.place import Place
 from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
 from tandem.replica.reporter import Reporter
@@ -152,9 +153,11 @@ class Replica:
         bound = bound_on_actives(spec.take_over.min_bound.ms)
         tail = self._channels.tail(place, [self._channels.logs.ordering])
         standby = Standby(slots, place.decisions, tail, bound, self._membership.config.generation)
+        self._metrics.published_epoch.set(place.head - 1)
 
         def is_over() -> bool:
             self._reporter.beat()
+            self._show_logs(place)
             slots.tell(Role.PROVED if self._shipping.has_proved else Role.STANDBY)
             return stopping.is_set() or slots.must_end
 
@@ -168,6 +171,13 @@ class Replica:
         self._metrics.promotions.inc()
         _log.info("promoted", because=promotion.value, slot=slots.slot)
         return True
+
+    def _show_logs(self, place: Place) -> None:
+        """What this standby has read of both logs."""
+        self._metrics.head_epoch.set(place.decisions.last_epoch)
+        if (published := self._shipping.last_published) is not None:
+            self._metrics.published_epoch.set(published)
+            self._reporter.has_to_prove = self._shipping.has_to_prove
 
     def activate(self) -> None:
         """Begin to compute: what is left to do is short.
@@ -222,7 +232,7 @@ class Replica:
         self._publishing.set()
         if not membership.candidate:
             self._shipping.ship(self._states.checkpoint)
-        self._reporter.is_active = True
+        self._metrics.active.set(1)
 
     def run_until(self, stopping: threading.Event) -> None:
         """Run until `stopping` is set and a standby, if there is one, has taken over.

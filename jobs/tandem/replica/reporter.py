@@ -30,8 +30,8 @@ class Reporter:
         self.health = Health()
         self.failovers = Failovers(alone)
         self.slots: Slots | None = None
+        self.has_to_prove = True
         self.generation, self.config_hash, self.candidate = 0, "", False
-        self.is_active = False
         self._drift: tuple[TopicDrift, ...] | None = None
 
     def belongs_to(self, config: Config, candidate: bool) -> None:
@@ -65,6 +65,7 @@ class Reporter:
             published_epoch=self._epoch("tandem_published_epoch"),
             followed_epoch=self._epoch("tandem_standby_followed_epoch"),
             verified_epoch=self._epoch("tandem_standby_verified_epoch"),
+            has_to_prove=self.has_to_prove,
             lag_epochs=self._count("tandem_replica_lag_epochs"),
             lag_records=self._count("tandem_replica_lag_records"),
             lag_seconds=round(self._value("tandem_replica_lag_seconds"), 3),
@@ -84,7 +85,7 @@ class Reporter:
     def _state(self) -> State:
         if self._value("tandem_replica_standby"):
             return "standby"
-        return "active" if self.is_active else "starting"
+        return "active" if self._value("tandem_replica_active") else "starting"
 
     def _value(self, name: str) -> float:
         return self._registry.get_sample_value(name, self._labels) or 0.0

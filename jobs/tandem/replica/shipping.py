@@ -62,6 +62,14 @@ class StateShipping:
         self._verifier: Verifier | None = None
         self._shipper: Shipper | None = None
         self._proved = False
+        self._first_followed: int | None = None
+
+    @property
+    def has_to_prove(self) -> bool:
+        """Whether something was published that could prove the followed state, or there is no such state."""
+        if self._follower is None:
+            return False
+        return self._follower.published > (-1 if self._first_followed is None else self._first_followed)
 
     @property
     def has_proved(self) -> bool:
@@ -89,7 +97,7 @@ class StateShipping:
             self._identity,
             bases,
             self._folder / "followed",
-            self._metrics.followed_epoch.set,
+            self._has_followed,
         )
         self._follower.start()
 
@@ -113,12 +121,17 @@ class StateShipping:
         )
         self._verifier.start()
 
+    def _has_followed(self, epoch: int) -> None:
+        self._first_followed = epoch if self._first_followed is None else self._first_followed
+        self._metrics.followed_epoch.set(epoch)
+
     def _has_proved(self, epoch: int) -> None:
         self._proved = True
         self._metrics.verified_epoch.set(epoch)
 
     def _has_dropped(self, _epoch: int) -> None:
         self._proved = False
+        self._metrics.verified_epoch.set(-1)
         self._metrics.state_mismatches.inc()
 
     def hand_over(self, target: Path) -> EnginePosition | None:

@@ -136,6 +136,9 @@ def _standby(observed: Observed, facts: Facts) -> Said:
         return Said("StandbyFresh", "False", "StandbysMissing", f"{counted}{_because(facts.failing or facts.hindered)}")
     if facts.unclear:
         return Said("StandbyFresh", "Unknown", "NoReport", "Not all replicas answer the operator")
+    if facts.verified < facts.wanted_standby <= facts.verified + facts.unprovable:
+        said = f"{counted}; nothing was published since they do that could prove their state"
+        return Said("StandbyFresh", "True", "NothingToProve", said)
     if facts.verified < facts.wanted_standby:
         return Said("StandbyFresh", "False", "NotVerified", f"{counted}, but not all have proved their state yet")
     return Said("StandbyFresh", "True", "Verified", counted)

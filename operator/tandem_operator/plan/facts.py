@@ -18,6 +18,7 @@ from tandem_operator.plan.version import Version
 class Facts:
     """Counts of members that do their work, as far as can be told, and what goes wrong.
 
+    `unprovable`: standbys whose state is as new as it can be, and nothing was published since to prove it with.
     `refused`, `failing`, `hindered`, `beside`, `stalled`, `failed`: in words, "": nothing; `hindered`: what a pod that may
     start yet waits for; `beside`: what fails beside a replica that works; `failed`: why the job is rolled back, or its
     next generation was given up.
@@ -29,6 +30,7 @@ class Facts:
     wanted_active: int
     wanted_standby: int
     verified: int
+    unprovable: int
     running: int
     beating: int
     unclear: bool
@@ -64,6 +66,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
         wanted_active=spec.replicas,
         wanted_standby=spec.standbys,
         verified=sum(reported is not None and reported.verified_epoch >= 0 for reported in told),
+        unprovable=sum(r is not None and r.verified_epoch < 0 and not r.has_to_prove for r in told),
         running=sum(member.pod.phase is PodPhase.RUNNING for member in live),
         beating=sum(pod.ready for pod in live_generators(observed)),
         unclear=bool(roster.of(Standing.UNKNOWN)),

@@ -23,11 +23,7 @@ def lag_of(observed: Observed) -> int | None:
 
     None: nobody says one or the other. Where each replica orders for itself, the two are of one and the same replica.
     """
-    computing = [
-        (pod, told)
-        for pod, told in _members(observed)
-        if told.state == "active" and not told.diverged and (told.ready or told.epoch >= 0)
-    ]
+    computing = [(pod, told) for pod, told in _members(observed) if knows_lag(told) and not told.diverged]
     if observed.job.spec.ordering.mode == "none":
         each = [
             max(0, pod.orderer.lag_records + told.lag_records) for pod, told in computing if pod.orderer is not None
@@ -37,6 +33,11 @@ def lag_of(observed: Observed) -> int | None:
     if waiting is None or not computing:
         return None
     return max(0, waiting + min(told.lag_records for _, told in computing))
+
+
+def knows_lag(told: ReplicaReport) -> bool:
+    """Whether a replica knows how far it is behind: not before it computes, and has read where the log ends."""
+    return told.state == "active" and (told.ready or told.lag_epochs > 0)
 
 
 def _members(observed: Observed) -> Iterator[tuple[PodSeen, ReplicaReport]]:

@@ -12,7 +12,7 @@ from tandem.report import Failover as ReportedFailover
 from tandem_operator.observed import Component, Observed
 from tandem_operator.plan.conditions import conditions_of
 from tandem_operator.plan.facts import Facts, facts_of, shown_role
-from tandem_operator.plan.figures import lag_of, published_epoch
+from tandem_operator.plan.figures import knows_lag, lag_of, published_epoch
 from tandem_operator.plan.generations import Step
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.revisions import judged
@@ -187,9 +187,9 @@ def _row(roster: Roster, index: int) -> MemberStatus | None:
         pod=member.pod.name,
         node=member.pod.node or None,
         role="active" if role == "active" else "standby" if role == "standby" else "starting",
-        epoch=None if told is None else told.epoch,
-        lag_records=None if told is None else max(0, told.lag_records),
-        lag_seconds=None if told is None else max(0.0, told.lag_seconds),
+        epoch=None if told is None else told.followed_epoch if told.state == "standby" else told.epoch,
+        lag_records=max(0, told.lag_records) if told is not None and knows_lag(told) else None,
+        lag_seconds=max(0.0, told.lag_seconds) if told is not None and knows_lag(told) else None,
         ready=member.is_back or (member.pod.ready and member.is_live),
     )
 
@@ -197,13 +197,18 @@ def _row(roster: Roster, index: int) -> MemberStatus | None:
 def _is_the_same(status: Status, old: Status, settings: Settings) -> bool:
     """Whether it is not worth a write: only figures differ, and they were written a short while ago.
 
+    Figures that replicas still report are written, too, but seldom: else the status of a job without input looks as if the
+    operator were gone.
     The first ones are: that a job publishes, and who does, is what somebody who applied it waits for.
     """
     if _without_figures(status) != _without_figures(old) or (status.publisher and not old.publisher):
         return False
+    every_s = settings.figures_every_s
     if _figures(status) == _figures(old):
-        return True
-    return read_ms(status.measured_at) - read_ms(old.measured_at) < settings.figures_every_s * 1000
+        if all(row.epoch is None for row in status.members):
+            return True
+        every_s = settings.same_figures_every_s
+    return read_ms(status.measured_at) - read_ms(old.measured_at) < every_s * 1000
 
 
 def _without_figures(status: Status) -> Status:

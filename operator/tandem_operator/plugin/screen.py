@@ -14,7 +14,7 @@ from tandem_operator.status import Condition, ConditionType, Status
 
 _SAFE: Final[tuple[ConditionType, ...]] = ("Ready", "Replicated", "OrderingAvailable")
 _OLD_S: Final = 120.0
-"""Of a job that computes the operator writes new figures every 30 to 40 s."""
+"""The operator writes new figures every 30 to 40 s, and of a job that computes nothing every 90 to 100 s."""
 _IS_IT_RUNNING: Final = "kubectl get pods -A -l app.kubernetes.io/component=operator,app.kubernetes.io/part-of=tandem"
 
 Pods = Sequence[Mapping[str, Any]] | None
@@ -65,7 +65,7 @@ def _safety(
         return f"NOT SAFE: not ready: {', '.join(not_ready)}"
     if age_s is None or age_s > _OLD_S:
         old = "has no time" if age_s is None else f"is {_duration(age_s)} old"
-        return f"NOT KNOWN: the status {old}. Unless the job has no input: is the operator running? {_IS_IT_RUNNING}"
+        return f"NOT KNOWN: the status {old}. Is the operator running? {_IS_IT_RUNNING}"
     return "Safe: a failure of any one replica costs the reader nothing"
 
 

@@ -14,8 +14,10 @@ class Settings:
     image : runs a job that names none.
     operator_namespace : whose pods may ask the job's pods for metrics.
     figures_every_s : epochs and lags alone do not make a new status more often than this.
+    same_figures_every_s : nor, while none of them changes, the time at which they were read.
     """
 
     image: str
     operator_namespace: str = "tandem-system"
     figures_every_s: float = 30.0
+    same_figures_every_s: float = 90.0

@@ -10,7 +10,7 @@ from rich.console import Console
 from tandem.local.rundir import ProcessState
 from tandem.local.scrape import Histogram, Sample
 from tandem.local.screen import job_table, progress_line
-from tandem.local.status import JobStatus, OrdererStatus, ReplicaStatus, replica_status
+from tandem.local.status import JobStatus, OrdererStatus, ReplicaStatus, orderer_status, replica_status
 
 PUBLISHING = ReplicaStatus(
     name="replica-0",
@@ -19,6 +19,8 @@ PUBLISHING = ReplicaStatus(
     alive=True,
     restarts=0,
     reason="",
+    answers=True,
+    active=True,
     ready=True,
     share=0.75,
     epoch=1204,
@@ -64,9 +66,57 @@ def test_a_replica_that_comes_nearer_says_how_long_it_will_take() -> None:
 
 
 def test_a_standby_says_so() -> None:
-    standby = replace(PUBLISHING, share=0.0, ready=False, epoch=0, standby=True)
+    standby = replace(PUBLISHING, share=0.0, active=False, ready=False, epoch=-1, standby=True)
 
     assert screen(replace(STATUS, replicas=(standby,)))["replica-0"].startswith("replica-0 running stands by")
+
+
+def test_a_replica_that_is_ready_never_seems_to_start_however_little_there_is_to_compute() -> None:
+    """A fresh job without input, a job's very first epoch, and state that was restored at the log's end."""
+    for epoch, shown in ((-1, "–"), (0, "0"), (1204, "1,204")):
+        idle = replace(PUBLISHING, share=0.0, epoch=epoch, rows_per_s=0.0, p50_ms=None, p99_ms=None, take_overs=0)
+
+        assert (
+            screen(replace(STATUS, replicas=(idle,)))["replica-0"]
+            == f"replica-0 running follows {shown} 0 ep 0 – – 0 0"
+        )
+        assert "replica-0 follows" in progress_line(replace(STATUS, replicas=(idle,)))
+
+
+def test_a_replica_that_starts_again_does_not_publish_because_its_predecessor_did() -> None:
+    starting = Sample({"tandem_replica_active": 0.0, "tandem_epoch": -1.0})
+    state = ProcessState("replica-0", "replica", "running", 11)
+    status = replica_status(state, "flights.replica-0.ab", starting, port=9400)
+
+    assert screen(replace(STATUS, replicas=(status,)))["replica-0"].startswith("replica-0 running starts – –")
+
+
+def test_a_process_that_does_not_answer_is_not_said_to_start() -> None:
+    state = ProcessState("replica-0", "replica", "running", 11)
+
+    silent = replica_status(state, "flights.replica-0.ab", None, port=9400)
+    assert screen(replace(STATUS, replicas=(silent,)))["replica-0"].startswith("replica-0 running no answer")
+    unasked = replica_status(state, "flights.replica-0.ab", None, port=0)
+    assert screen(replace(STATUS, replicas=(unasked,)))["replica-0"].startswith("replica-0 running no metrics")
+    just_begun = replica_status(state)
+    assert screen(replace(STATUS, replicas=(just_begun,)))["replica-0"].startswith("replica-0 running starts")
+
+
+def test_a_replica_that_ended_since_it_diverged_says_so_and_how() -> None:
+    state = ProcessState("replica-1", "replica", "given up", reason="epoch 7: other rows\n…", error="DivergedError")
+    rows = screen(replace(STATUS, replicas=(PUBLISHING, replica_status(state))))
+
+    assert rows["replica-1"] == "replica-1 given up: epoch 7: other rows"
+    table = job_table(replace(STATUS, replicas=(PUBLISHING, replica_status(state))))
+    assert [str(cell) for cell in table.columns[2].cells][:2] == ["publishes 75%", "diverged"]
+
+
+def test_an_orderer_that_leaves_looking_to_the_leader_shows_no_lag_of_its_own() -> None:
+    before_the_first_epoch = Sample({"tandem_orderer_leading": 0.0, "tandem_ordering_epoch": -1.0})
+    state = ProcessState("orderer-1", "orderer", "running", 22)
+    status = orderer_status(state, before_the_first_epoch)
+
+    assert screen(replace(STATUS, orderers=(status,)))["orderer-1"] == "orderer-1 running – – 0"
 
 
 def test_a_process_that_is_down_has_neither_role_nor_numbers() -> None:
@@ -104,7 +154,7 @@ def test_a_line_tells_the_same_in_brief() -> None:
 
 
 def test_a_line_before_the_first_epoch_says_so() -> None:
-    starting = replace(PUBLISHING, share=0.0, ready=False, epoch=0)
+    starting = replace(PUBLISHING, share=0.0, active=False, ready=False, epoch=-1)
     line = progress_line(JobStatus("flights", 1_700_000_000.0, (starting,), ()))
 
     assert line.endswith("flights: nothing published yet; replica-0 starts")

@@ -120,3 +120,16 @@ def test_a_condition_says_what_is_so_and_why(
 
     assert (found["status"], found["reason"]) == (status, reason)
     assert words in found["message"]
+
+
+def test_a_standby_that_nothing_was_published_for_has_nothing_to_prove() -> None:
+    """Else the alert StandbyStale would fire for every job without input."""
+    seen = running(**WITH_STANDBY)
+    pods = tuple(
+        replace(pod, reported=replace(pod.reported, verified_epoch=-1, has_to_prove=False)) if pod.reported else pod
+        for pod in seen.pods
+    )
+    status = next(dict(one.status) for one in plan(replace(seen, pods=pods), SETTINGS) if isinstance(one, SetStatus))
+
+    fresh = next(one for one in status["conditions"] if one["type"] == "StandbyFresh")
+    assert (fresh["status"], fresh["reason"]) == ("True", "NothingToProve")

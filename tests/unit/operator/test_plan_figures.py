@@ -34,6 +34,15 @@ def with_pods(observed: Observed, *figures: dict[str, Any]) -> Observed:
     return replace(observed, pods=pods)
 
 
+def later(observed: Observed, ms: int) -> Observed:
+    return replace(observed, now_ms=observed.now_ms + ms)
+
+
+def status_of(observed: Observed) -> dict[str, Any]:
+    """The status that is written now."""
+    return next(dict(one.status) for one in plan(observed, SETTINGS) if isinstance(one, SetStatus))
+
+
 def test_records_that_are_in_no_epoch_lag_too() -> None:
     observed = with_pods(running(), {"lag_records": 40, "waiting": 1_000}, {"lag_records": 30})
 
@@ -80,10 +89,39 @@ def test_where_each_orders_for_itself_what_waits_is_its_own() -> None:
 
 
 def test_a_replica_that_has_computed_nothing_yet_does_not_hide_what_lags() -> None:
-    starting = {"lag_records": 0, "epoch": -1, "ready": False, "waiting": 5}
-    observed = with_pods(running(), {"lag_records": 40, "ready": False}, starting)
+    """Neither one without any state, nor one that has restored it and has not read the log yet."""
+    for restored in (-1, 80):
+        starting = {"lag_records": 0, "epoch": restored, "ready": False, "waiting": 5}
+        observed = with_pods(running(), {"lag_records": 40, "lag_epochs": 3, "ready": False}, starting)
 
-    assert lag_of(observed) == 45
+        assert lag_of(observed) == 45
+
+
+def test_a_member_that_cannot_know_its_lag_shows_none() -> None:
+    figures = {"state": "starting", "ready": False}, {"state": "standby", "epoch": -1, "followed_epoch": 80}
+    rows = status_of(with_pods(running(), *figures))["members"]
+
+    assert [(row.get("epoch"), row.get("lagRecords"), row.get("lagSeconds")) for row in rows][1] == (80, None, None)
+    assert "lagRecords" not in rows[0]
+
+
+def test_the_status_of_a_job_without_input_does_not_grow_old() -> None:
+    observed = with_pods(running(), {"waiting": 0}, {})
+    first = status_of(later(observed, 40_000))
+    seen = replace(observed, status=first)
+
+    assert plan(later(seen, 120_000), SETTINGS) == ()
+    again = status_of(later(seen, 131_000))
+    assert again.pop("measuredAt") > first.pop("measuredAt")
+    assert again == first
+
+
+def test_nor_is_it_written_while_no_replica_says_anything() -> None:
+    observed = running()
+    silent = replace(observed, pods=tuple(replace(pod, ready=False, reported=None) for pod in observed.pods))
+    seen = replace(silent, status=status_of(silent))
+
+    assert [one for one in plan(later(seen, 300_000), SETTINGS) if isinstance(one, SetStatus)] == []
 
 
 def test_a_lag_that_nobody_tells_stays_as_it_was() -> None:
@@ -104,7 +142,6 @@ def test_a_backlog_that_changes_all_the_time_is_written_once_in_a_while_only() -
 
     growing = with_pods(replace(later, status=status, now_ms=later.now_ms + 5_000), {"waiting": 700}, {})
     assert plan(growing, SETTINGS) == ()
-    assert plan(replace(later, status=status, now_ms=later.now_ms + 3_600_000), SETTINGS) == ()
 
 
 def test_what_is_published_is_told_not_what_is_computed() -> None:

@@ -143,7 +143,7 @@ def test_an_old_status_is_not_called_safe_and_it_is_said_what_to_look_at(measure
     text = lines(body(*WHOLE, measuredAt=measured))
 
     assert f"NOT KNOWN: the status {'is ' if measured else ''}{words}" in text
-    assert "is the operator running? kubectl get pods" in text
+    assert "Is the operator running? kubectl get pods" in text
     assert "Safe:" not in text
 
 

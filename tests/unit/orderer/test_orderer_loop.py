@@ -28,6 +28,7 @@ class Bench:
     def __init__(self, decisions: Decisions | None = None) -> None:
         self.now_ms, self.wall_ms, self.leads, self.available = 0.0, 0, True, 1
         self.proposed: list[Proposal] = []
+        self.registry = CollectorRegistry()
         self._log: list[Record] = []
         self._offset = 0
         decisions = decisions or Decisions()
@@ -43,7 +44,7 @@ class Bench:
             anything,
             lambda: self.leads,
             Clocks(lambda: self.now_ms, lambda: self.wall_ms),
-            OrdererMetrics(CollectorRegistry(), "job", "me"),
+            OrdererMetrics(self.registry, "job", "me"),
         )
         self.shows(CONFIG)
 
@@ -74,6 +75,9 @@ class Bench:
 
     def refresh(self, _read_up_to: Positions, _now_ms: float) -> None:
         pass
+
+    def shown(self, metric: str) -> float | None:
+        return self.registry.get_sample_value(metric, {"job_name": "job", "orderer": "me"})
 
 
 @pytest.fixture
@@ -127,3 +131,17 @@ def test_nor_does_it_when_all_orderers_start_again_with_earlier_clocks() -> None
 
     cut = cut_of(bench.after(1.0) + bench.after(1.0))
     assert (cut.epoch, cut.time_ms) == (8, 1_000)
+
+
+def test_before_the_first_epoch_it_shows_none_and_after_a_restart_the_last_one() -> None:
+    assert Bench().shown("tandem_ordering_epoch") == -1
+    published = Cut(7, Positions({INPUT: 5}), 1_000, 0, "who led before")
+    assert Bench(Decisions.resumed(CONFIG, published, 30)).shown("tandem_ordering_epoch") == 7
+
+
+def test_what_waits_is_shown_also_while_nobody_computes_the_last_epoch(bench: Bench) -> None:
+    bench.shows(cut_of(bench.after(0.0)))
+    bench.available = 41
+    bench.after(2_000.0)
+
+    assert bench.shown("tandem_input_lag_records") == 40
