@@ -56,7 +56,7 @@ class Rehearsal:
         `checkpoint` is the caller's to spoil; `fetcher` stands at `after`, and is closed in the end. Raises
         `StateUnusableError`, `LostInputError`, `ReadTimeoutError`.
         """
-        _give_own_identity(checkpoint)
+        give_own_identity(checkpoint)
         try:
             query = self._bridge.start(self._frame, checkpoint, self._output_mode, after)
             try:
@@ -79,7 +79,7 @@ class Rehearsal:
             fetcher.close()
 
 
-def _give_own_identity(checkpoint: Path) -> None:
+def give_own_identity(checkpoint: Path) -> None:
     """Spark ends a running query when another of its identity starts: the one that counts must not wait for that."""
     metadata = checkpoint / "metadata"
     if metadata.exists():

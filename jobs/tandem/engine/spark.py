@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tandem.engine.batch import SCHEMA, to_batch
+from tandem.engine.blame import Failed, explained
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal, Proposer, StoppedError
 from tandem.engine.context import JobContext
+from tandem.engine.culprit import Attempt
 from tandem.engine.fetch import EpochFetcher, Fetched
 from tandem.engine.frames import split_sources
 from tandem.engine.interface import EnginePosition, JobError, OnEpoch
@@ -27,6 +29,7 @@ from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.engine.rehearsal import Rehearsal
 from tandem.engine.shared_state import stateful_operators
+from tandem.engine.trial import Trials
 from tandem.engine.warm_up import WarmUp
 from tandem.manifest import Manifest, OutputMode
 from tandem.topics import DEAD_LETTER_SINK
@@ -46,7 +49,8 @@ class MicroBatchEngine:
     make_fetcher : makes what fetches epochs after a position.
     phase : called with the name of a phase, gives a context that times it.
     causal : answers what the job asks the outside world.
-    warm_up, rehearsal : the same plan once more, to warm up with, and to rehearse epochs.
+    warm_up, rehearsal, trials : the same plan once more: to warm up with, to rehearse epochs, and to find the record that
+        makes one fail.
     """
 
     def __init__(
@@ -60,8 +64,10 @@ class MicroBatchEngine:
         causal: Causal,
         warm_up: WarmUp,
         rehearsal: Rehearsal,
+        trials: Trials,
     ) -> None:
         self._rehearsal = rehearsal
+        self._trials = trials
         self._bridge = bridge
         self._warm_up = warm_up
         self._frame = frame
@@ -107,7 +113,8 @@ class MicroBatchEngine:
         mode = output_mode(stream, manifest.spec.job.output_mode)
         warm_up = WarmUp(rehearsal, again, mode, causal, folder / "warm-up")
         rehearsed = Rehearsal(rehearsal, again, mode, causal)
-        return cls(bridge, stream, mode, folder / "checkpoint", make_fetcher, phase, causal, warm_up, rehearsed)
+        trials = Trials(rehearsal, again, mode, folder)
+        return cls(bridge, stream, mode, folder / "checkpoint", make_fetcher, phase, causal, warm_up, rehearsed, trials)
 
     @property
     def stateful_operators(self) -> list[str]:
@@ -142,11 +149,13 @@ class MicroBatchEngine:
             raise JobError(f"Spark refuses the job's plan: {in_a_line(error)}") from error
 
     def failure(self) -> BaseException | None:
-        """Why it stopped by itself; None while it runs."""
+        """Why it stopped by itself; None while it runs, or still finds out why it does not."""
+        if self._failure is not None or self._thread.is_alive() or self._stopped.is_set():
+            return self._failure
         query = self._query
-        if query is not None and not query.isActive and not self._stopped.is_set():
-            return query.exception() or self._failure or RuntimeError("the query has stopped")
-        return self._failure
+        if query is not None and not query.isActive:
+            return query.exception() or RuntimeError("the query has stopped")
+        return None
 
     def stop(self) -> None:
         """Stop fetching and the query."""
@@ -164,7 +173,9 @@ class MicroBatchEngine:
             while not self._stopped.is_set():
                 with self._phase("wait"):
                     epoch = fetcher.next_cut(CUT_TIMEOUT_S)
-                if epoch is not None:
+                if epoch is None:
+                    self._check_query()
+                else:
                     self._passed("cut")
                     with self._phase("fetch"):
                         fetched = fetcher.fetch(epoch)
@@ -184,12 +195,16 @@ class MicroBatchEngine:
         epoch = fetched.range.epoch
         with self._phase("offer"):
             position = EnginePosition(epoch, fetched.range.log_offset)
-            self._bridge.offer(position, to_batch(fetched), fetched.range.time_ms)
+            batch = to_batch(fetched)
+            self._bridge.offer(position, batch, fetched.range.time_ms)
         self._passed("offered")
         with self._phase("compute"):
-            while (taken := self._bridge.take()) is None:
-                if self._stopped.is_set() or (self._query is not None and not self._query.isActive):
-                    return
+            try:
+                taken = self._taken()
+            except StreamingQueryException as error:
+                raise self._explained(Failed(fetched.range, batch, error)) from error
+        if taken is None:
+            return
         computed, table = taken
         if computed != epoch:
             raise RuntimeError(
@@ -198,6 +213,24 @@ class MicroBatchEngine:
         self._passed("computed")
         self._on_epoch(epoch, table)
         self._bridge.acknowledge()
+
+    def _taken(self) -> tuple[int, pa.Table] | None:
+        """The epoch that Spark has computed; None if this engine is stopped. Raises what the query failed with."""
+        while (taken := self._bridge.take()) is None:
+            if self._stopped.is_set():
+                return None
+            self._check_query()
+        return taken
+
+    def _explained(self, failed: Failed) -> BaseException:
+        def begin(over: Callable[[], str]) -> Attempt:
+            return self._trials.of(self._checkpoint, failed.position, failed.batch, failed.epoch.time_ms, over)
+
+        return explained(failed, begin, self._stopped.is_set)
+
+    def _check_query(self) -> None:
+        if self._query is not None and not self._query.isActive and not self._stopped.is_set():
+            raise self._query.exception() or RuntimeError("the query has stopped")
 
     def _passed(self, what: str) -> None:
         if "computed" not in self.first_epoch:

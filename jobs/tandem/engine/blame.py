@@ -1,0 +1,97 @@
+"""An epoch failed: which record made it fail, what was raised about it, and how to go on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.errors import StreamingQueryException
+
+from tandem.engine.culprit import Attempt, Culprit, first_culprit
+from tandem.engine.faults import Coordinates, any_fault, job_fault, ranges
+from tandem.engine.interface import EnginePosition, JobError
+from tandem.engine.trial import TrialError
+from tandem.logs import get_logger
+from tandem.protocol.values import EpochRange
+
+_log = get_logger(__name__)
+
+SEARCH_S = 45.0
+"""For how long a record is looked for: the report waits meanwhile."""
+
+_NOT_OF_A_RECORD = ("STATE_STORE", "STREAMING_STATEFUL_OPERATOR", "LostInputError", "OutOfMemory", "STREAM_LOG_UPDATE")
+
+_SQL_REMEDY = (
+    "`try_cast` and the other `try_` functions give NULL instead, as many expressions do with "
+    '`spark.sql.ansi.enabled: "false"` in spec.spark.conf'
+)
+_PYTHON_REMEDY = "catch the error in the function, or filter such records out before it"
+_GO_ON = "Nothing of this epoch was published, and nothing is lost. Fix the code and start the job again"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """An epoch that failed with `error`, and its records."""
+
+    epoch: EpochRange
+    batch: pa.RecordBatch
+    error: StreamingQueryException
+
+    @property
+    def position(self) -> EnginePosition:
+        """Where the engine would stand after it."""
+        return EnginePosition(self.epoch.epoch, self.epoch.log_offset)
+
+    @property
+    def concerns_records(self) -> bool:
+        """Whether a record may be the cause."""
+        text = str(self.error)
+        return job_fault(self.error) is not None or not any(name in text for name in _NOT_OF_A_RECORD)
+
+
+def explained(failed: Failed, begin: Callable[[Callable[[], str]], Attempt], stopped: Callable[[], bool]) -> Exception:
+    """A `JobError` that says what was raised, and about which record; the error itself if it is none of the job's.
+
+    `begin` : begins trials of this epoch, given why they shall end. They end after `SEARCH_S` at the latest.
+    """
+    said, error = job_fault(failed.error), failed.error
+    if not failed.concerns_records:
+        return error
+    _log.warning("epoch_failed", epoch=failed.epoch.epoch, reason=any_fault(error), next="looking for the record")
+    deadline = time.monotonic() + SEARCH_S
+    nothing = "none of its records alone"
+    try:
+        attempt = begin(lambda: _over(deadline, stopped))
+        rows = range(failed.batch.num_rows)
+        again = attempt(rows)
+        culprit = None if again is None else first_culprit(rows, attempt, again)
+        if again is None:
+            nothing = "it did not fail when it was computed once more, so the cause may be outside of the records"
+    except TrialError as trouble:
+        culprit, nothing = None, f"the record was not found: {trouble}"
+    if culprit is not None:
+        return JobError(_about(failed, culprit))
+    if said is None:
+        return error
+    where = f"epoch {failed.epoch.epoch}, {ranges(failed.epoch)} ({nothing})"
+    return JobError(f"the job raised while it ran: {said}. It was computing {where}. {_how_to_go_on(error)}")
+
+
+def _about(failed: Failed, culprit: Culprit) -> str:
+    said, record = any_fault(culprit.error), Coordinates.of(failed.batch, culprit.row)
+    about = f"the record {record}" if culprit.alone else f"the record {record}, together with those before it"
+    place = f"epoch {failed.epoch.epoch}, {ranges(failed.epoch)}"
+    return f"the job raised while it ran: {said}. It was about {about}, in {place}. {_how_to_go_on(culprit.error)}"
+
+
+def _how_to_go_on(error: BaseException) -> str:
+    is_python = "Traceback (most recent call last)" in str(error) or job_fault(error) is None
+    return f"{_GO_ON}: {_PYTHON_REMEDY if is_python else _SQL_REMEDY}"
+
+
+def _over(deadline: float, stopped: Callable[[], bool]) -> str:
+    if stopped():
+        return "the replica was stopped"
+    return f"the search took longer than {SEARCH_S:.0f} s" if time.monotonic() > deadline else ""

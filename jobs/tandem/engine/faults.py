@@ -1,0 +1,102 @@
+"""What made a query fail, in words: what the job's own code raised, and the record that it raised it about."""
+
+from __future__ import annotations
+
+import re
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.errors import StreamingQueryException
+
+from tandem.protocol.values import EpochRange
+
+_OF_THE_JOB = re.compile(r"SQLSTATE: ((?:21|22|23|38|39|54|P0)\w{3})")
+"""Classes of SQLSTATE, as Spark names them: 21 to 23 and 54, an expression cannot take these values; 38 and 39, a
+function of the user raised; P0, `raise_error`."""
+
+_FRAME = re.compile(r'== DataFrame ==\n"(\w+)" was called from\n([^\n]+):(\d+)')
+_SQL = re.compile(r"== SQL [^\n]*==\n([^\n]*)\n( *)(\^+)")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
+_CRASH = re.compile(r"SparkException: ([^\n]+)")
+_SHOWN = 100
+"""Characters of a key or value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coordinates:
+    """The place of an input record, and as much of it as helps to find it."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: str
+    value: str
+
+    @classmethod
+    def of(cls, batch: pa.RecordBatch, row: int) -> Coordinates:
+        """Those of a row of `batch`, see `batch.SCHEMA`."""
+        place: dict[str, Any] = {name: batch[name][row].as_py() for name in ("topic", "partition", "offset")}
+        return cls(**place, key=excerpt(batch["key"][row].as_py()), value=excerpt(batch["value"][row].as_py()))
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.partition}, offset {self.offset} (key {self.key}, value {self.value})"
+
+
+def job_fault(error: BaseException) -> str | None:
+    """What the job's code raised about its input, in a line, the same in every replica; None if it is no such error."""
+    text = str(error)
+    match = _OF_THE_JOB.search(text)
+    if match is None or not isinstance(error, StreamingQueryException):
+        return None
+    before, _, after = text.partition(match[0])
+    said = _python_error(text) if "Traceback (most recent call last):" in before else " ".join(before.split())
+    if (frame := _FRAME.search(after)) is not None:
+        said += f" (`{frame[1]}`, {Path(frame[2]).name}:{frame[3]})"
+    elif (sql := _SQL.search(after)) is not None:
+        said += f" (in `{sql[1][len(sql[2]) :][: len(sql[3])]}`)"
+    return _ADDRESS.sub("0x…", said)
+
+
+def any_fault(error: BaseException) -> str:
+    """What stopped a query, in a line; of a task that failed, without its number."""
+    text = str(error)
+    crash = _CRASH.search(text)
+    return job_fault(error) or (crash[1] if crash is not None else text.partition("\n")[0])
+
+
+def ranges(epoch: EpochRange) -> str:
+    """`in/0 offsets 5 to 9, in/1 offset 3`: the records of an epoch."""
+    parts = []
+    for tp, end in epoch.ends.items():
+        first, last = epoch.starts.get(tp, 0), end - 1
+        if last >= first:
+            offsets = f"offset {first}" if first == last else f"offsets {first} to {last}"
+            parts.append(f"{tp.topic}/{tp.partition} {offsets}")
+    return ", ".join(parts) or "no records"
+
+
+def excerpt(content: bytes | None) -> str:
+    """The beginning of a key or value, as text."""
+    if content is None:
+        return "null"
+    text = repr(content[: 4 * _SHOWN].decode(errors="replace")[:_SHOWN])
+    return text if len(content) <= _SHOWN else f"{text}… of {len(content)} bytes"
+
+
+def _python_error(text: str) -> str:
+    """`ValueError: text (job.py:12)`: the end of the traceback of a Python worker, and where the job's own code was."""
+    lines = text.partition("Traceback (most recent call last):")[2].partition("\n SQLSTATE:")[0].splitlines()[1:]
+    errors = [line for line in lines if line and not line.startswith((" ", "Traceback", "During", "The above"))]
+    error = (errors[0] if errors else "") or text.splitlines()[0]
+    frames = [(Path(m[1]), m[2]) for line in lines if (m := re.match(r'  File "([^<].*)", line (\d+)', line))]
+    own = [f" ({path.name}:{number})" for path, number in frames if _is_users(path)]
+    return error + (own[-1] if own else "")
+
+
+def _is_users(path: Path) -> bool:
+    libraries = (Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib")))
+    inside = any(path.is_relative_to(library) for library in libraries)
+    return path.is_absolute() and path.suffix == ".py" and "pyspark" not in path.parts and not inside

@@ -1,0 +1,94 @@
+"""Computing a part of an epoch, to see whether it fails: on a copy of the state before the epoch; nothing is published."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.checkpoint import copy_up_to, find_newest
+from tandem.engine.culprit import Attempt
+from tandem.engine.interface import EnginePosition
+from tandem.engine.rehearsal import give_own_identity
+
+
+class TrialError(Exception):
+    """Trials are over, or cannot be made: the text says why."""
+
+
+class Trials:
+    """Parameters
+    ----------
+    bridge, frame, output_mode : a query of its own over the job's plan, which nobody else uses meanwhile.
+    folder : for copies of the state.
+    """
+
+    def __init__(self, bridge: EpochBridge, frame: DataFrame, output_mode: str, folder: Path) -> None:
+        self._bridge = bridge
+        self._frame = frame
+        self._output_mode = output_mode
+        self._folder = folder
+        self._made = 0
+
+    def of(
+        self,
+        checkpoint: Path,
+        position: EnginePosition,
+        batch: pa.RecordBatch,
+        time_ms: int,
+        over: Callable[[], str],
+    ) -> Attempt:
+        """What computes rows of the epoch at `position`; `checkpoint` stands right before it, and is not touched.
+
+        `over` : why there shall be no further trial; "": go on. What is returned raises `TrialError`.
+        """
+        before = find_newest([checkpoint], position.epoch - 1)
+        if (before.position.epoch if before else -1) != position.epoch - 1:
+            raise TrialError(f"the checkpoint does not stand at epoch {position.epoch - 1}")
+
+        def attempt(rows: Sequence[int]) -> BaseException | None:
+            self._made += 1
+            copy = self._folder / f"trial-{self._made}" / "checkpoint"
+            copy.mkdir(parents=True, exist_ok=True)
+            try:
+                if before is not None:
+                    copy_up_to(before, copy)
+                    give_own_identity(copy)
+                after = before.position if before is not None else EnginePosition()
+                return self._failure(copy, after, position, batch.take(pa.array(rows, pa.int64())), time_ms, over)
+            except (OSError, PySparkException) as error:
+                raise TrialError(str(error).partition("\n")[0]) from error
+            finally:
+                shutil.rmtree(copy.parent, ignore_errors=True)
+
+        return attempt
+
+    def _failure(
+        self,
+        checkpoint: Path,
+        after: EnginePosition,
+        position: EnginePosition,
+        batch: pa.RecordBatch,
+        time_ms: int,
+        over: Callable[[], str],
+    ) -> BaseException | None:
+        query = self._bridge.start(self._frame, checkpoint, self._output_mode, after)
+        try:
+            self._bridge.offer(position, batch, time_ms)
+            deadline = time.monotonic() + 60.0
+            while self._bridge.take() is None:
+                if not query.isActive:
+                    return query.exception() or TrialError("the query has stopped")
+                if time.monotonic() > deadline:
+                    raise TrialError("computing a part of the epoch took longer than 60 s")
+                if why := over():
+                    raise TrialError(why)
+        finally:
+            query.stop()
+        return None

@@ -1,0 +1,221 @@
+"""An error that the job's code raises about a row names the record, whatever kind of error it is."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming import StatefulProcessor
+
+from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, batch, epoch_time_us, kafka_sink, raw_source
+from tandem.engine.batch import SCHEMA
+from tandem.engine.blame import Failed, explained
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.frames import split_sources
+from tandem.engine.interface import EnginePosition, JobError
+from tandem.engine.output import one_stream
+from tandem.engine.spark import output_mode
+from tandem.engine.trial import Trials
+from tandem.protocol.values import EpochRange, Positions, TopicPartition
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+Plan = Callable[[DataFrame], DataFrame]
+IN = TopicPartition("in", 0)
+
+
+class Failing:
+    """A job that computes one epoch, and then one that fails; and the same plan once more, to find out why."""
+
+    def __init__(self, spark: SparkSession, folder: Path, plan: Plan) -> None:
+        schema = from_arrow_schema(SCHEMA)
+        self._bridge, again = EpochBridge(spark, schema, folder / "a"), EpochBridge(spark, schema, folder / "b")
+        frame, second = (self._made(bridge, plan) for bridge in (self._bridge, again))
+        self._checkpoint = folder / "checkpoint"
+        mode = output_mode(frame)
+        self._trials = Trials(again, second, mode, folder)
+        self._query = self._bridge.start(frame, self._checkpoint, mode, BEGINNING)
+
+    def _made(self, bridge: EpochBridge, plan: Plan) -> DataFrame:
+        frames = split_sources(bridge.stream(), [raw_source()])
+        return one_stream(plan(frames["events"].good), [kafka_sink()])
+
+    def run(self, epoch: int, records: Sequence[Record]) -> StreamingQueryException | None:
+        """Compute an epoch; what it fails with."""
+        self._bridge.offer(EnginePosition(epoch, epoch), batch(epoch, records), epoch_time_us(epoch) // 1_000)
+        deadline = time.monotonic() + EPOCH_DEADLINE_S
+        while self._bridge.take() is None:
+            if not self._query.isActive:
+                error = self._query.exception()
+                assert isinstance(error, StreamingQueryException)
+                return error
+            assert time.monotonic() < deadline
+        self._bridge.acknowledge()
+        return None
+
+    def says(self, first: Sequence[Record], then: Sequence[Record]) -> str:
+        """What is reported of the second epoch."""
+        assert self.run(0, first) is None
+        error = self.run(1, then)
+        assert error is not None
+        epoch = EpochRange(1, Positions({IN: 0}), Positions({IN: len(then)}), 1_700_000_001_000, 1, 1)
+        failed = Failed(epoch, batch(1, then), error)
+
+        def begin(over: Callable[[], str]) -> Any:
+            return self._trials.of(self._checkpoint, failed.position, failed.batch, epoch.time_ms, over)
+
+        report = explained(failed, begin, lambda: False)
+        assert isinstance(report, JobError), report
+        return str(report)
+
+
+@pytest.fixture
+def failing(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[Plan], Failing]]:
+    made: list[Failing] = []
+
+    def make(plan: Plan) -> Failing:
+        made.append(Failing(spark, tmp_path / str(len(made)), plan))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one._query.stop()
+
+
+def text() -> Column:
+    return F.col("value").cast("string")
+
+
+def is_bad() -> Column:
+    return text() == "bad"
+
+
+def selecting(column: Callable[[], Column]) -> Plan:
+    return lambda events: events.select("key", column().cast("string").alias("value"))
+
+
+def raising(raises: Callable[[], object]) -> Plan:
+    def function(value: bytes) -> Any:
+        return raises() if bytes(value) == b"bad" else 1
+
+    return selecting(lambda: F.udf(function, "int")("value"))
+
+
+def in_pandas(events: DataFrame) -> DataFrame:
+    def function(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        for frame in frames:
+            if (frame.value.map(bytes) == b"bad").any():
+                raise KeyError("gone")
+            yield frame[["value"]]
+
+    return events.select("value").mapInPandas(function, "value binary")
+
+
+def in_a_processor(events: DataFrame) -> DataFrame:
+    class Processor(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self._count = handle.getValueState("count", "count INT")
+
+        def handleInputRows(self, _key: Any, rows: Any, _timers: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
+            for frame in rows:
+                if (frame.value.map(bytes) == b"bad").any():
+                    raise RuntimeError("the processor cannot")
+            count = (self._count.get()[0] if self._count.exists() else 0) + 1
+            self._count.update((count,))
+            yield pd.DataFrame({"value": [str(count)]})
+
+        def close(self) -> None: ...
+
+    keyed = events.select(F.lit(1).alias("k"), "value").groupBy("k")
+    return keyed.transformWithStateInPandas(Processor(), "value STRING", "append", "None")
+
+
+SQL = "try_cast"
+PYTHON = "catch the error in the function"
+
+KINDS: dict[str, tuple[Plan, str, str]] = {
+    "a cast": (selecting(lambda: text().cast("int")), "The value 'bad' of the type \"STRING\" cannot be cast", SQL),
+    "a division by zero": (selecting(lambda: F.lit(1) / F.when(is_bad(), 0).otherwise(1)), "[DIVIDE_BY_ZERO]", SQL),
+    "an overflow": (selecting(lambda: F.when(is_bad(), F.lit(2**31 - 1)).otherwise(1) + F.lit(1)), "OVERFLOW", SQL),
+    "an index": (selecting(lambda: F.array(F.lit(1))[F.when(is_bad(), 7).otherwise(0)]), "[INVALID_ARRAY_INDEX]", SQL),
+    "a key that is null": (
+        selecting(lambda: F.to_json(F.create_map(F.when(~is_bad(), text()), F.lit(1)))),
+        "[NULL_MAP_KEY]",
+        SQL,
+    ),
+    "a key twice": (
+        selecting(lambda: F.to_json(F.create_map(text(), F.lit(1), F.lit("bad"), F.lit(1)))),
+        "DUPLICATED",
+        SQL,
+    ),
+    "raise_error": (selecting(lambda: F.when(is_bad(), F.raise_error(F.lit("not I"))).otherwise(text())), "not I", SQL),
+    "a Python function": (
+        raising(lambda: int("bad")),
+        "ValueError: invalid literal for int() with base 10: 'bad' (test_job_errors.py:",
+        PYTHON,
+    ),
+    "a recursion": (
+        raising(lambda: (lambda f: f(f))(lambda f: f(f))),
+        "RecursionError: maximum recursion depth exceeded (test_job_errors.py:",
+        PYTHON,
+    ),
+    "another type": (raising(object), "with type object: did not recognize Python value", PYTHON),
+    "a crash": (raising(lambda: ctypes.string_at(0)), "Python worker exited unexpectedly (crashed)", PYTHON),
+    "an exit": (raising(lambda: os._exit(3)), "Python worker exited unexpectedly (crashed)", PYTHON),
+    "a DataFrame of pandas": (in_pandas, "KeyError: 'gone' (test_job_errors.py:", PYTHON),
+    "a processor": (in_a_processor, "RuntimeError: the processor cannot (test_job_errors.py:", PYTHON),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_error_about_a_row_names_its_record(failing: Callable[[Plan], Failing], kind: str) -> None:
+    plan, said, remedy = KINDS[kind]
+    bad = Record(b"bad", key=b"k")
+    epoch = [Record(b"2"), Record(b"3"), bad, Record(b"4"), Record(b"5"), bad]
+
+    report = failing(plan).says([Record(b"1")], epoch)
+
+    assert said in report
+    assert "the record in/0, offset 2 (key 'k', value 'bad'), in epoch 1, in/0 offsets 0 to 5" in report
+    assert remedy in report
+
+
+def test_an_error_that_needs_several_rows_is_reported_as_such(failing: Callable[[Plan], Failing]) -> None:
+    def total(events: DataFrame) -> DataFrame:
+        number = F.when(is_bad(), F.lit(2**63 - 2)).otherwise(F.lit(1))
+        grouped = events.select("key", number.alias("number")).groupBy("key").agg(F.sum("number").alias("sum"))
+        return grouped.select(F.col("sum").cast("string").alias("value"))
+
+    report = failing(total).says(
+        [Record(b"1")],
+        [Record(b"2"), Record(b"bad", key=b"other"), Record(b"3", key=b"other"), Record(b"4", key=b"other")],
+    )
+    assert "ARITHMETIC_OVERFLOW" in report
+    assert "in/0, offset 3 (key 'other', value '4'), together with those before it, in epoch 1" in report
+
+
+def test_an_error_that_does_not_come_again_says_so(failing: Callable[[Plan], Failing], tmp_path: Path) -> None:
+    once = str(tmp_path / "once")
+
+    def function(value: bytes) -> int:
+        if bytes(value) == b"bad" and not os.path.exists(once):  # noqa: PTH110
+            os.close(os.open(once, os.O_CREAT))
+            raise OSError("away")
+        return 1
+
+    report = failing(selecting(lambda: F.udf(function, "int")("value"))).says(
+        [Record(b"1")], [Record(b"2"), Record(b"bad")]
+    )
+
+    assert "OSError: away" in report
+    assert "in/0 offsets 0 to 1 (it did not fail when it was computed once more" in report
