@@ -3,13 +3,17 @@ package tandem;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
+import java.nio.file.CopyOption;
 import java.nio.file.Files;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.attribute.FileAttribute;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.Set;
+import java.util.UUID;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -21,7 +25,10 @@ import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.streaming.Offset;
 import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.execution.streaming.Source;
+import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
 import org.apache.spark.sql.execution.streaming.runtime.SerializedOffset;
+import org.apache.spark.sql.execution.streaming.runtime.StreamExecution;
+import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.Clock;
 
@@ -43,6 +50,12 @@ public class EpochBridge implements Source, Sink, Clock {
   private final BlockingQueue computed = new ArrayBlockingQueue(1);
   private final BlockingQueue acknowledged = new ArrayBlockingQueue(1);
   private StructType resultSchema;
+  private Path folder;
+  private long kept;
+  private long startsAfter;
+  private String saved;
+  private boolean begun;
+  private Watermarks watermarks;
   private volatile boolean stopped;
   private volatile String position;
   private volatile String input;
@@ -68,6 +81,18 @@ public class EpochBridge implements Source, Sink, Clock {
     stopped = false;
   }
 
+  /**
+   * Where the query's watermarks are written: a file for each epoch in `logs`, of the newest `epochs`, and what is in that of
+   * `epoch`, at which its checkpoint stands; null if it has none.
+   */
+  public void keepWatermarks(String logs, long epochs, long epoch, String content) {
+    folder = Paths.get(logs, new String[0]);
+    kept = epochs;
+    startsAfter = epoch;
+    saved = content;
+    begun = false;
+  }
+
   /** The next epoch: its offset, the file with its records, its time; false if the last one is still under way. */
   public boolean offer(String offset, String path, long epochTimeMs) throws InterruptedException {
     Object[] offer = {offset, path, Long.valueOf(epochTimeMs)};
@@ -87,7 +112,9 @@ public class EpochBridge implements Source, Sink, Clock {
 
   public StructType schema() { return schema; }
 
+  /** Spark asks first when it has read the checkpoint. */
   public scala.Option getOffset() {
+    begin();
     try {
       Object[] offer = stopped ? null : (Object[]) offers.poll(WAIT_MS, TimeUnit.MILLISECONDS);
       if (offer != null) {
@@ -99,6 +126,18 @@ public class EpochBridge implements Source, Sink, Clock {
       Thread.currentThread().interrupt();
     }
     return position == null ? scala.Option.empty() : scala.Option.apply(new SerializedOffset(position));
+  }
+
+  private void begin() {
+    if (begun) return;
+    String id = session.sparkContext().getLocalProperty(StreamExecution.QUERY_ID_KEY());
+    StreamingQueryWrapper query = (StreamingQueryWrapper) session.streams().get(UUID.fromString(id));
+    try {
+      watermarks = Watermarks.install((MicroBatchExecution) query.streamingQuery(), startsAfter, saved);
+    } catch (Exception e) {
+      throw new IllegalStateException("the watermarks after epoch " + startsAfter + ": " + saved, e);
+    }
+    begun = true;
   }
 
   /** The rows of the offered epoch. Spark also asks for the last epoch before a restart, only to be told something. */
@@ -150,6 +189,7 @@ public class EpochBridge implements Source, Sink, Clock {
       QueryExecution execution = ((org.apache.spark.sql.classic.Dataset) batch).queryExecution();
       if (resultSchema == null) resultSchema = execution.analyzed().schema();
       Files.write(results, toArrow(execution.executedPlan().executeCollect()), new OpenOption[0]);
+      if (watermarks != null) save(epoch, watermarks.advance(epoch, execution.executedPlan(), timeMs));
       computed.put(Long.valueOf(epoch));
       while (acknowledged.poll(WAIT_MS, TimeUnit.MILLISECONDS) == null) {
         if (stopped) throw new InterruptedException();
@@ -160,6 +200,15 @@ public class EpochBridge implements Source, Sink, Clock {
       Thread.currentThread().interrupt(); // what Spark takes for a stop, not for a failure:
       throw new UncheckedIOException(new InterruptedIOException("stopped in epoch " + epoch));
     }
+  }
+
+  /** Whole or not at all, and never into a file that another checkpoint may share. */
+  private void save(long epoch, String state) throws IOException {
+    Files.createDirectories(folder, new FileAttribute[0]);
+    Path file = folder.resolve("." + epoch);
+    Files.write(file, state.getBytes("UTF-8"), new OpenOption[0]);
+    Files.move(file, folder.resolve(Long.toString(epoch)), new CopyOption[] {StandardCopyOption.ATOMIC_MOVE});
+    Files.deleteIfExists(folder.resolve(Long.toString(epoch - kept)));
   }
 
   // Arrow -------------------------------------------------------------------------------------------------------------

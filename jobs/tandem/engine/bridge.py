@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
+from tandem.engine.checkpoint import RETAINED_EPOCHS, WATERMARKS
 from tandem.engine.compiled import new
 from tandem.engine.interface import EnginePosition
 from tandem.engine.relocation import relocate
@@ -43,7 +44,8 @@ class EpochBridge:
         types = self._singleton("org.apache.spark.sql.catalyst.types.DataTypeUtils")
         self._attributes = types.toAttributes(_java(spark, schema))
         given = (_java(spark, schema), spark._jsparkSession, self._attributes, str(self._output))
-        self._bridge = new(spark, "EpochBridge", *given)
+        self._bridge = new(spark, "EpochBridge", *given, uses="Watermarks")
+        self._after = EnginePosition()
 
     def stream(self) -> DataFrame:
         """The streaming DataFrame of the records that will be offered."""
@@ -67,10 +69,14 @@ class EpochBridge:
         """Forget an earlier query; from now on epochs after `after` may be offered."""
         self._input.parent.mkdir(parents=True, exist_ok=True)
         self._bridge.startAfter(_offset(after) if after.epoch >= 0 else None)
+        self._after = after
 
     def launch(self, frame: DataFrame, checkpoint: Path, output_mode: str) -> StreamingQuery:
         """Start the query after `stand_at`."""
         relocate(checkpoint)
+        logs, epoch = checkpoint / WATERMARKS, self._after.epoch
+        saved = logs / str(epoch)
+        self._bridge.keepWatermarks(str(logs), RETAINED_EPOCHS, epoch, saved.read_text() if saved.exists() else None)
         manager = self._spark._jsparkSession.streams()
         option = self._jvm.scala.Option
 

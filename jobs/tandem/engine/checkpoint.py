@@ -24,7 +24,11 @@ RETAINED_EPOCHS = 200
 """How many epochs back Spark keeps logs and state."""
 
 LOGS = ("offsets", "commits")
-"""Folders with one small file per epoch."""
+"""Spark's folders with one small file per epoch."""
+WATERMARKS = "watermarks"
+"""A folder of ours with one small file per epoch, written before Spark commits it: what a query with several watermarks
+knows of each. A checkpoint of a job with fewer has none, nor has one that an older Tandem wrote."""
+ALL_LOGS = (*LOGS, WATERMARKS)
 STATE_FILE = re.compile(r"^(\d+)(?:_[\w-]+)?\.(?:changelog|zip|delta|snapshot)$")
 """A version of a state store, or its changes since the version before."""
 
@@ -105,7 +109,7 @@ def _numbers(folder: Path) -> set[int]:
 
 def belongs(relative: PurePath, epoch: int) -> bool:
     """Whether a file is of an epoch up to `epoch`. State version v is the state after epoch v - 1."""
-    if relative.parts[0] in LOGS:
+    if relative.parts[0] in ALL_LOGS:
         return relative.name.isdigit() and int(relative.name) <= epoch
     if relative.parts[0] == "state" and (match := STATE_FILE.match(relative.name)):
         return int(match.group(1)) <= epoch + 1

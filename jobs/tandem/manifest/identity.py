@@ -12,7 +12,7 @@ from typing import Any, Final
 from tandem.manifest.code import find_code
 from tandem.manifest.loading import Manifest
 
-STATE_FORMAT: Final = "1"
+STATE_FORMAT: Final = "2"
 """Raised whenever a new Tandem cannot go on from an older one's checkpoints, or would compute other rows from them."""
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "pandas")

@@ -108,7 +108,7 @@ def difference(mine: str, accepted: str) -> str:
 
 _WORDS = {
     "code": "the job's code (the bytes of spec.job.file or module)",
-    "versions": "the versions of Python, PySpark, PyArrow, NumPy or pandas",
+    "versions": "the versions of Python, PySpark, PyArrow, NumPy or pandas, or Tandem's format of state",
     "function": "spec.job.function",
     "options": "spec.job.options",
     "outputMode": "spec.job.outputMode",

@@ -1,8 +1,8 @@
 """Which files an epoch adds to a checkpoint, by their names alone, and reading them.
 
-Epoch n writes `offsets/n`, then into each state store (a folder under `state/`) the changes that lead to version n + 1, and
-at last `commits/n` (Spark 4.3, see `snapshots.selection`). Names with a lineage (state store format 2) are refused: there
-the changes of one run do not continue the state of another.
+Epoch n writes `offsets/n`, then into each state store (a folder under `state/`) the changes that lead to version n + 1, with
+several watermarks `watermarks/n`, and at last `commits/n` (Spark 4.3, see `snapshots.selection`). Names with a lineage
+(state store format 2) are refused: there the changes of one run do not continue the state of another.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from tandem.engine.checkpoint import LOGS, STATE_FILE
+from tandem.engine.checkpoint import ALL_LOGS, LOGS, STATE_FILE, WATERMARKS
 from tandem.shipping.errors import DeltaGapError, NotCommittedError, UnknownStateError
 from tandem.shipping.values import DeltaFile
 
@@ -51,13 +51,13 @@ def check_files(epoch: int, files: Iterable[DeltaFile], stores: frozenset[PurePo
     logs, changed = set(), set()
     for file in files:
         path = PurePosixPath(file.path)
-        if str(path) in {f"{log}/{epoch}" for log in LOGS}:
+        if str(path) in {f"{log}/{epoch}" for log in ALL_LOGS}:
             logs.add(path.parts[0])
         elif path.suffix in CHANGES and path.stem == str(epoch + 1) and path.parent in stores:
             changed.add(path.parent)
         else:
             raise DeltaGapError(f"{file.path} is no file of epoch {epoch}")
-    if logs != set(LOGS):
+    if not logs.issuperset(LOGS):
         raise DeltaGapError(f"the logs of epoch {epoch} are not in it")
     if missing := stores - changed:
         raise DeltaGapError(f"epoch {epoch}: the changes of {min(missing)} are not in it")
@@ -81,6 +81,8 @@ def read_files(checkpoint: Path, epoch: int, stores: frozenset[PurePosixPath], m
     try:
         paths = [_changes(checkpoint, store, epoch) for store in sorted(stores)]
         paths += [PurePosixPath(log, str(epoch)) for log in LOGS]
+        if (checkpoint / WATERMARKS / str(epoch)).exists():
+            paths.append(PurePosixPath(WATERMARKS, str(epoch)))
         size = sum((checkpoint / path).stat().st_size for path in paths)
         if size > most_bytes:
             raise DeltaGapError(f"{size} bytes, more than {most_bytes}")

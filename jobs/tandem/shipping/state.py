@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from tandem.engine.checkpoint import LOGS, STATE_FILE, files_of, link
+from tandem.engine.checkpoint import ALL_LOGS, STATE_FILE, files_of, link
 from tandem.engine.interface import EnginePosition
 from tandem.shipping.errors import DeltaError, DeltaGapError
 from tandem.shipping.files import CHANGES, check_files, stores_of
@@ -61,9 +61,10 @@ class FollowedState:
                 return
             changes += [path for path in paths if path is not None]
         # Logs of older epochs were pruned; they are not needed.
-        logs = [PurePosixPath(log, str(earlier.position.epoch - back)) for back in range(KEPT_LOGS) for log in LOGS]
+        logs = [PurePosixPath(log, str(earlier.position.epoch - back)) for back in range(KEPT_LOGS) for log in ALL_LOGS]
         for path in (*changes, *logs):
             if not (self.folder / path).exists() and (earlier.folder / path).exists():
+                (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
                 link(earlier.folder / path, self.folder / path)
                 self.size += (self.folder / path).stat().st_size
         self.chain += max(0, earlier.position.epoch - self.position.epoch)
@@ -92,8 +93,8 @@ class FollowedState:
     def _advanced(self, position: EnginePosition) -> None:
         self.position = position
         self.chain += 1
-        for log in LOGS:
-            for path in (self.folder / log).iterdir():
+        for folder in (self.folder / log for log in ALL_LOGS):
+            for path in folder.iterdir() if folder.exists() else ():
                 if path.name.isdigit() and int(path.name) <= position.epoch - KEPT_LOGS:
                     path.unlink()
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath
 from typing import Final
 
-from tandem.engine.checkpoint import LOGS, STATE_FILE, belongs
+from tandem.engine.checkpoint import ALL_LOGS, STATE_FILE, belongs
 from tandem.snapshots.errors import IncompleteCheckpointError
 
 KEPT_LOGS: Final = 3
-"""Epochs whose entries in `offsets` and `commits` are kept. Spark reads the last two when it starts."""
+"""Epochs whose entries in `offsets`, `commits` and `watermarks` are kept. Spark reads the last two when it starts."""
 
 _FULL: Final = (".zip", ".snapshot")
 _SHARED: Final = {"SSTs": ".sst", "logs": ".log"}
@@ -45,7 +45,7 @@ def select(paths: Iterable[PurePath], epoch: int) -> Selection:
         path = PurePosixPath(given)
         if not belongs(path, epoch):
             continue
-        if path.parts[0] in LOGS:
+        if path.parts[0] in ALL_LOGS:
             if int(path.name) > epoch - KEPT_LOGS:
                 files.append(path)
         elif path.parts[0] == "state" and STATE_FILE.match(path.name):

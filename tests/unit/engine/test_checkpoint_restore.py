@@ -57,6 +57,15 @@ def target(tmp_path: Path) -> Path:
     return tmp_path / "new" / "checkpoint"
 
 
+def test_the_watermarks_of_the_epoch_come_along_and_none_of_later_ones(tmp_path: Path, target: Path) -> None:
+    earlier = make(tmp_path / "old", last=4)
+    for epoch in range(6):
+        write(earlier / "watermarks" / str(epoch), f"known after {epoch}")
+    write(earlier / "watermarks" / ".5", "half")
+    assert restore([earlier], 3, target).epoch == 3
+    assert files(target, "watermarks") == {"0", "1", "2", "3"}
+
+
 def test_the_first_incarnation_begins_at_the_beginning(tmp_path: Path, target: Path) -> None:
     assert restore([], 5, target) == NOTHING
     assert restore([tmp_path / "absent"], 5, target) == NOTHING

@@ -34,6 +34,12 @@ def write_epoch(checkpoint: Path, epoch: int, stores: Iterable[PurePosixPath] = 
         (checkpoint / path).write_bytes(content)
 
 
+def with_watermarks(checkpoint: Path, epoch: int) -> None:
+    """What the epoch of a job with several watermarks adds, before its commit."""
+    (checkpoint / "watermarks").mkdir(exist_ok=True)
+    (checkpoint / "watermarks" / str(epoch)).write_text(f"known after {epoch}")
+
+
 def checkpoint_with(folder: Path, epochs: Iterable[int], stores: Iterable[PurePosixPath] = STORES) -> Path:
     """A checkpoint with these epochs."""
     for epoch in epochs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 import pytest
-from shipping_builders import STORES, checkpoint_with, write_epoch
+from shipping_builders import STORES, checkpoint_with, with_watermarks, write_epoch
 
 from tandem.shipping import DeltaFile, DeltaGapError, UnknownStateError
 from tandem.shipping.errors import NotCommittedError
@@ -28,6 +28,17 @@ def test_an_epoch_is_its_logs_and_the_changes_of_every_store(tmp_path: Path) -> 
 def test_a_job_without_state_has_logs_only(tmp_path: Path) -> None:
     checkpoint_with(tmp_path, range(2), stores=())
     assert {file.path for file in read_files(tmp_path, 1, stores_in(tmp_path), 1_000)} == {"offsets/1", "commits/1"}
+
+
+def test_what_a_job_knows_of_its_watermarks_is_part_of_the_epoch(tmp_path: Path) -> None:
+    checkpoint_with(tmp_path, range(3))
+    for epoch in range(3):
+        with_watermarks(tmp_path, epoch)
+    found = read_files(tmp_path, 2, stores_in(tmp_path), 10_000)
+    assert DeltaFile("watermarks/2", b"known after 2") in found
+    check_files(2, found, ALL)
+    with pytest.raises(DeltaGapError, match="watermarks/2"):
+        check_files(3, files("offsets/3", "commits/3", "watermarks/2"), ALL)
 
 
 def test_an_epoch_that_is_not_committed_is_not_read(tmp_path: Path) -> None:

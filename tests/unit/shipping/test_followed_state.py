@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from shipping_builders import STORES, checkpoint_with, contents, delta_of, empty_archive, state_at
+from shipping_builders import STORES, checkpoint_with, contents, delta_of, empty_archive, state_at, with_watermarks
 
 from tandem.engine.checkpoint import find_newest
 from tandem.engine.interface import EnginePosition
@@ -23,6 +23,21 @@ def test_deltas_bring_a_base_to_where_the_checkpoint_is(tmp_path: Path) -> None:
     assert contents(state.folder) == contents(tmp_path / "expected")
     assert state.position == EnginePosition(29, 290)
     assert state.chain == 30
+
+
+def test_a_followed_state_knows_the_watermarks_of_its_epoch(tmp_path: Path) -> None:
+    active = checkpoint_with(tmp_path / "active", range(30))
+    for epoch in range(30):
+        with_watermarks(active, epoch)
+    state = state_at(active, 10, tmp_path / "state")
+    for epoch in range(11, 30):
+        state.apply(delta_of(active, epoch))
+    newer = state_at(active, 15, tmp_path / "newer")
+    newer.carry_over(state)
+    for folder in (state.folder, newer.folder):
+        assert (folder / "watermarks/29").read_text() == "known after 29"
+    pin(active, 29, tmp_path / "expected")
+    assert contents(state.folder) == contents(tmp_path / "expected")
 
 
 def test_its_size_is_that_of_its_files(tmp_path: Path) -> None:

@@ -1,0 +1,182 @@
+"""Plans with state, drawn by Hypothesis: operators over two inputs with watermarks, and what comes in each epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hypothesis import strategies as st
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
+
+from integration.engine import Record, as_json
+from tandem.manifest import SourceSpec
+
+SOURCES: Final = (
+    SourceSpec(name="left", topics=("l",), format="json", schema="id STRING, n INT, at TIMESTAMP"),
+    SourceSpec(name="right", topics=("r",), format="json", schema="id STRING, n INT, at TIMESTAMP"),
+)
+
+
+@dataclass(frozen=True)
+class Timed:
+    """The two inputs with a watermark each; `right` has the columns `rid`, `m`, `rat`."""
+
+    left: DataFrame
+    right: DataFrame
+
+
+def timed(streams: Mapping[str, DataFrame], left_delay_s: int, right_delay_s: int) -> Timed:
+    """Both inputs, each with its watermark."""
+    left = streams["left"].select("id", "n", "at")
+    right = streams["right"].select(F.col("id").alias("rid"), F.col("n").alias("m"), F.col("at").alias("rat"))
+    return Timed(
+        left.withWatermark("at", f"{left_delay_s} seconds"), right.withWatermark("rat", f"{right_delay_s} seconds")
+    )
+
+
+def _rows(frame: DataFrame, key: str) -> DataFrame:
+    return frame.select(F.col(key).alias("key"), F.to_json(F.struct("*")).alias("value"))
+
+
+def _join(how: str) -> Callable[[Timed], DataFrame]:
+    near = "id = rid AND rat BETWEEN at - INTERVAL 1 MINUTE AND at + INTERVAL 2 MINUTES"
+    return lambda streams: _rows(streams.left.join(streams.right, F.expr(near), how), "id")
+
+
+def _windows(streams: Timed) -> DataFrame:
+    return _rows(streams.left.groupBy("id", F.window("at", "1 minute")).agg(F.sum("n").alias("n")), "id")
+
+
+def _other_windows(streams: Timed) -> DataFrame:
+    return _rows(streams.right.groupBy("rid", F.window("rat", "2 minutes", "1 minute")).count(), "rid")
+
+
+def _chained(streams: Timed) -> DataFrame:
+    per_minute = streams.left.groupBy("id", F.window("at", "1 minute")).count()
+    return _rows(per_minute.groupBy("id", F.window(F.window_time("window"), "3 minutes")).count(), "id")
+
+
+def _union(streams: Timed) -> DataFrame:
+    both = streams.left.select("id", "at").union(streams.right.select("rid", "rat"))
+    return _rows(both.groupBy("id", F.window("at", "1 minute")).count(), "id")
+
+
+def _joined_windows(streams: Timed) -> DataFrame:
+    near = F.expr("id = rid AND rat BETWEEN at AND at + INTERVAL 1 MINUTE")
+    return _rows(streams.left.join(streams.right, near).groupBy("id", F.window("at", "1 minute")).count(), "id")
+
+
+def _sessions(streams: Timed) -> DataFrame:
+    return _rows(streams.left.groupBy("id", F.session_window("at", "90 seconds")).count(), "id")
+
+
+def _first_of_each(streams: Timed) -> DataFrame:
+    return _rows(streams.right.dropDuplicates(["rid", "rat"]), "rid")
+
+
+def _first_within(streams: Timed) -> DataFrame:
+    return _rows(streams.left.dropDuplicatesWithinWatermark(["id"]), "id")
+
+
+def _timers(streams: Timed) -> DataFrame:
+    kept = streams.left.groupBy("id").transformWithState(_processor(), "id STRING, what STRING", "append", "EventTime")
+    return _rows(kept, "id")
+
+
+def _processor() -> StatefulProcessor:
+    """Counts, and says so a minute of event time after the newest record. Made here, so that workers get its code."""
+
+    class Counting(StatefulProcessor):
+        def init(self, handle: StatefulProcessorHandle) -> None:
+            self._handle = handle
+            self._count = handle.getValueState("count", "n INT")
+
+        def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+            (count,) = self._count.get() or (0,)
+            newest = timerValues.getCurrentWatermarkInMs()
+            for row in rows:
+                count += 1
+                newest = max(newest, int(row["at"].timestamp() * 1000))
+            self._count.update((count,))
+            self._handle.registerTimer(newest + 60_000)
+            yield Row(id=key[0], what=f"counted {count} at {timerValues.getCurrentWatermarkInMs()}")
+
+        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+            (count,) = self._count.get() or (0,)
+            at = expiredTimerInfo.getExpiryTimeInMs()
+            yield Row(id=key[0], what=f"{count} at {timerValues.getCurrentWatermarkInMs()}, expired {at}")
+
+        def close(self) -> None:
+            """Nothing to release."""
+
+    return Counting()
+
+
+OPERATORS: Final[Mapping[str, Callable[[Timed], DataFrame]]] = {
+    "inner join": _join("inner"),
+    "left outer join": _join("left_outer"),
+    "full outer join": _join("full_outer"),
+    "left semi join": _join("left_semi"),
+    "windows": _windows,
+    "windows of the other input": _other_windows,
+    "windows of windows": _chained,
+    "windows of a union": _union,
+    "windows of a join": _joined_windows,
+    "sessions": _sessions,
+    "dropDuplicates": _first_of_each,
+    "dropDuplicatesWithinWatermark": _first_within,
+    "timers": _timers,
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Operators, a sink each, and how late records may be."""
+
+    operators: tuple[str, ...]
+    left_delay_s: int = 10
+    right_delay_s: int = 10
+
+    def result(self, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+        """What a job function returns: a sink for each operator, named by its place."""
+        inputs = timed(streams, self.left_delay_s, self.right_delay_s)
+        return {f"out_{place}": OPERATORS[name](inputs) for place, name in enumerate(self.operators)}
+
+
+Epoch = tuple[tuple[str, str, int], ...]
+"""Records: topic, id, seconds since the start."""
+
+
+def records(epoch: Epoch) -> list[Record]:
+    """What comes in that epoch."""
+    return [Record(as_json(id=key, n=seconds, at=_text(seconds)), topic=topic) for topic, key, seconds in epoch]
+
+
+def _text(seconds: int) -> str:
+    minutes, rest = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"2024-06-01T{10 + hours:02d}:{minutes:02d}:{rest:02d}Z"
+
+
+plans: Final = st.builds(
+    Plan,
+    st.lists(st.sampled_from(sorted(OPERATORS)), min_size=1, max_size=2, unique=True).map(tuple),
+    st.sampled_from([0, 10, 120]),
+    st.sampled_from([0, 10, 120]),
+)
+
+_one_record = st.tuples(st.sampled_from("lr"), st.sampled_from("ab"), st.integers(0, 600))
+
+
+@st.composite
+def inputs(draw: st.DrawFn) -> tuple[Epoch, ...]:
+    """Four to seven epochs, some without records or with those of one input only; time goes on, and some come late."""
+    found: list[Epoch] = []
+    for number in range(draw(st.integers(4, 7))):
+        only = draw(st.sampled_from(["lr", "l", "r"]))
+        drawn = draw(st.lists(_one_record, max_size=4))
+        found.append(tuple((topic, key, number * 180 + at) for topic, key, at in drawn if topic in only))
+    return tuple(found)
