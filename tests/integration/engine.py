@@ -10,19 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from confluent_kafka import Message
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
-from tandem.engine.batch import SCHEMA, answers_array
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.fetch import Answered
+from tandem.engine.fetch import Answered, Fetched
 from tandem.engine.frames import split_sources
+from tandem.engine.intake import Intake
 from tandem.engine.interface import EnginePosition
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.spark import output_mode
 from tandem.manifest import OutputMode, SinkSpec, SourceSpec
+from tandem.protocol.values import EpochRange, Positions, TopicPartition
 
 EPOCH_DEADLINE_S = 60.0
 BEGINNING = EnginePosition()
@@ -36,28 +39,27 @@ class Record:
     key: bytes | None = None
     topic: str = "in"
     partition: int = 0
+    timestamp_ms: int = 0
+    headers: Sequence[tuple[str, bytes | None]] | None = None
 
 
-def batch(epoch: int, records: Sequence[Record], answers: Sequence[Answered] = ()) -> pa.RecordBatch:
-    """Records as an epoch's batch, in the given order; its time and seed are made from its number."""
-    rows = range(len(records))
-    return pa.record_batch(
-        [
-            pa.array([r.key for r in records], pa.binary()),
-            pa.array([r.value for r in records], pa.binary()),
-            pa.array([r.topic for r in records], pa.string()),
-            pa.array([r.partition for r in records], pa.int32()),
-            pa.array(list(rows), pa.int64()),
-            pa.array([0 for _ in rows], pa.int64()).cast(pa.timestamp("us", tz="UTC")),
-            pa.array([0 for _ in rows], pa.int32()),
-            pa.array([epoch for _ in rows], pa.int64()),
-            pa.array(list(rows), pa.int64()),
-            pa.array([epoch_time_us(epoch) for _ in rows], pa.int64()).cast(pa.timestamp("us", tz="UTC")),
-            pa.array([1_000 + epoch for _ in rows], pa.int64()),
-            answers_array(answers, len(records)),
-        ],
-        schema=SCHEMA,
-    )
+def fetched(epoch: int, records: Sequence[Record], answers: Sequence[Answered] = ()) -> Fetched:
+    """Records as an epoch, in the given order; its time and seed are made from its number."""
+    messages = [
+        Message(
+            topic=record.topic,
+            partition=record.partition,
+            offset=offset,
+            key=record.key,
+            value=record.value,
+            headers=None if record.headers is None else list(record.headers),
+            timestamp=(1, record.timestamp_ms),
+        )
+        for offset, record in enumerate(records)
+    ]
+    place = EpochRange(epoch, Positions(), Positions(), epoch_time_us(epoch) // 1_000, 1_000 + epoch, epoch * 10)
+    groups = ((TopicPartition(records[0].topic, 0), messages),) if records else ()
+    return Fetched(place, groups, tuple(answers))
 
 
 def gone(folder: Path) -> None:
@@ -74,11 +76,19 @@ class Job:
     """A job on a bridge of its own: `run` computes epochs, from the position that the checkpoint stands at."""
 
     def __init__(
-        self, spark: SparkSession, folder: Path, sources: Iterable[SourceSpec], sinks: Sequence[SinkSpec]
+        self,
+        spark: SparkSession,
+        folder: Path,
+        sources: Iterable[SourceSpec],
+        sinks: Sequence[SinkSpec],
+        most_bytes: int = 1_000_000,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._bridge = EpochBridge(spark, from_arrow_schema(SCHEMA), folder)
-        self._frames = split_sources(self._bridge.stream(), list(sources))
+        specs = list(sources)
+        schemas = {s.name: StructType.fromDDL(s.schema_ddl) for s in specs if s.schema_ddl is not None}
+        self._intake = Intake(specs, most_bytes, schemas)
+        self._bridge = EpochBridge(spark, from_arrow_schema(self._intake.schema), folder)
+        self._frames = split_sources(self._bridge.stream(), specs)
         self.sources = {name: frame.good for name, frame in self._frames.items()}
         self._sinks = sinks
         self._checkpoint = folder / "checkpoint"
@@ -94,9 +104,8 @@ class Job:
 
     def run(self, epoch: int, records: Sequence[Record], answers: Sequence[Answered] = ()) -> pa.Table:
         """Compute one epoch and acknowledge it."""
-        self._bridge.offer(
-            EnginePosition(epoch, epoch * 10), batch(epoch, records, answers), epoch_time_us(epoch) // 1_000
-        )
+        taken_in = self._intake.take(fetched(epoch, records, answers))
+        self._bridge.offer(EnginePosition(epoch, epoch * 10), taken_in.batch, epoch_time_us(epoch) // 1_000)
         deadline = time.monotonic() + EPOCH_DEADLINE_S
         while (taken := self._bridge.take()) is None:
             assert self._query is not None
@@ -104,7 +113,7 @@ class Job:
             assert time.monotonic() < deadline, f"epoch {epoch} was not computed"
         assert taken[0] == epoch
         self._bridge.acknowledge()
-        return taken[1]
+        return taken_in.completed(taken[1])[0]
 
     @property
     def last_plan(self) -> list[str]:
@@ -164,4 +173,4 @@ def as_json(**fields: object) -> bytes:
     return json.dumps(fields).encode()
 
 
-__all__ = ["DataFrame", "Job", "Record", "as_json", "batch", "kafka_sink", "raw_source", "running_count", "values"]
+__all__ = ["DataFrame", "Job", "Record", "as_json", "fetched", "kafka_sink", "raw_source", "running_count", "values"]

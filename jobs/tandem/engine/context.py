@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from tandem.engine.frames import metadata_column
 from tandem.engine.interface import JobError
 from tandem.engine.questions import Per, Question
 from tandem.manifest import SourceSpec
@@ -23,7 +24,8 @@ class JobContext:
     """The parameter `ctx` of a job: the session, `spec.job.options`, and what replaces clocks, dice and outside calls.
 
     The columns that its methods give are made from the source's column `metadata`, so use them on a source's DataFrame,
-    before `metadata` is dropped.
+    before `metadata` is dropped. Where a source's schema has a column of that name, the struct is `_metadata`, and if the
+    job has other sources, too, say with `source` whose rows get the column.
     """
 
     spark: SparkSession
@@ -31,17 +33,18 @@ class JobContext:
     sources: Sequence[SourceSpec] = ()
     questions: dict[str, Question] = field(default_factory=dict)
 
-    def epoch_time(self) -> Column:
+    def epoch_time(self, source: str | None = None) -> Column:
         """The time of the row's epoch, a TIMESTAMP: when its cut was proposed; never goes back from epoch to epoch."""
-        return F.col("metadata.epoch_time")
+        return F.col(f"{self._metadata(source)}.epoch_time")
 
-    def rng(self, *columns: Column | str) -> Column:
+    def rng(self, *columns: Column | str, source: str | None = None) -> Column:
         """A random DOUBLE in [0, 1), the same in every replica.
 
         Without `columns`, a number for each row. With them, a number for each of their values in an epoch: several draws
         for a row are `rng("metadata.seq", F.lit(0))`, `rng("metadata.seq", F.lit(1))`, …
         """
-        drawn = F.xxhash64("metadata.epoch_seed", *(columns or ("metadata.seq",)))
+        metadata = self._metadata(source)
+        drawn = F.xxhash64(f"{metadata}.epoch_seed", *(columns or (f"{metadata}.seq",)))
         return F.shiftrightunsigned(drawn, 64 - _BITS).cast("double") * F.lit(2.0**-_BITS)
 
     def ask(
@@ -89,7 +92,7 @@ class JobContext:
             raise JobError(f"question {name!r}: timeout must be more than 0 s, retries at least 0, batch at least 1")
         topics = frozenset(known[source].topics)
         self.questions[name] = Question(name, function, topics, per, timeout, retries, batch)
-        return F.col("metadata.answers")[name]
+        return F.col(f"{self._metadata(source)}.answers")[name]
 
     def determinant(
         self,
@@ -127,3 +130,16 @@ class JobContext:
 
         answer = self.ask(name, found, source, "epoch", timeout, retries)
         return F.from_json(answer, f"value {schema}")["value"]
+
+    def _metadata(self, source: str | None) -> str:
+        """The struct of a source, or of all sources if none is named."""
+        names = {spec.name: metadata_column(spec) for spec in self.sources}
+        if source is not None and source not in names:
+            raise JobError(f"there is no source {source!r}. Name one of {sorted(names)}")
+        found = set(names.values()) if source is None else {names[source]}
+        if len(found) > 1:
+            raise JobError(
+                f"the struct with the epoch's time and seed has another name in each of the sources {names}, since a schema "
+                "has a column metadata. Say with source=… whose rows get the column"
+            )
+        return found.pop() if found else "metadata"

@@ -9,17 +9,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from tandem.manifest import SourceSpec
+from tandem.manifest.ddl import column_names
 
-_CORRUPT = "_corrupt_record"
 METADATA = ("topic", "partition", "offset", "timestamp", "epoch", "seq", "epoch_time", "epoch_seed", "answers")
 """Fields of the struct `metadata` that every record of a source has; the last three are for `engine.context`."""
 
-_RAW = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType", "epoch", "seq")
+_KAFKA = ("key", "value", "topic", "partition", "offset", "timestamp", "timestampType")
+_NUMBERS = ("epoch", "seq")
+_HEADERS = "headers"
 
 
 @dataclass(frozen=True, slots=True)
 class SourceFrames:
-    """`good` is the job's; `poison` has `key` and `value` of dead letters, None where nothing can be poison."""
+    """`good` is the job's; `poison` has the dead letters to be (see `letters_of`), None where nothing can be poison."""
 
     good: DataFrame
     poison: DataFrame | None
@@ -30,41 +32,58 @@ def split_sources(stream: DataFrame, sources: Sequence[SourceSpec]) -> dict[str,
     frames = {}
     for source in sources:
         mine = stream if len(sources) == 1 else stream.filter(F.col("topic").isin(*source.topics))
-        frames[source.name] = _parsed(mine, source) if source.format == "json" else _raw(mine)
+        frames[source.name] = _parsed(mine, source) if source.format == "json" else _raw(mine, source)
     return frames
 
 
-def _raw(records: DataFrame) -> SourceFrames:
+def metadata_column(source: SourceSpec) -> str:
+    """The name of the struct that `METADATA` is in: `metadata`, unless the schema has a column of that name."""
+    return _free("metadata", _columns(source))
+
+
+def _raw(records: DataFrame, source: SourceSpec) -> SourceFrames:
     """The columns of Spark's own Kafka source, `epoch` and `seq`, and `metadata`."""
-    return SourceFrames(records.select(*_RAW, _metadata()), None)
+    headers = (_HEADERS,) if source.include_headers else ()
+    return SourceFrames(records.select(*_KAFKA, *headers, *_NUMBERS, _metadata(source, ())), None)
 
 
-def _metadata() -> Column:
-    return F.struct(*(F.col(f"`{name}`") for name in METADATA)).alias("metadata")
+def _metadata(source: SourceSpec, more: Sequence[str]) -> Column:
+    return F.struct(*(F.col(f"`{name}`") for name in (*METADATA, *more))).alias(metadata_column(source))
 
 
 def _parsed(raw: DataFrame, source: SourceSpec) -> SourceFrames:
-    """Columns of the schema, then `key` and `metadata`; records that are no JSON of that schema are poison."""
-    schema = f"{source.schema_ddl}, {_CORRUPT} STRING"
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    record = F.from_json(F.col("value").cast("string"), schema, options)
+    """Columns of the schema, then `key`, `headers` and `metadata`; records that are no JSON of that schema are poison.
+
+    A column of the schema keeps its name: what the record has of that name is then in the struct.
+    """
+    columns = _columns(source)
+    corrupt = _free("_corrupt_record", columns)
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": corrupt}
+    record = F.from_json(F.col("value").cast("string"), f"{source.schema_ddl}, {corrupt} STRING", options)
     parsed = raw.withColumn("record", record)
-    is_good = F.col("record").isNotNull() & F.col(f"record.{_CORRUPT}").isNull()
-    good = parsed.filter(is_good).select("record.*", "key", _metadata())
-    return SourceFrames(good.drop(_CORRUPT), _dead_letters(parsed.filter(~is_good), source))
+    is_good = F.col("record").isNotNull() & F.col(f"record.{corrupt}").isNull()
+    own = ("key", _HEADERS) if source.include_headers else ("key",)
+    taken = {column.lower() for column in columns}
+    beside = [name for name in own if name not in taken]
+    metadata = _metadata(source, [name for name in own if name in taken])
+    good = parsed.filter(is_good).select("record.*", *beside, metadata).drop(corrupt)
+    return SourceFrames(good, _poison(parsed.filter(~is_good), columns))
 
 
-def _dead_letters(poison: DataFrame, source: SourceSpec) -> DataFrame:
-    reason = F.when(F.col("value").isNull(), F.lit("the record has no value")).otherwise(
-        F.lit(f"the value is no JSON of the schema {source.schema_ddl}")
-    )
-    letter = F.struct(
-        F.lit(source.name).alias("source"),
-        "topic",
-        "partition",
-        "offset",
-        "timestamp",
-        reason.alias("reason"),
-        F.col("value").cast("string").alias("value"),
-    )
-    return poison.select("key", F.to_json(letter).cast("binary").alias("value"))
+def _poison(poison: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """`key` (null) and `value`: which row of the epoch is poison, and which columns were not read."""
+    unread = F.concat(*(F.col("record").getField(name).isNull().cast("int").cast("string") for name in columns))
+    place = F.concat_ws(" ", F.col("seq").cast("string"), unread)
+    return poison.select(F.lit(None).cast("binary").alias("key"), place.cast("binary").alias("value"))
+
+
+def _columns(source: SourceSpec) -> tuple[str, ...]:
+    return () if source.schema_ddl is None else column_names(source.schema_ddl)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """`name`, with underscores before it until no column is called so. Spark ignores case."""
+    lower = {column.lower() for column in taken}
+    while name in lower:
+        name = f"_{name}"
+    return name

@@ -11,10 +11,10 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from tandem.engine.batch import to_batch
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal
 from tandem.engine.fetch import EpochFetcher
+from tandem.engine.intake import Intake
 from tandem.engine.interface import EnginePosition
 
 _CUT_TIMEOUT_S = 5.0
@@ -32,16 +32,24 @@ class Rehearsal:
     ----------
     bridge, frame, output_mode : a query of its own over the job's plan.
     causal : the job's questions; nobody is asked, only what is recorded is used.
+    intake : takes the records in.
     timeout_s : for an epoch.
     """
 
     def __init__(
-        self, bridge: EpochBridge, frame: DataFrame, output_mode: str, causal: Causal, timeout_s: float = 60.0
+        self,
+        bridge: EpochBridge,
+        frame: DataFrame,
+        output_mode: str,
+        causal: Causal,
+        intake: Intake,
+        timeout_s: float = 60.0,
     ) -> None:
         self._bridge = bridge
         self._frame = frame
         self._output_mode = output_mode
         self._causal = causal
+        self._intake = intake
         self._timeout_s = timeout_s
 
     def run(
@@ -63,7 +71,8 @@ class Rehearsal:
                 while (cut := fetcher.next_cut(_CUT_TIMEOUT_S)) is not None:
                     fetched = self._causal.recorded(fetcher.fetch(cut, _FETCH_TIMEOUT_S), fetcher)
                     position = EnginePosition(cut.epoch, cut.log_offset)
-                    self._bridge.offer(position, to_batch(fetched), cut.time_ms)
+                    records = self._intake.take(fetched)
+                    self._bridge.offer(position, records.batch, cut.time_ms)
                     deadline = time.monotonic() + self._timeout_s
                     while (taken := self._bridge.take()) is None:
                         if stopped():
@@ -71,7 +80,7 @@ class Rehearsal:
                         if not query.isActive or time.monotonic() > deadline:
                             why = query.exception() or f"epoch {cut.epoch} took longer than {self._timeout_s:.0f} s"
                             raise StateUnusableError(str(why).partition("\n")[0])
-                    yield taken
+                    yield taken[0], records.completed(taken[1])[0]
                     self._bridge.acknowledge()
             finally:
                 query.stop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,8 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
 
-from tandem.engine.batch import SCHEMA, to_batch
 from tandem.engine.blame import Failed, explained
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal, Proposer, StoppedError
@@ -23,6 +23,7 @@ from tandem.engine.context import JobContext
 from tandem.engine.culprit import Attempt
 from tandem.engine.fetch import EpochFetcher, Fetched
 from tandem.engine.frames import split_sources
+from tandem.engine.intake import Counts, Intake
 from tandem.engine.interface import EnginePosition, JobError, OnEpoch
 from tandem.engine.job import call, in_a_line, load_function
 from tandem.engine.output import dead_letters, one_stream
@@ -37,6 +38,7 @@ from tandem.topics import DEAD_LETTER_SINK
 CUT_TIMEOUT_S = 0.5
 
 MakeFetcher = Callable[[EnginePosition], EpochFetcher]
+OnCounts = Callable[[Mapping[str, Counts]], None]
 
 
 class MicroBatchEngine:
@@ -51,6 +53,7 @@ class MicroBatchEngine:
     causal : answers what the job asks the outside world.
     warm_up, rehearsal, trials : the same plan once more: to warm up with, to rehearse epochs, and to find the record that
         makes one fail.
+    intake, count : takes the records in; called with what each source had in an epoch.
     """
 
     def __init__(
@@ -65,9 +68,13 @@ class MicroBatchEngine:
         warm_up: WarmUp,
         rehearsal: Rehearsal,
         trials: Trials,
+        intake: Intake,
+        count: OnCounts,
     ) -> None:
         self._rehearsal = rehearsal
         self._trials = trials
+        self._intake = intake
+        self._count = count
         self._bridge = bridge
         self._warm_up = warm_up
         self._frame = frame
@@ -95,6 +102,7 @@ class MicroBatchEngine:
         make_fetcher: MakeFetcher,
         phase: Callable[[str], Any],
         proposer: Proposer,
+        count: OnCounts = lambda _: None,
     ) -> MicroBatchEngine:
         """Build the job's plan and check it; `folder`/checkpoint is its checkpoint. Raises `JobError`.
 
@@ -102,19 +110,23 @@ class MicroBatchEngine:
         `near` : a folder on this machine, in memory if there is any, for an epoch's rows on their way.
         """
         function = load_function(manifest.spec.job, code)
-        bridge = EpochBridge(spark, from_arrow_schema(SCHEMA), near)
+        sources = manifest.spec.sources
+        schemas = {s.name: StructType.fromDDL(s.schema_ddl) for s in sources if s.schema_ddl is not None}
+        intake = Intake(sources, manifest.spec.max_record_bytes, schemas)
+        bridge = EpochBridge(spark, from_arrow_schema(intake.schema), near)
         context = JobContext(spark, dict(manifest.spec.job.options), manifest.spec.sources)
         stream = _plan(context, manifest, function, bridge.stream())
         check_determined(stream)
-        rehearsal = EpochBridge(spark, from_arrow_schema(SCHEMA), near / "warm-up")
+        rehearsal = EpochBridge(spark, from_arrow_schema(intake.schema), near / "warm-up")
         again = _plan(replace(context, questions={}), manifest, function, rehearsal.stream())
         check_repeatable(stream, again)
         causal = Causal(tuple(context.questions.values()), proposer)
         mode = output_mode(stream, manifest.spec.job.output_mode)
-        warm_up = WarmUp(rehearsal, again, mode, causal, folder / "warm-up")
-        rehearsed = Rehearsal(rehearsal, again, mode, causal)
+        warm_up = WarmUp(rehearsal, again, mode, causal, folder / "warm-up", intake)
+        rehearsed = Rehearsal(rehearsal, again, mode, causal, intake)
         trials = Trials(rehearsal, again, mode, folder)
-        return cls(bridge, stream, mode, folder / "checkpoint", make_fetcher, phase, causal, warm_up, rehearsed, trials)
+        parts = (make_fetcher, phase, causal, warm_up, rehearsed, trials, intake, count)
+        return cls(bridge, stream, mode, folder / "checkpoint", *parts)
 
     @property
     def stateful_operators(self) -> list[str]:
@@ -195,14 +207,14 @@ class MicroBatchEngine:
         epoch = fetched.range.epoch
         with self._phase("offer"):
             position = EnginePosition(epoch, fetched.range.log_offset)
-            batch = to_batch(fetched)
-            self._bridge.offer(position, batch, fetched.range.time_ms)
+            records = self._intake.take(fetched)
+            self._bridge.offer(position, records.batch, fetched.range.time_ms)
         self._passed("offered")
         with self._phase("compute"):
             try:
                 taken = self._taken()
             except StreamingQueryException as error:
-                raise self._explained(Failed(fetched.range, batch, error)) from error
+                raise self._explained(Failed(fetched.range, records.batch, error)) from error
         if taken is None:
             return
         computed, table = taken
@@ -211,6 +223,8 @@ class MicroBatchEngine:
                 f"Spark ran epoch {epoch} as batch {computed}: the checkpoint is not at epoch {epoch - 1}"
             )
         self._passed("computed")
+        table, counts = records.completed(table)
+        self._count(counts)
         self._on_epoch(epoch, table)
         self._bridge.acknowledge()
 

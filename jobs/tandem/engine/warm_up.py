@@ -11,19 +11,17 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from tandem.engine.batch import SCHEMA, to_batch
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal
 from tandem.engine.fetch import EpochFetcher, Fetched
+from tandem.engine.intake import Intake
 from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
 
-_NO_RECORDS = pa.RecordBatch.from_pylist([], schema=SCHEMA)
 _CUT_TIMEOUT_S = 0.5
 
 
@@ -35,6 +33,7 @@ class WarmUp:
     bridge, frame, output_mode : a query of its own over the job's plan.
     causal : the job's questions; nobody is asked, only what is recorded is used.
     folder : for its checkpoint; removed afterwards.
+    intake : takes the records in.
     epochs, timeout_s : how many epochs to run, and for how long at most.
     """
 
@@ -45,6 +44,7 @@ class WarmUp:
         output_mode: str,
         causal: Causal,
         folder: Path,
+        intake: Intake,
         epochs: int = 4,
         timeout_s: float = 15.0,
     ) -> None:
@@ -53,6 +53,7 @@ class WarmUp:
         self._output_mode = output_mode
         self._causal = causal
         self._folder = folder
+        self._intake = intake
         self._epochs = epochs
         self._timeout_s = timeout_s
 
@@ -67,8 +68,8 @@ class WarmUp:
                     fetched = self._next(fetcher)
                     if fetched is None and number > 0:
                         return
-                    batch, time_ms = (to_batch(fetched), fetched.range.time_ms) if fetched else (_NO_RECORDS, 0)
-                    self._bridge.offer(EnginePosition(number, 0), batch, time_ms)
+                    batch = self._intake.take(fetched).batch if fetched else self._intake.nothing
+                    self._bridge.offer(EnginePosition(number, 0), batch, fetched.range.time_ms if fetched else 0)
                     while self._bridge.take() is None:
                         if stopped() or not query.isActive or time.monotonic() > deadline:
                             return

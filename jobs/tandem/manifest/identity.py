@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from tandem.manifest.code import find_code
 from tandem.manifest.loading import Manifest
+from tandem.manifest.streams import SourceSpec
 
 STATE_FORMAT: Final = "2"
 """Raised whenever a new Tandem cannot go on from an older one's checkpoints, or would compute other rows from them."""
@@ -92,7 +93,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
         "function": spec.job.function,
         **({} if spec.job.output_mode is None else {"outputMode": spec.job.output_mode}),
         "options": dict(spec.job.options),
-        "sources": [source.model_dump(mode="json") for source in spec.sources],
+        "sources": [_source(source) for source in spec.sources],
         "sinks": [sink.model_dump(mode="json") for sink in spec.sinks],
         "delivery": spec.delivery,
         "maxRecordBytes": spec.max_record_bytes,
@@ -100,3 +101,8 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
         "parallelism": spec.spark.parallelism,
         "conf": {key: value for key, value in spec.spark.conf.items() if key.startswith("spark.sql.")},
     }
+
+
+def _source(source: SourceSpec) -> dict[str, Any]:
+    """What came later counts only where it is used: older jobs keep their identity."""
+    return source.model_dump(mode="json", exclude=None if source.include_headers else {"include_headers"})

@@ -43,6 +43,9 @@ class SourceSpec(Section):
     starting_offsets: StartingOffsets = Field(
         default="earliest", description="Where the job begins when it has never run"
     )
+    include_headers: bool = Field(
+        default=False, description="Whether rows have a column headers, as with Spark's Kafka source"
+    )
     isolation_level: IsolationLevel = Field(
         default="read_committed", description="Whether records of transactions that are not committed are read too"
     )
