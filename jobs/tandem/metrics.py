@@ -10,6 +10,7 @@ from time import perf_counter
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from tandem.protocol.values import Cut
+from tandem.report import HeldInput
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1, 2.5, 5, 10, 30)
 
@@ -44,7 +45,36 @@ class OrdererMetrics:
         self.won = counter("tandem_cuts_won_total", "Cuts of this orderer that the log accepted")
         self.epoch = gauge("tandem_ordering_epoch", "Last accepted epoch; -1: none yet")
         self.epoch.set(-1)
-        self.lag = gauge("tandem_input_lag_records", "Input records that are not in any epoch yet")
+        self.lag = gauge(
+            "tandem_input_lag_records", "Input records that are not in any epoch yet, up to the end of the log"
+        )
+        self._labels = (job, name)
+        self.held_back: tuple[HeldInput, ...] = ()
+        labels = ("job_name", "orderer", "topic", "partition")
+        self._held_seconds = Gauge(
+            "tandem_input_held_back_seconds",
+            "How long an open transaction of a producer has held back what stands behind it in an input",
+            labels,
+            registry=registry,
+        )
+        self._held_offset = Gauge(
+            "tandem_input_held_back_offset",
+            "The offset of that transaction's first record: the last stable offset",
+            labels,
+            registry=registry,
+        )
+
+    def held(self, found: tuple[HeldInput, ...]) -> None:
+        """The partitions that an open transaction holds back now."""
+        if found == self.held_back:
+            return
+        self.held_back = found
+        for gauge in (self._held_seconds, self._held_offset):
+            gauge.clear()
+        for one in found:
+            labels = (*self._labels, one.topic, str(one.partition))
+            self._held_seconds.labels(*labels).set(one.seconds)
+            self._held_offset.labels(*labels).set(one.offset)
 
     def cut(self, cut: Cut, me: str) -> None:
         """An accepted cut was read."""

@@ -77,13 +77,42 @@ class ReplicaReport:
 
 
 @dataclass(frozen=True)
+class HeldInput:
+    """An open transaction of a producer holds back an input: the last stable offset of the partition has been `offset` for
+    `seconds`, and `records` offsets stand behind it."""
+
+    topic: str
+    partition: int
+    offset: int
+    records: int
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        """What happened, and what to do."""
+        where = f"{self.topic}/{self.partition}"
+        # In steps, so that a status that quotes it is not written every few seconds.
+        time = f"{self.seconds // 10 * 10:.0f} s" if self.seconds < 60 else f"{self.seconds // 60:.0f} min"
+        tool = f"`kafka-transactions.sh describe-producers --topic {self.topic} --partition {self.partition}`"
+        return (
+            f"{where}: a producer's transaction has been open at offset {self.offset} for {time} or longer, and "
+            f"{self.records} offsets from there on cannot be read before it ends. {tool} names the producer: let it "
+            "commit, or abort the transaction (`kafka-transactions.sh abort`)"
+        )
+
+
+@dataclass(frozen=True)
 class OrdererReport:
-    """An orderer or a heartbeat generator. `epoch`: the last one that was cut, −1: none."""
+    """An orderer or a heartbeat generator. `epoch`: the last one that was cut, −1: none.
+
+    `lag_records` : of the inputs, up to the end of the log. `held` : those that an open transaction holds back.
+    """
 
     orderer: str
     leading: bool = False
     epoch: int = -1
     lag_records: int = 0
+    held: tuple[HeldInput, ...] = ()
 
 
 Report = ReplicaReport | OrdererReport

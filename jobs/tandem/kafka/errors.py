@@ -11,6 +11,10 @@ class LostInputError(TandemKafkaError):
     """Records that were not read yet are gone: retention deleted them, or the topic was made anew. Never skipped."""
 
 
+class RecreatedTopicError(LostInputError):
+    """An input topic was deleted and created again: it is another topic, whose records are others."""
+
+
 class ReadTimeoutError(TandemKafkaError):
     """A read did not come to its end in time."""
 

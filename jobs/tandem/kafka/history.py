@@ -159,6 +159,11 @@ def decisions_after(connection: KafkaConnection, topic: str, marker: Marker) -> 
 
 def current_config(connection: KafkaConnection, ordering: str, commits: str, timeout_s: float = 30.0) -> Config | None:
     """The config of the job's newest generation; None if it never ran."""
+    return current_decisions(connection, ordering, commits, timeout_s).config
+
+
+def current_decisions(connection: KafkaConnection, ordering: str, commits: str, timeout_s: float = 30.0) -> Decisions:
+    """All that the log has decided after the last published epoch."""
     marker = last_marker(connection, commits)
     low, high = watermarks(connection, ordering, timeout_s)
     decisions = Decisions() if marker is None else decisions_after(connection, ordering, marker)
@@ -166,7 +171,7 @@ def current_config(connection: KafkaConnection, ordering: str, commits: str, tim
     records = read_range(connection, ordering, start, high, timeout_s)
     for offset, proposal in _decoded(ordering, records, decode_proposal):
         decisions.apply(proposal, offset)
-    return decisions.config
+    return decisions
 
 
 def _proposal_at(kind: type[_T], connection: KafkaConnection, topic: str, offset: int, timeout_s: float) -> _T:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType, TopicMetadata
 from confluent_kafka.admin import NewTopic as KafkaNewTopic
@@ -34,6 +34,7 @@ _STALE = (
     KafkaError.LEADER_NOT_AVAILABLE,
 )
 _NO_ANSWER = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
+_NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 _PATIENCE = 3
 _ROUND_S = 0.5
 
@@ -81,6 +82,30 @@ class Topics:
     def all(self) -> dict[str, int]:
         """Number of partitions of every topic that is there. Raises `ConnectionFailedError`."""
         return {name: len(topic.partitions) for name, topic in self._existing().items() if topic.error is None}
+
+    def ids(self, names: Iterable[str]) -> dict[str, str]:
+        """Kafka's ids of topics that are there and may be described; "": the brokers give none.
+
+        Raises `ReadTimeoutError`.
+        """
+        wanted = sorted(set(names))
+        if not wanted:
+            return {}
+        asked = self._admin.describe_topics(TopicCollection(wanted), request_timeout=self._timeout_s)
+        found = {}
+        for name, future in asked.items():
+            try:
+                number = str(future.result(self._timeout_s + 1).topic_id)
+            except TimeoutError as error:
+                raise ReadTimeoutError(f"no answer on the id of {name} within {self._timeout_s:.1f} s") from error
+            except KafkaException as error:
+                if error.args[0].code() in _NO_ANSWER:
+                    self._not_answered()
+                    raise ReadTimeoutError(f"no answer on the id of {name}: {error.args[0].str()}") from error
+                _log.info("topic_id_unknown", topic=name, reason=error.args[0].str())
+                continue
+            found[name] = "" if number == _NO_ID else number
+        return found
 
     def _existing(self) -> Mapping[str, TopicMetadata]:
         """All topics. Wrong credentials are told at once: the client itself would go on trying."""

@@ -11,6 +11,7 @@ from itertools import pairwise
 from prometheus_client.parser import text_string_to_metric_families
 
 _FURTHER = frozenset({"le", "phase", "topic"})
+_HELD_OFFSET, _HELD_SECONDS = "tandem_input_held_back_offset", "tandem_input_held_back_seconds"
 _LATENCY = "tandem_publish_latency_seconds_bucket"
 
 
@@ -43,10 +44,14 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The metrics of a process at one moment: name → value, of those without further labels, and the publish latency."""
+    """The metrics of a process at one moment: name → value, of those without further labels, and the publish latency.
+
+    `held` : of an orderer, (topic, partition) → (offset, seconds) where an open transaction holds back an input.
+    """
 
     values: Mapping[str, float] = field(default_factory=dict)
     latency: Histogram = field(default_factory=Histogram)
+    held: Mapping[tuple[str, int], tuple[int, float]] = field(default_factory=dict)
 
     def get(self, name: str) -> float | None:
         """The value of a metric; None if the process has none of that name."""
@@ -65,13 +70,18 @@ def parse(text: str) -> Sample:
     """Read Prometheus' text format. Raises `ValueError` if it is none."""
     values: dict[str, float] = {}
     buckets: list[tuple[float, float]] = []
+    held: dict[str, dict[tuple[str, int], float]] = {_HELD_OFFSET: {}, _HELD_SECONDS: {}}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             if sample.name == _LATENCY:
                 buckets.append((float(sample.labels["le"]), sample.value))
+            elif sample.name in held:
+                held[sample.name][sample.labels["topic"], int(sample.labels["partition"])] = sample.value
             elif not _FURTHER & sample.labels.keys():
                 values[sample.name] = sample.value
-    return Sample(values, Histogram(tuple(sorted(buckets))))
+    since = held[_HELD_SECONDS]
+    both = {tp: (int(offset), since[tp]) for tp, offset in sorted(held[_HELD_OFFSET].items()) if tp in since}
+    return Sample(values, Histogram(tuple(sorted(buckets))), both)
 
 
 def scrape(port: int, timeout_s: float = 0.5) -> Sample | None:

@@ -19,10 +19,11 @@ _NONE = "–"
 def job_table(status: JobStatus, title: str | None = None) -> Table:
     """All processes of a job: who publishes, who leads, how far, how fast; and below, why those ended that are down."""
     ends = list(_ends(status))
-    caption = "\n".join((status.trouble or _caption(status), *ends))
+    held = [one.words for one in status.held_back]
+    caption = "\n".join((status.trouble or _caption(status), *held, *ends))
     table = Table(
         title=title or f"Job {status.job}",
-        caption=Text(caption, style="bold red" if status.trouble or ends else "dim"),
+        caption=Text(caption, style="bold red" if status.trouble or held or ends else "dim"),
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
@@ -51,6 +52,7 @@ def progress_line(status: JobStatus) -> str:
     if status.leader is not None:
         parts.append(f"{status.leader} leads")
     parts += [f"{orderer.name} {orderer.state}" for orderer in others]
+    parts += [one.words for one in status.held_back]
     if status.trouble:
         parts.append(status.trouble)
     return "; ".join(parts)

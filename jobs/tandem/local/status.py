@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,10 +56,27 @@ class ReplicaStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldBack:
+    """An open transaction of a producer has held back an input at `offset` for `seconds`: nothing behind it can be read."""
+
+    topic: str
+    partition: int
+    offset: int
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        """In one line."""
+        where = f"{self.topic}/{self.partition}"
+        return f"{where} waits: a transaction has been open at offset {self.offset} for {self.seconds:.0f} s"
+
+
+@dataclass(frozen=True, slots=True)
 class OrdererStatus:
     """An orderer or a heartbeat generator.
 
     `input_lag_records`: input that is in no epoch yet, when it last looked; None of one that leaves looking to the leader.
+    `held_back` : the inputs that an open transaction holds back.
     """
 
     name: str
@@ -72,6 +90,7 @@ class OrdererStatus:
     cuts_proposed: int = 0
     cuts_won: int = 0
     input_lag_records: int | None = None
+    held_back: tuple[HeldBack, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +109,15 @@ class JobStatus:
     def replica(self, name: str) -> ReplicaStatus:
         """The status of one replica. Raises `StopIteration` if there is none of that name."""
         return next(replica for replica in self.replicas if replica.name == name)
+
+    @property
+    def held_back(self) -> tuple[HeldBack, ...]:
+        """The inputs that an open transaction holds back, as the orderer sees it that has seen it for longest."""
+        seen = {(one.topic, one.partition): one for one in sorted(self._held(), key=lambda one: one.seconds)}
+        return tuple(seen[tp] for tp in sorted(seen))
+
+    def _held(self) -> Iterator[HeldBack]:
+        return (one for orderer in self.orderers for one in orderer.held_back)
 
     @property
     def leader(self) -> str | None:
@@ -154,6 +182,7 @@ def orderer_status(state: ProcessState, sample: Sample | None = None, elects: bo
         cuts_proposed=now.count("tandem_cuts_proposed_total"),
         cuts_won=now.count("tandem_cuts_won_total"),
         input_lag_records=now.count("tandem_input_lag_records") if looks else None,
+        held_back=tuple(HeldBack(*tp, *found) for tp, found in now.held.items()),
     )
 
 

@@ -17,8 +17,9 @@ from pydantic import AfterValidator, Field
 from tandem.manifest.kafka import KafkaSpec
 from tandem.manifest.kubernetes import KubernetesSpec
 from tandem.manifest.problems import refusal
+from tandem.manifest.quantities import Quantity, amount
 from tandem.manifest.snapshots import SnapshotsSpec
-from tandem.manifest.spark import SparkSpec
+from tandem.manifest.spark import SparkSpec, memory_bytes
 from tandem.manifest.streams import SinkSpec, SourceSpec
 from tandem.manifest.values import (
     Count,
@@ -39,6 +40,9 @@ from tandem.manifest.zookeeper import ZooKeeperSpec
 API_VERSION: Final = "tandem.dev/v1alpha1"
 KIND: Final = "ReplicatedStreamJob"
 
+HEAP_PER_BYTE: Final = 16
+"""Bytes of heap for a byte of an epoch, by default. It takes 4 to 9, as the job's plan has it, and the heap holds more."""
+
 Delivery = Literal["exactlyOnce", "atLeastOnce", "atMostOnce"]
 OrderingMode = Literal["leader", "heartbeat", "none"]
 OutputMode = Literal["append", "update"]
@@ -50,6 +54,12 @@ def _python_file(path: str) -> str:
     if not path.endswith(".py"):
         raise refusal(f"{path!r} is no Python file", "Name a file that ends in .py, or use spec.job.module")
     return path
+
+
+def _whole_bytes(quantity: str) -> str:
+    if amount(quantity) < 1 or amount(quantity) % 1:
+        raise refusal(f"{quantity} is no number of bytes", "Give whole bytes, at least 1, e.g. 64Mi")
+    return quantity
 
 
 class Metadata(Section):
@@ -95,6 +105,11 @@ class OrderingSpec(Section):
     )
     generators: Count = Field(default=2, ge=1, le=99, description="Heartbeat generators, in mode heartbeat")
     max_records_per_epoch: Count = Field(default=10_000, ge=1, description="Shared fairly by the inputs")
+    max_bytes_per_epoch: Annotated[Quantity, AfterValidator(_whole_bytes)] | None = Field(
+        default=None,
+        description="Keys, values and headers, and 256 bytes for each record; a larger record makes an epoch of its own. "
+        "Default: a sixteenth of spec.spark.driverMemory",
+    )
     min_epoch_interval: Annotated[Duration, Within(0, 3_600_000)] = Field(
         default="0ms", validate_default=True, description="Epochs begin at least this far apart"
     )
@@ -160,6 +175,12 @@ class Spec(KubernetesSpec):
     snapshots: SnapshotsSpec | None = Field(default=None, description="Without it, state is only in the replicas")
     spark: SparkSpec = SparkSpec()
     metrics: MetricsSpec = MetricsSpec()
+
+    @property
+    def max_bytes_per_epoch(self) -> int:
+        """Bytes: `ordering.maxBytesPerEpoch`, or what the heap takes at most in comfort."""
+        given = self.ordering.max_bytes_per_epoch
+        return int(amount(given)) if given is not None else memory_bytes(self.spark.driver_memory) // HEAP_PER_BYTE
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Watching where the inputs end, and that nothing unread disappears at their beginning."""
+"""Watching where the inputs end, that they are still the same topics, and that nothing unread disappears in them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from confluent_kafka import KafkaException
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, MissingTopicError, ReadTimeoutError, TandemKafkaError
+from tandem.kafka.topic_ids import check_same, ids_of
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
-from tandem.protocol.values import Positions
+from tandem.orderer.held import HeldInputs
+from tandem.protocol.values import Positions, TopicIds
+from tandem.report import HeldInput
 
 _log = get_logger(__name__)
 
 REFRESH_MS = 5_000.0
+AGAIN_MS = 1_000.0
+PATIENCE_MS = 30_000.0
+"""So long an input of a running job may be missing: a broker that starts does not know of all topics yet."""
+SAME_MS = 250.0
+"""A cut relies on a look at the topics' ids that is at most so old."""
 
 
 class InputWatch:
@@ -30,41 +38,115 @@ class InputWatch:
         self._topics = Topics(connection, timeout_s=2.0)
         self._isolation = dict(isolation)
         self._partitions: dict[str, int] = {}
-        self._refreshed_ms = -float("inf")
+        self._next_ms = -float("inf")
+        self._missing_since: float | None = None
+        self._same_ms = -float("inf")
+        self._held = HeldInputs()
+        self._log_ends = Positions()
+        self.topic_ids: TopicIds = ()
+        """Of the inputs, as found at the last look."""
 
     def ends(self) -> Positions | None:
         """The end of every input partition; None while Kafka does not answer."""
-        by_level: dict[str, dict[str, int]] = defaultdict(dict)
-        for topic, count in self._partitions.items():
-            by_level[self._isolation[topic]][topic] = count
         try:
-            found = [self._topics.ends(topics, level) for level, topics in by_level.items()]
+            return self._ends_as_read()
         except (KafkaException, ReadTimeoutError) as error:
             _log.warning("input_ends_unknown", reason=str(error))
             return None
-        return Positions({tp: offset for positions in found for tp, offset in positions.items()})
 
-    def refresh(self, read_up_to: Positions, now_ms: float) -> None:
-        """Every few seconds: look for new partitions, and for input that retention deleted unread (`LostInputError`)."""
-        if self._partitions and now_ms - self._refreshed_ms < REFRESH_MS:
+    def waiting(self, available: Positions, last: Positions) -> int:
+        """Records behind `last`: those that can be read (to `available`), and those behind an open transaction."""
+        ends = {tp: max(end, self._log_ends.get(tp, end)) for tp, end in available.items()}
+        return Positions(ends).records_since(last)
+
+    @property
+    def held(self) -> tuple[HeldInput, ...]:
+        """The partitions in which a transaction holds back what stands behind it, as of the last refresh."""
+        return self._held.lasting
+
+    def are_same(self, known: TopicIds, now_ms: float) -> bool:
+        """Whether the inputs are the topics that the log knows, by a look that is not old; False: nobody can say now.
+
+        To be asked after `ends`: ends of a topic that was created since are not those of the one that the log knows.
+        Raises `RecreatedTopicError`.
+        """
+        if not known or now_ms - self._same_ms < SAME_MS:
+            return True
+        try:
+            found = check_same(self._topics, known)
+        except (KafkaException, ReadTimeoutError) as error:
+            _log.warning("inputs_unknown", reason=str(error))
+            return False
+        if len(found) < len(known):  # one cannot be described: `refresh` finds out whether it is there
+            self._next_ms = min(self._next_ms, now_ms)
+            return False
+        self._same_ms = now_ms
+        return True
+
+    def refresh(self, read_up_to: Positions, now_ms: float, known: TopicIds = ()) -> None:
+        """Every few seconds: look for new partitions, and for what is not there any more.
+
+        Raises `LostInputError` for input that retention deleted unread, and for topics that were created again;
+        `MissingTopicError` for a topic that is not there: at once at the first look, later after half a minute.
+        """
+        if now_ms < self._next_ms:
             return
+        self._next_ms = now_ms + AGAIN_MS
         try:
             partitions = self._topics.partitions(self._isolation)
+            self._check_partitions(partitions, read_up_to)
+            found = check_same(self._topics, known) if known else ids_of(self._topics, self._isolation)
             beginnings = self._topics.beginnings(partitions)
             ends = self._topics.ends(partitions, "read_uncommitted")
-        except MissingTopicError:
+            self._partitions = partitions
+            stable = self._ends_as_read()
+        except MissingTopicError as error:
+            self._is_missing(error, now_ms)
+            return
+        except LostInputError:
             raise
         except (KafkaException, TandemKafkaError) as error:
             _log.warning("inputs_unknown", reason=str(error))
             return
-        self._partitions, self._refreshed_ms = partitions, now_ms
+        if self._missing_since is not None:
+            _log.info("input_there_again", topics=sorted(partitions))
+        self._missing_since, self._next_ms = None, now_ms + REFRESH_MS
+        self.topic_ids, self._log_ends = found, ends
+        self._held.look(stable, ends, now_ms)
         check_nothing_lost(read_up_to, beginnings, ends)
+
+    def _check_partitions(self, partitions: Mapping[str, int], read_up_to: Positions) -> None:
+        """Raise `MissingTopicError` if there are fewer than there were: Kafka never removes any from a topic."""
+        known = dict(self._partitions)
+        for tp in read_up_to:
+            known[tp.topic] = max(known.get(tp.topic, 0), tp.partition + 1)
+        for topic, count in sorted(partitions.items()):
+            if count < known.get(topic, 0):
+                raise MissingTopicError(
+                    f"topic {topic} has {count} partitions, but the job has read {known[topic]}: it was deleted and created "
+                    "again. Nothing was skipped: restore the topic with its records, or give the job another metadata.name"
+                )
+
+    def _is_missing(self, error: MissingTopicError, now_ms: float) -> None:
+        if not self._partitions:
+            raise error
+        since = self._missing_since = now_ms if self._missing_since is None else self._missing_since
+        if now_ms - since >= PATIENCE_MS:
+            raise error
+        _log.warning("input_missing", reason=str(error), for_s=round((now_ms - since) / 1_000), refused_after_s=30)
+
+    def _ends_as_read(self) -> Positions:
+        by_level: dict[str, dict[str, int]] = defaultdict(dict)
+        for topic, count in self._partitions.items():
+            by_level[self._isolation[topic]][topic] = count
+        found = [self._topics.ends(topics, level) for level, topics in by_level.items()]
+        return Positions({tp: offset for positions in found for tp, offset in positions.items()})
 
 
 def check_nothing_lost(read_up_to: Positions, beginnings: Positions, ends: Positions) -> None:
     """Raise `LostInputError` if an input begins after the first record that was not read yet, or ends before it.
 
-    It ends before it when the topic was made anew, or lost records in an unclean election: reading on at the same offset
+    It ends before it when the topic was created again, or lost records in an unclean election: reading on at the same offset
     would skip what stands there now.
     """
     for tp, position in read_up_to.items():

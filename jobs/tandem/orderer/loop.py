@@ -11,11 +11,12 @@ from tandem.kafka.tail import LogTail, Record
 from tandem.logs import get_logger
 from tandem.metrics import OrdererMetrics
 from tandem.orderer.inputs import InputWatch
+from tandem.orderer.sizes import InputSizes
 from tandem.protocol.codec import CodecError, decode_proposal
 from tandem.protocol.cutting import next_ends
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.pace import Pace
-from tandem.protocol.values import Claim, Cut, Positions, Progress
+from tandem.protocol.values import Claim, Cut, Positions, Progress, TopicIds
 
 _log = get_logger(__name__)
 
@@ -56,6 +57,7 @@ class OrdererLoop:
         tail: LogTail,
         appender: ProposalAppender,
         inputs: InputWatch,
+        sizes: InputSizes,
         leading: Callable[[], bool],
         clocks: Clocks,
         metrics: OrdererMetrics,
@@ -66,6 +68,7 @@ class OrdererLoop:
         self._tail = tail
         self._appender = appender
         self._inputs = inputs
+        self._sizes = sizes
         self._leading = leading
         self._clocks = clocks
         self._metrics = metrics
@@ -77,7 +80,10 @@ class OrdererLoop:
         self._looked_ms = -float("inf")
 
     def step(self) -> None:
-        """Wait shortly for news of the log, take it in, and propose a cut if one is due. Raises `LostInputError`."""
+        """Wait shortly for news of the log, take it in, and propose a cut if one is due.
+
+        Raises `LostInputError`, `MissingTopicError`.
+        """
         leads = self._leading()
         leading = leads or self._pace.acts
         due = self._pace.is_due
@@ -87,11 +93,14 @@ class OrdererLoop:
         if self._decisions.config is None:
             return
         now = self._clocks.monotonic_ms()
-        self._inputs.refresh(self._decisions.last_ends, now)
+        self._inputs.refresh(self._decisions.last_ends, now, self._decisions.topic_ids)
+        self._metrics.held(self._inputs.held)
         if self._pace.is_due and not self._is_proposed(now):
             self._propose_if_wanted(now, leading)
-        elif leads and now - self._looked_ms >= self._settings.look_ms:
-            self._input_ends(now)
+        else:
+            self._sizes.meanwhile(now)
+            if leads and now - self._looked_ms >= self._settings.look_ms:
+                self._input_ends(now)
 
     def _tick_s(self, due: bool, leading: bool) -> float:
         if not due:
@@ -124,21 +133,35 @@ class OrdererLoop:
         available = self._input_ends(now)
         if available is None:
             return
+        if not self._inputs.are_same(self._decisions.topic_ids, now):
+            return
         ends = next_ends(last, available, self._settings.max_records_per_epoch)
         if ends.records_since(last) > 0 or self._pace.wants_empty(now):
             self._pace.input_seen(now)
         if self._pace.wants_cut(now, leading):
-            self._time_ms = max(self._time_ms, self._clocks.wall_ms())
-            epoch = self._decisions.last_epoch + 1
-            self._appender.append(Cut(epoch, ends, self._time_ms, self._random.getrandbits(63), self._settings.name))
-            self._proposed = (epoch, now)
-            self._metrics.proposed.inc()
+            self._propose(last, ends, now)
+
+    def _propose(self, last: Positions, ends: Positions, now: float) -> None:
+        epoch = self._decisions.last_epoch + 1
+        bounded = self._sizes.bounded(last, ends, epoch, now)
+        if bounded.records_since(last) <= 0 < ends.records_since(last):
+            return  # nothing is counted yet
+        self._time_ms = max(self._time_ms, self._clocks.wall_ms())
+        seed = self._random.getrandbits(63)
+        self._appender.append(Cut(epoch, bounded, self._time_ms, seed, self._settings.name, self._topic_ids()))
+        self._proposed = (epoch, now)
+        self._metrics.proposed.inc()
+
+    def _topic_ids(self) -> TopicIds:
+        """What the log does not say at its beginning, because it is older."""
+        config = self._decisions.config
+        return () if config is None or config.topic_ids else self._decisions.topic_ids or self._inputs.topic_ids
 
     def _input_ends(self, now: float) -> Positions | None:
         """Where the inputs end, and thereby how much is in no epoch yet; None while Kafka does not answer."""
         available, self._looked_ms = self._inputs.ends(), now
         if available is not None:
-            self._metrics.lag.set(available.records_since(self._decisions.last_ends))
+            self._metrics.lag.set(self._inputs.waiting(available, self._decisions.last_ends))
         return available
 
     def _is_proposed(self, now: float) -> bool:

@@ -26,11 +26,12 @@ from tandem.metrics import OrdererMetrics
 from tandem.orderer.election import Election
 from tandem.orderer.inputs import InputWatch
 from tandem.orderer.loop import Clocks, OrdererLoop, OrdererSettings
+from tandem.orderer.sizes import InputSizes
 from tandem.process import ExitCode, stop_on_signals
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
-from tandem.report import OrdererReport
+from tandem.report import HeldInput, OrdererReport
 from tandem.serving import LOOPBACK, Probes
 from tandem.topics import ensure_topics, isolation_levels, names_for
 
@@ -64,7 +65,10 @@ def run(
     metrics = OrdererMetrics(registry, manifest.name, name)
     health = Health(epoch_s=math.inf)  # it computes no epochs
 
-    probes = Probes(lambda: health.is_stuck, started.is_set, lambda: _report(registry, manifest.name, name))
+    def report() -> OrdererReport:
+        return _report(registry, manifest.name, name, metrics.held_back)
+
+    probes = Probes(lambda: health.is_stuck, started.is_set, report)
     with ExitStack() as stack:
         port = stack.enter_context(announced(manifest, registry, name, "orderer", run_directory, probes, served_at))
         try:
@@ -101,25 +105,34 @@ def _build(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics,
         SilenceBound(bounds.min_bound.ms, bounds.max_bound.ms),
     )
     pace.resume(decisions.last_epoch)
+    isolation = isolation_levels(manifest)
+    sizes = InputSizes(connection, isolation, spec.max_bytes_per_epoch, ordering.max_records_per_epoch)
+    stack.callback(sizes.close)
+    inputs = InputWatch(connection, isolation)
     return OrdererLoop(
         OrdererSettings(name, ordering.max_records_per_epoch, tick_s),
         decisions,
         pace,
         tail,
         appender,
-        InputWatch(connection, isolation_levels(manifest)),
+        inputs,
+        sizes,
         (lambda: election.leading) if election is not None else (lambda: True),
         CLOCKS,
         metrics,
     )
 
 
-def _report(registry: CollectorRegistry, job: str, name: str) -> OrdererReport:
+def _report(registry: CollectorRegistry, job: str, name: str, held: tuple[HeldInput, ...]) -> OrdererReport:
     def value(metric: str) -> int:
         return int(registry.get_sample_value(metric, {"job_name": job, "orderer": name}) or 0)
 
     return OrdererReport(
-        name, bool(value("tandem_orderer_leading")), value("tandem_ordering_epoch"), value("tandem_input_lag_records")
+        name,
+        bool(value("tandem_orderer_leading")),
+        value("tandem_ordering_epoch"),
+        value("tandem_input_lag_records"),
+        held,
     )
 
 

@@ -1,6 +1,10 @@
-"""Where the next epoch ends: everything that is available, or a fair share of it."""
+"""Where the next epoch ends: everything that is available, or a fair share of it, in records and in bytes."""
 
 from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from tandem.protocol.values import Positions, TopicPartition
 
@@ -33,3 +37,63 @@ def _max_min_fair(wishes: dict[TopicPartition, int], budget: int) -> dict[TopicP
         shares[tp] = min(wishes[tp], budget // remaining if budget >= remaining else min(1, budget))
         budget -= shares[tp]
     return shares
+
+
+class Sizes(NamedTuple):
+    """The records of one input behind the last cut: their offsets, ascending, and bytes. None before `to` is missing."""
+
+    offsets: tuple[int, ...]
+    weights: tuple[int, ...]
+    to: int
+
+
+def ends_within(
+    last: Positions, ends: Positions, sizes: Mapping[TopicPartition, Sizes], max_bytes: int, turn: int
+) -> Positions:
+    """`ends`, or so much less that the records from `last` on have at most `max_bytes`; a single record may have more.
+
+    What is not counted is not taken. The bytes are shared fairly, as `next_ends` shares records; the inputs take turns in
+    being first, and whoever is first gets its first record in any case: so each goes on, however large its records.
+
+    Examples
+    --------
+    >>> a, b = TopicPartition("in", 0), TopicPartition("in", 1)
+    >>> large, small = Sizes((0, 1, 2), (60, 60, 60), 3), Sizes((0, 1), (5, 5), 2)
+    >>> ends_within(Positions({a: 0, b: 0}), Positions({a: 3, b: 2}), {a: large, b: small}, 100, turn=0)
+    Positions(in/0:1, in/1:2)
+    """
+    counted = {tp: _before(sizes[tp], min(ends[tp], sizes[tp].to)) if tp in sizes else _NOTHING for tp in ends}
+    totals = {tp: sum(one.weights) for tp, one in counted.items()}
+    if sum(totals.values()) <= max_bytes:
+        return Positions({tp: max(last.get(tp, 0), one.to) for tp, one in counted.items()})
+    waiting = [tp for tp, one in counted.items() if one.weights]
+    first = waiting[turn % len(waiting)]
+    taken = {first: 1}
+    shares = _max_min_fair(
+        totals | {first: totals[first] - counted[first].weights[0]},
+        max(0, max_bytes - counted[first].weights[0]),
+    )
+    for tp in waiting:
+        taken[tp] = _prefix(counted[tp].weights, shares[tp], taken.get(tp, 0))
+    return Positions({tp: max(last.get(tp, 0), _end(one, taken.get(tp, 0))) for tp, one in counted.items()})
+
+
+_NOTHING = Sizes((), (), 0)
+
+
+def _before(sizes: Sizes, end: int) -> Sizes:
+    count = bisect_left(sizes.offsets, end)
+    return Sizes(sizes.offsets[:count], sizes.weights[:count], end)
+
+
+def _prefix(weights: tuple[int, ...], budget: int, count: int) -> int:
+    """How many records there are, from the first on, if behind the first `count` no more than `budget` bytes are taken."""
+    while count < len(weights) and weights[count] <= budget:
+        budget -= weights[count]
+        count += 1
+    return count
+
+
+def _end(sizes: Sizes, count: int) -> int:
+    """Behind the first `count` records, and whatever stands between them and the next: marks of transactions."""
+    return sizes.offsets[count] if count < len(sizes.offsets) else sizes.to

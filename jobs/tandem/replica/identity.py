@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
-from tandem.kafka.history import current_config
+from tandem.kafka.history import current_config, current_decisions
+from tandem.kafka.topic_ids import check_same
 from tandem.kafka.topics import Topics
 from tandem.manifest import SourceSpec
 from tandem.process import RefusedError
@@ -26,16 +27,17 @@ class Membership:
     candidate: bool = False
 
 
-def membership_of(connection: KafkaConnection, logs: LogTopics, mine: Config) -> Membership | None:
+def membership_of(connection: KafkaConnection, topics: Topics, logs: LogTopics, mine: Config) -> Membership | None:
     """The generation of a replica whose manifest makes the config `mine`; None if the job never ran.
 
     With `mine.savepoint` it may be a candidate for the next generation.
 
-    Raises `RefusedError` if the job is another one, `ReadTimeoutError`.
+    Raises `RefusedError` if the job is another one, `RecreatedTopicError`, `ReadTimeoutError`.
     """
-    accepted = current_config(connection, logs.ordering, logs.commits)
-    if accepted is not None:
-        return _joining(mine, accepted, logs)
+    decisions = current_decisions(connection, logs.ordering, logs.commits)
+    if decisions.config is not None:
+        check_same(topics, decisions.topic_ids)
+        return _joining(mine, decisions.config, logs)
     if mine.savepoint:
         raise RefusedError(f"there is nothing to upgrade: {logs.ordering} is empty. Start the job without a savepoint")
     return None

@@ -14,6 +14,7 @@ from tandem.engine.interface import EnginePosition
 from tandem.engine.spark import MicroBatchEngine
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.fencing import Fencer
+from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
 from tandem.manifest import Manifest, config_parts, find_code
@@ -29,6 +30,7 @@ from tandem.replica.divergence import first_difference
 from tandem.replica.failures import classified
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
 from tandem.replica.identity import Membership, begin_job, identity_of, membership_of, starting_positions
+from tandem.replica.input_watch import SameInputs
 from tandem.replica.peers import Peers
 from tandem.replica.place import Place
 from tandem.replica.progress import CatchUp
@@ -87,6 +89,7 @@ class Replica:
         self._slots: Slots | None = None
         self._snapshotter: Snapshotter | None = None
         self._retention: RetentionWatch | None = None
+        self._inputs: SameInputs | None = None
         self._shipping = StateShipping(
             manifest, self._channels.connection, self._channels.logs.commits, incarnation, self._folder, metrics
         )
@@ -113,14 +116,11 @@ class Replica:
         self._appender = ProposalAppender(connection, logs.ordering)
         self._states = States(manifest, self._incarnation, self._folder)
         code = find_code(manifest)
-        mine = Config(
-            0,
-            identity_of(config_parts(manifest, code.content)),
-            starting_positions(topics, spec.sources),
-            self._incarnation,
-            *self._upgrade_from(topics),
-        )
-        known = membership_of(connection, logs, mine)
+        identity = identity_of(config_parts(manifest, code.content))
+        starts = starting_positions(topics, spec.sources)
+        self._topic_ids = ids_of(topics, self._channels.inputs)  # asked after the positions: they are of these topics
+        mine = Config(0, identity, starts, self._incarnation, *self._upgrade_from(topics), self._topic_ids)
+        known = membership_of(connection, topics, logs, mine)
         if known is not None:
             self._belong_to(known)
         self._producer = self._channels.producer(self._incarnation, limits)
@@ -228,6 +228,8 @@ class Replica:
         if self._snapshotter is not None:
             self._snapshotter.start()
         self._retention.start()
+        self._inputs = SameInputs(connection, self._topic_ids)
+        self._inputs.start()
         self._publisher.start()
         self._publishing.set()
         if not membership.candidate:
@@ -292,6 +294,8 @@ class Replica:
         assert self._engine is not None  # noqa: S101
         assert self._publisher is not None  # noqa: S101
         self._reporter.beat()
+        if self._inputs is not None:
+            self._inputs.check()
         engine_failure = self._engine.failure()  # asked first: what stopped the publisher stops the engine only later
         failure = self._divergence or self._publisher.failure()
         if isinstance(failure, DivergedError):
@@ -307,6 +311,8 @@ class Replica:
             self._slots.stop()
         if self._retention is not None:
             self._retention.stop()
+        if self._inputs is not None:
+            self._inputs.stop()
         if self._publisher is not None:
             self._publisher.stop()
         if self._engine is not None:
@@ -341,10 +347,10 @@ class Replica:
         self._states.belong_to(membership.config)
         self._shipping.follow(membership.config, self._states.bases())
 
-    def _upgrade_from(self, topics: Topics) -> tuple[int, str] | tuple[()]:
+    def _upgrade_from(self, topics: Topics) -> tuple[int, str]:
         """The epoch and the name of the savepoint that this replica's generation starts from, if it is a new one."""
         if not self._savepoint:
-            return ()
+            return -1, ""
         inputs = [topic for source in self._manifest.spec.sources for topic in source.topics]
         savepoint = self._states.fitting_savepoint(self._savepoint, topics.partitions(inputs))
         return savepoint.snapshot.epoch, savepoint.name

@@ -31,7 +31,7 @@ def conditions_of(
     said = (
         _ready(observed, facts),
         _replicated(observed, facts),
-        _ordering(observed, facts, leader),
+        _with_held_inputs(observed, _ordering(observed, facts, leader)),
         _standby(observed, facts),
         _progressing(observed, facts),
         _suspended(observed),
@@ -123,6 +123,19 @@ def _ordering(observed: Observed, facts: Facts, leader: str | None) -> Said:
     if facts.unclear:
         return Said("OrderingAvailable", "Unknown", "NoReport", "Not all orderers answer the operator")
     return Said("OrderingAvailable", "False", "NoLeader", "No orderer leads: is ZooKeeper reachable from the pods?")
+
+
+def _with_held_inputs(observed: Observed, said: Said) -> Said:
+    """Cutting goes on, but not beyond a transaction that a producer of an input left open."""
+    seen = {
+        (held.topic, held.partition): held
+        for pod in observed.pods
+        if pod.orderer is not None
+        for held in sorted(pod.orderer.held, key=lambda one: one.seconds)
+    }
+    if said.status != "True" or not seen:
+        return said
+    return Said(said.type, said.status, "InputHeldBack", "\n".join(seen[tp].words for tp in sorted(seen)))
 
 
 def _standby(observed: Observed, facts: Facts) -> Said:

@@ -6,8 +6,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from tandem.local.scrape import Histogram, Sample, parse, scrape
-from tandem.metrics import ReplicaMetrics
-from tandem.report import OrdererReport
+from tandem.metrics import OrdererMetrics, ReplicaMetrics
+from tandem.report import HeldInput, OrdererReport
 from tandem.serving import Probes, ProcessServer
 
 PROBES = Probes(lambda: False, lambda: True, lambda: OrdererReport("orderer-0"))
@@ -32,6 +32,19 @@ def test_what_a_replica_counts_can_be_read() -> None:
 
     assert (sample.epoch("tandem_epoch"), sample.count("tandem_claims_won_total")) == (41, 7)
     assert sample.get("tandem_phase_seconds_sum") is None
+
+
+def test_what_an_orderer_says_of_inputs_that_are_held_back_can_be_read() -> None:
+    registry = CollectorRegistry()
+    metrics = OrdererMetrics(registry, "flights", "orderer-0")
+    metrics.lag.set(4)
+    metrics.held((HeldInput("events", 3, 17, 4, 130.5),))
+
+    assert read(registry).held == {("events", 3): (17, 130.5)}
+    assert read(registry).count("tandem_input_lag_records") == 4
+
+    metrics.held(())
+    assert read(registry).held == {}
 
 
 def test_quantiles_are_interpolated_as_prometheus_does() -> None:

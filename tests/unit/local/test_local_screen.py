@@ -10,7 +10,7 @@ from rich.console import Console
 from tandem.local.rundir import ProcessState
 from tandem.local.scrape import Histogram, Sample
 from tandem.local.screen import job_table, progress_line
-from tandem.local.status import JobStatus, OrdererStatus, ReplicaStatus, orderer_status, replica_status
+from tandem.local.status import HeldBack, JobStatus, OrdererStatus, ReplicaStatus, orderer_status, replica_status
 
 PUBLISHING = ReplicaStatus(
     name="replica-0",
@@ -136,6 +136,16 @@ def test_trouble_takes_the_place_of_the_caption() -> None:
 
     assert rows["Kafka:"] == "Kafka: broker transport failure"
     assert "published" not in rows
+
+
+def test_an_input_that_an_open_transaction_holds_back_is_named() -> None:
+    held = HeldBack("events", 0, 1, 130.4)
+    other = replace(LEADER, name="orderer-1", leading=False, held_back=(replace(held, seconds=12.0),))
+    status = replace(STATUS, orderers=(replace(LEADER, held_back=(held,)), other))
+
+    said = "events/0 waits: a transaction has been open at offset 1 for 130 s"
+    assert screen(status)["events/0"] == said
+    assert said in progress_line(status)
 
 
 def test_the_table_fits_a_terminal_of_eighty_columns() -> None:

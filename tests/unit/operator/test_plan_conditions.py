@@ -10,6 +10,7 @@ import pytest
 from operator_builders import SETTINGS, job
 from tiny_cluster import TinyCluster
 
+from tandem.report import HeldInput, OrdererReport
 from tandem_operator.actions import SetStatus
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan import plan
@@ -56,6 +57,12 @@ def silent(which: Which, seen: Observed) -> Observed:
     return replace(seen, pods=tuple(replace(pod, reported=None) if which(pod) else pod for pod in seen.pods))
 
 
+def held_back(seen: Observed) -> Observed:
+    """A producer's transaction is open in an input, as one orderer sees it."""
+    holding = OrdererReport("orderer-1", held=(HeldInput("events", 0, 17, 4, 130.0),))
+    return replace(seen, pods=(*seen.pods[:-1], replace(seen.pods[-1], orderer=holding)))
+
+
 def unproved(seen: Observed) -> Observed:
     """No replica has proved a state that it follows."""
     pods = (replace(p, reported=p.reported and replace(p.reported, verified_epoch=-1)) for p in seen.pods)
@@ -78,6 +85,13 @@ CASES: list[tuple[str, str, str, str, Callable[[], Observed]]] = [
     ("Replicated", "False", "ReplicasMissing", "1 of 2", lambda: without(first, running(replicas=2))),
     ("Replicated", "False", "Suspended", "suspended", lambda: running(replicas=2, suspend=True)),
     ("OrderingAvailable", "True", "Elected", "orderer-0 leads", lambda: running(replicas=2)),
+    (
+        "OrderingAvailable",
+        "True",
+        "InputHeldBack",
+        "events/0: a producer's transaction has been open at offset 17 for 2 min or longer, and 4 offsets",
+        lambda: held_back(running(replicas=2)),
+    ),
     ("OrderingAvailable", "False", "NoLeader", "ZooKeeper reachable", lambda: leaderless(running(replicas=2))),
     (
         "OrderingAvailable",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,7 +15,8 @@ from tandem.protocol.codec import encode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal, TopicPartition
+from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal, TopicIds, TopicPartition
+from tandem.report import HeldInput
 
 INPUT = TopicPartition("in", 0)
 MOST_MS = 120.0
@@ -27,6 +29,8 @@ class Bench:
 
     def __init__(self, decisions: Decisions | None = None) -> None:
         self.now_ms, self.wall_ms, self.leads, self.available = 0.0, 0, True, 1
+        self.same = True
+        self.counted: int | None = None
         self.proposed: list[Proposal] = []
         self.registry = CollectorRegistry()
         self._log: list[Record] = []
@@ -39,6 +43,7 @@ class Bench:
             OrdererSettings("me", 1_000, repropose_ms=AGAIN_MS),
             decisions,
             pace,
+            anything,
             anything,
             anything,
             anything,
@@ -73,7 +78,24 @@ class Bench:
     def ends(self) -> Positions:
         return Positions({INPUT: self.available})
 
-    def refresh(self, _read_up_to: Positions, _now_ms: float) -> None:
+    def refresh(self, _read_up_to: Positions, _now_ms: float, _known: TopicIds) -> None:
+        pass
+
+    def are_same(self, _known: TopicIds, _now_ms: float) -> bool:
+        return self.same
+
+    def waiting(self, available: Positions, last: Positions) -> int:
+        return available.records_since(last)
+
+    held: tuple[HeldInput, ...] = ()
+    topic_ids: TopicIds = (("in", "an-id"),)
+
+    # ... and the sizes of what is in them.
+
+    def bounded(self, _last: Positions, ends: Positions, _turn: int, _now_ms: float) -> Positions:
+        return ends if self.counted is None else Positions({INPUT: self.counted})
+
+    def meanwhile(self, _now_ms: float) -> None:
         pass
 
     def shown(self, metric: str) -> float | None:
@@ -145,3 +167,27 @@ def test_what_waits_is_shown_also_while_nobody_computes_the_last_epoch(bench: Be
     bench.after(2_000.0)
 
     assert bench.shown("tandem_input_lag_records") == 40
+
+
+def test_nothing_is_cut_before_it_is_counted_and_no_more_than_is_counted(bench: Bench) -> None:
+    bench.available, bench.counted = 5, 0
+    assert bench.after(0.0) == []
+    bench.counted = 3
+    assert cut_of(bench.after(1.0)).ends == Positions({INPUT: 3})
+
+
+def test_nothing_is_cut_while_nobody_knows_whether_the_inputs_are_the_same_topics(bench: Bench) -> None:
+    bench.same = False
+    assert bench.after(0.0) == []
+    bench.same = True
+    assert cut_of(bench.after(1.0)).epoch == 0
+
+
+def test_a_cut_says_which_topics_the_inputs_are_where_an_older_config_does_not(bench: Bench) -> None:
+    assert cut_of(bench.after(0.0)).topic_ids == (("in", "an-id"),)
+
+
+def test_a_cut_says_nothing_of_topics_that_the_config_names() -> None:
+    decisions = Decisions()
+    decisions.apply(replace(CONFIG, topic_ids=(("in", "an-id"),)))
+    assert cut_of(Bench(decisions).after(0.0)).topic_ids == ()

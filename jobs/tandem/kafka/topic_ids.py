@@ -1,0 +1,70 @@
+"""Whether input topics are still those that the job has read: Kafka gives each an id when it is created (KIP-516)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from tandem.kafka.errors import RecreatedTopicError
+from tandem.kafka.topics import Topics
+from tandem.logs import get_logger
+from tandem.protocol.values import TopicIds
+
+_log = get_logger(__name__)
+
+_LOOKS, _PAUSE_S = 3, 0.3
+"""A broker that has just started may answer with what it knew before: another id has to be seen so often in a row."""
+
+
+def ids_of(topics: Topics, names: Iterable[str]) -> TopicIds:
+    """The ids of topics that are there, by name; without those that the brokers give none to (older than Kafka 2.8)."""
+    wanted = sorted(set(names))
+    found = topics.ids(wanted)
+    unknown = [name for name in wanted if name in found and not found[name]]
+    if unknown:
+        _tell_unknown(", ".join(unknown))
+    return tuple((name, found[name]) for name in wanted if found.get(name))
+
+
+@lru_cache
+def _tell_unknown(names: str) -> None:
+    _log.warning(
+        "topic_ids_unknown",
+        topics=names,
+        reason="the brokers give topics no ids. An input that is deleted and created again is only noticed while it has "
+        "fewer records or partitions than the job has read",
+    )
+
+
+def changed(known: TopicIds, found: TopicIds) -> dict[str, tuple[str, str]]:
+    """Topic → its id as the job knows it and as it is now, of those that are other topics than they were.
+
+    >>> changed((("in", "a"), ("gone", "b")), (("in", "c"), ("new", "d")))
+    {'in': ('a', 'c')}
+    """
+    now = dict(found)
+    return {name: (old, now[name]) for name, old in known if name in now and now[name] != old}
+
+
+def check_same(topics: Topics, known: TopicIds) -> TopicIds:
+    """The ids now, of the topics in `known`. Raises `RecreatedTopicError` if one of them is another topic by now."""
+    names = [name for name, _ in known]
+    for look in range(_LOOKS):
+        found = ids_of(topics, names)
+        others = changed(known, found)
+        if not others:
+            return found
+        if look < _LOOKS - 1:
+            time.sleep(_PAUSE_S)
+    raise RecreatedTopicError(_in_words(others))
+
+
+def _in_words(others: Mapping[str, tuple[str, str]]) -> str:
+    which = ", ".join(f"{name} (its id was {old}, now it is {new})" for name, (old, new) in sorted(others.items()))
+    return (
+        f"input topic {which}: it was deleted and created again after this job began. The positions that the job has read "
+        "to are those of the deleted topic: going on there would skip records of the new one. None was read. To read the "
+        "new topic from its beginning, give the job another metadata.name, with logs and sinks of its own as you need them. "
+        "Records of the deleted topic that the job had not read are gone with it"
+    )

@@ -1,0 +1,242 @@
+"""How many bytes stand in the inputs behind the last cut: counted by reading them, since Kafka knows offsets, not sizes.
+
+Nothing else bounds an epoch. `max.message.bytes` bounds a batch as it is sent, compressed: what it holds may be a hundred
+times as large, and a mean of what came before is wrong as soon as producers change.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import LostInputError
+from tandem.kafka.metadata import learn
+from tandem.kafka.pausing import Pausing
+from tandem.kafka.tail import is_transient
+from tandem.logs import get_logger
+from tandem.protocol.cutting import Sizes, ends_within
+from tandem.protocol.values import Positions, TopicPartition
+
+_log = get_logger(__name__)
+
+RECORD_BYTES = 256
+"""What a record costs beside its key, value and headers: the other columns of its row."""
+
+_BATCH = 10_000
+_QUEUE_KIB = 16_384
+_LEAST_QUEUE_KIB = 512
+_WAIT_S = 0.01
+_SILENCE_S = 5.0
+_UNUSED_MS = 2_000.0
+
+
+@dataclass(slots=True)
+class _Counted:
+    """Of one partition: the records from `start` to `to` that were read, and what each weighs."""
+
+    start: int
+    to: int
+    offsets: deque[int] = field(default_factory=deque)
+    weights: deque[int] = field(default_factory=deque)
+    total: int = 0
+
+    def forget_before(self, offset: int) -> None:
+        while self.offsets and self.offsets[0] < offset:
+            self.offsets.popleft()
+            self.total -= self.weights.popleft()
+        self.start = max(self.start, offset)
+        self.to = max(self.to, self.start)
+
+    def take(self, offset: int, weight: int) -> None:
+        if offset < self.to:
+            return
+        self.offsets.append(offset)
+        self.weights.append(weight)
+        self.total += weight
+        self.to = offset + 1
+
+
+class InputSizes:
+    """Follows the inputs from the last cut on, as far as the next epoch may reach; keeps sizes, no records.
+
+    Only who proposes reads: others rest, connected, so that they can begin at once.
+
+    Parameters
+    ----------
+    isolation : topic → isolation level.
+    max_bytes, max_records : of an epoch.
+    """
+
+    def __init__(
+        self, connection: KafkaConnection, isolation: Mapping[str, str], max_bytes: int, max_records: int
+    ) -> None:
+        self._max_bytes = max_bytes
+        self._readers = {
+            level: _Reader(connection, level, max_bytes, max_records) for level in sorted(set(isolation.values()))
+        }
+        self._isolation = dict(isolation)
+        self._used_ms = -float("inf")
+
+    def bounded(self, last: Positions, ends: Positions, turn: int, now_ms: float) -> Positions:
+        """`ends`, or less: as much as was counted, and is no more than `max_bytes` behind `last`; one record may be larger.
+
+        Waits some ms for what is still to be counted. `turn` : which input comes first where not all can. Raises
+        `LostInputError`.
+        """
+        self._used_ms = now_ms
+        starts = Positions({tp: last.get(tp, 0) for tp in ends})
+        sizes: dict[TopicPartition, Sizes] = {}
+        for level, reader in self._readers.items():
+            mine = [tp for tp in ends if self._isolation[tp.topic] == level]
+            sizes |= reader.sizes({tp: starts[tp] for tp in mine}, {tp: ends[tp] for tp in mine})
+        return ends_within(starts, ends, sizes, self._max_bytes, turn)
+
+    def meanwhile(self, now_ms: float) -> None:
+        """While no cut is due: count what has come; read no more if another one proposes. Raises `LostInputError`."""
+        for reader in self._readers.values():
+            if now_ms - self._used_ms >= _UNUSED_MS:
+                reader.rest()
+            else:
+                reader.read_on()
+
+    def close(self) -> None:
+        """Close all consumers."""
+        for reader in self._readers.values():
+            reader.close()
+
+
+class _Reader:
+    """Counts the records of one isolation level."""
+
+    def __init__(self, connection: KafkaConnection, level: str, max_bytes: int, max_records: int) -> None:
+        self._settings = {**connection.consumer(level), "queued.min.messages": min(max_records, 20_000)}
+        self._max_bytes, self._max_records = max_bytes, max_records
+        self._consumer: Consumer | None = None
+        self._pausing = Pausing(1.0)
+        self._inputs: dict[TopicPartition, _Counted] = {}
+        self._heard_s = 0.0
+
+    def sizes(
+        self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, Sizes]:
+        """What is counted from `starts` to `ends`."""
+        consumer = self._following(starts)
+        for tp, start in starts.items():
+            self._inputs[tp].forget_before(start)
+        deadline = time.monotonic() + _WAIT_S
+        while True:
+            self._pause_full(consumer)
+            messages = consumer.consume(_BATCH, 0)
+            self._take(messages)
+            waiting = [tp for tp, end in ends.items() if self._inputs[tp].to < end]
+            now = time.monotonic()
+            if messages or not waiting:
+                self._heard_s = now
+            if not waiting or now >= deadline or self._is_enough(waiting):
+                break
+            if not messages:
+                self._take(_one(consumer, deadline - now))
+        if waiting and now - self._heard_s > _SILENCE_S and not self._is_enough(waiting):
+            _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(waiting)], who="orderer")
+            self.close()
+        return {tp: _sizes(one, ends[tp]) for tp, one in self._inputs.items() if tp in ends}
+
+    def read_on(self) -> None:
+        """Count what has come, without waiting for it."""
+        if self._inputs and self._consumer is not None:
+            self._pause_full(self._consumer)
+            self._take(self._consumer.consume(_BATCH, 0))
+
+    def rest(self) -> None:
+        """Forget what was counted; the consumer stays connected."""
+        if self._inputs and self._consumer is not None:
+            self._consumer.unassign()
+        self._inputs, self._pausing = {}, Pausing(1.0)
+
+    def close(self) -> None:
+        """Close the consumer; the next count makes another one."""
+        self._inputs, self._pausing = {}, Pausing(1.0)
+        if self._consumer is not None:
+            self._consumer.close()
+        self._consumer = None
+
+    def _is_enough(self, waiting: Iterable[TopicPartition]) -> bool:
+        """Whether no more need be counted: each partition that is not counted to its end could fill an epoch alone."""
+        return all(self._fullness(self._inputs[tp]) >= 1.0 for tp in waiting)
+
+    def _fullness(self, one: _Counted) -> float:
+        return max(one.total / self._max_bytes, len(one.offsets) / self._max_records)
+
+    def _following(self, starts: Mapping[TopicPartition, int]) -> Consumer:
+        """The consumer, assigned to all of `starts`; one that others have overtaken goes on where they are."""
+        if any(tp in self._inputs and start > self._inputs[tp].to for tp, start in starts.items()):
+            self.rest()
+        new = {tp: start for tp, start in starts.items() if tp not in self._inputs}
+        if self._consumer is None:
+            queue = max(_LEAST_QUEUE_KIB, _QUEUE_KIB // max(1, len(starts)))
+            self._consumer = Consumer({**self._settings, "queued.max.messages.kbytes": queue})
+        if new:
+            learn(self._consumer, {tp.topic for tp in new})
+            self._inputs |= {tp: _Counted(start, start) for tp, start in new.items()}
+            self._consumer.incremental_assign([KafkaTopicPartition(*tp, start) for tp, start in new.items()])
+            self._heard_s = time.monotonic()
+        return self._consumer
+
+    def _pause_full(self, consumer: Consumer) -> None:
+        fullness = {tp: self._fullness(one) for tp, one in self._inputs.items() if one.offsets}
+        self._pausing.changes(fullness).carry_out(consumer)
+
+    def _take(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            error = message.error()
+            if error is None:
+                # A plain tuple finds it as well, and is made in a fraction of the time.
+                self._inputs[message.topic(), message.partition()].take(message.offset() or 0, weight(message))  # type: ignore[index]
+            else:
+                tp = TopicPartition(message.topic() or "", message.partition() or 0)
+                self._failed(tp, message.offset() or 0, error)
+
+    def _failed(self, tp: TopicPartition, offset: int, error: KafkaError) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:
+            if tp in self._inputs:
+                self._inputs[tp].to = max(self._inputs[tp].to, offset)
+        elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            raise LostInputError(
+                f"{tp.topic}/{tp.partition}: offset {self._inputs[tp].to} was deleted before it was read. "
+                "Nothing was skipped: restore the records, or start the job under a new name; then raise retention.ms"
+            )
+        elif error.fatal() or not is_transient(error):
+            raise KafkaException(error)
+
+
+def weight(message: Message) -> int:
+    """What a record counts: the bytes of its key, value and headers, and `RECORD_BYTES`."""
+    key = message.key()
+    headers: Any = message.headers()
+    count = RECORD_BYTES + len(message) + (len(key) if key else 0)
+    if headers:
+        count += sum(len(name) + len(value or b"") for name, value in headers)
+    return count
+
+
+def _sizes(one: _Counted, end: int) -> Sizes:
+    """The records before `end`, and where the counting has come to."""
+    if one.to <= end:
+        return Sizes(tuple(one.offsets), tuple(one.weights), one.to)
+    count = len(one.offsets)
+    while count and one.offsets[count - 1] >= end:
+        count -= 1
+    return Sizes(tuple(islice(one.offsets, count)), tuple(islice(one.weights, count)), end)
+
+
+def _one(consumer: Consumer, timeout_s: float) -> list[Message]:
+    message = consumer.poll(timeout_s)
+    return [] if message is None else [message]
