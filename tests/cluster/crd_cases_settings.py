@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from cluster.crd_case import LOGIN, SECRET, Case, properties
 from tandem.manifest.kafka_properties import JAVA_ONLY, OWNED
-from tandem.manifest.spark import FIXED
-from tandem.manifest.spark import OWNED as SPARK_OWNED
+from tandem.manifest.spark_settings import FIXED
+from tandem.manifest.spark_settings import OWNED as SPARK_OWNED
 
 KAFKA: Final = (
     Case(
@@ -89,8 +89,9 @@ def forbidden() -> Iterator[Case]:
     for name, first in _first_of(SPARK_OWNED).items():
         yield Case(f"spark-owned-{_slug(first)}", time_zone, {"spec.spark.conf": {name: "1"}}, "Tandem sets")
     for name, first in _first_of(FIXED).items():
-        so = {"spec.spark.conf": {name: " False"}}
-        yield Case(f"spark-fixed-{_slug(first)}", so, {"spec.spark.conf": {name: "true"}}, "must be false")
+        value = FIXED[name][0][0]
+        so, otherwise = ({"spec.spark.conf": {name: text}} for text in (f" {value.capitalize()}", "otherwise"))
+        yield Case(f"spark-fixed-{_slug(first)}", so, otherwise, f"must be {value}")
 
 
 def _first_of(settings: Mapping[str, Any]) -> dict[str, str]:

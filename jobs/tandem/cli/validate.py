@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tandem.manifest import Manifest, ManifestError, Problem, check_code, load
+from tandem.manifest.notes import notes
 from tandem.manifest.problems import place
 
 
@@ -47,17 +48,18 @@ def validate(
     if problems:
         show_problems(out, manifest, problems)
         raise typer.Exit(1)
+    show_problems(out, manifest, notes(loaded), "yellow")
     out.print(Text.assemble(f"{manifest}: ", ("valid", "bold green"), f" ({summary(loaded)})"))
 
 
-def show_problems(out: Console, file: Path, problems: Iterable[Problem]) -> None:
+def show_problems(out: Console, file: Path, problems: Iterable[Problem], style: str = "red") -> None:
     """Print problems, one a line, so that editors and grep can find their places."""
     for problem in problems:
         field = f"{problem.path}: " if problem.path else ""
         remedy = f" {problem.remedy}" if problem.remedy else ""
         out.print(
             Text.assemble(
-                (place(file, problem.line), "bold"), (field, "cyan"), (f"{problem.message}.", "red"), (remedy, "green")
+                (place(file, problem.line), "bold"), (field, "cyan"), (f"{problem.message}.", style), (remedy, "green")
             )
         )
 

@@ -18,10 +18,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from tandem.engine.checkpoint import RETAINED_EPOCHS, WATERMARKS
+from tandem.engine.checkpoint import WATERMARKS
 from tandem.engine.compiled import new
 from tandem.engine.interface import EnginePosition
 from tandem.engine.relocation import relocate
+from tandem.manifest.spark_settings import RETAINED_EPOCHS
 
 _MOST_PASSES = 20
 """Over a plan, whose depth bounds how many are needed; fewer only leave columns in it."""

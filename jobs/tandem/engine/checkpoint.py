@@ -17,11 +17,9 @@ from pathlib import Path, PurePath
 
 from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
+from tandem.manifest.spark_settings import RETAINED_EPOCHS
 
 _log = get_logger(__name__)
-
-RETAINED_EPOCHS = 200
-"""How many epochs back Spark keeps logs and state."""
 
 LOGS = ("offsets", "commits")
 """Spark's folders with one small file per epoch."""

@@ -37,12 +37,6 @@ HANDY: Final = {
     "spark.rpc.message.maxSize": "1024",
 }
 """What a job may set otherwise in `spec.spark.conf`."""
-DETERMINED: Final = {
-    # The replica itself waits, and says what it waits for.
-    "spark.scheduler.maxRegisteredResourcesWaitingTime": "0s",
-    # `coalesce` would put partitions together by where they happen to lie.
-    "spark.shuffle.reduceLocality.enabled": "false",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +74,6 @@ class Executors:
         Executors need what the driver has: the checkpoint's file system, and the job's code.
         """
         settings = {
-            **DETERMINED,
             "spark.executor.extraClassPath": str(file_system_jar),
             "spark.executor.extraJavaOptions": java_options,
             "spark.executorEnv.PYTHONPATH": python_path,

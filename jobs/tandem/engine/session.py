@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -12,13 +13,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from tandem.embedded.pyspark_files import pyspark_jars
-from tandem.engine.checkpoint import RETAINED_EPOCHS
 from tandem.engine.compiled import new
 from tandem.engine.executors import HANDY, Executors
+from tandem.engine.interface import JobError
 from tandem.manifest import SparkSpec
+from tandem.manifest.spark_settings import fixed_settings
 
 _MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
-_STATE_STORE = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
 _CHEAP = {
     "spark.ui.enabled": "false",
@@ -41,14 +42,7 @@ _CHEAP = {
     "spark.cleaner.periodicGC.interval": "30min",
     "spark.sql.streaming.pollingDelay": "1ms",
     "spark.sql.streaming.numRecentProgressUpdates": "5",
-    "spark.sql.streaming.minBatchesToRetain": str(RETAINED_EPOCHS),
     "spark.python.unix.domain.socket.enabled": "true",
-    # The default file manager starts a shell process per file; the checkpoint is a cache in memory.
-    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
-    "spark.sql.streaming.checkpointFileManagerClass": _MANAGER,
-    "spark.sql.streaming.checkpoint.fileChecksum.enabled": "false",
-    "spark.sql.streaming.stateStore.providerClass": _STATE_STORE,
-    "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": "true",
     "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
     # How often a full copy of changed state is made; what was changed since is applied one by one when it is loaded.
@@ -60,13 +54,15 @@ _JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"
 
 ARCHIVE_PREFIX = "spark-classes-"
 
-_DETERMINED = {
-    # A plan that follows run-time statistics differs between replicas.
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
-    "spark.speculation": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.sort.initialBufferSize": "4096",
+_DEFAULTS = {**_CHEAP, "spark.sql.session.timeZone": "UTC"}
+"""What a job may set otherwise."""
+
+_OURS = {
+    # The default file manager starts a shell process per file; the checkpoint is a cache in memory.
+    "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
+    "spark.sql.streaming.checkpointFileManagerClass": _MANAGER,
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
 }
 
 
@@ -91,38 +87,21 @@ def build_session(
     use_archive: bool = True,
     executors: Executors | None = None,
 ) -> SparkSession:
-    """Start the JVM and a session. The user's `spark.conf` wins over what is only cheap, never over what is determined.
+    """Start the JVM and a session.
 
-    So do the user's options of the JVM, which come last, e.g. `-XX:TieredStopAtLevel=4` for a job that computes a lot.
-    With `executors`, these are asked for; nobody waits for them here.
+    The user's `spark.conf` wins over defaults. What cannot be obeyed the manifest's rules refuse, from the same tables
+    (`tandem.manifest.spark_settings`). The user's options of the JVM come last, e.g. `-XX:TieredStopAtLevel=4` for a job
+    that computes a lot. With `executors`, these are asked for; nobody waits for them here.
+
+    Raises
+    ------
+    JobError
+        Spark refuses a setting of `spark.conf`.
     """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     archive = _shared_classes(archive_of(file_system_jar)) if use_archive else ""
-    settings = {
-        **_CHEAP,
-        **(HANDY if executors is not None else {}),
-        **spark.conf,
-        **_DETERMINED,
-        "spark.driver.memory": spark.driver_memory,
-        "spark.driver.extraClassPath": str(file_system_jar),
-        "spark.driver.extraJavaOptions": _java_options(spark.conf, "driver", archive),
-        "spark.default.parallelism": str(spark.parallelism),
-        "spark.sql.shuffle.partitions": str(spark.parallelism),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.local.dir": str(scratch),
-        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-    }
-    master = f"local[{spark.parallelism}]"
-    if executors is not None:
-        python_path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(Path.cwd())])
-        settings |= executors.settings(file_system_jar, _java_options(spark.conf, "executor"), python_path, scratch)
-        master = executors.master
-    builder = SparkSession.Builder().appName(f"{job}/{replica}").master(master)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
+    session = _started(settings_of(job, replica, spark, file_system_jar, scratch, archive, executors), spark.conf)
+    session.sparkContext.setLogLevel(spark.conf.get("spark.log.level", "ERROR"))
     hadoop = session.sparkContext._jsc.hadoopConfiguration()
     new(session, "LinkingFileSystem", hadoop)
     new(session, "LeanConfiguration", hadoop)
@@ -133,8 +112,61 @@ def build_session(
     return session
 
 
+def settings_of(
+    job: str,
+    replica: str,
+    spark: SparkSpec,
+    file_system_jar: Path,
+    scratch: Path,
+    archive: str = "",
+    executors: Executors | None = None,
+) -> dict[str, str]:
+    """All settings that a session starts with. With `executors`, their pods' template is written into `scratch`."""
+    settings = {
+        **_DEFAULTS,
+        **(HANDY if executors is not None else {}),
+        **spark.conf,
+        **fixed_settings(spark.conf),
+        **_OURS,
+        "spark.app.name": f"{job}/{replica}",
+        "spark.master": f"local[{spark.parallelism}]",
+        "spark.driver.memory": spark.driver_memory,
+        "spark.driver.extraClassPath": str(file_system_jar),
+        "spark.driver.extraJavaOptions": _java_options(spark.conf, "driver", archive),
+        "spark.default.parallelism": str(spark.parallelism),
+        "spark.sql.shuffle.partitions": str(spark.parallelism),
+        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(scratch / "warehouse"),
+    }
+    if executors is not None:
+        python_path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(Path.cwd())])
+        settings |= executors.settings(file_system_jar, _java_options(spark.conf, "executor"), python_path, scratch)
+        settings["spark.master"] = executors.master
+    return settings
+
+
+def _started(settings: Mapping[str, str], given: Mapping[str, str]) -> SparkSession:
+    builder = SparkSession.Builder()
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        said = " ".join(str(getattr(error, "java_exception", None) or error).partition("\n")[0].split())
+        blamed = [name for name in given if name in said]
+        if "JAVA_GATEWAY_EXITED" in said and "spark.driver.extraJavaOptions" in given:
+            blamed, said = ["spark.driver.extraJavaOptions"], "the JVM does not start; its reason is above"
+        if not blamed:
+            raise
+        named = ", ".join(f"spec.spark.conf[{name}]" for name in blamed)
+        raise JobError(f"Spark refuses {named}: {said}. Correct the value, or remove it") from error
+
+
 def _java_options(conf: Mapping[str, str], process: str, more: str = "") -> str:
-    options = (_JVM, more, conf.get(f"spark.{process}.extraJavaOptions"))
+    chosen = conf.get(f"spark.{process}.extraJavaOptions")
+    # The JVM starts with one collector only.
+    ours = _JVM.replace("-XX:+UseSerialGC ", "") if re.search(r"-XX:\+Use\w+GC\b", chosen or "") else _JVM
+    options = (ours, more, chosen)
     return " ".join(option for option in options if option)
 
 

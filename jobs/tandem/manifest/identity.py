@@ -100,9 +100,16 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
         "topics": {"ordering": topics.ordering, "commits": topics.commits, "deadLetter": topics.dead_letter},
         "parallelism": spec.spark.parallelism,
         "conf": {key: value for key, value in spec.spark.conf.items() if key.startswith("spark.sql.")},
+        **_time_zone(spec.spark.conf),
     }
 
 
 def _source(source: SourceSpec) -> dict[str, Any]:
     """What came later counts only where it is used: older jobs keep their identity."""
     return source.model_dump(mode="json", exclude=None if source.include_headers else {"include_headers"})
+
+
+def _time_zone(conf: Mapping[str, str]) -> dict[str, str]:
+    """It was accepted once, and overruled by UTC: a job that began so must not go on in another zone without a decision."""
+    zone = conf.get("spark.sql.session.timeZone", "UTC").strip()
+    return {} if zone in ("UTC", "Etc/UTC", "Z", "+00:00") else {"timeZone": zone}

@@ -10,8 +10,12 @@ from tandem.manifest.models import ReplicatedStreamJob
 from tandem.manifest.problems import Issue, Location, dotted
 from tandem.manifest.quantities import amount
 from tandem.manifest.rules_kafka import authentication_is_complete, properties_are_given_once, topics_do_not_meet
+from tandem.manifest.rules_spark import (
+    heap_fits_into_the_container,
+    spark_settings_have_an_effect,
+    spark_settings_keep_replicas_equal,
+)
 from tandem.manifest.secrets import SecretReference
-from tandem.manifest.spark import FIXED, OWNED
 
 Rule = Callable[[ReplicatedStreamJob], Iterator[Issue]]
 
@@ -153,19 +157,6 @@ def zookeeper_tls_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:
             yield Issue((*at, key), f"needs {other} too", f"Add {other}", ((*at, key), (*at, other)))
 
 
-def spark_settings_keep_replicas_equal(job: ReplicatedStreamJob) -> Iterator[Issue]:
-    for key, value in job.spec.spark.conf.items():
-        at: Location = ("spec", "spark", "conf", key)
-        if not key.startswith("spark."):
-            yield Issue(at, f"{key} is no setting of Spark", f"Settings begin with spark., perhaps spark.{key}")
-        elif key in OWNED:
-            reason, remedy = OWNED[key]
-            yield Issue(at, f"Tandem sets {key} itself: {reason}", remedy)
-        elif key in FIXED and value.strip().lower() != FIXED[key][0]:
-            needed, reason = FIXED[key]
-            yield Issue(at, f"{key} must be {needed}: {reason}", "Remove it")
-
-
 def code_lies_in_the_config_map(job: ReplicatedStreamJob) -> Iterator[Issue]:
     code, at = job.spec.job, ("spec", "job", "file")
     if code.config_map is not None and code.file is not None and "/" in code.file:
@@ -213,6 +204,8 @@ RULES: Final[tuple[Rule, ...]] = (
     secrets_come_from_one_place,
     zookeeper_tls_is_complete,
     spark_settings_keep_replicas_equal,
+    spark_settings_have_an_effect,
+    heap_fits_into_the_container,
     code_lies_in_the_config_map,
     requests_fit_into_limits,
 )

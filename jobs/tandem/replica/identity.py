@@ -117,6 +117,7 @@ _WORDS = {
     "topics": "spec.kafka.topics",
     "parallelism": "spec.spark.parallelism",
     "conf": "spec.spark.conf (settings spark.sql.*)",
+    "timeZone": "spec.spark.conf[spark.sql.session.timeZone] (earlier versions of Tandem computed in UTC all the same)",
 }
 
 

@@ -19,6 +19,7 @@ from tandem.entry import REFUSALS, announced, log_end, manifest_or_exit
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import RecordTooLargeError
 from tandem.manifest import CodeNotFoundError, Manifest
+from tandem.manifest.notes import notes
 from tandem.metrics import ReplicaMetrics
 from tandem.process import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
@@ -100,6 +101,8 @@ def _prepare(
     stack: ExitStack,
 ) -> Replica:
     """A replica that is ready to compute; `stack` takes it apart."""
+    for note in notes(manifest):
+        _log.warning("noted", reason=str(note))
     registry = CollectorRegistry()
     metrics = ReplicaMetrics(registry, manifest.name, name)
     incarnation = new_incarnation(manifest.name, name)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 from tandem.manifest.kafka_properties import ALLOWED, JAVA_ONLY, OWNED, SECRET
 from tandem.manifest.rules_kafka import MECHANISMS, PROTOCOLS, WITH_PASSWORD
 from tandem_operator.crd.cel import Path, Rule, path, text, texts
 
+_T = TypeVar("_T")
 _KAFKA: Final = (path("spec.kafka"),)
 _PROPERTIES: Final = path("spec.kafka.properties")
 _SECRETS: Final = path("spec.kafka.secretProperties")
@@ -37,9 +38,9 @@ def _without(prefix: str) -> str:
     )
 
 
-def grouped(owned: Mapping[str, tuple[str, str]]) -> Iterator[tuple[tuple[str, ...], str, str]]:
+def grouped(owned: Mapping[str, tuple[_T, str]]) -> Iterator[tuple[tuple[str, ...], _T, str]]:
     """Settings that share reason and remedy: their names, the reason, the remedy."""
-    groups: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[_T, str], list[str]] = {}
     for name, why in owned.items():
         groups.setdefault(why, []).append(name)
     for (reason, remedy), names in groups.items():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from tandem.manifest.spark import FIXED, OWNED
-from tandem_operator.crd.cel import Rule, path, text
+from tandem.manifest.spark_settings import FIXED, OWNED
+from tandem_operator.crd.cel import Rule, path, text, texts
 from tandem_operator.crd.rules_kafka import forbidden, grouped
 
 _CONF: Final = (path("spec.spark.conf"),)
@@ -14,11 +14,10 @@ _MIRRORED: Final = ("spark_settings_keep_replicas_equal",)
 
 
 def _fixed() -> Iterator[Rule]:
-    for names, value, reason in grouped(FIXED):
-        is_so = (
-            f"(!({text(name)} in self) || self[{text(name)}].trim().lowerAscii() == {text(value)})" for name in names
-        )
-        message = f"{', '.join(names)} must be {value}: {reason}. Remove it"
+    for names, values, reason in grouped(FIXED):
+        lower = texts(value.lower() for value in values)
+        is_so = (f"(!({text(name)} in self) || self[{text(name)}].trim().lowerAscii() in {lower})" for name in names)
+        message = f"{', '.join(names)} must be {' or '.join(values)}: {reason}. Remove it"
         yield Rule(f"spark-fixed-{names[0].replace('.', '-')}", _CONF, " && ".join(is_so), message, mirrors=_MIRRORED)
 
 

@@ -80,3 +80,16 @@ def test_the_command_is_there_as_a_module_too(write: Writer) -> None:
     )
 
     assert "valid (flights" in done.stdout
+
+
+def test_a_setting_that_spark_does_not_know_is_noted_and_the_manifest_is_valid(write: Writer) -> None:
+    path = write(("spark: {}", 'spark: {conf: {spark.acme.region: "eu"}}'))
+
+    code, lines, _ = validate(path)
+
+    assert code == 0
+    assert lines[0] == (
+        f"{path}:35: spec.spark.conf[spark.acme.region]: Spark itself has no setting spark.acme.region; it is passed on, "
+        "for a library or the job to read."
+    )
+    assert len(lines) == 2

@@ -15,9 +15,14 @@ from tandem_operator.crd.rules import RULES
 from tandem_operator.crd.schema import at, crd_schema
 
 SCHEMA = crd_schema()
-SAID_OTHERWISE = {"names_are_unique", "requests_fit_into_limits"}
+SAID_OTHERWISE = {
+    "names_are_unique",
+    "requests_fit_into_limits",
+    "heap_fits_into_the_container",
+    "spark_settings_have_an_effect",
+}
 """Rules of the runtime that a list with keys says without CEL, or that only the operator checks: CEL cannot bound what it
-costs to compare amounts that may be numbers or texts."""
+costs to compare amounts that may be numbers or texts, and knows no list of Spark's settings."""
 
 
 def by_rule(rule: Rule) -> str:

@@ -34,7 +34,7 @@ _MANY: dict[str, Any] = {
     "image": "example.com/flights:1",
     "imagePullSecrets": [{"name": "login"}],
     "serviceAccount": "mine",
-    "resources": {"limits": {"memory": "1Gi"}},
+    "resources": {"limits": {"memory": "2Gi"}},
     "podTemplate": {"spec": {"containers": [{"name": "replica", "env": [{"name": "A", "value": "{{x}}"}]}]}},
     "executors": {"instances": 1},
     "suspend": True,
