@@ -15,6 +15,7 @@ from tandem.kafka.errors import ConnectionFailedError, LostInputError, MissingTo
 from tandem.manifest import Manifest, ManifestError, SecretError, load
 from tandem.process import ExitCode, ProcessInfo
 from tandem.serving import Probes, ProcessServer
+from tandem.surroundings import check_surroundings
 
 _log = logs.get_logger(__name__)
 
@@ -25,10 +26,15 @@ REFUSALS = (LostInputError, MissingTopicError, TopicMismatchError, ConnectionFai
 def manifest_or_exit(path: Path) -> Manifest:
     """The manifest in `path`. Raises `typer.Exit` with `REFUSED` if it cannot be used, and says why on standard error."""
     try:
-        return load(path)
+        loaded = load(path)
     except (ManifestError, OSError) as error:
         typer.echo(error, err=True)
         raise typer.Exit(ExitCode.REFUSED) from error
+    missing = check_surroundings(loaded, os.environ)
+    if missing:
+        typer.echo(ManifestError(path, missing), err=True)
+        raise typer.Exit(ExitCode.REFUSED)
+    return loaded
 
 
 @contextmanager

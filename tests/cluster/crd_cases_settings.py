@@ -6,9 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from cluster.crd_case import LOGIN, SECRET, Case, properties
-from tandem.manifest.kafka_properties import JAVA_ONLY, OWNED
+from tandem.manifest.kafka_properties import CALLBACKS, JAVA_ONLY, OWNED
 from tandem.manifest.spark_settings import FIXED
 from tandem.manifest.spark_settings import OWNED as SPARK_OWNED
+
+_OIDC: Final = {
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.client.id": "tandem",
+    "sasl.oauthbearer.token.endpoint.url": "https://login.example.com/token",
+}
 
 KAFKA: Final = (
     Case(
@@ -71,14 +79,50 @@ KAFKA: Final = (
         properties({"security.protocol": "SASL_SSL"}, {"sasl.password": SECRET}),
         "a password is given, but sasl.mechanism is GSSAPI",
     ),
+    Case(
+        "kafka-oauthbearer-needs-a-method",
+        properties(_OIDC, {"sasl.oauthbearer.client.secret": SECRET}),
+        properties({"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}),
+        "needs sasl.oauthbearer.method: oidc",
+    ),
+    Case(
+        "kafka-oidc-is-complete",
+        properties(_OIDC, {"sasl.oauthbearer.client.secret": SECRET}),
+        properties(_OIDC),
+        "sasl.oauthbearer.client.secret in secretProperties",
+    ),
+    Case(
+        "place-can-be-written-to",
+        {"spec.snapshots": {"store": "abfss://lake@account.dfs.core.windows.net/x"}},
+        {"spec.snapshots": {"store": "memory://x"}},
+        "nothing lasting can be written there",
+    ),
+    Case(
+        "place-can-be-written-to",
+        {"spec.sinks": [{"name": "table", "parquet": {"path": "gs://lake/out"}}]},
+        {"spec.sinks": [{"name": "table", "parquet": {"path": "s3n://lake/out"}}]},
+        "nothing lasting can be written there",
+    ),
+    Case(
+        "delta-table-can-be-written-to",
+        {"spec.sinks": [{"name": "table", "delta": {"path": "s3://lake/out"}}]},
+        {"spec.sinks": [{"name": "table", "delta": {"path": "webhdfs://lake/out"}}]},
+        "no Delta table can be written there",
+    ),
 )
 
 
 def forbidden() -> Iterator[Case]:
     """Every setting that Tandem keeps to itself, or that only the Java client knows."""
     harmless = properties({"client.rack": "a"})
-    for index, (prefix, names) in enumerate((("kafka-owned", _first_of(OWNED)), ("kafka-java", _first_of(JAVA_ONLY)))):
-        words = ("Tandem sets", "known to the Java client only")[index]
+    for index, (prefix, names) in enumerate(
+        (
+            ("kafka-owned", _first_of(OWNED)),
+            ("kafka-java", _first_of(JAVA_ONLY)),
+            ("kafka-function", _first_of(CALLBACKS)),
+        )
+    ):
+        words = ("Tandem sets", "known to the Java client only", "a function of Python")[index]
         for name, first in names.items():
             yield Case(f"{prefix}-{_slug(first)}", harmless, properties({name: "1"}), words)
     yield Case("kafka-owned-enable-idempotence", harmless, properties({}, {"acks": SECRET}), "Tandem sets")

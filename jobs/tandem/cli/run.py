@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,7 @@ from tandem.local.observe import Observer
 from tandem.local.screen import job_table, progress_line
 from tandem.manifest import Duration, Manifest, ManifestError, SecretError, check_code, load
 from tandem.process import ExitCode, stop_on_signals
+from tandem.surroundings import check_surroundings
 
 _SCREEN_EVERY_S = 1.0
 _LINE_EVERY_S = 5.0
@@ -121,7 +123,7 @@ def _checked(out: Console, path: Path) -> Manifest:
     except ManifestError as error:
         show_problems(out, path, error.problems)
         raise typer.Exit(ExitCode.USAGE) from error
-    problems = check_code(loaded)
+    problems = (*check_code(loaded), *check_surroundings(loaded, os.environ))
     if problems:
         show_problems(out, path, problems)
         raise typer.Exit(ExitCode.REFUSED)

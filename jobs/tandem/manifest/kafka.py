@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from tandem.manifest.kafka_properties import plain_property, secret_property
+from tandem.manifest.kafka_properties import FILES, plain_property, secret_property
 from tandem.manifest.secrets import SecretReference, resolve_all
 from tandem.manifest.values import BootstrapServers, Count, Section, Topic
 
@@ -58,4 +58,10 @@ class KafkaSpec(Section):
         """
         secrets = resolve_all(self.secret_properties, environ, base, "spec.kafka")
         servers = ",".join(server.strip() for server in self.bootstrap_servers.split(","))
-        return {"bootstrap.servers": servers, **self.properties, **secrets}
+        plain = {name: _path(value, base) if name in FILES else value for name, value in self.properties.items()}
+        return {"bootstrap.servers": servers, **plain, **secrets}
+
+
+def _path(value: str, base: Path) -> str:
+    """A path from the manifest's folder if there is such a file; else as it is, e.g. librdkafka's `probe`."""
+    return str(base / value) if (base / value).exists() else value

@@ -23,7 +23,7 @@ ALLOWED: Final = _words(
     metadata.recovery.strategy metadata.recovery.rebootstrap.trigger.ms metadata.max.age.ms
     topic.metadata.refresh.interval.ms topic.metadata.refresh.fast.interval.ms topic.metadata.refresh.sparse
     topic.metadata.propagation.max.ms retry.backoff.ms retry.backoff.max.ms request.timeout.ms
-    api.version.request.timeout.ms enable.metrics.push statistics.interval.ms
+    api.version.request.timeout.ms enable.metrics.push
     debug log_level log.connection.close log.thread.name
     security.protocol enable.ssl.certificate.verification
     ssl.cipher.suites ssl.curves.list ssl.sigalgs.list ssl.key.location ssl.certificate.location ssl.certificate.pem
@@ -39,7 +39,7 @@ ALLOWED: Final = _words(
     sasl.oauthbearer.assertion.claim.sub sasl.oauthbearer.assertion.jwt.template.file
     sasl.oauthbearer.metadata.authentication.type
     fetch.max.bytes fetch.message.max.bytes max.partition.fetch.bytes receive.message.max.bytes check.crcs
-    queued.min.messages queued.max.messages.kbytes queue.buffering.max.messages queue.buffering.max.kbytes
+    queue.buffering.max.messages queue.buffering.max.kbytes
     batch.num.messages batch.size compression.codec compression.type compression.level
     """
 )
@@ -53,6 +53,10 @@ SECRET: Final = _words(
 )
 """What librdkafka itself hides in its logs."""
 
+FILES: Final = frozenset(name for name in ALLOWED if name.endswith((".location", ".file", ".keytab")))
+"""Whose values are paths; relative ones start from the manifest's folder."""
+
+_AHEAD = ("how far a replica reads ahead follows from the size of an epoch", "Use spec.ordering.maxRecordsPerEpoch")
 _FENCING = ("each start of a replica has a transactional id of its own, or fencing fails", "Remove it")
 _DURABLE = ("every write is idempotent, ordered and on all in-sync replicas, or an epoch could be lost", "Remove it")
 _NO_GROUP = ("replicas read by the positions of the ordering log, not as a consumer group", "Remove it")
@@ -86,6 +90,9 @@ OWNED: Final[dict[str, tuple[str, str]]] = {
         "input that is gone must be an error, never a silent skip",
         "Use spec.sources[].startingOffsets",
     ),
+    "queued.min.messages": _AHEAD,
+    "queued.max.messages.kbytes": _AHEAD,
+    "statistics.interval.ms": ("nobody would read the client's statistics", "Use the metrics of the processes"),
     "group.id": _NO_GROUP,
     "group.instance.id": _NO_GROUP,
     "group.protocol": _NO_GROUP,
@@ -109,13 +116,17 @@ OWNED: Final[dict[str, tuple[str, str]]] = {
 
 _WHICH = "Those of connection, security, buffers and logging can be set: see librdkafka's CONFIGURATION.md"
 _PEM = "use ssl.ca.location, ssl.certificate.location and ssl.key.location with PEM files"
-_USERNAME = "use sasl.username in properties and sasl.password in secretProperties"
+NO_IAM: Final = (
+    "IAM tokens of Amazon MSK (AWS_MSK_IAM) are not supported: use MSK's SASL/SCRAM (sasl.mechanism: SCRAM-SHA-512) "
+    "or mutual TLS"
+)
+_LOGIN = f"write the login as properties of librdkafka, which docs/limits.md lists for each sasl.mechanism. {NO_IAM}"
 _NO_SERIALIZER = "remove it; rows are serialised by the job"
 
 JAVA_ONLY: Final[dict[str, str]] = {
-    "sasl.jaas.config": _USERNAME,
-    "sasl.client.callback.handler.class": _USERNAME,
-    "sasl.login.callback.handler.class": "use sasl.oauthbearer.method",
+    "sasl.jaas.config": _LOGIN,
+    "sasl.client.callback.handler.class": f"remove it. {NO_IAM}",
+    "sasl.login.callback.handler.class": f"use sasl.oauthbearer.method. {NO_IAM}",
     "ssl.truststore.location": _PEM,
     "ssl.truststore.password": _PEM,
     "ssl.truststore.type": _PEM,
@@ -132,6 +143,18 @@ JAVA_ONLY: Final[dict[str, str]] = {
     "receive.buffer.bytes": "use socket.receive.buffer.bytes",
 }
 """Properties of the Java client only → what to do with librdkafka."""
+
+CALLBACKS: Final[dict[str, str]] = {
+    "oauth_cb": f"Set sasl.oauthbearer.method: oidc, and the client fetches its tokens itself. {NO_IAM}",
+    "oauthbearer_token_refresh_cb": f"Set sasl.oauthbearer.method: oidc, and the client fetches its tokens itself. {NO_IAM}",
+    "error_cb": "Remove it; errors are in the processes' logs",
+    "throttle_cb": "Remove it; throttling is in the processes' logs",
+    "stats_cb": "Remove it; use the metrics of the processes",
+    "on_delivery": "Remove it; Tandem looks after every delivery",
+    "on_commit": "Remove it; replicas do not commit positions to Kafka",
+    "logger": "Remove it; clients log to the processes' logs",
+}
+"""Arguments of Kafka's Python clients that are functions → what to do instead."""
 
 
 def plain_property(name: str) -> str:
@@ -155,6 +178,8 @@ def _known(name: str) -> str:
     if name in OWNED:
         reason, remedy = OWNED[name]
         raise refusal(f"Tandem sets {name} itself: {reason}", remedy)
+    if name in CALLBACKS:
+        raise refusal(f"{name} is a function of Python, which a manifest cannot hold", CALLBACKS[name])
     if name in JAVA_ONLY:
         raise refusal(f"{name} is a property of the Java client, Tandem uses librdkafka", f"Instead, {JAVA_ONLY[name]}")
     near = get_close_matches(name, ALLOWED | SECRET | OWNED.keys(), 1, 0.75)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import PurePosixPath
 from typing import Final
 
 from tandem.manifest.models import ReplicatedStreamJob
+from tandem.manifest.places import DELTA, PACKAGES, scheme_of
 from tandem.manifest.problems import Issue, Location, dotted
 from tandem.manifest.quantities import amount
 from tandem.manifest.rules_kafka import authentication_is_complete, properties_are_given_once, topics_do_not_meet
@@ -123,6 +124,26 @@ def tables_do_not_meet(job: ReplicatedStreamJob) -> Iterator[Issue]:
         seen.append((at, path))
 
 
+def places_can_be_written_to(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    """A scheme that nobody knows fails at every start; one that keeps nothing, as `memory`, would lose rows."""
+    places: list[tuple[Location, str, Sequence[str]]] = [
+        (
+            ("spec", "sinks", index, sink.kind, "path"),
+            sink.files.path,
+            DELTA if sink.kind == "delta" else list(PACKAGES),
+        )
+        for index, sink in enumerate(job.spec.sinks)
+        if sink.files is not None
+    ]
+    if job.spec.snapshots is not None:
+        places.append((("spec", "snapshots", "store"), job.spec.snapshots.store, list(PACKAGES)))
+    for at, place, known in places:
+        if (scheme := scheme_of(place)) not in known:
+            yield Issue(
+                at, f"nothing lasting can be written to {scheme}://", f"Write a path, or one of {', '.join(known)}"
+            )
+
+
 def bounds_are_in_order(job: ReplicatedStreamJob) -> Iterator[Issue]:
     bounds, at = job.spec.take_over, ("spec", "takeOver")
     if bounds.min_bound > bounds.max_bound:
@@ -197,6 +218,7 @@ RULES: Final[tuple[Rule, ...]] = (
     schema_goes_with_json,
     sinks_are_of_one_kind,
     tables_do_not_meet,
+    places_can_be_written_to,
     topics_do_not_meet,
     properties_are_given_once,
     authentication_is_complete,

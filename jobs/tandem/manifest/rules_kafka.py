@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from tandem.manifest.kafka_properties import NO_IAM
 from tandem.manifest.models import ReplicatedStreamJob
 from tandem.manifest.problems import Issue, Location
 from tandem.manifest.vocabulary import nearest
@@ -16,6 +17,15 @@ _PROTOCOL: Final[Location] = (*_PROPERTIES, "security.protocol")
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 WITH_PASSWORD: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+METHOD: Final = "sasl.oauthbearer.method"
+GRANT: Final = "sasl.oauthbearer.grant.type"
+BY_METADATA: Final = "sasl.oauthbearer.metadata.authentication.type"
+OIDC: Final = {
+    "sasl.oauthbearer.token.endpoint.url": "https://login.example.com/oauth2/token",
+    "sasl.oauthbearer.client.id": "tandem",
+    "sasl.oauthbearer.client.secret": "{env: KAFKA_CLIENT_SECRET}",
+}
+"""What the method oidc needs → an example. The secret goes to secretProperties; grants by assertion need none."""
 
 
 def topics_do_not_meet(job: ReplicatedStreamJob) -> Iterator[Issue]:
@@ -96,6 +106,9 @@ def _mechanism_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:
     mechanism = kafka.properties.get(keys[0]) if keys else "GSSAPI"
     if mechanism is None:
         return
+    if mechanism == "AWS_MSK_IAM":
+        yield Issue((*_PROPERTIES, keys[0]), "Tandem's Kafka client has no mechanism AWS_MSK_IAM", NO_IAM)
+        return
     if mechanism not in MECHANISMS:
         yield _no_choice((*_PROPERTIES, keys[0]), mechanism, MECHANISMS)
         return
@@ -108,11 +121,38 @@ def _mechanism_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:
             if name not in names:
                 message = f"sasl.mechanism {mechanism} needs {name}"
                 yield Issue((*where, name), message, f"Add it to {where[-1]}, e.g. {name}: {example}", places)
+    elif mechanism == "OAUTHBEARER":
+        yield from _oauthbearer_is_complete(job, names, (*_PROPERTIES, keys[0]))
     elif not keys and "sasl.password" in names:
         message = "a password is given, but sasl.mechanism is GSSAPI (Kerberos) by default"
         at = (*_SECRETS, "sasl.password")
         concerns = (at, (*_PROPERTIES, "sasl.mechanism"), (*_PROPERTIES, "sasl.mechanisms"))
         yield Issue(at, message, "Set sasl.mechanism in properties to PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", concerns)
+
+
+def _oauthbearer_is_complete(job: ReplicatedStreamJob, names: set[str], mechanism: Location) -> Iterator[Issue]:
+    """Without a method, the client would wait for tokens of a function that nobody gives it."""
+    properties = job.spec.kafka.properties
+    if METHOD in job.spec.kafka.secret_properties:
+        return
+    if properties.get(METHOD) != "oidc":
+        needs = f"{', '.join(list(OIDC)[:2])} in properties and {list(OIDC)[2]} in secretProperties"
+        said = f"is {properties[METHOD]}" if METHOD in properties else "is missing"
+        message = f"sasl.mechanism OAUTHBEARER needs a method to get its tokens by, but {METHOD} {said}"
+        at = (*_PROPERTIES, METHOD)
+        yield Issue(at, message, f"Set {METHOD}: oidc, which needs {needs}. {NO_IAM}", (at, mechanism))
+        return
+    if BY_METADATA in names:
+        return
+    by_assertion = GRANT in names and properties.get(GRANT) != "client_credentials"
+    for name, example in OIDC.items():
+        is_secret = name.endswith("secret")
+        if name not in names and not (is_secret and by_assertion):
+            where = _SECRETS if is_secret else _PROPERTIES
+            remedy = f"Add it to {where[-1]}, e.g. {name}: {example}"
+            yield Issue(
+                (*where, name), f"{METHOD}: oidc needs {name}", remedy, ((*where, name), (*_PROPERTIES, METHOD))
+            )
 
 
 def _no_choice(at: Location, value: str, choices: tuple[str, ...]) -> Issue:

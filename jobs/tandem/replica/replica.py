@@ -42,6 +42,7 @@ from tandem.replica.shipping import StateShipping
 from tandem.replica.slots import Slots
 from tandem.replica.standby import Standby, bound_on_actives
 from tandem.replica.states import States, remove_predecessors
+from tandem.replica.table_access import reach
 from tandem.replica.tables import TableWriter, refuse_tables_of_earlier_runs, table_sinks
 from tandem.serving import LOOPBACK
 from tandem.snapshots import Snapshotter
@@ -112,6 +113,7 @@ class Replica:
         limits = output_limits(topics, self._sinks)
         if spec.ordering.mode != "none":  # else each replica has epochs of its own
             tables = table_sinks(manifest)
+            reach(tables)
             refuse_tables_of_earlier_runs(manifest.name, tables, lambda: self._channels.newest_published().epoch)
         self._appender = ProposalAppender(connection, logs.ordering)
         self._states = States(manifest, self._incarnation, self._folder)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final, TypeVar
 
-from tandem.manifest.kafka_properties import ALLOWED, JAVA_ONLY, OWNED, SECRET
-from tandem.manifest.rules_kafka import MECHANISMS, PROTOCOLS, WITH_PASSWORD
+from tandem.manifest.kafka_properties import ALLOWED, CALLBACKS, JAVA_ONLY, NO_IAM, OWNED, SECRET
+from tandem.manifest.rules_kafka import BY_METADATA, GRANT, MECHANISMS, METHOD, OIDC, PROTOCOLS, WITH_PASSWORD
 from tandem_operator.crd.cel import Path, Rule, path, text, texts
 
 _T = TypeVar("_T")
@@ -68,7 +68,25 @@ _OF_JAVA: Final = tuple(
     )
     for names, remedy, _ in grouped({name: (remedy, "") for name, remedy in JAVA_ONLY.items()})
 )
-_SAID_ELSEWHERE: Final = OWNED.keys() | JAVA_ONLY.keys()
+_FUNCTIONS: Final = tuple(
+    forbidden(
+        "kafka-function",
+        (_PROPERTIES, _SECRETS),
+        names,
+        f"{', '.join(names)}: a function of Python, which a manifest cannot hold. {remedy}",
+    )
+    for names, remedy, _ in grouped({name: (remedy, "") for name, remedy in CALLBACKS.items()})
+)
+_SAID_ELSEWHERE: Final = OWNED.keys() | JAVA_ONLY.keys() | CALLBACKS.keys()
+_NO_OAUTHBEARER: Final = (
+    f"{_NO_SASL} || {_MECHANISM_ELSEWHERE} || {_MECHANISM} != 'OAUTHBEARER' || {text(METHOD)} in self.secretProperties"
+)
+_IS_OIDC: Final = f"({text(METHOD)} in self.properties && self.properties[{text(METHOD)}] == 'oidc')"
+_ENDPOINT, _CLIENT, _CLIENT_SECRET = OIDC
+_OTHER_GRANT: Final = (
+    f"{text(GRANT)} in self.secretProperties || "
+    f"({text(GRANT)} in self.properties && self.properties[{text(GRANT)}] != 'client_credentials')"
+)
 
 KAFKA: Final[tuple[Rule, ...]] = (
     Rule(
@@ -155,6 +173,26 @@ KAFKA: Final[tuple[Rule, ...]] = (
         field_path=".properties",
         mirrors=("authentication_is_complete",),
     ),
+    Rule(
+        "kafka-oauthbearer-needs-a-method",
+        _KAFKA,
+        f"{_NO_OAUTHBEARER} || {_IS_OIDC}",
+        f"sasl.mechanism OAUTHBEARER needs {METHOD}: oidc, with {_ENDPOINT} and {_CLIENT} in properties and "
+        f"{_CLIENT_SECRET} in secretProperties. {NO_IAM}",
+        field_path=".properties",
+        mirrors=("authentication_is_complete",),
+    ),
+    Rule(
+        "kafka-oidc-is-complete",
+        _KAFKA,
+        f"{_NO_OAUTHBEARER} || !{_IS_OIDC} || {_has(BY_METADATA)} || ({_has(_ENDPOINT)} && {_has(_CLIENT)} && "
+        f"({_has(_CLIENT_SECRET)} || {_OTHER_GRANT}))",
+        f"{METHOD}: oidc needs {_ENDPOINT} and {_CLIENT} in properties, and {_CLIENT_SECRET} in secretProperties. Add "
+        "what is missing",
+        field_path=".properties",
+        mirrors=("authentication_is_complete",),
+    ),
     *_SET_BY_TANDEM,
     *_OF_JAVA,
+    *_FUNCTIONS,
 )

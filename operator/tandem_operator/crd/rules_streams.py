@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from tandem_operator.crd.cel import Rule, exactly_one, path
+from tandem.manifest.places import DELTA, PACKAGES
+from tandem_operator.crd.cel import Rule, exactly_one, path, text
 
 _ROOT: Final = ((),)
 _SPEC: Final = (path("spec"),)
@@ -43,7 +45,25 @@ def _is_table(sink: str) -> str:
     return f"(has({sink}.parquet) || has({sink}.delta))"
 
 
+def _lies_in(schemes: Iterable[str]) -> str:
+    return " || ".join(("!self.contains('://')", *(f"self.startsWith({text(f'{scheme}://')})" for scheme in schemes)))
+
+
 STREAMS: Final[tuple[Rule, ...]] = (
+    Rule(
+        "place-can-be-written-to",
+        (path("spec.sinks[].parquet.path"), path("spec.snapshots.store")),
+        _lies_in(PACKAGES),
+        f"nothing lasting can be written there. Write a path, or a URL of one of {', '.join(PACKAGES)}",
+        mirrors=("places_can_be_written_to",),
+    ),
+    Rule(
+        "delta-table-can-be-written-to",
+        (path("spec.sinks[].delta.path"),),
+        _lies_in(DELTA),
+        f"no Delta table can be written there. Write a path, or a URL of one of {', '.join(DELTA)}",
+        mirrors=("places_can_be_written_to",),
+    ),
     Rule(
         "json-needs-a-schema",
         _SOURCE,

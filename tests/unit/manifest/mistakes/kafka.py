@@ -75,9 +75,47 @@ KAFKA: dict[str, Mistake] = {
     ),
     "a property given twice": (
         "properties: {}\n    secretProperties: {}",
-        "properties: {security.protocol: SASL_SSL, sasl.mechanism: OAUTHBEARER, sasl.username: u}\n"
-        f"    secretProperties:\n      sasl.username: {{env: U}} {HERE}",
-        "spec.kafka.secretProperties[sasl.username]", "is also in spec.kafka.properties",
+        "properties: {security.protocol: SSL, ssl.ca.pem: u}\n"
+        f"    secretProperties:\n      ssl.ca.pem: {{env: U}} {HERE}",
+        "spec.kafka.secretProperties[ssl.ca.pem]", "is also in spec.kafka.properties",
+    ),
+    "IAM of Amazon MSK": (
+        "properties: {}", f"properties:\n      security.protocol: SASL_SSL\n      sasl.mechanism: AWS_MSK_IAM {HERE}",
+        "spec.kafka.properties[sasl.mechanism]", "are not supported: use MSK's SASL/SCRAM",
+    ),
+    "a login of the Java client": (
+        "properties: {}", f"properties:\n      sasl.client.callback.handler.class: a.B {HERE}",
+        "spec.kafka.properties[sasl.client.callback.handler.class]", "(AWS_MSK_IAM) are not supported: use MSK",
+    ),
+    "a function": (
+        "properties: {}", f"properties:\n      oauth_cb: mymodule.token {HERE}",
+        "spec.kafka.properties.oauth_cb", "is a function of Python, which a manifest cannot hold",
+    ),
+    "tokens without a method": (
+        "properties: {}",
+        f"properties: {{security.protocol: SASL_SSL, sasl.mechanism: OAUTHBEARER}} {HERE}",
+        "spec.kafka.properties[sasl.oauthbearer.method]", "Set sasl.oauthbearer.method: oidc, which needs",
+    ),
+    "tokens of nobody": (
+        "properties: {}",
+        "properties: {security.protocol: SASL_SSL, sasl.mechanism: OAUTHBEARER, "
+        f"sasl.oauthbearer.method: default}} {HERE}",
+        "spec.kafka.properties[sasl.oauthbearer.method]", "but sasl.oauthbearer.method is default",
+    ),
+    "tokens without their secret": (
+        "properties: {}\n    secretProperties: {}",
+        "properties: {security.protocol: SASL_SSL, sasl.mechanism: OAUTHBEARER, sasl.oauthbearer.method: oidc, "
+        "sasl.oauthbearer.client.id: a, "
+        f"sasl.oauthbearer.token.endpoint.url: 'https://a'}}\n    secretProperties: {{}} {HERE}",
+        "spec.kafka.secretProperties[sasl.oauthbearer.client.secret]", "Add it to secretProperties, e.g. ",
+    ),
+    "statistics that nobody reads": (
+        "properties: {}", f"properties:\n      statistics.interval.ms: '1000' {HERE}",
+        "spec.kafka.properties[statistics.interval.ms]", "Use the metrics of the processes",
+    ),
+    "how far is read ahead": (
+        "properties: {}", f"properties:\n      queued.min.messages: '1000' {HERE}",
+        "spec.kafka.properties[queued.min.messages]", "Use spec.ordering.maxRecordsPerEpoch",
     ),
     "a secret property that Tandem owns": (
         "secretProperties: {}", f"secretProperties:\n      group.id: {{env: G}} {HERE}",

@@ -80,6 +80,14 @@ STREAMS: dict[str, Mistake] = {
         "topic: delays", f"topic: delays\n      delta: {{path: /b}} {HERE}",
         "spec.sinks[0].delta", "topic and delta exclude",
     ),
+    "a table in an unknown store": (
+        "        path: /data/out", f"        path: s3n://lake/out {HERE}",
+        "spec.sinks[1].parquet.path", "nothing lasting can be written to s3n://. Write a path, or one of file, local, s3,",
+    ),
+    "a table in the memory of a process": (
+        "        path: /data/out", f"        path: memory://lake/out {HERE}",
+        "spec.sinks[1].parquet.path", "nothing lasting can be written to memory://",
+    ),
     "a table without a path": ("        path: /data/out", "        {}", "spec.sinks[1].parquet.path", "is missing"),
     "a table within another": (
         "topic: delays", "delta: {path: /data}", "spec.sinks[1].parquet.path", "Give each table a folder of its own",

@@ -1,0 +1,99 @@
+"""Whether the file systems of a job's tables can be reached, asked once at the start."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Final
+
+import fsspec
+
+from tandem.replica.tables import TableError, TableSink
+
+TIMEOUT_S: Final = 20.0
+_FOR_GOOD: Final = (ImportError, ValueError, TypeError, PermissionError, NotADirectoryError, NotImplementedError)
+_LOGIN: Final = (
+    *("NoCredentialsError", "PartialCredentialsError", "ParamValidationError", "DefaultCredentialsError"),
+    *("ClientAuthenticationError", "RefreshError", "InvalidRegionError"),
+)
+"""Errors of the libraries of stores that a restart does not cure, by name: none of them has to be installed."""
+_WORDS: Final = (
+    "Unable to load lib",
+    "AccessDenied",
+    "InvalidAccessKeyId",
+    "SignatureDoesNotMatch",
+    "Unauthorized",
+    "403",
+)
+"""What errors without a class of their own say."""
+
+
+class TableUnreachableError(Exception):
+    """A table's file system does not answer; it may answer later."""
+
+
+def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> None:
+    """Look at the place of each table once.
+
+    Raises
+    ------
+    TableError
+        It is wrong for good: no such file system, no library or login for it.
+    TableUnreachableError
+        It did not answer in time, or the network failed.
+    """
+    for sink in sinks:
+        error = _looked_at(sink, timeout_s)
+        if error is None:
+            continue
+        said = f"sink {sink.name}: the {sink.kind} table {sink.path} cannot be reached: {_text(error)}"
+        if _is_for_good(error):
+            raise TableError(f"{said}. {REMEDY}") from error
+        raise TableUnreachableError(
+            f"{said}. It is tried again; check that {sink.path} can be reached from here"
+        ) from error
+
+
+REMEDY: Final = (
+    "Keys and endpoint of a table come from the environment, as its library names them (docs/limits.md, Validation), e.g. "
+    "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL for s3"
+)
+
+
+def _looked_at(sink: TableSink, timeout_s: float) -> BaseException | None:
+    found: list[BaseException | None] = []
+
+    def look() -> None:
+        try:
+            _look(sink)
+        except FileNotFoundError:
+            found.append(None)  # it will be made
+        except BaseException as error:
+            found.append(error)
+        else:
+            found.append(None)
+
+    thread = threading.Thread(target=look, name=f"reach-{sink.name}", daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    return found[0] if found else TimeoutError(f"no answer within {timeout_s:.0f} s")
+
+
+def _look(sink: TableSink) -> None:
+    if sink.kind == "delta":
+        from deltalake import DeltaTable
+
+        DeltaTable.is_deltatable(sink.path)
+        return
+    files, root = fsspec.core.url_to_fs(sink.path)
+    made: Any = files
+    made.ls(root, detail=False)
+
+
+def _is_for_good(error: BaseException) -> bool:
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return isinstance(error, _FOR_GOOD) or not names.isdisjoint(_LOGIN) or any(word in str(error) for word in _WORDS)
+
+
+def _text(error: BaseException) -> str:
+    return " ".join((str(error).partition("\n")[0] or type(error).__name__).split())

@@ -1,0 +1,91 @@
+"""What a manifest needs of the machine that its processes run on, looked at without a JVM and without a broker.
+
+A manifest may be checked on another machine than the one that its job runs on: where it is written for Kubernetes, what is
+missing here is only noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from tandem.manifest import Manifest, Problem, SecretError
+from tandem.manifest.kafka_properties import FILES
+from tandem.manifest.places import install, needed_module
+from tandem.manifest.problems import Issue, Location
+
+
+def check_surroundings(manifest: Manifest, environ: Mapping[str, str]) -> tuple[Problem, ...]:
+    """What is missing here, or is refused by the Kafka client, each with its line in the manifest."""
+    found = [*_packages(manifest), *_files(manifest)]
+    return tuple(manifest.problem(issue) for issue in found or _client(manifest, environ))
+
+
+def runs_elsewhere(manifest: Manifest) -> bool:
+    """Whether the manifest says what only Kubernetes reads, so that its processes have files and packages of their own."""
+    spec = manifest.spec
+    return spec.image is not None or spec.pod_template is not None or spec.job.config_map is not None
+
+
+def _packages(manifest: Manifest) -> Iterator[Issue]:
+    for index, sink in enumerate(manifest.spec.sinks):
+        if sink.files is not None:
+            at: Location = ("spec", "sinks", index, sink.kind, "path")
+            yield from _missing(at, sink.files.path, needed_module(sink.kind, sink.files.path))
+    snapshots = manifest.spec.snapshots
+    if snapshots is not None:
+        yield from _missing(
+            ("spec", "snapshots", "store"), snapshots.store, needed_module("snapshots", snapshots.store)
+        )
+
+
+def _missing(at: Location, place: str, module: str) -> Iterator[Issue]:
+    if module and find_spec(module) is None:
+        yield Issue(
+            at,
+            f"{place} needs the package {module}, which is not installed",
+            f"Run {install(module)}, here and in the job's image",
+        )
+
+
+def _files(manifest: Manifest) -> Iterator[Issue]:
+    zookeeper = manifest.spec.zookeeper
+    named: list[tuple[Location, str | None]] = [
+        (("spec", "kafka", "properties", name), value)
+        for name, value in manifest.spec.kafka.properties.items()
+        if name in FILES and value != "probe"
+    ]
+    if zookeeper is not None:
+        files = {"caFile": zookeeper.ca_file, "certFile": zookeeper.cert_file, "keyFile": zookeeper.key_file}
+        named += [(("spec", "zookeeper", key), value) for key, value in files.items()]
+    for at, value in named:
+        if (
+            value is not None
+            and not manifest.resolve(value).exists()
+            and not (at[1] == "kafka" and Path(value).exists())
+        ):
+            yield Issue(
+                at, f"there is no file {value}", "Relative paths start from the manifest's folder; in a pod, mount it"
+            )
+
+
+def _client(manifest: Manifest, environ: Mapping[str, str]) -> Iterator[Issue]:
+    """What the Kafka client itself says against its configuration; it connects to nothing."""
+    try:
+        properties = manifest.kafka_properties(environ)
+    except SecretError:
+        return  # said when the job starts, where the secrets are
+    properties = {name: value for name, value in properties.items() if name not in ("bootstrap.servers", "debug")}
+    try:
+        AdminClient({**properties, "log_level": "0"})
+    except (KafkaException, ValueError) as error:
+        reason = error.args[0]
+        said = reason.str() if isinstance(error, KafkaException) else str(reason)
+        blamed = next((name for name in manifest.spec.kafka.properties if name in said), None)
+        at: Location = ("spec", "kafka", "properties", *((blamed,) if blamed else ()))
+        message = said.removeprefix("Failed to create admin client: ")
+        yield Issue(at, f"the Kafka client refuses it: {message}", "Correct it, or remove it")
