@@ -147,6 +147,16 @@ class ReplicaMetrics:
         self.publish_latency = make.durations(
             "tandem_publish_latency_seconds", "From an epoch's cut to its commit"
         ).labels(job, replica)
+        of_source = ("job_name", "replica", "source")
+        self._source_records = Counter(
+            "tandem_source_records_total", "Records of a source that this replica took in", of_source, registry=registry
+        )
+        self._source_letters = Counter(
+            "tandem_source_dead_letters_total", "Those of them that became dead letters", of_source, registry=registry
+        )
+        self._source_unread = Gauge(
+            "tandem_source_unread", "1 while most records of a source are dead letters", of_source, registry=registry
+        )
         self._phase = make.durations("tandem_phase_seconds", "Duration of the phases of an epoch", "phase")
         self._labels = (job, replica)
         self._retention_seconds = Gauge(
@@ -168,6 +178,13 @@ class ReplicaMetrics:
         least = min((n for n in records if n is not None), default=float("inf"))
         self._retention_seconds.labels(*self._labels, topic).set(least_s)
         self._retention_records.labels(*self._labels, topic).set(least)
+
+    def source(self, name: str, records: int, letters: int, unread: bool) -> None:
+        """What a source had in an epoch, and whether most of its last records are dead letters."""
+        labels = (*self._labels, name)
+        self._source_records.labels(*labels).inc(records)
+        self._source_letters.labels(*labels).inc(letters)
+        self._source_unread.labels(*labels).set(unread)
 
     def observe_phase(self, phase: str, seconds: float) -> None:
         """Phase `phase` of an epoch took `seconds`."""

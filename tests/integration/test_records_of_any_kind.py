@@ -40,7 +40,7 @@ POISON: dict[bytes | None, str] = {
     b" \n ": "the value is empty",
     b"null": "it is null, not an object",
     b"7": "it is the plain value 7, not an object",
-    b'[{"id":6},{"id":7}]': "it is an array of 2; write a record for each element, not an object",
+    b'[{"id":6},{"id":7}]': "it is an array of 2, not an object; write a record for each element",
     b'{"id":1}{"id":2}': "there is text behind the JSON object, from byte 8 on",
     b'{"id": 8} and more': "there is text behind the JSON object, from byte 10 on",
     b'{"id":1},': "there is text behind the JSON object, from byte 8 on",

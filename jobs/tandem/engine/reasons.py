@@ -56,7 +56,7 @@ def _trouble(value: bytes, unread: Collection[str]) -> str:
     except ValueError as error:  # Python bounds how long a number may be
         return str(error)
     if not isinstance(document, dict):
-        return f"it is {_kind(document)}, not an object"
+        return f"it is {_kind(document)}"
     wrong = [f"{name} is {_brief(document[name])}" for name in unread if document.get(name) is not None]
     if not wrong:
         return "Spark's parser does not take it (it bounds depth, names and numbers)"
@@ -65,8 +65,8 @@ def _trouble(value: bytes, unread: Collection[str]) -> str:
 
 def _kind(document: object) -> str:
     if isinstance(document, list):
-        return f"an array of {len(document)}; write a record for each element"
-    return "null" if document is None else f"the plain value {_brief(document)}"
+        return f"an array of {len(document)}, not an object; write a record for each element"
+    return "null, not an object" if document is None else f"the plain value {_brief(document)}, not an object"
 
 
 def _brief(content: Any) -> str:

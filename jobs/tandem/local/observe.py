@@ -16,7 +16,7 @@ from tandem.kafka.errors import ReadTimeoutError
 from tandem.kafka.history import markers_back_to
 from tandem.local.rundir import ProcessState, RunDirectory
 from tandem.local.scrape import Sample, scrape
-from tandem.local.status import JobStatus, ReplicaStatus, orderer_status, replica_status
+from tandem.local.status import JobStatus, ReplicaStatus, orderer_status, replica_status, source_statuses
 from tandem.local.supervisor import LocalJob
 from tandem.manifest import Manifest
 from tandem.process import ProcessInfo
@@ -83,6 +83,7 @@ class Observer:
             publisher=None if newest is None else replica_of(self._manifest.name, newest.owner),
             published_epoch=None if newest is None else newest.epoch,
             trouble=trouble,
+            sources=source_statuses(latest.values()),
         )
 
     def _replica(self, state: ProcessState, info: ProcessInfo | None, owners: Counter[str]) -> ReplicaStatus:

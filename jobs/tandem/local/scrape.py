@@ -10,7 +10,12 @@ from itertools import pairwise
 
 from prometheus_client.parser import text_string_to_metric_families
 
-_FURTHER = frozenset({"le", "phase", "topic"})
+_FURTHER = frozenset({"le", "phase", "topic", "source"})
+_SOURCE = {
+    "tandem_source_records_total": "records",
+    "tandem_source_dead_letters_total": "letters",
+    "tandem_source_unread": "unread",
+}
 _HELD_OFFSET, _HELD_SECONDS = "tandem_input_held_back_offset", "tandem_input_held_back_seconds"
 _LATENCY = "tandem_publish_latency_seconds_bucket"
 
@@ -42,16 +47,27 @@ class Histogram:
         return None
 
 
+@dataclass(slots=True)
+class SourceSample:
+    """Of a source since a process began: its records, those that are dead letters, and whether most of late are."""
+
+    records: float = 0.0
+    letters: float = 0.0
+    unread: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """The metrics of a process at one moment: name → value, of those without further labels, and the publish latency.
 
     `held` : of an orderer, (topic, partition) → (offset, seconds) where an open transaction holds back an input.
+    `sources` : of a replica, what became of each source's records.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
     latency: Histogram = field(default_factory=Histogram)
     held: Mapping[tuple[str, int], tuple[int, float]] = field(default_factory=dict)
+    sources: Mapping[str, SourceSample] = field(default_factory=dict)
 
     def get(self, name: str) -> float | None:
         """The value of a metric; None if the process has none of that name."""
@@ -71,17 +87,21 @@ def parse(text: str) -> Sample:
     values: dict[str, float] = {}
     buckets: list[tuple[float, float]] = []
     held: dict[str, dict[tuple[str, int], float]] = {_HELD_OFFSET: {}, _HELD_SECONDS: {}}
+    sources: dict[str, SourceSample] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             if sample.name == _LATENCY:
                 buckets.append((float(sample.labels["le"]), sample.value))
             elif sample.name in held:
                 held[sample.name][sample.labels["topic"], int(sample.labels["partition"])] = sample.value
+            elif sample.name in _SOURCE:
+                source = sources.setdefault(sample.labels["source"], SourceSample())
+                setattr(source, _SOURCE[sample.name], sample.value)
             elif not _FURTHER & sample.labels.keys():
                 values[sample.name] = sample.value
     since = held[_HELD_SECONDS]
     both = {tp: (int(offset), since[tp]) for tp, offset in sorted(held[_HELD_OFFSET].items()) if tp in since}
-    return Sample(values, Histogram(tuple(sorted(buckets))), both)
+    return Sample(values, Histogram(tuple(sorted(buckets))), both, sources)
 
 
 def scrape(port: int, timeout_s: float = 0.5) -> Sample | None:

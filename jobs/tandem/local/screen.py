@@ -18,7 +18,7 @@ _NONE = "–"
 
 def job_table(status: JobStatus, title: str | None = None) -> Table:
     """All processes of a job: who publishes, who leads, how far, how fast; and below, why those ended that are down."""
-    ends = list(_ends(status))
+    ends = [*_ends(status), *_unread(status)]
     held = [one.words for one in status.held_back]
     caption = "\n".join((status.trouble or _caption(status), *held, *ends))
     table = Table(
@@ -53,6 +53,7 @@ def progress_line(status: JobStatus) -> str:
         parts.append(f"{status.leader} leads")
     parts += [f"{orderer.name} {orderer.state}" for orderer in others]
     parts += [one.words for one in status.held_back]
+    parts += _unread(status)
     if status.trouble:
         parts.append(status.trouble)
     return "; ".join(parts)
@@ -70,6 +71,14 @@ def _ends(status: JobStatus) -> Iterator[str]:
     for process in processes:
         if not process.alive and process.reason:
             yield f"{process.name} {process.state}: {process.reason.splitlines()[0]}"
+
+
+def _unread(status: JobStatus) -> Iterator[str]:
+    """The sources of which most records are not processed."""
+    for source in status.sources:
+        if source.unread:
+            what = f"{source.dead_letters:,} of {source.records:,} records are dead letters"
+            yield f"source {source.name}: {what}; the dead-letter topic has each with its reason"
 
 
 def _replica(replica: ReplicaStatus) -> tuple[Text | str, ...]:

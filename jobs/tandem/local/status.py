@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,6 +94,19 @@ class OrdererStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceStatus:
+    """What became of a source's records since a replica began: so many, so many of them dead letters.
+
+    `unread`: most of the last ones are. Of the replica that took in the most.
+    """
+
+    name: str
+    records: int
+    dead_letters: int
+    unread: bool
+
+
+@dataclass(frozen=True, slots=True)
 class JobStatus:
     """A job at one moment (`at`: Unix time, s). `publisher`: the replica that owns the newest marker, `published_epoch` its
     epoch; None before the first. `trouble`: why something could not be found out."""
@@ -105,6 +118,7 @@ class JobStatus:
     publisher: str | None = None
     published_epoch: int | None = None
     trouble: str = ""
+    sources: tuple[SourceStatus, ...] = ()
 
     def replica(self, name: str) -> ReplicaStatus:
         """The status of one replica. Raises `StopIteration` if there is none of that name."""
@@ -169,6 +183,16 @@ def replica_status(
         p50_ms=_ms(latency.quantile(0.5)),
         p99_ms=_ms(latency.quantile(0.99)),
     )
+
+
+def source_statuses(samples: Iterable[Sample]) -> tuple[SourceStatus, ...]:
+    """All sources, as the processes with these metrics took them in."""
+    most: dict[str, SourceStatus] = {}
+    for sample in samples:
+        for name, its in sample.sources.items():
+            if name not in most or its.records > most[name].records:
+                most[name] = SourceStatus(name, int(its.records), int(its.letters), bool(its.unread))
+    return tuple(most[name] for name in sorted(most))
 
 
 def orderer_status(state: ProcessState, sample: Sample | None = None, elects: bool = True) -> OrdererStatus:

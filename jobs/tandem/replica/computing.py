@@ -17,7 +17,7 @@ from tandem.engine.kept_code import folders_of, keep
 from tandem.engine.registering import await_executors, end
 from tandem.engine.session import build_session
 from tandem.engine.shared_state import check_shared
-from tandem.engine.spark import MakeFetcher, MicroBatchEngine
+from tandem.engine.spark import MakeFetcher, MicroBatchEngine, OnCounts
 from tandem.manifest import Code, Manifest
 from tandem.manifest.models import default_checkpoint_directory
 
@@ -45,7 +45,12 @@ class Computing:
         self._session: SparkSession | None = None
 
     def prepare(
-        self, code: Code, make_fetcher: MakeFetcher, phase: Callable[[str], Any], proposer: Proposer
+        self,
+        code: Code,
+        make_fetcher: MakeFetcher,
+        phase: Callable[[str], Any],
+        proposer: Proposer,
+        count: OnCounts,
     ) -> MicroBatchEngine:
         """The JVM, its executors, then the plan. Raises `JobError`, `RefusedError`."""
         manifest, executors = self._manifest, self._executors
@@ -61,7 +66,7 @@ class Computing:
             session.sparkContext.addPyFile(str(kept))
             await_executors(session, executors)
         engine = MicroBatchEngine.prepare(
-            session, manifest, kept, self._folder, self.near, make_fetcher, phase, proposer
+            session, manifest, kept, self._folder, self.near, make_fetcher, phase, proposer, count
         )
         if executors is not None and engine.stateful_operators:
             check_shared(session, self._folder, engine.stateful_operators, executors.count)

@@ -44,6 +44,7 @@ from tandem.replica.standby import Standby, bound_on_actives
 from tandem.replica.states import States, remove_predecessors
 from tandem.replica.table_access import reach
 from tandem.replica.tables import TableWriter, refuse_tables_of_earlier_runs, table_sinks
+from tandem.replica.unread import UnreadRecords
 from tandem.serving import LOOPBACK
 from tandem.snapshots import Snapshotter
 from tandem.topics import ensure_topics, output_limits, sink_topics
@@ -129,7 +130,10 @@ class Replica:
         self._producer.start(START_TIMEOUT_S)
 
         proposer = Proposer(self._incarnation, self._appender.append)
-        self._engine = self._computing.prepare(code, self._channels.fetcher, self._metrics.phase, proposer)
+        unread = UnreadRecords(self._metrics, manifest.model.topics.dead_letter)
+        self._engine = self._computing.prepare(
+            code, self._channels.fetcher, self._metrics.phase, proposer, unread.count
+        )
         if known is None:
             self._belong_to(begin_job(connection, self._appender, logs, mine))
         if spec.replicas + spec.standbys > 1 or self._membership.candidate:

@@ -16,6 +16,7 @@ from tandem.protocol.publication import Delivery
 from tandem.protocol.values import Marker, Proposal, TopicPartition
 from tandem.verify.inputs import Coverage, InputBounds
 from tandem.verify.numbers import Bitmap, Runs
+from tandem.verify.records import RecordCount
 from tandem.verify.report import Anomaly, Finding, Report, Tally, Unseen
 
 _DIGESTS_KEPT = 10_000
@@ -50,13 +51,20 @@ class Checker:
     ----------
     delivery : what the reader was promised. With at least once, rows go through the consumer's filter first, so what is
         checked is what its reader sees.
+    dead_letter : the topic of the dead letters.
+    counts : whether each input record is to be one row or one dead letter.
     """
 
-    def __init__(self, delivery: Delivery, kept: Kept = Kept()) -> None:
+    def __init__(self, delivery: Delivery, kept: Kept = Kept(), dead_letter: str = "", counts: bool = False) -> None:
         self._delivery = delivery
+        self._dead_letter = dead_letter
+        self._letters = 0
+        self.records = RecordCount() if counts and kept.ordering_whole else None
+        """Counts input records, if the job allows that."""
         self._kept = kept
         self._tally = Tally()
-        self._coverage = Coverage(self._tally, kept.ordering_whole)
+        on_range = self.records.on_range if self.records is not None else lambda _: None
+        self._coverage = Coverage(self._tally, kept.ordering_whole, on_range)
         self._open: dict[int, _Epoch] = {}
         self._complete = Runs()
         self._published = Runs()
@@ -90,6 +98,8 @@ class Checker:
         self._coverage.on_marker(marker.epoch, marker.log_offset)
         if marker.skipped:
             self._given_up(marker)
+        elif self.records is not None:
+            self.records.on_marker(marker.epoch, marker.rows)
         if marker.epoch >= self._whole_from:
             epoch = self._open.setdefault(marker.epoch, _Epoch())
             epoch.marker = marker
@@ -107,6 +117,7 @@ class Checker:
             text = f"{_at(place, offset)}: {_name(row)} stands after {_name(last)}"
             self._inverted(row, last, Finding(Anomaly.ORDER_INVERSION, text))
         self._last[place] = row
+        self._letters += place.topic == self._dead_letter
         if row.epoch in self._complete:
             self._twice(place, row, offset)
         elif row.epoch >= self._whole_from:
@@ -140,6 +151,7 @@ class Checker:
         tally.add_all(self._lost())
         tally.add_all(self._late_although_published())
         tally.add_all(self._coverage.judge(bounds))
+        tally.add_all(() if self.records is None else self.records.findings())
         counts = tally.counts
         return Report(
             delivery=self._delivery,
@@ -158,6 +170,8 @@ class Checker:
                 epochs=max(0, self._coverage.last_epoch - last),
                 rows=sum(len(epoch.seen) for number, epoch in self._open.items() if number > last),
             ),
+            input_offsets=self._coverage.offsets_taken,
+            dead_letters=self._letters,
             findings=tally.findings,
             notes=tuple(self._notes()),
         )
@@ -179,6 +193,8 @@ class Checker:
             yield "the ordering topic does not begin with its first record: whether epochs cover the inputs is not known"
         if not self._kept.commits_whole:
             yield f"the commits topic begins with epoch {self._published.first}: earlier epochs were not looked at"
+        if self.records is not None:
+            yield from self.records.notes()
         if self._kept.cut_off:
             topics = ", ".join(sorted({place.topic for place in self._kept.cut_off}))
             epoch = self._cut_off_to() + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tandem.protocol.decisions import Decisions, Verdict
@@ -28,10 +28,14 @@ class Coverage:
     Parameters
     ----------
     whole : whether the ordering log is there from its beginning; without that, only its last position is known.
+    on_range : called with each accepted cut, if the log is whole.
     """
 
-    def __init__(self, tally: Tally, whole: bool = True) -> None:
+    def __init__(
+        self, tally: Tally, whole: bool = True, on_range: Callable[[EpochRange], None] = lambda _: None
+    ) -> None:
         self._tally = tally
+        self._on_range = on_range
         self._whole = whole
         self._log = Decisions()
         self._start = Positions()
@@ -75,6 +79,7 @@ class Coverage:
             accepted = self._log.epoch_range(cut.epoch)
             if accepted is not None:
                 self._tally.add_all(_overlaps(accepted))
+                self._on_range(accepted)
             self._log.forget_before(cut.epoch)
             self._decided[cut.epoch] = (offset, cut.ends)
             self._last_epoch, self._position = cut.epoch, cut.ends
@@ -120,6 +125,11 @@ class Coverage:
                 f"{name} ends at {end}, but epochs were cut up to {position}: the topic was made anew, and is not read"
             )
             yield Finding(Anomaly.LOST_WRITE, text, max(1, end - beginning))
+
+    @property
+    def offsets_taken(self) -> int:
+        """How many offsets of the inputs are in epochs; as many records, where no transaction or compaction leaves gaps."""
+        return sum(position - self._start.get(tp, 0) for tp, position in self._position.items()) if self._whole else 0
 
     def records_left(self, bounds: InputBounds) -> int:
         """How many offsets of the inputs no epoch has taken yet."""

@@ -23,6 +23,7 @@ from tandem.verify.check import Checker, Kept
 from tandem.verify.inputs import InputBounds
 from tandem.verify.lead import Lead
 from tandem.verify.report import Report
+from tandem.verify.through import read_through
 
 _BATCH = 2_000
 Progress = Callable[[int, int], None]
@@ -32,7 +33,8 @@ Progress = Callable[[int, int], None]
 @dataclass(frozen=True, slots=True)
 class JobHistory:
     """The topics of a job, and what it promises. `inputs`: topic → isolation level; `from_start`: those read from their
-    first record on. `job` is its name; rows of other jobs in the same topics are not its own."""
+    first record on. `job` is its name; rows of other jobs in the same topics are not its own. `counts`: whether each input
+    record is to be one row of a topic, or a dead letter."""
 
     ordering: str
     commits: str
@@ -41,6 +43,8 @@ class JobHistory:
     from_start: frozenset[str]
     delivery: Delivery
     job: str = ""
+    dead_letter: str = ""
+    counts: bool = False
 
     @classmethod
     def of(cls, manifest: Manifest) -> JobHistory:
@@ -56,6 +60,8 @@ class JobHistory:
             ),
             delivery=Delivery(spec.delivery),
             job=manifest.name,
+            dead_letter=topics.dead_letter,
+            counts=spec.job.one_row_per_record,
         )
 
 
@@ -73,7 +79,7 @@ def verify(
             reader.read_to_end(progress)
             report = reader.report()
             if not report.unseen or time.monotonic() >= deadline:
-                return report
+                return reader.counted(progress)
             reader.wait(min(0.2, wait_s))
 
 
@@ -91,6 +97,7 @@ class HistoryReader:
     ) -> None:
         self._history = history
         self._stall_s = stall_s
+        self._connection = connection
         self._topics = Topics(connection)
         logs = {history.ordering, history.commits}
         self._outputs = self._topics.partitions(history.outputs)
@@ -101,7 +108,7 @@ class HistoryReader:
         self._commits, self._ordering = TopicPartition(history.commits, 0), TopicPartition(history.ordering, 0)
         cut_off = {tp for tp, offset in self._beginnings.items() if offset > 0}
         kept = Kept(self._ordering not in cut_off, self._commits not in cut_off, frozenset(cut_off) - _logs(history))
-        self.checker = Checker(history.delivery, kept)
+        self.checker = Checker(history.delivery, kept, history.dead_letter, history.counts)
         self._lead = Lead(self._next, window)
         self._later: list[tuple[Marker, int]] = []
         self._marker_end = 0
@@ -149,6 +156,17 @@ class HistoryReader:
             ends |= self._topics.ends(topics, level)
         beginnings = self._topics.beginnings(self._inputs)
         return self.checker.report(InputBounds(beginnings, Positions(ends), self._history.from_start))
+
+    def counted(self, progress: Progress = lambda _done, _all: None) -> Report:
+        """The report, after the input records were counted if the job allows that. Only once."""
+        count = self.checker.records
+        if count is not None:
+            beginnings = self._topics.beginnings(self._inputs)
+            ranges = count.to_read(beginnings)
+            for level in sorted(set(self._history.inputs.values())):
+                mine = {tp: ends for tp, ends in ranges.items() if self._history.inputs[tp.topic] == level}
+                read_through(self._connection, level, mine, count.on_record, progress, self._stall_s)
+        return self.report()
 
     def _read_until(self, done: Callable[[], bool], ends: Mapping[TopicPartition, int], progress: Progress) -> None:
         self._lead.start_again()

@@ -54,6 +54,8 @@ class Report:
     lost, duplicated, reordered, diverged : sums of the findings' counts.
     dropped : repeats that `tandem.consumer` drops, and repeated markers; expected unless delivery is exactly once.
     skipped : epochs whose rows were given up with their owner; expected when delivery is at most once.
+    input_offsets : offsets of the inputs that are in epochs; as many records, where nothing leaves gaps.
+    dead_letters : those of the rows that are dead letters.
     findings : the first of each anomaly.
     notes : what could not be checked, and why.
     """
@@ -70,6 +72,8 @@ class Report:
     dropped: int
     skipped: int
     unseen: Unseen
+    input_offsets: int = 0
+    dead_letters: int = 0
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
 

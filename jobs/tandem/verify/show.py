@@ -43,6 +43,11 @@ def print_report(out: Console, job: str, report: Report) -> None:
             f"  unseen yet: {unseen.input_records:,} input records not in an epoch, {unseen.epochs:,} epochs not published, "
             f"{unseen.rows:,} rows before their marker"
         )
+    if report.input_offsets or report.dead_letters:
+        taken = (
+            f"{report.input_offsets:,} input records" if report.input_offsets else "an unknown number of input records"
+        )
+        out.print(f"  the epochs took {taken}; {report.dead_letters:,} of the rows are dead letters")
     for note in report.notes:
         out.print(Text(f"  note: {note}", style="dim"))
 

@@ -14,6 +14,7 @@ ALERT_NAMES = [
     "OperatorDown",
     "OrderingStalled",
     "PublicationStalled",
+    "RecordsUnread",
     "ReplicaDiverged",
     "ReplicationDegraded",
     "StandbyStale",

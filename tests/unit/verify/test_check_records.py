@@ -1,0 +1,80 @@
+"""A job that makes one row of each record loses none: an input record that is neither a row nor a letter is found."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from tandem.kafka.headers import RowId
+from tandem.protocol.publication import Delivery
+from tandem.protocol.values import Config, Cut, Marker, Positions, TopicPartition
+from tandem.verify.check import Checker, Kept
+from tandem.verify.report import Report
+from tandem.verify.show import print_report
+
+INPUT, GROWN, OUT, LETTERS = (TopicPartition(*place) for place in (("in", 0), ("in", 1), ("out", 0), ("dead", 0)))
+ENDS = [Positions({INPUT: 15}), Positions({INPUT: 15}), Positions({INPUT: 20, GROWN: 2})]
+"""Of three epochs, from offset 10 on; the second takes nothing, before the third the topic grows."""
+
+
+def read(rows: tuple[int, int, int] = (5, 0, 7), records: range = range(10, 25), beginning: int = 0) -> Report:
+    """What is found if the epochs have so many rows, the last of them a dead letter, and the input holds `records`."""
+    checker = Checker(Delivery.EXACTLY_ONCE, Kept(), "dead", counts=True)
+    checker.on_proposal(Config(0, {}, Positions({INPUT: 10}), "r"), 0)
+    for epoch, (ends, count) in enumerate(zip(ENDS, rows, strict=True)):
+        checker.on_proposal(Cut(epoch, ends, 1_000 + epoch, 1, "o"), epoch + 1)
+        checker.on_marker(Marker(epoch, 0, "r", "d", count, epoch + 1, skipped=False), epoch)
+        for index in range(count):
+            checker.on_row(LETTERS if index == count - 1 else OUT, RowId(epoch, index), index)
+    count = checker.records
+    assert count is not None
+    ranges = count.to_read({INPUT: beginning})
+    for tp, (start, end) in ranges.items():
+        for offset in range(start, end):
+            if tp == GROWN or offset in records:
+                count.on_record(tp, offset)
+    return checker.report()
+
+
+def test_as_many_rows_and_letters_as_records_are_right() -> None:
+    report = read()
+
+    assert report.good
+    assert (report.input_offsets, report.dead_letters, report.rows) == (12, 2, 12)
+    assert "12 input records were counted: each is to be one row or one dead letter (oneRowPerRecord)" in report.notes
+
+
+def test_a_record_that_is_neither_a_row_nor_a_letter_is_lost() -> None:
+    report = read(rows=(4, 0, 7))
+
+    assert report.lost == 1
+    assert report.findings[0].text == "epoch 0 took 5 input records, but has 4 rows and dead letters"
+
+
+def test_more_rows_than_records_are_found_too() -> None:
+    assert (read(rows=(5, 0, 8)).duplicated, read(rows=(5, 1, 7)).duplicated) == (1, 1)
+
+
+def test_offsets_without_a_record_are_not_missed() -> None:
+    """Markers of transactions and what compaction removed."""
+    assert read(rows=(3, 0, 7), records=range(12, 25)).good
+
+
+def test_what_retention_has_deleted_is_not_counted_and_said() -> None:
+    report = read(rows=(4, 0, 7), beginning=12)
+
+    assert report.good
+    assert "1 epochs were not counted: retention has deleted some of their input records" in report.notes
+
+
+def test_any_job_is_shown_what_went_in_and_what_became_dead_letters() -> None:
+    out = io.StringIO()
+
+    print_report(Console(file=out, soft_wrap=True), "flights", read())
+
+    assert "  the epochs took 12 input records; 2 of the rows are dead letters" in out.getvalue().splitlines()
+
+
+def test_jobs_that_filter_or_aggregate_are_not_counted() -> None:
+    assert Checker(Delivery.EXACTLY_ONCE).records is None
