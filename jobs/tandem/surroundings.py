@@ -8,20 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 
+import fsspec
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from tandem.manifest import Manifest, Problem, SecretError
 from tandem.manifest.kafka_properties import FILES
-from tandem.manifest.places import install, needed_module
+from tandem.manifest.places import install, needed_module, scheme_of
 from tandem.manifest.problems import Issue, Location
+from tandem.manifest.vocabulary import nearest
+
+_EXPLICIT = ("s3", "s3a")
+"""Schemes whose file system names all its options, and passes over others in silence."""
 
 
 def check_surroundings(manifest: Manifest, environ: Mapping[str, str]) -> tuple[Problem, ...]:
     """What is missing here, or is refused by the Kafka client, each with its line in the manifest."""
-    found = [*_packages(manifest), *_files(manifest)]
+    found = [*_packages(manifest), *_files(manifest), *_options(manifest)]
     return tuple(manifest.problem(issue) for issue in found or _client(manifest, environ))
 
 
@@ -50,6 +56,25 @@ def _missing(at: Location, place: str, module: str) -> Iterator[Issue]:
             f"{place} needs the package {module}, which is not installed",
             f"Run {install(module)}, here and in the job's image",
         )
+
+
+def _options(manifest: Manifest) -> Iterator[Issue]:
+    snapshots = manifest.spec.snapshots
+    if snapshots is None or scheme_of(snapshots.store) not in _EXPLICIT or find_spec("s3fs") is None:
+        return
+    kinds = fsspec.get_filesystem_class(scheme_of(snapshots.store)).__mro__
+    known = {name for kind in kinds for name in signature(kind.__init__).parameters if name != "self"}
+    for section, names in (("properties", snapshots.properties), ("secretProperties", snapshots.secret_properties)):
+        for name in names:
+            if name not in known:
+                near = nearest(name, known)
+                remedy = (
+                    f"Did you mean {near}?"
+                    if near
+                    else "Options are those of s3fs.S3FileSystem, e.g. endpoint_url, key, secret"
+                )
+                message = f"s3fs has no option {name}, and passes over it in silence"
+                yield Issue(("spec", "snapshots", section, name), message, remedy)
 
 
 def _files(manifest: Manifest) -> Iterator[Issue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,8 @@ from rich.text import Text
 from tandem.manifest import Manifest, ManifestError, Problem, check_code, load
 from tandem.manifest.notes import notes
 from tandem.manifest.problems import place
+from tandem.process import ExitCode
+from tandem.surroundings import check_surroundings, runs_elsewhere
 
 
 def validate(
@@ -26,21 +29,36 @@ def validate(
             "--job/--no-job", help="Look at the job's code too: it must parse and take the sources (nothing is run)."
         ),
     ] = True,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep",
+            help="Start Spark and make the job's plan once, as a replica does; look at the tables' file systems. Kafka and "
+            "ZooKeeper are not needed.",
+        ),
+    ] = False,
 ) -> None:
-    """Check a manifest and show every mistake at once, one a line: FILE:LINE: FIELD: what is wrong. How to mend it.
+    """Check a manifest and show every mistake at once, one a line: FILE:LINE: FIELD: what is wrong. How to correct it.
 
-    Exit code 0: valid; 1: mistakes were found; 2: there is no such file.
+    Files and packages that are missing on this machine are mistakes, too, unless the manifest is for Kubernetes (it has an
+    image, a podTemplate or a configMap): then they are noted.
+
+    Exit code 0: valid; 1: mistakes were found; 2: there is no such file; 78: with --deep, a replica would refuse to run.
 
     Examples:
 
       tandem validate flights.yaml
 
       tandem validate flights.yaml --no-job
+
+      tandem validate flights.yaml --deep
     """
     out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
     try:
         loaded = load(manifest)
-        problems = check_code(loaded) if job else ()
+        missing = check_surroundings(loaded, os.environ)
+        noted = (*notes(loaded), *(missing if runs_elsewhere(loaded) else ()))
+        problems = (*(check_code(loaded) if job else ()), *(() if runs_elsewhere(loaded) else missing))
     except ManifestError as error:
         problems = error.problems
     except OSError as error:
@@ -48,8 +66,20 @@ def validate(
     if problems:
         show_problems(out, manifest, problems)
         raise typer.Exit(1)
-    show_problems(out, manifest, notes(loaded), "yellow")
+    show_problems(out, manifest, noted, "yellow")
+    if deep:
+        _look_deep(out, loaded)
     out.print(Text.assemble(f"{manifest}: ", ("valid", "bold green"), f" ({summary(loaded)})"))
+
+
+def _look_deep(out: Console, manifest: Manifest) -> None:
+    from tandem.cli.deep import REFUSED, look_deep  # Spark takes a second to import
+
+    try:
+        look_deep(manifest)
+    except REFUSED as error:
+        out.print(Text.assemble((f"{manifest.path}: ", "bold"), (str(error), "red")))
+        raise typer.Exit(ExitCode.REFUSED) from error
 
 
 def show_problems(out: Console, file: Path, problems: Iterable[Problem], style: str = "red") -> None:

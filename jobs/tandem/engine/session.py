@@ -7,7 +7,8 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -100,15 +101,21 @@ def build_session(
     """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     archive = _shared_classes(archive_of(file_system_jar)) if use_archive else ""
-    session = _started(settings_of(job, replica, spark, file_system_jar, scratch, archive, executors), spark.conf)
-    session.sparkContext.setLogLevel(spark.conf.get("spark.log.level", "ERROR"))
-    hadoop = session.sparkContext._jsc.hadoopConfiguration()
-    new(session, "LinkingFileSystem", hadoop)
-    new(session, "LeanConfiguration", hadoop)
-    if spark.parallelism == 1:
-        session._jsparkSession.extensions().injectColumnar(new(session, "OnePartition"))
-    elif executors is not None:
-        session._jsparkSession.extensions().injectColumnar(new(session, "ShuffleOrder"))
+    settings = settings_of(job, replica, spark, file_system_jar, scratch, archive, executors)
+    builder = SparkSession.Builder()
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    with _blaming(spark.conf):
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel(spark.conf.get("spark.log.level", "ERROR"))
+        hadoop = session.sparkContext._jsc.hadoopConfiguration()
+        new(session, "LinkingFileSystem", hadoop)
+        new(session, "LeanConfiguration", hadoop)
+        if spark.parallelism == 1:
+            session._jsparkSession.extensions().injectColumnar(new(session, "OnePartition"))
+        elif executors is not None:
+            session._jsparkSession.extensions().injectColumnar(new(session, "ShuffleOrder"))
+        session._jsparkSession.sessionState()  # made at its first use, which reads the settings
     return session
 
 
@@ -145,18 +152,19 @@ def settings_of(
     return settings
 
 
-def _started(settings: Mapping[str, str], given: Mapping[str, str]) -> SparkSession:
-    builder = SparkSession.Builder()
-    for name, value in settings.items():
-        builder = builder.config(name, value)
+@contextmanager
+def _blaming(given: Mapping[str, str]) -> Iterator[None]:
+    """Raise `JobError` where Spark refuses a setting that the user gave."""
     try:
-        return builder.getOrCreate()
+        yield
     except Exception as error:
-        said = " ".join(str(getattr(error, "java_exception", None) or error).partition("\n")[0].split())
-        blamed = [name for name in given if name in said]
-        if "JAVA_GATEWAY_EXITED" in said and "spark.driver.extraJavaOptions" in given:
-            blamed, said = ["spark.driver.extraJavaOptions"], "the JVM does not start; its reason is above"
-        if not blamed:
+        text = f"{error} {getattr(error, 'java_exception', '')}"
+        blamed = [name for name in given if name in text]
+        lines = [line.strip().removeprefix("Caused by: ") for line in text.splitlines()]
+        said = next((line for line in reversed(lines) if any(name in line for name in blamed)), "")
+        if "JAVA_GATEWAY_EXITED" in text and "spark.driver.extraJavaOptions" in given:
+            blamed, said = ["spark.driver.extraJavaOptions"], "the JVM does not start; it says why on standard error"
+        if not said:
             raise
         named = ", ".join(f"spec.spark.conf[{name}]" for name in blamed)
         raise JobError(f"Spark refuses {named}: {said}. Correct the value, or remove it") from error

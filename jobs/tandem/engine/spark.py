@@ -26,6 +26,7 @@ from tandem.engine.frames import split_sources
 from tandem.engine.intake import Counts, Intake
 from tandem.engine.interface import EnginePosition, JobError, OnEpoch
 from tandem.engine.job import call, in_a_line, load_function
+from tandem.engine.kept_settings import check_kept, kept_settings
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.engine.rehearsal import Rehearsal
@@ -109,6 +110,7 @@ class MicroBatchEngine:
         `code` : the archive of the job's code; see `kept_code`.
         `near` : a folder on this machine, in memory if there is any, for an epoch's rows on their way.
         """
+        before = kept_settings(spark)
         function = load_function(manifest.spec.job, code)
         sources = manifest.spec.sources
         schemas = {s.name: StructType.fromDDL(s.schema_ddl) for s in sources if s.schema_ddl is not None}
@@ -116,6 +118,7 @@ class MicroBatchEngine:
         bridge = EpochBridge(spark, from_arrow_schema(intake.schema), near)
         context = JobContext(spark, dict(manifest.spec.job.options), manifest.spec.sources)
         stream = _plan(context, manifest, function, bridge.stream())
+        check_kept(before, spark)
         check_determined(stream)
         rehearsal = EpochBridge(spark, from_arrow_schema(intake.schema), near / "warm-up")
         again = _plan(replace(context, questions={}), manifest, function, rehearsal.stream())

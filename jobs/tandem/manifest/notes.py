@@ -19,3 +19,11 @@ def _issues(manifest: Manifest) -> Iterator[Issue]:
         if unknown(name):
             message = f"Spark itself has no setting {name}; it is passed on, for a library or the job to read"
             yield Issue(("spec", "spark", "conf", name), message, "")
+    ordering = manifest.spec.ordering
+    for field, key in (("heartbeat_period", "heartbeatPeriod"), ("generators", "generators")):
+        if field in ordering.model_fields_set and ordering.mode != "heartbeat":
+            yield Issue(
+                ("spec", "ordering", key), f"has no effect in mode {ordering.mode}", "Set mode: heartbeat, or remove it"
+            )
+    if manifest.spec.suspend:
+        yield Issue(("spec", "suspend"), "only the operator heeds it; `tandem run` runs the job", "")

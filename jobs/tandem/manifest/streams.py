@@ -55,7 +55,9 @@ class FileSink(Section):
     """A table of files, written once per epoch."""
 
     path: PathText = Field(
-        description="A folder, or a URI that Spark can write to; a relative one starts from the manifest"
+        description="A folder, or a URI: s3://, gs://, abfss://, hdfs:// and others; a relative one starts from the "
+        "manifest. Keys and endpoint come from the replicas' environment, e.g. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, "
+        "AWS_ENDPOINT_URL; on Kubernetes set it in podTemplate, for the container `replica`"
     )
 
 

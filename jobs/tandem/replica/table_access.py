@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
 from typing import Any, Final
@@ -11,6 +12,7 @@ import fsspec
 from tandem.replica.tables import TableError, TableSink
 
 TIMEOUT_S: Final = 20.0
+_LONGEST: Final = 500
 _FOR_GOOD: Final = (ImportError, ValueError, TypeError, PermissionError, NotADirectoryError, NotImplementedError)
 _LOGIN: Final = (
     *("NoCredentialsError", "PartialCredentialsError", "ParamValidationError", "DefaultCredentialsError"),
@@ -96,4 +98,6 @@ def _is_for_good(error: BaseException) -> bool:
 
 
 def _text(error: BaseException) -> str:
-    return " ".join((str(error).partition("\n")[0] or type(error).__name__).split())
+    """What an error says, in a line: deltalake draws a tree in colours."""
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error)).replace("↳", "-")
+    return " ".join(plain.split())[:_LONGEST].rstrip(". ") or type(error).__name__

@@ -1,0 +1,68 @@
+"""`tandem validate --deep`: the job's session and plan are made once, as a replica makes them; nothing is run or written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import nullcontext, suppress
+from pathlib import Path
+from typing import Any
+
+from tandem.embedded import JarsError, JavaMissingError
+from tandem.engine.causal import Proposer
+from tandem.engine.interface import JobError
+from tandem.manifest import CodeNotFoundError, Manifest, SecretError, find_code
+from tandem.process import RefusedError
+from tandem.replica.computing import Computing
+from tandem.replica.table_access import TableUnreachableError, reach
+from tandem.replica.tables import TableError, table_sinks
+from tandem.snapshots import SnapshotStore, SnapshotStoreError
+
+REFUSED = (
+    JobError,
+    RefusedError,
+    CodeNotFoundError,
+    JavaMissingError,
+    JarsError,
+    TableError,
+    TableUnreachableError,
+    SnapshotStoreError,
+)
+
+
+def look_deep(manifest: Manifest) -> None:
+    """Do what a replica does before its first epoch, but for Kafka and ZooKeeper; without executors. Takes some seconds.
+
+    The file systems of tables and of snapshots are looked at, Spark is started with the job's settings, the job's function
+    is called, and its plan is checked: types of the sinks, output mode, undetermined expressions.
+
+    Raises
+    ------
+    One of `REFUSED`, with what a replica would say.
+    """
+    reach(table_sinks(manifest))
+    _reach_store(manifest)
+    code = find_code(manifest)
+    with tempfile.TemporaryDirectory(prefix=f"tandem-validate-{manifest.name}-") as folder:
+        computing = Computing(manifest, "validate", f"{manifest.name}.validate", Path(folder), {})
+        try:
+            computing.prepare(code, _unused, _untimed, Proposer("validate", _unused), _unused)
+        finally:
+            computing.close()
+
+
+def _reach_store(manifest: Manifest) -> None:
+    """List the snapshots, if the store's secrets are on this machine."""
+    spec = manifest.spec.snapshots
+    if spec is None:
+        return
+    with suppress(SecretError):
+        SnapshotStore(spec.url(manifest.name, manifest.base), spec.options(os.environ, manifest.base)).list()
+
+
+def _unused(*_: object) -> Any:
+    raise AssertionError("nothing is read or proposed while a job is looked at")
+
+
+def _untimed(_phase: str) -> Any:
+    return nullcontext()

@@ -1,0 +1,86 @@
+"""`tandem validate --deep` says what a replica would refuse, without Kafka and ZooKeeper."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tandem.process import ExitCode
+
+pytestmark = [pytest.mark.integration]
+
+NOWHERE = "nowhere.invalid"
+COPY = "def job(events):\n    return events.select('key', 'value')\n"
+CLOCK = (
+    "from pyspark.sql import functions as F\n\n\ndef job(events):\n"
+    "    return events.select(F.current_timestamp().cast('string').alias('value'))\n"
+)
+
+
+def deep(folder: Path, code: str, **spec: Any) -> tuple[int, str]:
+    """Exit code, and the last line that is printed."""
+    (folder / "job.py").write_text(code)
+    body = {
+        "job": {"file": "job.py"},
+        "kafka": {"bootstrapServers": f"{NOWHERE}:9092"},
+        "zookeeper": {"connect": f"{NOWHERE}:2181"},
+        "sources": [{"name": "events", "topics": ["events"]}],
+        "sinks": [{"name": "out", "topic": "out"}],
+        **spec,
+    }
+    tree = {
+        "apiVersion": "tandem.dev/v1alpha1",
+        "kind": "ReplicatedStreamJob",
+        "metadata": {"name": "deep"},
+        "spec": body,
+    }
+    (folder / "job.yaml").write_text(json.dumps(tree))
+    command = [str(Path(sys.executable).with_name("tandem")), "validate", "job.yaml", "--deep"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    return done.returncode, done.stdout.strip().splitlines()[-1]
+
+
+def test_a_job_that_can_start_is_valid_where_nothing_else_runs(tmp_path: Path) -> None:
+    table = {"name": "table", "parquet": {"path": "lake"}}
+    both = "def job(events):\n    return {'out': events.select('value'), 'table': events.select('offset')}\n"
+
+    code, said = deep(tmp_path, both, sinks=[{"name": "out", "topic": "out"}, table])
+
+    assert (code, said.partition(" (")[0]) == (0, "job.yaml: valid")
+    assert not (tmp_path / "lake").exists()
+
+
+def test_a_plan_that_replicas_would_not_agree_on_is_refused(tmp_path: Path) -> None:
+    code, said = deep(tmp_path, CLOCK)
+
+    assert code == ExitCode.REFUSED
+    assert "Replace current_timestamp(): use ctx.epoch_time()" in said
+
+
+def test_a_value_that_spark_does_not_take_names_its_setting(tmp_path: Path) -> None:
+    code, said = deep(
+        tmp_path, COPY, spark={"conf": {"spark.sql.ansi.enabled": "yes", "spark.sql.files.maxPartitionBytes": "1m"}}
+    )
+
+    assert code == ExitCode.REFUSED
+    assert said.startswith("job.yaml: Spark refuses spec.spark.conf[spark.sql.ansi.enabled]: ")
+    assert "It should be a/an 'boolean' value" in said
+
+
+def test_a_setting_that_the_code_must_not_change_is_refused_with_where_it_belongs(tmp_path: Path) -> None:
+    sets = COPY.replace(
+        "    return", "    ctx.spark.conf.set('spark.sql.shuffle.partitions', '8')\n    return"
+    ).replace("(events)", "(events, ctx)")
+
+    code, said = deep(tmp_path, sets)
+
+    assert code == ExitCode.REFUSED
+    assert said == (
+        "job.yaml: the job's code sets spark.sql.shuffle.partitions to 8, but its plan was begun with 1. Set "
+        "spec.spark.parallelism instead"
+    )
