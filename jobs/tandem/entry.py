@@ -71,5 +71,6 @@ def log_end(error: Exception, refusals: tuple[type[Exception], ...] = REFUSALS) 
     """
     refuses = isinstance(error, refusals)
     event, code = ("refused", ExitCode.REFUSED) if refuses else ("failed", ExitCode.FAILED)
-    _log.error(event, reason=str(error), kind=type(error).__name__, exc_info=not refuses)
+    # The words of an error that was found out from another one say all.
+    _log.error(event, reason=str(error), kind=type(error).__name__, exc_info=not refuses and error.__cause__ is None)
     return code

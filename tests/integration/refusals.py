@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,18 +61,24 @@ class Refusals:
         path.write_text(json.dumps(manifest))
         return path
 
-    def refused(self, program: str, manifest: Path, **environ: str) -> LogStory:
-        """Run the program until it refuses; why it did. Its reason is one line of text."""
+    def refused(
+        self, program: str, manifest: Path, meanwhile: Callable[[], None] = lambda: None, **environ: str
+    ) -> LogStory:
+        """Run the program until it refuses; why it did. Its reason is one line of text. `meanwhile`: what is done to it."""
         log = self.folder / f"{program}.log"
         with log.open("wb") as out:
-            code = subprocess.call(
+            process = subprocess.Popen(
                 [sys.executable, "-m", f"tandem.{program}", str(manifest)],
                 env={**os.environ, **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=out,
-                timeout=60,
             )
+            try:
+                meanwhile()
+                code = process.wait(60)
+            finally:
+                process.kill()
         assert code == ExitCode.REFUSED, log.read_text()
         story = read_story(log, 0)
         assert story.reason

@@ -17,6 +17,7 @@ from tandem.embedded.pyspark_files import pyspark_jars
 from tandem.engine.compiled import new
 from tandem.engine.executors import HANDY, Executors
 from tandem.engine.interface import JobError
+from tandem.engine.memory import EXIT_ON_OUT_OF_MEMORY
 from tandem.manifest import SparkSpec
 from tandem.manifest.spark_settings import fixed_settings
 
@@ -50,8 +51,9 @@ _CHEAP = {
     "spark.sql.streaming.stateStore.maintenanceInterval": "5s",
 }
 
-_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m"
-"""One small heap on one core. Without C2, whose compilations take a minute of a core that the first epochs need."""
+_JVM = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m {EXIT_ON_OUT_OF_MEMORY}"
+"""One small heap on one core; the JVM ends when that is full, see `memory`. Without C2, whose compilations take a minute of
+a core that the first epochs need."""
 
 ARCHIVE_PREFIX = "spark-classes-"
 

@@ -27,6 +27,7 @@ from tandem.engine.intake import Counts, Intake
 from tandem.engine.interface import EnginePosition, JobError, OnEpoch
 from tandem.engine.job import call, in_a_line, load_function
 from tandem.engine.kept_settings import check_kept, kept_settings
+from tandem.engine.memory import EpochSize, jvm_exit_code
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.engine.rehearsal import Rehearsal
@@ -86,6 +87,8 @@ class MicroBatchEngine:
         self._causal = causal
         self.first_epoch: dict[str, int] = {}
         """Of the first epoch: ms from `start` to what happened. Where a promotion's time goes."""
+        self.given: EpochSize | None = None
+        """The epoch that Spark was given last."""
         self._started_s = 0.0
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
@@ -178,7 +181,7 @@ class MicroBatchEngine:
         self._causal.stop()
         if self._thread.is_alive():
             self._thread.join(5)
-        if self._query is not None and self._query.isActive:
+        if self._query is not None and jvm_exit_code() is None and self._query.isActive:
             self._query.stop()
 
     def _run(self) -> None:
@@ -211,6 +214,7 @@ class MicroBatchEngine:
         with self._phase("offer"):
             position = EnginePosition(epoch, fetched.range.log_offset)
             records = self._intake.take(fetched)
+            self.given = EpochSize(epoch, records.batch.num_rows, records.batch.nbytes)
             self._bridge.offer(position, records.batch, fetched.range.time_ms)
         self._passed("offered")
         with self._phase("compute"):

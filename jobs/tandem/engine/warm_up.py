@@ -24,6 +24,8 @@ _log = get_logger(__name__)
 
 _CUT_TIMEOUT_S = 0.5
 
+_MOST_BYTES = 8 * 2**20
+
 
 class WarmUp:
     """Runs the job's plan on epochs of the past; their rows are dropped.
@@ -69,6 +71,8 @@ class WarmUp:
                     if fetched is None and number > 0:
                         return
                     batch = self._intake.take(fetched).batch if fetched else self._intake.nothing
+                    if batch.nbytes > _MOST_BYTES:
+                        return  # it may not fit, and who computes it says so
                     self._bridge.offer(EnginePosition(number, 0), batch, fetched.range.time_ms if fetched else 0)
                     while self._bridge.take() is None:
                         if stopped() or not query.isActive or time.monotonic() > deadline:

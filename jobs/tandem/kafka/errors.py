@@ -15,6 +15,10 @@ class RecreatedTopicError(LostInputError):
     """An input topic was deleted and created again: it is another topic, whose records are others."""
 
 
+class MissingProposalError(LostInputError, ValueError):
+    """The ordering topic has another record where the job's state says that one of its own stands."""
+
+
 class ReadTimeoutError(TandemKafkaError):
     """A read did not come to its end in time."""
 

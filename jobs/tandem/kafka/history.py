@@ -10,7 +10,7 @@ from typing import TypeVar
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import ReadTimeoutError
+from tandem.kafka.errors import LostInputError, MissingProposalError, ReadTimeoutError
 from tandem.kafka.metadata import learn
 from tandem.logs import get_logger
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
@@ -26,7 +26,10 @@ _NO_LEADER_YET = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVA
 
 
 def read_range(connection: KafkaConnection, topic: str, start: int, end: int, timeout_s: float) -> list[_Read]:
-    """The committed records of partition 0 of `topic` with start <= offset < end, as (offset, value)."""
+    """The committed records of partition 0 of `topic` with start <= offset < end, as (offset, value).
+
+    Raises `LostInputError` if `start` is not there, `ReadTimeoutError`.
+    """
     if start >= end:
         return []
     deadline = time.monotonic() + timeout_s
@@ -40,6 +43,8 @@ def read_range(connection: KafkaConnection, topic: str, start: int, end: int, ti
             if message is None:
                 continue
             error, offset = message.error(), message.offset()
+            if error is not None and error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+                raise LostInputError(f"{topic}/0: no record at offset {start}: {_OTHER_LOG}")
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 continue
             if offset is not None and offset < end and error is None:
@@ -140,12 +145,12 @@ def first_config(connection: KafkaConnection, topic: str, timeout_s: float = 30.
 
 
 def config_at(connection: KafkaConnection, topic: str, offset: int, timeout_s: float = 30.0) -> Config:
-    """The config at `offset` of the ordering topic. Raises `ValueError` if there is none."""
+    """The config at `offset` of the ordering topic. Raises `LostInputError` if there is none."""
     return _proposal_at(Config, connection, topic, offset, timeout_s)
 
 
 def cut_at(connection: KafkaConnection, topic: str, offset: int, timeout_s: float = 30.0) -> Cut:
-    """The cut at `offset` of the ordering topic. Raises `ValueError` if there is none."""
+    """The cut at `offset` of the ordering topic. Raises `LostInputError` if there is none."""
     return _proposal_at(Cut, connection, topic, offset, timeout_s)
 
 
@@ -179,4 +184,10 @@ def _proposal_at(kind: type[_T], connection: KafkaConnection, topic: str, offset
     for _, proposal in _decoded(topic, records, decode_proposal):
         if isinstance(proposal, kind):
             return proposal
-    raise ValueError(f"{topic}/0: no {kind.__name__.lower()} at offset {offset}")
+    raise MissingProposalError(f"{topic}/0: no {kind.__name__.lower()} at offset {offset}: {_OTHER_LOG}")
+
+
+_OTHER_LOG = (
+    "the job's state, or its commits topic, relies on one there. The topic was deleted and created again, or lost records. The "
+    "job cannot go on from there: restore the topic, or give the job another metadata.name"
+)

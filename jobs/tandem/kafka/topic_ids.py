@@ -63,8 +63,8 @@ def check_same(topics: Topics, known: TopicIds) -> TopicIds:
 def _in_words(others: Mapping[str, tuple[str, str]]) -> str:
     which = ", ".join(f"{name} (its id was {old}, now it is {new})" for name, (old, new) in sorted(others.items()))
     return (
-        f"input topic {which}: it was deleted and created again after this job began. The positions that the job has read "
-        "to are those of the deleted topic: going on there would skip records of the new one. None was read. To read the "
-        "new topic from its beginning, give the job another metadata.name, with logs and sinks of its own as you need them. "
-        "Records of the deleted topic that the job had not read are gone with it"
+        f"topic {which}: it was deleted and created again after this job began. The positions that the job has read to, or "
+        "what it has published, are of the deleted topic: going on would skip records of an input, or repeat what was "
+        "published. None was read. To read a new input from its beginning, give the job another metadata.name, with logs "
+        "and sinks of its own as you need them. Records of a deleted input that the job had not read are gone with it"
     )

@@ -40,8 +40,9 @@ from tandem.manifest.zookeeper import ZooKeeperSpec
 API_VERSION: Final = "tandem.dev/v1alpha1"
 KIND: Final = "ReplicatedStreamJob"
 
-HEAP_PER_BYTE: Final = 16
-"""Bytes of heap for a byte of an epoch, by default. It takes 4 to 9, as the job's plan has it, and the heap holds more."""
+LEAST_HEAP_PER_BYTE: Final = 8
+HEAP_PER_BYTE: Final = 32
+"""Bytes of heap for a byte of an epoch, by default. It takes 6 to 12, as the job's plan is, and the heap holds more."""
 
 Delivery = Literal["exactlyOnce", "atLeastOnce", "atMostOnce"]
 OrderingMode = Literal["leader", "heartbeat", "none"]
@@ -113,7 +114,7 @@ class OrderingSpec(Section):
     max_bytes_per_epoch: Annotated[Quantity, AfterValidator(_whole_bytes)] | None = Field(
         default=None,
         description="Keys, values and headers, and 256 bytes for each record; a larger record makes an epoch of its own. "
-        "Default: a sixteenth of spec.spark.driverMemory",
+        "Default: spec.spark.driverMemory / 32",
     )
     min_epoch_interval: Annotated[Duration, Within(0, 3_600_000)] = Field(
         default="0ms", validate_default=True, description="Epochs begin at least this far apart"

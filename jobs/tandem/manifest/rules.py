@@ -12,6 +12,7 @@ from tandem.manifest.problems import Issue, Location, dotted
 from tandem.manifest.quantities import amount
 from tandem.manifest.rules_kafka import authentication_is_complete, properties_are_given_once, topics_do_not_meet
 from tandem.manifest.rules_spark import (
+    epochs_fit_into_the_heap,
     heap_fits_into_the_container,
     spark_settings_have_an_effect,
     spark_settings_keep_replicas_equal,
@@ -228,6 +229,7 @@ RULES: Final[tuple[Rule, ...]] = (
     spark_settings_keep_replicas_equal,
     spark_settings_have_an_effect,
     heap_fits_into_the_container,
+    epochs_fit_into_the_heap,
     code_lies_in_the_config_map,
     requests_fit_into_limits,
 )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from tandem.manifest.models import ReplicatedStreamJob, Spec
+from tandem.manifest.models import LEAST_HEAP_PER_BYTE, ReplicatedStreamJob, Spec
 from tandem.manifest.problems import Issue, Location
 from tandem.manifest.quantities import amount
 from tandem.manifest.spark import memory_bytes
@@ -70,6 +70,22 @@ def _same(key: str, value: str, spec: Spec) -> bool:
     if key.endswith("memory") and re.fullmatch(r"[0-9]+[kmgt]b?", given):
         return memory_bytes(given.removesuffix("b")) == memory_bytes(field)
     return given == field
+
+
+def epochs_fit_into_the_heap(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    given, heap = job.spec.ordering.max_bytes_per_epoch, memory_bytes(job.spec.spark.driver_memory)
+    if given is None:
+        return
+    most = heap // LEAST_HEAP_PER_BYTE // _MIB
+    if amount(given) > most * _MIB:
+        at: Location = ("spec", "ordering", "maxBytesPerEpoch")
+        message = (
+            f"an epoch of {given} does not fit into a heap of {job.spec.spark.driver_memory} (spec.spark.driverMemory): "
+            f"Spark needs at least {LEAST_HEAP_PER_BYTE} bytes for each, and for many plans twice as many"
+        )
+        yield Issue(
+            at, message, f"Give {most}Mi or less, or raise driverMemory", (at, ("spec", "spark", "driverMemory"))
+        )
 
 
 def heap_fits_into_the_container(job: ReplicatedStreamJob) -> Iterator[Issue]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pyarrow as pa
 
 from tandem.engine.causal import Proposer
 from tandem.engine.checkpoint import find_newest
 from tandem.engine.interface import EnginePosition
+from tandem.engine.memory import explained
 from tandem.engine.spark import MicroBatchEngine
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.fencing import Fencer
@@ -31,6 +36,7 @@ from tandem.replica.failures import classified
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
 from tandem.replica.identity import Membership, begin_job, identity_of, membership_of, starting_positions
 from tandem.replica.input_watch import SameInputs
+from tandem.replica.leftovers import alive, newest_epoch, remove_of_the_dead, remove_of_the_moment, remove_predecessors
 from tandem.replica.peers import Peers
 from tandem.replica.place import Place
 from tandem.replica.progress import CatchUp
@@ -41,7 +47,7 @@ from tandem.replica.rows import EpochRows
 from tandem.replica.shipping import StateShipping
 from tandem.replica.slots import Slots
 from tandem.replica.standby import Standby, bound_on_actives
-from tandem.replica.states import States, remove_predecessors
+from tandem.replica.states import States
 from tandem.replica.table_access import reach
 from tandem.replica.tables import TableWriter, refuse_tables_of_earlier_runs, table_sinks
 from tandem.replica.unread import UnreadRecords
@@ -87,6 +93,8 @@ class Replica:
         self._divergence: DivergedError | None = None
         self._first_epoch: int | None = None
         self._tidied = False
+        self._restored_epoch = -1
+        self._locks = ExitStack()
         self._publishing = threading.Event()
         self._slots: Slots | None = None
         self._snapshotter: Snapshotter | None = None
@@ -106,6 +114,9 @@ class Replica:
         4. The job's identity, if the job never ran: of code that was refused there must be nothing in the log.
         5. A few epochs to warm up, if somebody else computes meanwhile: one that is alone would only publish later.
         """
+        for folder in self._folders:
+            self._locks.enter_context(alive(folder))
+            remove_of_the_dead(folder)
         manifest, spec = self._manifest, self._manifest.spec
         connection, logs = self._channels.connection, self._channels.logs
         topics = Topics(connection)
@@ -121,7 +132,8 @@ class Replica:
         code = find_code(manifest)
         identity = identity_of(config_parts(manifest, code.content))
         starts = starting_positions(topics, spec.sources)
-        self._topic_ids = ids_of(topics, self._channels.inputs)  # asked after the positions: they are of these topics
+        # Asked after the positions: they are of these topics.
+        self._topic_ids = ids_of(topics, [*self._channels.inputs, logs.commits])
         mine = Config(0, identity, starts, self._incarnation, *self._upgrade_from(topics), self._topic_ids)
         known = membership_of(connection, topics, logs, mine)
         if known is not None:
@@ -131,14 +143,16 @@ class Replica:
 
         proposer = Proposer(self._incarnation, self._appender.append)
         unread = UnreadRecords(self._metrics, manifest.model.topics.dead_letter)
-        self._engine = self._computing.prepare(
-            code, self._channels.fetcher, self._metrics.phase, proposer, unread.count
-        )
+        with self._memory():
+            self._engine = self._computing.prepare(
+                code, self._channels.fetcher, self._metrics.phase, proposer, unread.count
+            )
         if known is None:
             self._belong_to(begin_job(connection, self._appender, logs, mine))
         if spec.replicas + spec.standbys > 1 or self._membership.candidate:
             recent = find_newest(self._states.checkpoints(), self._channels.newest_published().epoch)
-            self._engine.warm_up(EnginePosition() if recent is None else recent.position)
+            with self._memory():
+                self._engine.warm_up(EnginePosition() if recent is None else recent.position)
 
     def stand_by(self, stopping: threading.Event) -> bool:
         """Wait for a slot, if the job has standbys; False if this replica is stopped before it gets one.
@@ -201,7 +215,9 @@ class Replica:
         if last_published is None:
             last_published = self._channels.newest_published().epoch
         position = self._states.restore(last_published, self._shipping)
-        self._engine.start(position, self._on_epoch)
+        self._restored_epoch = position.epoch
+        with self._memory():
+            self._engine.start(position, self._on_epoch)
         self._snapshotter = self._states.snapshotter()
         place = self._channels.place_at(position)
         self._reporter.failovers.begins_after(place.publisher)
@@ -278,8 +294,8 @@ class Replica:
     def _tidy_up(self) -> None:
         """What this replica's earlier incarnations left; not before it is at the head, which that would delay."""
         if not self._tidied:
-            remove_predecessors(self._folder)
-            remove_predecessors(self._computing.near)
+            for folder in self._folders:
+                remove_predecessors(folder)
         self._tidied = True
 
     def _join_slots(self) -> Slots | None:
@@ -302,8 +318,12 @@ class Replica:
         self._reporter.beat()
         if self._inputs is not None:
             self._inputs.check()
-        engine_failure = self._engine.failure()  # asked first: what stopped the publisher stops the engine only later
-        failure = self._divergence or self._publisher.failure()
+        with self._memory():
+            self._check_parts(self._engine, self._publisher)
+
+    def _check_parts(self, engine: MicroBatchEngine, publisher: Publisher) -> None:
+        engine_failure = engine.failure()  # asked first: what stopped the publisher stops the engine only later
+        failure = self._divergence or publisher.failure()
         if isinstance(failure, DivergedError):
             raise self._explained(failure)
         if failure is not None:
@@ -311,22 +331,42 @@ class Replica:
         if engine_failure is not None:
             raise classified(engine_failure)
 
+    @contextmanager
+    def _memory(self) -> Iterator[None]:
+        """What the block raises, or that Spark had no memory left, if that is behind it."""
+        try:
+            yield
+        except Exception as error:
+            given = None if self._engine is None else self._engine.given
+            found = explained(error, self._manifest.spec.spark.driver_memory, given)
+            if found is error:
+                raise
+            raise found from error
+
     def close(self) -> None:
-        """Give up the slot at once; stop publishing, then computing."""
-        if self._slots is not None:
-            self._slots.stop()
-        if self._retention is not None:
-            self._retention.stop()
-        if self._inputs is not None:
-            self._inputs.stop()
-        if self._publisher is not None:
-            self._publisher.stop()
-        if self._engine is not None:
-            self._engine.stop()
-        if self._snapshotter is not None:
-            self._snapshotter.stop()
-        self._shipping.stop()
-        self._computing.close()
+        """Give up the slot at once; stop publishing, then computing; leave nothing but a state that is of use.
+
+        Each is tried, whatever the others raise; what the first of them raised is raised in the end.
+        """
+        with ExitStack() as last_first:
+            last_first.callback(self._leave)
+            last_first.callback(self._computing.close)
+            last_first.callback(self._shipping.stop)
+            for part in (self._snapshotter, self._engine, self._publisher, self._inputs, self._retention, self._slots):
+                if part is not None:
+                    last_first.callback(part.stop)
+
+    def _leave(self) -> None:
+        """A state that is not newer than the one that this incarnation began with is of no use beside that one."""
+        for folder in self._folders:
+            remove_of_the_moment(folder)
+        if not self._tidied and newest_epoch(self._folder) <= self._restored_epoch:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        self._locks.close()
+
+    @property
+    def _folders(self) -> tuple[Path, ...]:
+        return tuple(dict.fromkeys((self._folder, self._computing.near)))
 
     def _on_epoch(self, epoch: int, table: pa.Table) -> None:
         if self._first_epoch is None:

@@ -16,6 +16,7 @@ from tandem.logs import get_logger
 from tandem.manifest import Manifest
 from tandem.process import RefusedError
 from tandem.protocol.values import Config
+from tandem.replica.leftovers import siblings
 from tandem.shipping import Bases, FirstOf, LocalBases, StoredBases
 from tandem.snapshots import (
     Retention,
@@ -93,7 +94,7 @@ class States:
 
     def relatives(self) -> list[Path]:
         """Folders of all other incarnations of this generation on this machine."""
-        return [folder for folder in _siblings(self._folder) if _lineage_of(folder) == self._lineage]
+        return [folder for folder in siblings(self._folder) if _lineage_of(folder) == self._lineage]
 
     def checkpoints(self) -> list[Path]:
         """The checkpoints of `relatives`."""
@@ -192,18 +193,6 @@ class States:
             raise RefusedError(f"savepoint {savepoint.name}: {error}") from error
         _log.info("savepoint_restored", savepoint=savepoint.name, epoch=position.epoch)
         return position
-
-
-def remove_predecessors(folder: Path) -> None:
-    """The incarnation of `folder` has restored its state: nobody needs those of its replica's earlier ones beside it."""
-    replica = folder.name.rpartition(".")[0]
-    for sibling in _siblings(folder):
-        if sibling.name.rpartition(".")[0] == replica:
-            shutil.rmtree(sibling, ignore_errors=True)
-
-
-def _siblings(folder: Path) -> list[Path]:
-    return [sibling for sibling in folder.parent.iterdir() if sibling.is_dir() and sibling != folder]
 
 
 def _lineage_of(folder: Path) -> str | None:

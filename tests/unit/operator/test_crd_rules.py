@@ -19,6 +19,7 @@ SAID_OTHERWISE = {
     "names_are_unique",
     "requests_fit_into_limits",
     "heap_fits_into_the_container",
+    "epochs_fit_into_the_heap",
     "spark_settings_have_an_effect",
 }
 """Rules of the runtime that a list with keys says without CEL, or that only the operator checks: CEL cannot bound what it

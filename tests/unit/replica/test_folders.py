@@ -9,7 +9,7 @@ from tandem.engine.executors import CONF
 from tandem.manifest import Manifest, parse
 from tandem.manifest.models import default_checkpoint_directory
 from tandem.replica.computing import Computing
-from tandem.replica.states import remove_predecessors
+from tandem.replica.leftovers import remove_predecessors
 
 TREE = {
     "apiVersion": "tandem.dev/v1alpha1",

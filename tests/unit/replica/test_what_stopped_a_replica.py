@@ -40,6 +40,8 @@ DEADLINE_S = 20.0
 class Bench:
     """A replica with its publisher, whose engine and logs do what the test says."""
 
+    given = None
+
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.registry = CollectorRegistry()
         metrics = ReplicaMetrics(self.registry, "j", "replica-0")

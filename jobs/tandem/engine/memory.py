@@ -1,0 +1,130 @@
+"""When Spark runs out of memory: the JVM ends at once, and the replica says what did not fit and what would help.
+
+A JVM that goes on after an `OutOfMemoryError` is in a state that nobody knows: the thread that got it may be any.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from py4j.protocol import Py4JError
+from pyspark import SparkContext
+
+from tandem.manifest.models import HEAP_PER_BYTE
+from tandem.manifest.spark import memory_bytes
+from tandem.process import RefusedError
+
+EXIT_ON_OUT_OF_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
+_OUT_OF_MEMORY_CODE: Final = 3
+_KILLED: Final = (-9, 137)
+_REAPED_S: Final = 3.0
+_OUT_OF_MEMORY = re.compile(r"OutOf\w*Memory\w*(?:Error|Exception)[^\n]*")
+_HOPELESS_PER_BYTE: Final = 4
+"""No plan does with less heap for a byte of an epoch (measured): with more than that missing, a restart would not help."""
+_BASE_BYTES: Final = 256 * 2**20
+_MIB: Final = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class EpochSize:
+    """What Spark was given last: `size` are the bytes of its records as Arrow."""
+
+    epoch: int
+    records: int
+    size: int
+
+
+class OutOfMemoryError(Exception):
+    """Spark's heap was full. A restart may help: it was not only the epoch."""
+
+
+class EpochTooLargeError(RefusedError):
+    """An epoch that is in the log does not fit into the heap. A restart would not help."""
+
+
+class JvmEndedError(Exception):
+    """Spark's JVM ended by itself, or was killed."""
+
+
+def explained(error: BaseException, heap: str, last: EpochSize | None) -> BaseException:
+    """`error`, or what stands behind it: the JVM has ended, or was out of memory.
+
+    Parameters
+    ----------
+    heap : the manifest's `spec.spark.driverMemory`.
+    last : the epoch that was computed; None: none was yet.
+    """
+    text = str(error)
+    found = _OUT_OF_MEMORY.search(text)
+    code = jvm_exit_code(wait=isinstance(error, Py4JError | OSError | EOFError))
+    if found is not None or code == _OUT_OF_MEMORY_CODE:
+        return out_of_memory(heap, last, found[0].strip() if found else "Java heap space")
+    if code in _KILLED:
+        return JvmEndedError(
+            f"Spark's JVM was killed by signal 9{_while_computing(last)}. Where there is no other reason, the machine or "
+            f"the container was out of memory: beside the heap (spec.spark.driverMemory: {heap}) a replica needs about "
+            "700Mi, and eight times spec.ordering.maxBytesPerEpoch"
+        )
+    if code is not None and isinstance(error, Py4JError | OSError | EOFError):
+        return JvmEndedError(
+            f"Spark's JVM ended with exit code {code}{_while_computing(last)}: see the lines before in the log"
+        )
+    return error
+
+
+def jvm_exit_code(wait: bool = False) -> int | None:
+    """How the JVM of this process ended; None while it runs, or if there is none. `wait`: it is about to end."""
+    gateway: Any = SparkContext._gateway
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if process is None:
+        return None
+    if wait:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_REAPED_S)
+    return process.poll()
+
+
+def out_of_memory(heap: str, last: EpochSize | None, said: str) -> Exception:
+    """The error for a heap that was full. Raises nothing."""
+    have = memory_bytes(heap)
+    if last is None:
+        return OutOfMemoryError(
+            f"Spark's heap of {heap} was full before any epoch was computed ({said}): the job's plan, a broadcast or a "
+            "table that it reads needs more. Raise spec.spark.driverMemory, and the container's memory with it"
+        )
+    what = f"epoch {last.epoch} with {last.records:,} records of {in_mib(last.size)} in all"
+    if last.size * _HOPELESS_PER_BYTE > have:
+        need = f"{suggested_heap(last.size, have)}m"
+        return EpochTooLargeError(
+            f"{what} does not fit into Spark's heap of {heap} ({said}). It is in the log, and stays as it is: raise "
+            f"spec.spark.driverMemory to {need} or more, and the container's memory with it, and start the job again; "
+            "nothing is lost. When the epoch is published, the old value does again: later epochs are no larger than "
+            "spec.ordering.maxBytesPerEpoch, unless a single record is"
+        )
+    return OutOfMemoryError(
+        f"Spark's heap of {heap} was full in {what} ({said}). The job's state, what its code keeps, or what it makes of a "
+        "record needs more: raise spec.spark.driverMemory and the container's memory, or lower "
+        "spec.ordering.maxBytesPerEpoch (for epochs that are not cut yet)"
+    )
+
+
+def suggested_heap(size: int, have: int) -> int:
+    """MiB of heap that an epoch of `size` bytes is computed with, at least twice what there was."""
+    needed = max(2 * have, HEAP_PER_BYTE * size // 2 + _BASE_BYTES)
+    return math.ceil(needed / (256 * _MIB)) * 256
+
+
+def in_mib(size: int) -> str:
+    """`343.3 MiB`."""
+    return f"{size / _MIB:,.1f} MiB"
+
+
+def _while_computing(last: EpochSize | None) -> str:
+    return (
+        "" if last is None else f" while it computed epoch {last.epoch} ({last.records:,} records, {in_mib(last.size)})"
+    )

@@ -1,0 +1,114 @@
+"""Epochs are bounded by what their records weigh, however they are sent; one that is too large for the heap is refused."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer
+
+from integration.refusals import Refusals
+from integration.written_job import PATIENCE_S, create_topics, transactional_producer
+from tandem.embedded import KafkaBroker
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.history import current_config
+from tandem.kafka.topics import Topics
+from tandem.orderer.sizes import InputSizes
+from tandem.protocol.codec import encode_proposal
+from tandem.protocol.values import Cut, Positions, TopicPartition
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+MOST = 1_000_000
+
+
+def epochs(connection: KafkaConnection, topic: str, partitions: int, most: int = MOST) -> list[Positions]:
+    """How an orderer cuts all that is in the topic."""
+    sizes = InputSizes(connection, {topic: "read_committed"}, most, 10_000)
+    ends = Topics(connection).ends({topic: partitions})
+    found = [Positions(dict.fromkeys(ends, 0))]
+    deadline = Deadline(PATIENCE_S)
+    while found[-1] != ends:
+        assert not deadline.passed, found
+        cut = sizes.bounded(found[-1], ends, len(found), 0.0)
+        if cut != found[-1]:
+            found.append(cut)
+    sizes.close()
+    return found
+
+
+def largest(found: list[Positions]) -> int:
+    """Records of the largest epoch."""
+    return max(after.records_since(before) for before, after in itertools.pairwise(found))
+
+
+def test_compressed_records_count_as_what_they_are_and_a_larger_one_has_an_epoch_of_its_own(
+    kafka: KafkaBroker, topic_prefix: str, connection: KafkaConnection
+) -> None:
+    """A batch of 5 MB of zeros is a few kB on the wire, less than `max.message.bytes`."""
+    topic = f"{topic_prefix}.in"
+    create_topics(kafka.bootstrap, {topic: 2})
+    config = {"bootstrap.servers": kafka.bootstrap, "compression.type": "gzip", "message.max.bytes": 10_000_000}
+    producer = Producer({**config, "linger.ms": 50})
+    for number in range(40):
+        producer.produce(topic, bytes(200_000), partition=number % 2)
+    producer.produce(topic, bytes(5_000_000), partition=1)
+    assert producer.flush(PATIENCE_S) == 0
+
+    found = epochs(connection, topic, 2)
+
+    assert largest(found) <= MOST // 200_000
+    large = TopicPartition(topic, 1)
+    alone = next((a, b) for a, b in itertools.pairwise(found) if b[large] == 21)
+    assert alone[1].records_since(alone[0]) == 1
+    assert len(found) - 1 <= 14  # two epochs of five records or more could be one
+
+
+def test_marks_of_transactions_and_what_was_aborted_weigh_nothing(
+    kafka: KafkaBroker, topic_prefix: str, connection: KafkaConnection
+) -> None:
+    topic = f"{topic_prefix}.in"
+    create_topics(kafka.bootstrap, {topic: 1})
+    producer = transactional_producer(kafka.bootstrap, topic_prefix)
+    for commit in (True, False, True, False):
+        producer.begin_transaction()
+        for _ in range(3):
+            producer.produce(topic, bytes(1_000 if commit else 300_000))
+        if commit:
+            producer.commit_transaction(PATIENCE_S)
+        else:
+            assert producer.flush(PATIENCE_S) == 0
+            producer.abort_transaction(PATIENCE_S)
+
+    assert len(epochs(connection, topic, 1)) == 2
+
+
+def test_an_epoch_of_an_earlier_version_that_does_not_fit_is_refused_and_leaves_nothing_behind(
+    kafka: KafkaBroker, topic_prefix: str, tmp_path: Path
+) -> None:
+    job = Refusals(tmp_path, kafka.bootstrap, topic_prefix)
+    topic, logs = f"{topic_prefix}.in", (f"{topic_prefix}.ordering", f"{topic_prefix}.commits")
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "enable.idempotence": True})
+    for _ in range(220):
+        producer.produce(topic, os.urandom(900_000))
+        producer.poll(0)
+    assert producer.flush(PATIENCE_S) == 0
+
+    def has_begun() -> bool:
+        return set(logs) <= job.topics.all().keys() and current_config(job.connection, *logs) is not None
+
+    def cut() -> None:
+        assert wait_until(has_begun, Deadline(60))
+        ends = Positions({TopicPartition(topic, 0): 220})
+        producer.produce(logs[0], encode_proposal(Cut(0, ends, 1_000, 0, "orderer-0")))
+        assert producer.flush(PATIENCE_S) == 0
+
+    story = job.refused("replica", job.manifest(spark={"driverMemory": "512m"}), cut)
+
+    assert story.error == "EpochTooLargeError"
+    assert "epoch 0 with 220 records of 188.8 MiB in all does not fit into Spark's heap of 512m" in story.reason
+    assert "raise spec.spark.driverMemory to" in story.reason
+    assert list((tmp_path / "checkpoint").iterdir()) == []

@@ -1,0 +1,113 @@
+"""An input topic that was deleted and created again is another topic, however many records it has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+
+from integration.refusals import Refusals
+from integration.written_job import PATIENCE_S, WrittenJob, create_topics, marker, transactional_producer
+from tandem.embedded import KafkaBroker
+from tandem.embedded.waiting import Deadline, wait_until
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import TopicMismatchError
+from tandem.kafka.history import watermarks
+from tandem.kafka.topic_ids import ids_of
+from tandem.kafka.topics import NewTopic, Topics
+from tandem.orderer.inputs import InputWatch
+from tandem.protocol.values import Cut, Positions, TopicPartition
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def begun(kafka: KafkaBroker, topic_prefix: str) -> WrittenJob:
+    """A job that has read 10 of 20 input records; its log says which topic that was."""
+    begun = WrittenJob(kafka.bootstrap, topic_prefix)
+    begun.feed(20)
+    ids = ids_of(Topics(begun.connection), [begun.input])
+    assert ids
+    offset = begun.propose(Cut(0, begun.positions(10), 1_000, 0, "orderer-0", ids))
+    begun.publish(marker(0, 0, offset), [])
+    return begun
+
+
+def create_again(begun: WrittenJob, records: int) -> None:
+    """Delete the input, create it again, and fill it."""
+    admin = AdminClient({"bootstrap.servers": begun.bootstrap})
+    for future in admin.delete_topics([begun.input]).values():
+        future.result(PATIENCE_S)
+    topics = Topics(begun.connection)
+
+    def is_there_again() -> bool:
+        try:
+            topics.ensure([NewTopic(begun.input)])
+            return topics.ends({begun.input: 1}, "read_uncommitted")[TopicPartition(begun.input, 0)] == 0
+        except (KafkaException, TopicMismatchError):
+            return False
+
+    assert wait_until(is_there_again, Deadline(PATIENCE_S))
+    begun.feed(records)
+
+
+def test_while_the_job_is_down_neither_orderer_nor_replica_reads_on_in_another_topic(
+    begun: WrittenJob, tmp_path: Path
+) -> None:
+    create_again(begun, records=30)
+    job = Refusals(tmp_path, begun.bootstrap, begun.name)
+
+    for program in ("orderer", "replica"):
+        story = job.refused(program, job.manifest())
+        assert story.error == "RecreatedTopicError"
+        assert f"topic {begun.input} (its id was " in story.reason
+        assert "give the job another metadata.name" in story.reason
+
+    assert watermarks(begun.connection, begun.ordering, PATIENCE_S)[1] == begun.log_offset  # nothing was cut
+
+
+def test_while_the_job_runs_the_orderer_ends_and_has_cut_nothing_of_another_topic(
+    begun: WrittenJob, tmp_path: Path
+) -> None:
+    job = Refusals(tmp_path, begun.bootstrap, begun.name)
+
+    def runs() -> bool:
+        return '"started"' in (tmp_path / "orderer.log").read_text()
+
+    def meanwhile() -> None:
+        assert wait_until(runs, Deadline(PATIENCE_S))
+        create_again(begun, records=30)
+
+    assert job.refused("orderer", job.manifest(), meanwhile).error == "RecreatedTopicError"
+    assert watermarks(begun.connection, begun.ordering, PATIENCE_S)[1] == begun.log_offset
+
+
+def test_an_open_transaction_is_named_until_it_ends_and_what_is_behind_it_counts_as_waiting(
+    kafka: KafkaBroker, topic_prefix: str, connection: KafkaConnection
+) -> None:
+    topic = f"{topic_prefix}.in"
+    create_topics(kafka.bootstrap, {topic: 1})
+    producer = transactional_producer(kafka.bootstrap, topic_prefix)
+    producer.begin_transaction()
+    for _ in range(4):
+        producer.produce(topic, b"open")
+    assert producer.flush(PATIENCE_S) == 0
+    watch = InputWatch(connection, {topic: "read_committed"})
+    start = Positions({TopicPartition(topic, 0): 0})
+
+    for second in (1, 7, 13):
+        watch.refresh(start, second * 1_000.0)
+
+    assert [(one.topic, one.partition, one.offset, one.records, one.seconds) for one in watch.held] == [
+        (topic, 0, 0, 4, 12.0)
+    ]
+    available = watch.ends()
+    assert available == start
+    assert watch.waiting(available, start) == 4
+
+    producer.abort_transaction(PATIENCE_S)
+    assert wait_until(lambda: watch.ends() != start, Deadline(PATIENCE_S))
+    watch.refresh(start, 19_000.0)
+    assert watch.held == ()

@@ -1,0 +1,45 @@
+"""Spark without memory is one clear error: which epoch, how large, how much heap, and what helps."""
+
+from __future__ import annotations
+
+import pytest
+
+from tandem.engine.memory import EpochSize, EpochTooLargeError, OutOfMemoryError, explained, suggested_heap
+from tandem.manifest.spark import LEAST_DRIVER_MEMORY
+
+MIB = 2**20
+SAID = "org.apache.spark.SparkException: boom\nCaused by: java.lang.OutOfMemoryError: Java heap space\n\tat x.Y"
+
+
+def test_an_epoch_that_cannot_fit_is_refused_with_the_heap_that_it_needs() -> None:
+    found = explained(RuntimeError(SAID), "512m", EpochSize(1, 400, 343 * MIB))
+
+    assert isinstance(found, EpochTooLargeError)
+    assert str(found).startswith("epoch 1 with 400 records of 343.0 MiB in all does not fit into Spark's heap of 512m")
+    assert "(OutOfMemoryError: Java heap space)" in str(found)
+    assert "raise spec.spark.driverMemory to 5888m or more" in str(found)
+    assert "\n" not in str(found)
+
+
+def test_a_small_epoch_is_not_to_blame() -> None:
+    found = explained(RuntimeError(SAID), "1g", EpochSize(7, 3, 2 * MIB))
+
+    assert isinstance(found, OutOfMemoryError)
+    assert "Spark's heap of 1g was full in epoch 7 with 3 records of 2.0 MiB in all" in str(found)
+    assert "raise spec.spark.driverMemory" in str(found)
+
+
+def test_memory_that_is_gone_before_the_first_epoch_says_so() -> None:
+    assert "before any epoch was computed" in str(explained(RuntimeError(SAID), "1g", None))
+
+
+def test_other_errors_stay_what_they_are() -> None:
+    error = RuntimeError("something else")
+    assert explained(error, "1g", None) is error
+
+
+@pytest.mark.parametrize("size", [1, 40 * MIB, 900 * MIB])
+def test_what_is_suggested_is_more_than_there_was_and_more_than_an_epoch_takes(size: int) -> None:
+    suggested = suggested_heap(size, LEAST_DRIVER_MEMORY) * MIB
+    assert suggested >= 2 * LEAST_DRIVER_MEMORY
+    assert suggested >= 12 * size
