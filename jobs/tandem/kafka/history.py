@@ -188,6 +188,6 @@ def _proposal_at(kind: type[_T], connection: KafkaConnection, topic: str, offset
 
 
 _OTHER_LOG = (
-    "the job's state, or its commits topic, relies on one there. The topic was deleted and created again, or lost records. The "
-    "job cannot go on from there: restore the topic, or give the job another metadata.name"
+    "the job's state, or its commits topic, relies on one there. The topic was deleted and created again, or lost records. "
+    "The job cannot go on from there: restore the topic, or give the job another metadata.name"
 )

@@ -68,11 +68,11 @@ RUNNING: dict[str, Mistake] = {
         "spark: {}", f"spark: {{driverMemory: 64m}} {HERE}", "spec.spark.driverMemory", "at least 512m",
     ),
     "epochs larger than the heap takes": (
-        "spark: {}", f"ordering: {{maxBytesPerEpoch: 1Gi}} {HERE}",
+        "mode: leader", f"maxBytesPerEpoch: 1Gi {HERE}",
         "spec.ordering.maxBytesPerEpoch", "Give 128Mi or less, or raise driverMemory",
     ),
     "epochs of half a byte": (
-        "spark: {}", f"ordering: {{maxBytesPerEpoch: 0.5}} {HERE}", "spec.ordering.maxBytesPerEpoch", "Kubernetes does",
+        "mode: leader", f"maxBytesPerEpoch: '0.5' {HERE}", "spec.ordering.maxBytesPerEpoch", "whole bytes",
     ),
     "a text for a section": ("spark: {}", f"spark: fast {HERE}", "spec.spark", "must be a mapping, not a text"),
     "a port too high": ("spark: {}", f"metrics: {{port: 70000}} {HERE}", "spec.metrics.port", "The most is 65535"),
