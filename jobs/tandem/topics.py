@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tandem.kafka.client import RECORD_OVERHEAD, OutputLimits
-from tandem.kafka.errors import TopicMismatchError
+from tandem.kafka.errors import MissingTopicError, TopicMismatchError
 from tandem.kafka.topics import KEPT_FOR_EVER, NewTopic, Topics
 from tandem.manifest import Manifest
 
@@ -18,6 +19,8 @@ DEAD_LETTER_SINK = "dead-letter"
 TABLE_PREFIX = "table_"
 """The column with the rows of the table sink `x` is `table_x`, a struct."""
 
+
+_LOOKS, _PAUSE_S = 3, 0.5
 
 _USUAL_LIMIT = 1_048_588
 """What a broker takes as a batch by default, bytes."""
@@ -65,8 +68,21 @@ def names_for(manifest: Manifest, replica: str) -> LogTopics:
 
 def ensure_topics(topics: Topics, manifest: Manifest, replica: str) -> None:
     """Check the topics of sources and sinks, and create Tandem's own. Raises `MissingTopicError`, `TopicMismatchError`."""
-    topics.partitions(users_topics(manifest))
+    _check_there(topics, users_topics(manifest))
     topics.ensure(own_topics(manifest, replica))
+
+
+def _check_there(topics: Topics, names: Iterable[str]) -> None:
+    """Raise `MissingTopicError`; not for one answer without a topic, as brokers give that have just started."""
+    for look in range(_LOOKS):
+        try:
+            topics.partitions(names)
+        except MissingTopicError:
+            if look == _LOOKS - 1:
+                raise
+            time.sleep(_PAUSE_S)
+        else:
+            return
 
 
 def users_topics(manifest: Manifest) -> frozenset[str]:
