@@ -14,7 +14,7 @@ from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TopicMismatchError
-from tandem.kafka.history import watermarks
+from tandem.kafka.history import current_decisions, watermarks
 from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.orderer.inputs import InputWatch
@@ -81,7 +81,8 @@ def test_while_the_job_runs_the_orderer_ends_and_has_cut_nothing_of_another_topi
         create_again(begun, records=30)
 
     assert job.refused("orderer", job.manifest(), meanwhile).error == "RecreatedTopicError"
-    assert watermarks(begun.connection, begun.ordering, PATIENCE_S)[1] == begun.log_offset
+    ends = current_decisions(begun.connection, begun.ordering, begun.commits).last_ends
+    assert ends[TopicPartition(begun.input, 0)] <= 20  # of the first topic it may have cut what was left
 
 
 def test_an_open_transaction_is_named_until_it_ends_and_what_is_behind_it_counts_as_waiting(

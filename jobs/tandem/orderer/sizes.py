@@ -33,6 +33,8 @@ RECORD_BYTES = 256
 _BATCH = 10_000
 _QUEUE_KIB = 16_384
 _LEAST_QUEUE_KIB = 512
+_EPOCHS_AHEAD = 20
+"""A partition is paused only when so much is counted, while others are waited for: what librdkafka holds is lost by that."""
 _WAIT_S = 0.01
 _SILENCE_S = 5.0
 _UNUSED_MS = 2_000.0
@@ -119,6 +121,7 @@ class _Reader:
     def __init__(self, connection: KafkaConnection, level: str, max_bytes: int, max_records: int) -> None:
         self._settings = {**connection.consumer(level), "queued.min.messages": min(max_records, 20_000)}
         self._max_bytes, self._max_records = max_bytes, max_records
+        self._most_ahead = _EPOCHS_AHEAD * max_records
         self._consumer: Consumer | None = None
         self._pausing = Pausing(1.0)
         self._inputs: dict[TopicPartition, _Counted] = {}
@@ -131,28 +134,27 @@ class _Reader:
         consumer = self._following(starts)
         for tp, start in starts.items():
             self._inputs[tp].forget_before(start)
-        deadline = time.monotonic() + _WAIT_S
-        while True:
-            self._pause_full(consumer)
-            messages = consumer.consume(_BATCH, 0)
-            self._take(messages)
-            waiting = [tp for tp, end in ends.items() if self._inputs[tp].to < end]
-            now = time.monotonic()
-            if messages or not waiting:
-                self._heard_s = now
-            if not waiting or now >= deadline or self._is_enough(waiting):
+        now = time.monotonic()
+        deadline = now + _WAIT_S
+        while waiting := [tp for tp, end in ends.items() if self._inputs[tp].to < end and not self._is_ahead(tp)]:
+            if now >= deadline:
                 break
-            if not messages:
-                self._take(_one(consumer, deadline - now))
-        if waiting and now - self._heard_s > _SILENCE_S and not self._is_enough(waiting):
+            self._pause_full(consumer)
+            messages = consumer.consume(_BATCH, 0) or _one(consumer, deadline - now)
+            self._take(messages)
+            now = time.monotonic()
+            if messages:
+                self._heard_s = now
+        if not waiting:
+            self._heard_s = now
+        elif now - self._heard_s > _SILENCE_S:
             _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(waiting)], who="orderer")
             self.close()
         return {tp: _sizes(one, ends[tp]) for tp, one in self._inputs.items() if tp in ends}
 
     def read_on(self) -> None:
-        """Count what has come, without waiting for it."""
-        if self._inputs and self._consumer is not None:
-            self._pause_full(self._consumer)
+        """Count what has come, as far as the next epoch may reach, without waiting for it."""
+        if self._consumer is not None and not all(map(self._is_ahead, self._inputs)):
             self._take(self._consumer.consume(_BATCH, 0))
 
     def rest(self) -> None:
@@ -168,12 +170,10 @@ class _Reader:
             self._consumer.close()
         self._consumer = None
 
-    def _is_enough(self, waiting: Iterable[TopicPartition]) -> bool:
-        """Whether no more need be counted: each partition that is not counted to its end could fill an epoch alone."""
-        return all(self._fullness(self._inputs[tp]) >= 1.0 for tp in waiting)
-
-    def _fullness(self, one: _Counted) -> float:
-        return max(one.total / self._max_bytes, len(one.offsets) / self._max_records)
+    def _is_ahead(self, tp: TopicPartition) -> bool:
+        """Whether an epoch could be made of what is counted of one partition alone."""
+        one = self._inputs[tp]
+        return one.total >= self._max_bytes or len(one.offsets) >= self._max_records
 
     def _following(self, starts: Mapping[TopicPartition, int]) -> Consumer:
         """The consumer, assigned to all of `starts`; one that others have overtaken goes on where they are."""
@@ -191,7 +191,7 @@ class _Reader:
         return self._consumer
 
     def _pause_full(self, consumer: Consumer) -> None:
-        fullness = {tp: self._fullness(one) for tp, one in self._inputs.items() if one.offsets}
+        fullness = {tp: len(one.offsets) / self._most_ahead for tp, one in self._inputs.items() if one.offsets}
         self._pausing.changes(fullness).carry_out(consumer)
 
     def _take(self, messages: Iterable[Message]) -> None:
