@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -40,7 +41,8 @@ class InputWatch:
         self._partitions: dict[str, int] = {}
         self._next_ms = -float("inf")
         self._missing_since: float | None = None
-        self._same_ms = -float("inf")
+        self._warned_s = -float("inf")
+        self._same_ms, self._same = -float("inf"), True
         self._held = HeldInputs()
         self._log_ends = Positions()
         self.topic_ids: TopicIds = ()
@@ -51,7 +53,9 @@ class InputWatch:
         try:
             return self._ends_as_read()
         except (KafkaException, ReadTimeoutError) as error:
-            _log.warning("input_ends_unknown", reason=str(error))
+            if time.monotonic() - self._warned_s >= 1.0:
+                _log.warning("input_ends_unknown", reason=str(error))
+                self._warned_s = time.monotonic()
             return None
 
     def waiting(self, available: Positions, last: Positions) -> int:
@@ -70,18 +74,18 @@ class InputWatch:
         To be asked after `ends`: ends of a topic that was created since are not those of the one that the log knows.
         Raises `RecreatedTopicError`.
         """
-        if not known or now_ms - self._same_ms < SAME_MS:
-            return True
+        if known and now_ms - self._same_ms >= SAME_MS:
+            self._same_ms, self._same = now_ms, self._looks_same(known)
+        return self._same
+
+    def _looks_same(self, known: TopicIds) -> bool:
         try:
-            found = check_same(self._topics, known)
+            found = dict(check_same(self._topics, known))
         except (KafkaException, ReadTimeoutError) as error:
             _log.warning("inputs_unknown", reason=str(error))
             return False
-        if len(found) < len(known):  # one cannot be described: `refresh` finds out whether it is there
-            self._next_ms = min(self._next_ms, now_ms)
-            return False
-        self._same_ms = now_ms
-        return True
+        # One that is not there just now may come back as another; `refresh` ends this if it does not come back.
+        return all(topic in found for topic, _ in known if topic in self._isolation)
 
     def refresh(self, read_up_to: Positions, now_ms: float, known: TopicIds = ()) -> None:
         """Every few seconds: look for new partitions, and for what is not there any more.
