@@ -8,10 +8,11 @@
 #     COPY job.py /opt/tandem/work/
 ARG BASE=debian:bookworm-slim
 
-# Hadoop's login in the JVM wants a user that has a name.
+# Hadoop's login in the JVM wants a user that has a name. One that the platform chooses gets it when the container starts, by
+# libnss-wrapper: see operator/image/entrypoint.sh.
 FROM ${BASE} AS base
 RUN apt-get update \
- && apt-get install -y --no-install-recommends openjdk-17-jre-headless python3 tini \
+ && apt-get install -y --no-install-recommends libnss-wrapper openjdk-17-jre-headless python3 tini \
  && rm -rf /var/lib/apt/lists/* \
  && groupadd --gid 65532 tandem \
  && useradd --uid 65532 --gid 65532 --no-create-home --home-dir /tmp --shell /usr/sbin/nologin tandem

@@ -8,16 +8,18 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 from socketserver import ThreadingMixIn
 from threading import Thread
 from typing import TYPE_CHECKING, Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
 
+from tandem.listening import listen
 from tandem.report import Report, encode
 
 if TYPE_CHECKING:
@@ -36,11 +38,14 @@ class Probes:
 
 
 class ProcessServer:
-    """Serves on `port` (0: any free one; `port` tells which) of `address`. Raises `OSError` if the port is taken."""
+    """Serves on `port` (0: any free one; `port` tells which) of `address`, see `listening.listen`.
+
+    Raises `OSError` if the port is taken.
+    """
 
     def __init__(self, registry: CollectorRegistry, probes: Probes, port: int, address: str = LOOPBACK) -> None:
-        app = _app(make_wsgi_app(registry), probes)
-        self._server = make_server(address, port, app, _Server, _Handler)
+        self._server = _Server(listen(address, port))
+        self._server.set_app(_app(make_wsgi_app(registry), probes))
         self.port = int(self._server.server_port)
         self._thread = Thread(target=self._server.serve_forever, name="http", daemon=True)
         self._thread.start()
@@ -53,7 +58,17 @@ class ProcessServer:
 
 
 class _Server(ThreadingMixIn, WSGIServer):
+    """Of a socket that listens already; it does not ask a name server what the machine is called."""
+
     daemon_threads = True
+
+    def __init__(self, listening: socket.socket) -> None:
+        address = listening.getsockname()[:2]
+        super().__init__(address, _Handler, bind_and_activate=False)
+        self.socket.close()
+        self.socket = listening
+        self.server_name, self.server_port = address
+        self.setup_environ()
 
 
 class _Handler(WSGIRequestHandler):

@@ -1,7 +1,16 @@
 #!/bin/bash
 # What the image starts is the command that it is given. Only Spark's executor pods are given the word `executor`, and find the
 # rest in their environment (spark-kubernetes: BasicExecutorFeatureStep).
+#
+# A user that the platform has chosen, as OpenShift does, has no name in the image; no JVM starts Spark for somebody without. /etc
+# cannot be written to, so a library answers who that is.
 set -euo pipefail
+
+if ! id -un >/dev/null 2>&1; then
+  passwd=$(mktemp "${TMPDIR:-/tmp}/passwd.XXXXXX")
+  cat /etc/passwd - >"$passwd" <<<"${USER_NAME:-tandem-$(id -u)}:x:$(id -u):$(id -g):Tandem:${HOME:-/tmp}:/usr/sbin/nologin"
+  export LD_PRELOAD="${LD_PRELOAD:+$LD_PRELOAD:}libnss_wrapper.so" NSS_WRAPPER_PASSWD=$passwd NSS_WRAPPER_GROUP=/etc/group
+fi
 
 if [ "${1:-}" != executor ]; then
   exec "$@"

@@ -24,10 +24,13 @@ from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.reconciler import Reconciler
 from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
+from tandem_operator.resources.settings import USER
 from tandem_operator.store import Store
 from tandem_operator.wiring import Scope, registry_of, settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The operator of ReplicatedStreamJobs.")
+
+_CHOOSES = "empty: the platform chooses"
 
 Namespaces = Annotated[
     str, typer.Option(help="Look for jobs only there, several separated by commas. Default: in all namespaces")
@@ -41,6 +44,9 @@ def run(
     health_port: Annotated[int, typer.Option(help="Port of /healthz")] = 8080,
     metrics_port: Annotated[int, typer.Option(help="Port of /metrics")] = 9090,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
+    run_as_user: Annotated[str, typer.Option(help=f"User of the jobs' pods; {_CHOOSES}")] = str(USER),
+    run_as_group: Annotated[str, typer.Option(help=f"Group of the jobs' pods; {_CHOOSES}")] = str(USER),
+    fs_group: Annotated[str, typer.Option(help=f"Group of what the jobs' pods mount; {_CHOOSES}")] = str(USER),
 ) -> None:
     """Look after all jobs until SIGTERM. Run one operator at a time; jobs keep their promise without any."""
     logs.configure(log_level, component="operator")
@@ -48,9 +54,11 @@ def run(
     own = os.environ.get("POD_NAMESPACE", "tandem-system")
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    start_http_server(metrics_port, registry=registry)
+    start_http_server(metrics_port, "::" if socket.has_dualstack_ipv6() else "0.0.0.0", registry)  # noqa: S104
     metrics = OperatorMetrics(registry)
-    asyncio.run(_run(_api(metrics.asked), Settings(default_image, own), scope, metrics, health_port))
+    ids = [int(text) if text else None for text in (run_as_user, run_as_group, fs_group)]
+    given = Settings(default_image, own, run_as_user=ids[0], run_as_group=ids[1], fs_group=ids[2])
+    asyncio.run(_run(_api(metrics.asked), given, scope, metrics, health_port))
 
 
 @app.command()
@@ -81,6 +89,11 @@ def _api(asked: Callable[[Verb], None] = lambda _: None) -> Api:
     return Api(client.ApiClient(configuration), asked)
 
 
+def _probed() -> str:
+    """All addresses of the family by which the kubelet asks; kopf listens on one family only."""
+    return "[::]" if ":" in os.environ.get("POD_IP", "") else "0.0.0.0"  # noqa: S104
+
+
 async def _run(api: Api, given: Settings, scope: Scope, metrics: OperatorMetrics, health_port: int) -> None:
     store, reports = Store(), Reports()
     reconciler = Reconciler(api, store, reports, given, metrics, socket.gethostname())
@@ -92,7 +105,7 @@ async def _run(api: Api, given: Settings, scope: Scope, metrics: OperatorMetrics
             standalone=True,
             clusterwide=scope.is_clusterwide,
             namespaces=scope.namespaces,
-            liveness_endpoint=f"http://0.0.0.0:{health_port}/healthz",
+            liveness_endpoint=f"http://{_probed()}:{health_port}/healthz",
         )
     finally:
         await loop.stop()

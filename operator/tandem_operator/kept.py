@@ -11,7 +11,9 @@ Body = Mapping[str, Any]
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """The whole manifest once more, as a text, of what `kubectl apply` made."""
 _POD_SPEC: Final = frozenset({"nodeName"})
-_POD_STATUS: Final = frozenset({"phase", "podIP", "conditions", "containerStatuses", "message"})
+_POD_STATUS: Final = frozenset(
+    {"phase", "podIP", "conditions", "containerStatuses", "initContainerStatuses", "message"}
+)
 
 
 def of_job(body: Body) -> Body:
@@ -26,10 +28,18 @@ def of_pod(body: Body) -> Body:
         {
             **{name: body[name] for name in ("apiVersion", "kind") if name in body},
             "metadata": _metadata(body),
-            "spec": {name: value for name, value in spec.items() if name in _POD_SPEC},
+            "spec": {**{name: value for name, value in spec.items() if name in _POD_SPEC}, **_init_containers(spec)},
             "status": {name: value for name, value in status.items() if name in _POD_STATUS},
         }
     )
+
+
+def _init_containers(spec: Body) -> Body:
+    """Which of them go on running beside the others: that is said in the spec alone."""
+    told = [
+        {key: one[key] for key in ("name", "restartPolicy") if key in one} for one in spec.get("initContainers") or ()
+    ]
+    return {"initContainers": told} if told else {}
 
 
 def _metadata(body: Body) -> Body:

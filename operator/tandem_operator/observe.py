@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
@@ -27,6 +27,7 @@ from tandem_operator.resources.names import ATTEMPT, COMPONENT, CONFIG, GENERATI
 from tandem_operator.resources.tasks import TASK
 from tandem_operator.store import Key, Store
 
+_BACK_OFF: Final = "CrashLoopBackOff"
 _MAIN_CONTAINERS: Final = ("replica", "generator")
 _COMPONENTS: Final = frozenset(Component)
 """Others are Spark's executors, and pods that carry out a wish."""
@@ -78,7 +79,7 @@ def _pod(body: Body, store: Store) -> PodSeen:
     metadata, status = body["metadata"], body.get("status", {})
     labels, annotations = metadata.get("labels", {}), metadata.get("annotations", {})
     node = body["spec"].get("nodeName", "")
-    main, beside = _containers(status)
+    main, beside = _containers(body)
     deleting, node_lost = "deletionTimestamp" in metadata, store.is_lost(node)
     return PodSeen(
         name=metadata["name"],
@@ -111,17 +112,27 @@ def _pod(body: Body, store: Store) -> PodSeen:
 
 def _task(body: Body) -> TaskSeen:
     status = body.get("status", {})
-    container: Mapping[str, Any] = next(iter(status.get("containerStatuses", ())), {})
+    told = status.get("containerStatuses", ())
+    # Beside it, sidecars may run that the cluster has added.
+    container: Mapping[str, Any] = next((one for one in told if one["name"] == TASK), {})
     metadata, ended = body["metadata"], container.get("state", {}).get("terminated", {})
+    before = next((f"{one.label}: {one.trouble}" for one in _inits(body) if one.trouble), "")
     return TaskSeen(
         name=metadata["name"],
         uid=metadata["uid"],
-        phase=_phase(status),
-        message=_message(container) or _unscheduled(status) or status.get("message", ""),
+        phase=_task_phase(ended, status),
+        message=before or _message(container) or _unscheduled(status) or status.get("message", ""),
         created_ms=_ms(metadata.get("creationTimestamp")),
         ended_ms=_ms(ended.get("finishedAt")),
         attempt=int(metadata.get("annotations", {}).get(ATTEMPT, "1")),
     )
+
+
+def _task_phase(ended: Mapping[str, Any], status: Mapping[str, Any]) -> PodPhase:
+    """A task is over when its own container is, whatever else runs in its pod, or ends that later."""
+    if not ended:
+        return _phase(status)
+    return PodPhase.SUCCEEDED if ended["exitCode"] == 0 else PodPhase.FAILED
 
 
 def _component(body: Body) -> str:
@@ -135,11 +146,27 @@ def _phase(status: Mapping[str, Any]) -> PodPhase:
     return PodPhase(told) if told in list(PodPhase) else PodPhase.LOST
 
 
-def _containers(status: Mapping[str, Any]) -> tuple[ContainerSeen, tuple[ContainerSeen, ...]]:
-    """The main one, and those beside it."""
-    seen = [_container(told) for told in status.get("containerStatuses", ())]
+def _containers(body: Body) -> tuple[ContainerSeen, tuple[ContainerSeen, ...]]:
+    """The main one, and those beside it; others may have been added by the cluster, and stand anywhere among them."""
+    seen = [_container(told) for told in body.get("status", {}).get("containerStatuses", ())]
     main = next((one for one in seen if one.name in _MAIN_CONTAINERS), ContainerSeen(""))
-    return main, tuple(one for one in seen if one is not main)
+    return main, (*_inits(body), *(one for one in seen if one is not main))
+
+
+def _inits(body: Body) -> Iterator[ContainerSeen]:
+    """Init containers that have not ended well yet, and native sidecars: init containers that go on running."""
+    sidecars = {one["name"] for one in body["spec"].get("initContainers", ()) if one.get("restartPolicy") == "Always"}
+    for told in body.get("status", {}).get("initContainerStatuses", ()):
+        is_init = told["name"] not in sidecars
+        if not is_init or told.get("state", {}).get("terminated", {}).get("exitCode") != 0:
+            seen = _container(told)
+            yield replace(seen, is_init=is_init, message=_first_line(seen.message) if is_init else seen.message)
+
+
+def _first_line(text: str) -> str:
+    """The line that says most: of a trace of Python that is the last one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "" if not lines else lines[-1 if lines[0].startswith("Traceback") else 0]
 
 
 def _container(told: Mapping[str, Any]) -> ContainerSeen:
@@ -186,8 +213,11 @@ def _message(container: Mapping[str, Any]) -> str:
     """Why a container does not run, in Kubernetes' or the process's own words."""
     ended = [container.get(name, {}).get("terminated", {}).get("message", "") for name in ("state", "lastState")]
     waiting = container.get("state", {}).get("waiting", {})
-    told = ": ".join(part for part in (waiting.get("reason", ""), waiting.get("message", "")) if part)
-    return next((text for text in (*ended, told) if text), "").strip()
+    reason = waiting.get("reason", "")
+    told = ": ".join(part for part in (reason, waiting.get("message", "")) if part)
+    # That it waits since it has ended again and again says less than how it ended; any other reason is another one.
+    by_weight = (*ended, told) if reason in (_BACK_OFF, *BEGINNING) else (told, *ended)
+    return next((text for text in by_weight if text), "").strip()
 
 
 def _unscheduled(status: Mapping[str, Any]) -> str:

@@ -38,10 +38,16 @@ class PodPhase(StrEnum):
     LOST = "Lost"
 
 
+def _because(reason: str, message: str) -> str:
+    told = message if message.startswith(reason) else f"{reason}: {message}"
+    return told.rstrip(": .")
+
+
 @dataclass(frozen=True, slots=True)
 class ContainerSeen:
     """A container. `started_ms`: since when it runs, 0: it does not; `exit_code` of its last end, None: none yet.
 
+    `is_init` : it runs before the others, which wait until it has ended well; a native sidecar is none of these.
     `ended` : and it has not been started again since, nor is it about to be.
     `waits` : why it does not run, in Kubernetes' one word (`ImagePullBackOff`); "": it runs, or has ended.
     """
@@ -54,6 +60,26 @@ class ContainerSeen:
     ended: bool = False
     message: str = ""
     waits: str = ""
+    is_init: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it does what it is there for, or has done it: one that ends well is not started again."""
+        return self.ready or (self.ended and self.exit_code == 0)
+
+    @property
+    def label(self) -> str:
+        """Its name, and what kind of container it is."""
+        return f"init container {self.name}" if self.is_init else self.name
+
+    @property
+    def trouble(self) -> str:
+        """What it waits for or how it ended, in words; "": it runs, is just being started, or has ended well."""
+        if self.waits and self.waits not in BEGINNING:
+            return _because(self.waits, self.message)
+        if self.is_init and self.exit_code:
+            return _because(f"it ended with exit code {self.exit_code}", self.message)
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +87,8 @@ class PodSeen:
     """A pod of the job. `index` counts within its component.
 
     `ready`, `started_ms`, `restarts`, `exit_code`, `ended`, `message` and `waits` are those of its main container, see
-    `ContainerSeen`; `beside` are the others: the orderer, and what the pod template adds.
+    `ContainerSeen`; `beside` are the others: the orderer, and what the pod template or the cluster adds, but for init
+    containers that have ended well.
     `template` is the hash of what the pod was made from (the annotation `tandem.dev/template`), `manifest` the ConfigMap
     that it reads, and `config` the configuration in that (`tandem.dev/manifest`, `tandem.dev/config`).
     `generation` of a candidate: the revision whose generation it is to begin.

@@ -8,6 +8,7 @@ from typing import Final
 
 import aiohttp
 
+from tandem.listening import in_brackets
 from tandem.report import OrdererReport, ReplicaReport, decode
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=1.0)
@@ -31,9 +32,8 @@ class Reports:
         return {at: answer for at, answer in zip(wanted, answers, strict=True) if answer is not None}
 
     async def _ask(self, ip: str, port: int) -> ReplicaReport | OrdererReport | None:
-        host = f"[{ip}]" if ":" in ip else ip
         try:
-            async with self._session.get(f"http://{host}:{port}/status", allow_redirects=False) as response:
+            async with self._session.get(f"http://{in_brackets(ip)}:{port}/status", allow_redirects=False) as response:
                 if response.status != 200:
                     return None
                 content = await _at_most(response.content, _LARGEST)

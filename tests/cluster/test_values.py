@@ -139,3 +139,27 @@ def test_names_that_yaml_takes_for_numbers_stay_names() -> None:
     names = [one["metadata"][key] for one in found for key in ("name", "namespace") if key in one["metadata"]]
     assert {"123", "7", "1e5", "2025", "on"} <= set(names)
     assert all(isinstance(name, str) for name in names)
+
+
+def users(*values: str) -> tuple[list[Object], list[str]]:
+    """Whom the pods of the chart run as, and what the operator is given for those of jobs."""
+    found = rendered(*values)
+    pods = [
+        one["spec"]["template"]["spec"] if one["kind"] == "Deployment" else one["spec"]
+        for one in found
+        if one["kind"] in ("Deployment", "Pod")
+    ]
+    ids = ("runAsUser", "runAsGroup", "fsGroup")
+    told = [arg for arg in pods[0]["containers"][0]["args"] if arg.startswith(("--run-as", "--fs-group"))]
+    return [
+        {name: pod["securityContext"][name] for name in ids if name in pod["securityContext"]} for pod in pods
+    ], told
+
+
+def test_users_and_groups_are_left_to_the_platform_where_they_are_null() -> None:
+    ours = {"runAsUser": 65532, "runAsGroup": 65532, "fsGroup": 65532}
+    assert users() == ([ours, ours], ["--run-as-user=65532", "--run-as-group=65532", "--fs-group=65532"])
+    nobody = [f"securityContext.{name}=null" for name in ours]
+    assert users(*nobody) == ([{}, {}], ["--run-as-user=", "--run-as-group=", "--fs-group="])
+    large = users("securityContext.runAsUser=1000670000", *nobody[1:])
+    assert large == ([{"runAsUser": 1_000_670_000}] * 2, ["--run-as-user=1000670000", "--run-as-group=", "--fs-group="])

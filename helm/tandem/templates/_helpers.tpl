@@ -70,11 +70,23 @@ capabilities:
   drop: [ALL]
 {{- end -}}
 
+{{/* A user or group as digits (a large number would be written as 1e+09); "" if the platform is to choose. */}}
+{{- define "tandem.id" -}}
+{{- /* Values of a release from before there was this section (helm upgrade --reuse-values) have none. */ -}}
+{{- $ids := default (dict "runAsUser" 65532 "runAsGroup" 65532 "fsGroup" 65532) .context.Values.securityContext -}}
+{{- if kindIs "map" .context.Values.securityContext }}{{ $ids = .context.Values.securityContext }}{{ end -}}
+{{- $id := get $ids .name -}}{{- /* "" if it is not there */ -}}
+{{- if not (or (kindIs "invalid" $id) (kindIs "string" $id)) }}{{ $id | int64 }}{{ end -}}
+{{- end -}}
+
 {{- define "tandem.podSecurityContext" -}}
 runAsNonRoot: true
-runAsUser: 65532
-runAsGroup: 65532
-fsGroup: 65532
+{{- range $name := list "runAsUser" "runAsGroup" "fsGroup" }}
+{{- $id := include "tandem.id" (dict "context" $ "name" $name) }}
+{{- with $id }}
+{{ $name }}: {{ . }}
+{{- end }}
+{{- end }}
 seccompProfile:
   type: RuntimeDefault
 {{- end -}}

@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tandem.listening import in_brackets
+
 CONF: Final = "TANDEM_SPARK_CONF"
 """Variable: settings of Spark as a JSON object, among them `spark.master` and `spark.executor.instances`."""
 POD: Final = "TANDEM_EXECUTOR_POD"
 """Variable: what an executor's pod is made from, as JSON. Missing where executors are no pods."""
 
 _PREFIX: Final = "spark.kubernetes.executor.podNamePrefix"
+_HOST: Final = "spark.driver.host"
 _TEMPLATE: Final = "spark.kubernetes.executor.podTemplateFile"
 
 HANDY: Final = {
@@ -65,6 +68,8 @@ class Executors:
         if _PREFIX in given:
             # A container that is started again finds the executors of its last run still there, in the same pod's name.
             given[_PREFIX] += f"-{incarnation.rpartition('.')[2]}"
+        if _HOST in given:
+            given[_HOST] = in_brackets(given[_HOST])  # Spark takes an IPv6 address so and not otherwise
         master, count = given.pop("spark.master"), int(given["spark.executor.instances"])
         return cls(master, count, given, environment.get(POD, ""))
 

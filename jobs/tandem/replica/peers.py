@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
+from tandem.listening import is_everywhere, listen
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
@@ -26,7 +27,6 @@ _AGAIN_S = 1.0
 _MOST_HELD = 64
 """Connections to a beacon, so that nobody takes all file descriptors of a replica."""
 _LONGEST_GREETING = 512
-_ANY = ("", "0.0.0.0", "::")  # noqa: S104
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Address:
 
 def advertised_host(bound: str, environ: Mapping[str, str]) -> str | None:
     """How others reach what listens on `bound`: a pod that listens everywhere by its `POD_IP`; None if nobody knows."""
-    return environ.get("POD_IP") or None if bound in _ANY else bound
+    return environ.get("POD_IP") or None if is_everywhere(bound) else bound
 
 
 class Beacon:
@@ -68,8 +68,7 @@ class Beacon:
 
     def __init__(self, incarnation: str, host: str, advertised: str) -> None:
         self._greeting = incarnation.encode() + b"\n"
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._server = socket.create_server((host, 0), family=family)
+        self._server = listen(host, 0)
         self._server.setblocking(False)
         self.address = Address(advertised, self._server.getsockname()[1])
         self._held: set[socket.socket] = set()

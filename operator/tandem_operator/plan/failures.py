@@ -62,7 +62,7 @@ def has_hope(pod: PodSeen, now_ms: int, timeout_s: float) -> bool:
 def failure_beside(pod: PodSeen, now_ms: int) -> str:
     """The same of the containers beside the replica: the orderer, and what the pod template adds."""
     for container in pod.beside:
-        who = f"{container.name} beside {pod.replica}"
+        who = _who(container, pod)
         if refuses(container, now_ms) and not container.ready:
             return f"{who} refuses to run{_said(container)}"
         if ends_again(container, now_ms):
@@ -73,9 +73,13 @@ def failure_beside(pod: PodSeen, now_ms: int) -> str:
 def delay_beside(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
     """Which container beside a replica has not become ready in time, in words; "": none."""
     for container in pod.beside:
-        if not container.ready and now_ms - _since_ms(pod, container) > timeout_s * 1000:
-            return f"{container.name} beside {pod.replica} is not ready after {timeout_s:.0f} s{_said(container)}"
+        if not container.is_settled and now_ms - _since_ms(pod, container) > timeout_s * 1000:
+            return f"{_who(container, pod)} is not ready after {timeout_s:.0f} s{_said(container)}"
     return ""
+
+
+def _who(container: ContainerSeen, pod: PodSeen) -> str:
+    return f"{container.label} {'of' if container.is_init else 'beside'} {pod.replica}"
 
 
 def _since_ms(pod: PodSeen, seen: PodSeen | ContainerSeen) -> int:

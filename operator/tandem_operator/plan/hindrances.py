@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem_operator.observed import BEGINNING, ContainerSeen, PodSeen
+from tandem_operator.observed import ContainerSeen, PodSeen
 from tandem_operator.resources.plain import plain
 
 _MOUNTED_MS: Final = 30_000
+_BEFORE_MS: Final = 60_000
 _KINDS: Final = {"configMap": "ConfigMap", "secret": "Secret", "persistentVolumeClaim": "PersistentVolumeClaim"}
 
 
@@ -19,11 +20,14 @@ def hindrance(pods: Iterable[PodSeen], job: ReplicatedStreamJob, now_ms: int) ->
 
 
 def _hindrance(pod: PodSeen, job: ReplicatedStreamJob, now_ms: int) -> str:
-    containers: tuple[PodSeen | ContainerSeen, ...] = (pod, *pod.beside)
-    for seen in containers:
-        if seen.waits and seen.waits not in BEGINNING:
-            told = seen.message if seen.message.startswith(seen.waits) else f"{seen.waits}: {seen.message}"
-            return f"Pod {pod.name} waits: {told.rstrip(': .')}"
+    main = ContainerSeen("", message=pod.message, waits=pod.waits)
+    if main.trouble:
+        return f"Pod {pod.name} waits: {main.trouble}"
+    for seen in pod.beside:
+        if seen.trouble:
+            return f"Pod {pod.name} waits: {seen.label}: {seen.trouble}"
+        if seen.is_init and seen.started_ms and now_ms - seen.started_ms > _BEFORE_MS:
+            return f"Pod {pod.name} waits: {seen.label} has run for more than {_BEFORE_MS // 1000} s"
     if not pod.unmounted_ms or now_ms - pod.unmounted_ms <= _MOUNTED_MS:
         return ""
     waiting = f"Pod {pod.name} has waited for its volumes for more than {_MOUNTED_MS // 1000} s"

@@ -74,5 +74,5 @@ def _signs(observed: Observed, version: Version, roster: Roster) -> Iterator[boo
     beating = [pod for pod in live_generators(observed) if pod.ready and not version.is_outdated(pod)]
     yield len(roster.live) == len(roster.back) == roster.wanted
     yield not any(member.outdated for member in roster.live)
-    yield all(container.ready for member in roster.live for container in member.pod.beside)
+    yield all(one.is_settled for member in roster.live for one in member.pod.beside)
     yield len(beating) == wanted_generators(observed)

@@ -73,7 +73,7 @@ def given_up(roster: Roster, now_ms: int, deadline_s: float) -> str:
 
 def _is_half_done(member: Member) -> bool:
     """Whether it is new, and not everything beside its replica is ready."""
-    return not member.outdated and not all(container.ready for container in member.pod.beside)
+    return not member.outdated and not all(one.is_settled for one in member.pod.beside)
 
 
 def _failure(new: Member, now_ms: int, timeout_s: float) -> str:

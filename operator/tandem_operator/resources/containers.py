@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from tandem.listening import EVERYWHERE
 from tandem.manifest import ReplicatedStreamJob
 from tandem.manifest.pod_template import JOB_VOLUME
 from tandem_operator.observed import Component
@@ -17,9 +18,12 @@ _MOUNTS: Final = (
     {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108
     {"name": "checkpoint", "mountPath": "/dev/shm"},  # noqa: S108
 )
-SMALL: Final = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
-"""What processes without a JVM ask for. Where there is a quota, a pod that asks for nothing is refused."""
-_USER: Final = 65532
+_SMALL: Final = {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "512Mi"}}
+_ALSO: Final = {
+    "requests": {"ephemeral-storage": "64Mi"},
+    "limits": {"cpu": "500m", "ephemeral-storage": "512Mi"},
+}
+"""What is asked for only where the job's replicas do: a quota may want it of every container then."""
 _START_S: Final = 600
 """For an image that is being unpacked, a JVM on a busy node, and state that is far away."""
 
@@ -37,20 +41,34 @@ def orderer_container(job: ReplicatedStreamJob, settings: Settings, index: int) 
     """The container `orderer`, beside a replica."""
     options = ["--name", f"orderer-{index}", "--replica", process_name(Component.MEMBER, index)]
     container = _container(job, settings, "orderer", "tandem.orderer", options, ORDERER_METRICS_PORT)
-    return {**container, "resources": SMALL}
+    return {**container, "resources": small(job)}
 
 
 def generator_container(job: ReplicatedStreamJob, settings: Settings, index: int) -> dict[str, Any]:
     """The container `generator`."""
     options = ["--name", process_name(Component.GENERATOR, index)]
     container = _container(job, settings, "generator", "tandem.orderer", options, METRICS_PORT)
-    return {**container, "resources": SMALL}
+    return {**container, "resources": small(job)}
+
+
+def small(job: ReplicatedStreamJob) -> dict[str, dict[str, str]]:
+    """What processes without a JVM ask for, and may use.
+
+    Where there is a quota, a pod is refused that does not ask for, or limit, what the quota counts. So what the user asks
+    for or limits of cpu, memory and ephemeral storage in `spec.resources` they ask for and limit, too.
+    """
+    given = {"requests": job.spec.resources.requests, "limits": job.spec.resources.limits}
+    return {
+        kind: {**amounts, **{name: amount for name, amount in _ALSO[kind].items() if name in given[kind]}}
+        for kind, amounts in _SMALL.items()
+    }
 
 
 def _container(
     job: ReplicatedStreamJob, settings: Settings, name: str, module: str, options: list[str], port: int
 ) -> dict[str, Any]:
-    served = ["--metrics-port", str(port), "--metrics-address", "0.0.0.0"]  # noqa: S104
+    # Everywhere, by IPv4 and IPv6; an image that knows IPv4 only reads it so, too.
+    served = ["--metrics-port", str(port), "--metrics-address", EVERYWHERE]
     return {
         "name": name,
         "image": job.spec.image or settings.image,
@@ -95,13 +113,15 @@ def restricted() -> dict[str, Any]:
     }
 
 
-def pod_security() -> dict[str, Any]:
-    """A pod's security context, of the same standard; the group lets the process write to volumes that are mounted."""
+def pod_security(settings: Settings) -> dict[str, Any]:
+    """A pod's security context, of the same standard; the group lets the process write to volumes that are mounted.
+
+    Users and groups that the operator was installed without are the platform's to choose.
+    """
+    ids = {"runAsUser": settings.run_as_user, "runAsGroup": settings.run_as_group, "fsGroup": settings.fs_group}
     return {
         "runAsNonRoot": True,
-        "runAsUser": _USER,
-        "runAsGroup": _USER,
-        "fsGroup": _USER,
+        **{name: number for name, number in ids.items() if number is not None},
         "seccompProfile": {"type": "RuntimeDefault"},
     }
 

@@ -16,7 +16,7 @@ from tandem_operator.resources.accounts import account_name
 from tandem_operator.resources.containers import pod_security, restricted
 from tandem_operator.resources.manifest import FOLDER
 from tandem_operator.resources.names import EXECUTOR, INDEX, MANAGED_BY, labels, selector
-from tandem_operator.resources.overrides import overridden
+from tandem_operator.resources.overrides import container_of, overridden
 from tandem_operator.resources.plain import plain
 from tandem_operator.resources.settings import Settings
 from tandem_operator.resources.tolerations import lost_node
@@ -41,7 +41,7 @@ def with_driver(
     # Kubernetes fills in $(POD_NAME) and $(POD_IP), which come before in the list. In the executors' pod, which may have
     # such words of its own, each $ is doubled, so that it leaves them alone.
     conf = json.dumps(spark_conf(job, settings), sort_keys=True)
-    pod = json.dumps(executor_pod(job, index), sort_keys=True).replace("$", "$$")
+    pod = json.dumps(executor_pod(job, settings, index), sort_keys=True).replace("$", "$$")
     return {**container, "env": [*container["env"], {"name": CONF, "value": conf}, {"name": POD, "value": pod}]}
 
 
@@ -71,21 +71,24 @@ def spark_conf(job: ReplicatedStreamJob, settings: Settings) -> dict[str, str]:
         "spark.kubernetes.driver.ownPersistentVolumeClaim": "false",
         "spark.kubernetes.driver.reusePersistentVolumeClaim": "false",
     }
+    own = container_of(plain(spec.pod_template), EXECUTOR).get("resources") or {}
+    if "cpu" in spec.resources.limits and "cpu" not in (own.get("limits") or {}):
+        conf["spark.kubernetes.executor.limit.cores"] = str(spec.executors.cores)  # Spark itself limits memory only
     if spec.image_pull_policy is not None:
         conf["spark.kubernetes.container.image.pullPolicy"] = spec.image_pull_policy
     return conf
 
 
-def executor_pod(job: ReplicatedStreamJob, index: int) -> dict[str, Any]:
+def executor_pod(job: ReplicatedStreamJob, settings: Settings, index: int) -> dict[str, Any]:
     """What Spark makes an executor's pod from: never on the node of another replica, or of its executors."""
     template = plain(job.spec.pod_template)
     containers = (template.get("spec") or {}).get("containers") or []
     replica: dict[str, Any] = next((one for one in containers if one.get("name") == "replica"), {})
     alike: dict[str, Any] = {"name": EXECUTOR, **{key: replica[key] for key in _ALIKE if key in replica}}
-    return overridden(overridden(_ours(job, index), {"spec": {"containers": [alike]}}), template)
+    return overridden(overridden(_ours(job, settings, index), {"spec": {"containers": [alike]}}), template)
 
 
-def _ours(job: ReplicatedStreamJob, index: int) -> dict[str, Any]:
+def _ours(job: ReplicatedStreamJob, settings: Settings, index: int) -> dict[str, Any]:
     terms = [apart_from_others(job, component, index) for component in ("member", EXECUTOR)]
     code = job.spec.job.config_map
     spec: dict[str, Any] = {
@@ -93,7 +96,7 @@ def _ours(job: ReplicatedStreamJob, index: int) -> dict[str, Any]:
         "serviceAccountName": account_name(job),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
-        "securityContext": pod_security(),
+        "securityContext": pod_security(settings),
         "affinity": {
             "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms},
             "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [_near(job, index)]},

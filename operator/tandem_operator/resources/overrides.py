@@ -104,7 +104,10 @@ def _thing(key: str, ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> dict
 def _safe(spec: dict[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
     spec["restartPolicy"] = ours["restartPolicy"]
     spec["securityContext"] = {**(spec.get("securityContext") or {}), "runAsNonRoot": True}
-    for container in (*spec["containers"], *spec.get("initContainers", [])):
+    for kind in ("containers", "initContainers"):
+        if spec.get(kind):  # so that the last words of one that fails can be shown
+            spec[kind] = [{"terminationMessagePolicy": "FallbackToLogsOnError", **one} for one in spec[kind]]
+    for container in (*spec["containers"], *(spec.get("initContainers") or ())):
         if "runAsNonRoot" in (container.get("securityContext") or {}):
             container["securityContext"] = {**container["securityContext"], "runAsNonRoot": True}
     required = _required_apart(ours)

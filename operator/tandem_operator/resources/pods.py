@@ -19,6 +19,7 @@ from tandem_operator.resources.containers import (
 from tandem_operator.resources.manifest import behaviour, config_map_name, config_of
 from tandem_operator.resources.names import (
     CONFIG,
+    DEFAULT_CONTAINER,
     EXECUTOR,
     MANIFEST,
     ROLE,
@@ -45,8 +46,10 @@ def pod(
     meta["annotations"] = {TEMPLATE: template(job, settings, component)}
     if component is Component.MEMBER:
         meta["labels"][ROLE] = "starting"
-    ours = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": _spec(job, settings, component, index)}
+    spec = _spec(job, settings, component, index)
+    ours = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}
     merged = overridden(ours, plain(job.spec.pod_template))
+    merged["metadata"]["annotations"].setdefault(DEFAULT_CONTAINER, spec["containers"][0]["name"])
     return dated(merged, config_map_name(job), config_of(job))
 
 
@@ -81,7 +84,7 @@ def _spec(job: ReplicatedStreamJob, settings: Settings, component: Component, in
         "automountServiceAccountToken": with_executors and component is Component.MEMBER,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": GRACE_S,
-        "securityContext": pod_security(),
+        "securityContext": pod_security(settings),
         "affinity": _apart(job, component, index),
         "topologySpreadConstraints": [_spread(job, component)],
         "tolerations": lost_node(),

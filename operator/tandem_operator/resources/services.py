@@ -20,6 +20,8 @@ def metrics_service(job: ReplicatedStreamJob, uid: str) -> dict[str, Any]:
         "metadata": metadata(job, uid, _name(job.name)),
         "spec": {
             "clusterIP": "None",
+            # By all addresses that the pods have; in a cluster of one family it changes nothing.
+            "ipFamilyPolicy": "PreferDualStack",
             "publishNotReadyAddresses": True,
             # Not Spark's executors: they have no such ports.
             "selector": {**selector(job.name), MANAGED_BY: MANAGER},

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+USER: Final = 65532
+"""The user of the image, and its group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +16,7 @@ class Settings:
     Parameters
     ----------
     image : runs a job that names none.
+    run_as_user, run_as_group, fs_group : whom the jobs' pods run as. None: whom the platform chooses.
     operator_namespace : whose pods may ask the job's pods for metrics.
     figures_every_s : epochs and lags alone do not make a new status more often than this.
     same_figures_every_s : nor, while none of them changes, the time at which they were read.
@@ -21,3 +26,6 @@ class Settings:
     operator_namespace: str = "tandem-system"
     figures_every_s: float = 30.0
     same_figures_every_s: float = 90.0
+    run_as_user: int | None = USER
+    run_as_group: int | None = USER
+    fs_group: int | None = USER

@@ -59,3 +59,19 @@ def test_an_executor_without_its_driver_fails_and_names_what_is_missing(path: st
 
     assert ended.returncode != 0
     assert "SPARK_DRIVER_URL" in ended.stderr
+
+
+def test_a_user_that_the_image_knows_is_left_alone(path: str) -> None:
+    assert started(path, "sh", "-c", 'echo "${LD_PRELOAD-none}"').stdout == "none\n"
+
+
+def test_a_user_without_a_name_gets_one_before_the_command_starts(path: str, tmp_path: Path) -> None:
+    """Here nobody can be such a user; so `id` is one that does not know him, and what it would be told is looked at."""
+    (tmp_path / "id").write_text("#!/bin/sh\ncase $1 in -un) exit 1;; -u) echo 1000670000;; -g) echo 0;; esac\n")
+    (tmp_path / "id").chmod(0o755)
+    command = (
+        'echo "$LD_PRELOAD"; unset LD_PRELOAD; tail -n 1 "$NSS_WRAPPER_PASSWD"; grep -c ^root: "$NSS_WRAPPER_PASSWD"'
+    )
+    said = started(path, "/bin/bash", "-c", command, TMPDIR=str(tmp_path)).stdout.splitlines()
+
+    assert said == ["libnss_wrapper.so", "tandem-1000670000:x:1000670000:0:Tandem:/tmp:/usr/sbin/nologin", "1"]

@@ -10,7 +10,7 @@ from operator_builders import SETTINGS, UID, job
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component
 from tandem_operator.resources.manifest import config_map_name, config_of
-from tandem_operator.resources.names import CONFIG, MANIFEST, TEMPLATE
+from tandem_operator.resources.names import CONFIG, DEFAULT_CONTAINER, MANIFEST, TEMPLATE
 from tandem_operator.resources.pods import dated, pod, template
 
 
@@ -109,6 +109,7 @@ def test_a_pod_says_what_it_was_made_from() -> None:
     given = job()
     notes = _pod(given, index=3)["metadata"]["annotations"]
     assert notes == {
+        DEFAULT_CONTAINER: "replica",
         TEMPLATE: template(given, SETTINGS, Component.MEMBER),
         MANIFEST: config_map_name(given),
         CONFIG: config_of(given),
@@ -157,7 +158,8 @@ def test_a_change_of_slots_changes_the_template_but_another_standby_does_not() -
 
 def test_a_pod_can_be_given_the_manifest_of_another() -> None:
     made = dated(_pod(job(job={"file": "job.py", "configMap": "code"})), "older", "cfg", "tpl")
-    assert made["metadata"]["annotations"] == {TEMPLATE: "tpl", MANIFEST: "older", CONFIG: "cfg"}
+    made_from = {TEMPLATE: "tpl", MANIFEST: "older", CONFIG: "cfg"}
+    assert made["metadata"]["annotations"] == {DEFAULT_CONTAINER: "replica", **made_from}
     names = [source["configMap"]["name"] for source in made["spec"]["volumes"][0]["projected"]["sources"]]
     assert names == ["older", "code"]
 
