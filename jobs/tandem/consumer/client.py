@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from tandem.consumer.filter import JobFilters
-from tandem.kafka.headers import job_of, row_id
+from tandem.kafka.headers import headers_of, job_of, row_id
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
@@ -109,7 +109,7 @@ class EpochConsumer(Consumer):
             self._filters.pop((partition.topic, partition.partition), None)
 
     def _is_news(self, message: Message) -> bool:
-        row = None if message.error() is not None else row_id(message.headers())
+        row = None if message.error() is not None else row_id(headers_of(message))
         if row is None:
             return True
         place, offset = (message.topic() or "", message.partition() or 0), message.offset() or 0
@@ -117,7 +117,7 @@ class EpochConsumer(Consumer):
         if repeats is None or offset <= last:  # a new position, or set back behind our back (auto.offset.reset)
             repeats = self._before(*place, offset)
         self._filters[place] = (repeats, offset)
-        first = repeats.is_first(job_of(message.headers()), row)
+        first = repeats.is_first(job_of(headers_of(message)), row)
         self.dropped += not first
         return first
 
@@ -140,9 +140,9 @@ class EpochConsumer(Consumer):
                         continue
                     if error is not None or (message.offset() or 0) >= offset:
                         return repeats
-                    row = row_id(message.headers())
+                    row = row_id(headers_of(message))
                     if row is not None:
-                        repeats.is_first(job_of(message.headers()), row)
+                        repeats.is_first(job_of(headers_of(message)), row)
         finally:
             reader.close()
         _log.warning("rows_before_not_read", topic=topic, partition=partition, offset=offset)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
+
+from confluent_kafka import Message
 
 EPOCH_HEADER = "tandem.epoch"
 INDEX_HEADER = "tandem.index"
@@ -20,6 +23,17 @@ class RowId:
 
 HeaderValue = str | bytes | None
 Headers = Sequence[tuple[str, HeaderValue]] | Mapping[str, HeaderValue] | None
+
+
+def headers_of(message: Message) -> list[tuple[str, bytes | None]] | None:
+    """A record's headers; None if it has none, or one whose name is no UTF-8, for which confluent-kafka raises.
+
+    Anybody may write such a record into an input or an output topic; no row of Tandem's has one.
+    """
+    try:
+        return cast("list[tuple[str, bytes | None]] | None", message.headers())
+    except UnicodeDecodeError:
+        return None
 
 
 def row_id(headers: Headers) -> RowId | None:

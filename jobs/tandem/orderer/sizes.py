@@ -11,13 +11,13 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError
+from tandem.kafka.headers import headers_of
 from tandem.kafka.metadata import learn
 from tandem.kafka.pausing import Pausing
 from tandem.kafka.tail import is_transient
@@ -220,7 +220,7 @@ class _Reader:
 def weight(message: Message) -> int:
     """What a record counts: the bytes of its key, value and headers, and `RECORD_BYTES`."""
     key = message.key()
-    headers: Any = message.headers()
+    headers = headers_of(message)
     count = RECORD_BYTES + len(message) + (len(key) if key else 0)
     if headers:
         count += sum(len(name) + len(value or b"") for name, value in headers)

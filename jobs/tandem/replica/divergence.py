@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, job_of
+from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, headers_of, job_of
 from tandem.kafka.topics import Topics
 from tandem.replica.rows import EpochRows
 from tandem.topics import SinkTopics
@@ -51,8 +51,8 @@ def _published(connection: KafkaConnection, sinks: SinkTopics, epoch: int, timeo
                 if error.code() == KafkaError._PARTITION_EOF:
                     unfinished.discard((message.topic(), message.partition()))
                 continue
-            headers = dict(message.headers() or [])
-            is_ours = job_of(message.headers()) in (None, sinks.job)
+            named = headers_of(message)
+            headers, is_ours = dict(named or []), job_of(named) in (None, sinks.job)
             if is_ours and headers.get(EPOCH_HEADER) == str(epoch).encode():
                 found[int(headers.get(INDEX_HEADER) or b"-1")] = (message.topic() or "", message.key(), message.value())
     finally:

@@ -12,7 +12,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
-from tandem.kafka.headers import job_of, row_id
+from tandem.kafka.headers import headers_of, job_of, row_id
 from tandem.kafka.tail import is_transient
 from tandem.kafka.topics import Topics
 from tandem.manifest import Manifest
@@ -217,7 +217,7 @@ class HistoryReader:
                 if isinstance(proposal, Cut):
                     self._lead.reached(tp, proposal.epoch)
             else:
-                headers = message.headers()
+                headers = headers_of(message)
                 row = row_id(headers)
                 if row is None or (self._history.job and job_of(headers) not in (None, self._history.job)):
                     self.checker.on_foreign(tp.topic)
