@@ -81,7 +81,8 @@ def run(
     Ends on Ctrl-C or SIGTERM (a second Ctrl-C does not wait), after --for, or by itself when a restart cannot help. Kafka,
     ZooKeeper, and the topics of sources and sinks must be there. A second run goes on where the first one stopped.
 
-    Exit code 0: stopped as asked; 1: gave up restarting; 2: the manifest is wrong; 78: refused to run, and why is printed.
+    Exit code 0: stopped as asked; 1: gave up restarting; 2: there is no such file; 78: refused to run, as with mistakes in
+    the manifest, and why is printed.
 
     Examples:
 
@@ -122,7 +123,7 @@ def _checked(out: Console, path: Path) -> Manifest:
         loaded = load(path)
     except ManifestError as error:
         show_problems(out, path, error.problems)
-        raise typer.Exit(ExitCode.USAGE) from error
+        raise typer.Exit(ExitCode.REFUSED) from error
     problems = (*check_code(loaded), *check_surroundings(loaded, os.environ))
     if problems:
         show_problems(out, path, problems)

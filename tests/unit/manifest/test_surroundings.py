@@ -94,6 +94,15 @@ def test_run_refuses_before_it_starts_a_process(write: Writer) -> None:
     assert "needs the package gcsfs" in result.stdout
 
 
+def test_run_refuses_a_store_that_nobody_knows_with_those_that_are_known(write: Writer) -> None:
+    result = CliRunner().invoke(app, ["run", str(write(("        path: /data/out", "        path: s3n://lake/out")))])
+
+    assert result.exit_code == 78
+    assert (
+        "nothing lasting can be written to s3n://. Write a path, or one of file, local, s3, s3a, gs," in result.stdout
+    )
+
+
 def test_a_field_without_effect_is_noted(write: Writer) -> None:
     code, lines, _ = validate(write(("mode: leader", "mode: leader\n    generators: 3")))
 
