@@ -47,6 +47,7 @@ class ReplicaReport:
 
     `slots`, `roles` and `wish` : what it last read in ZooKeeper; `coordinated`: whether ZooKeeper answers it now.
     `has_to_prove` : of a standby, whether something was published that it could prove its state with, or it has no state.
+    `waits_for` : what its start has been waiting for, if that takes more than a minute, in words.
     `drift` : what it found when it last looked at the job's topics, None: it has not looked yet.
     """
 
@@ -74,6 +75,7 @@ class ReplicaReport:
     roles: Mapping[str, str] = Field(default_factory=dict)
     wish: str = ""
     drift: tuple[TopicDrift, ...] | None = None
+    waits_for: str = ""
 
 
 @dataclass(frozen=True)

@@ -44,9 +44,9 @@ def look_deep(manifest: Manifest) -> None:
     _reach_store(manifest)
     code = find_code(manifest)
     with tempfile.TemporaryDirectory(prefix=f"tandem-validate-{manifest.name}-") as folder:
-        computing = Computing(manifest, "validate", f"{manifest.name}.validate", Path(folder), {})
+        computing = Computing(manifest, "validate", f"{manifest.name}.validate", Path(folder, "replica"), {})
         try:
-            computing.prepare(code, _unused, _untimed, Proposer("validate", _unused), _unused)
+            computing.prepare(code, _unused, _untimed, Proposer("validate", _unused), _unused, {}, lambda _: None)
         finally:
             computing.close()
 

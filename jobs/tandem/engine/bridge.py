@@ -48,6 +48,11 @@ class EpochBridge:
         self._bridge = new(spark, "EpochBridge", *given, uses="Watermarks")
         self._after = EnginePosition()
 
+    @property
+    def source(self) -> Any:
+        """What its stream reads, in the JVM."""
+        return self._bridge
+
     def stream(self) -> DataFrame:
         """The streaming DataFrame of the records that will be offered."""
         runtime = self._jvm.org.apache.spark.sql.execution.streaming.runtime

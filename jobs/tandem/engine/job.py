@@ -12,6 +12,7 @@ import zipimport
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
@@ -39,7 +40,9 @@ def load_function(job: JobSpec, kept: Path) -> Callable[..., object]:
     where = job.file or job.module
     try:
         module = _module(job, kept)
-    except Exception as error:
+    except JobError:
+        raise
+    except (Exception, SystemExit) as error:
         raise JobError(f"{where} could not be imported: {_last_frame(error, where)}") from error
     function: Callable[..., object] | None = getattr(module, job.function, None)
     if function is None or not callable(function):
@@ -64,13 +67,39 @@ def call(function: Callable[..., object], context: JobContext, sources: Mapping[
         return function(**wanted)
     except JobError:
         raise
-    except Exception as error:
-        raise JobError(f"the job raised {_last_frame(error, function.__code__.co_filename)}") from error
+    except (Exception, SystemExit) as error:
+        file = getattr(getattr(function, "__code__", None), "co_filename", __file__)
+        raise JobError(f"the job raised {_last_frame(error, file)}{_advice(error)}") from error
+
+
+_ADVICE: Final = (
+    (
+        "Queries with streaming sources must be executed with writeStream",
+        "A stream has no rows while the function runs, so none can be counted, shown or collected there: remove the "
+        "line, and read the sink's topic to look at rows",
+    ),
+    (
+        "CALL_ON_STREAMING_DATASET_UNSUPPORTED",
+        "A stream has no rows while the function runs: return the DataFrame, and name where its rows go in spec.sinks",
+    ),
+    (
+        "_ALREADY_EXISTS",
+        "The function is called more than once, each time in the same session: write what may be there already, as "
+        "createOrReplaceTempView() or CREATE TABLE IF NOT EXISTS does",
+    ),
+    ("EOFError", "A replica has no terminal: take what the function asks for from spec.job.options"),
+    ("SystemExit", "A replica runs on: return the DataFrame instead of ending the process"),
+)
+
+
+def _advice(error: BaseException) -> str:
+    said = f"{type(error).__name__} {error}"
+    return next((f". {advice}" for sign, advice in _ADVICE if sign in said), "")
 
 
 def in_a_line(error: BaseException) -> str:
     """What an error says; of Spark's, without the plan or the query that follow in lines of their own."""
-    text = str(error).strip()
+    text = f"code {error}" if isinstance(error, SystemExit) else str(error).strip()
     return text.partition("\n")[0].rstrip(";") if isinstance(error, PySparkException) else text
 
 

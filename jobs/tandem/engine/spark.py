@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,28 +13,25 @@ from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.types import StructType
 
 from tandem.engine.blame import Failed, explained
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal, Proposer, StoppedError
-from tandem.engine.context import JobContext
 from tandem.engine.culprit import Attempt
+from tandem.engine.described import Facts
 from tandem.engine.fetch import EpochFetcher, Fetched
-from tandem.engine.frames import split_sources
 from tandem.engine.intake import Counts, Intake
 from tandem.engine.interface import EnginePosition, JobError, OnEpoch
-from tandem.engine.job import call, in_a_line, load_function
-from tandem.engine.kept_settings import check_kept, kept_settings
+from tandem.engine.job import in_a_line
 from tandem.engine.memory import EpochSize, jvm_exit_code
-from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
+from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.rehearsal import Rehearsal
 from tandem.engine.shared_state import stateful_operators
+from tandem.engine.static_tables import StaticTables
 from tandem.engine.trial import Trials
 from tandem.engine.warm_up import WarmUp
 from tandem.manifest import Manifest, OutputMode
-from tandem.topics import DEAD_LETTER_SINK
 
 CUT_TIMEOUT_S = 0.5
 
@@ -89,6 +85,12 @@ class MicroBatchEngine:
         """Of the first epoch: ms from `start` to what happened. Where a promotion's time goes."""
         self.given: EpochSize | None = None
         """The epoch that Spark was given last."""
+        self.facts: Facts = {}
+        """What the plan is made of; see `facts_about`."""
+        self.tables: dict[str, str] = {}
+        """The static tables that the plan reads: name → version."""
+        self.moving_tables: frozenset[str] = frozenset()
+        """Those that are read where they are."""
         self._started_s = 0.0
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
@@ -106,33 +108,37 @@ class MicroBatchEngine:
         make_fetcher: MakeFetcher,
         phase: Callable[[str], Any],
         proposer: Proposer,
+        tables: StaticTables,
+        compare: Callable[[Plan], None] | None = None,
         count: OnCounts = lambda _: None,
     ) -> MicroBatchEngine:
         """Build the job's plan and check it; `folder`/checkpoint is its checkpoint. Raises `JobError`.
 
         `code` : the archive of the job's code; see `kept_code`.
+        `tables` : reads the static tables of the job.
+        `compare` : called with the plan, raises `JobError` if it would be another one elsewhere.
         `near` : a folder on this machine, in memory if there is any, for an epoch's rows on their way.
         """
-        before = kept_settings(spark)
-        function = load_function(manifest.spec.job, code)
-        sources = manifest.spec.sources
-        schemas = {s.name: StructType.fromDDL(s.schema_ddl) for s in sources if s.schema_ddl is not None}
-        intake = Intake(sources, manifest.spec.max_record_bytes, schemas)
+        planning = Planning(spark, manifest, code, tables)
+        intake = intake_of(manifest)
         bridge = EpochBridge(spark, from_arrow_schema(intake.schema), near)
-        context = JobContext(spark, dict(manifest.spec.job.options), manifest.spec.sources)
-        stream = _plan(context, manifest, function, bridge.stream())
-        check_kept(before, spark)
+        plan = planning.plan(bridge)
+        stream, context = plan.frame, plan.context
         check_determined(stream)
         rehearsal = EpochBridge(spark, from_arrow_schema(intake.schema), near / "warm-up")
-        again = _plan(replace(context, questions={}), manifest, function, rehearsal.stream())
+        again = planning.plan(rehearsal).frame
         check_repeatable(stream, again)
+        if compare is not None:
+            compare(plan)
         causal = Causal(tuple(context.questions.values()), proposer)
         mode = output_mode(stream, manifest.spec.job.output_mode)
         warm_up = WarmUp(rehearsal, again, mode, causal, folder / "warm-up", intake)
         rehearsed = Rehearsal(rehearsal, again, mode, causal, intake)
         trials = Trials(rehearsal, again, mode, folder)
         parts = (make_fetcher, phase, causal, warm_up, rehearsed, trials, intake, count)
-        return cls(bridge, stream, mode, folder / "checkpoint", *parts)
+        engine = cls(bridge, stream, mode, folder / "checkpoint", *parts)
+        engine.facts, engine.tables, engine.moving_tables = plan.facts, dict(tables.versions), tables.moving
+        return engine
 
     @property
     def stateful_operators(self) -> list[str]:
@@ -256,21 +262,6 @@ class MicroBatchEngine:
     def _passed(self, what: str) -> None:
         if "computed" not in self.first_epoch:
             self.first_epoch.setdefault(what, round(1_000 * (time.monotonic() - self._started_s)))
-
-
-def _plan(context: JobContext, manifest: Manifest, function: Callable[..., object], records: DataFrame) -> DataFrame:
-    """The job's result over `records`, with the dead letters of its sources, as one stream. Raises `JobError`."""
-    spec = manifest.spec
-    frames = split_sources(records, spec.sources)
-    result = call(function, context, {name: frame.good for name, frame in frames.items()})
-    try:
-        stream = one_stream(result, spec.sinks)
-        poison = [frame.poison for frame in frames.values() if frame.poison is not None]
-        for letters in dead_letters(poison, DEAD_LETTER_SINK):
-            stream = stream.unionByName(letters, allowMissingColumns=True)
-    except PySparkException as error:
-        raise JobError(f"the job's result cannot be published: {in_a_line(error)}") from error
-    return stream
 
 
 def output_mode(frame: DataFrame, wished: OutputMode | None = None) -> str:

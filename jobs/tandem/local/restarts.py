@@ -32,7 +32,7 @@ class Ending:
     """How a process ended. `exit_code` −n: by signal n. `ran_s`: how long it ran. `in_a_row`: restarts since it was healthy.
 
     `error` names the kind of failure that its log tells, `job_ran` whether a process of this job has ever come up,
-    `on_trial` whether it runs a manifest that no other process has proved yet.
+    `on_trial` whether it runs a manifest that no other process has proved yet, `came_up` whether this run came up.
     """
 
     exit_code: int
@@ -41,6 +41,7 @@ class Ending:
     error: str = ""
     job_ran: bool = False
     on_trial: bool = False
+    came_up: bool = True
 
 
 class Then(Enum):
@@ -63,18 +64,24 @@ class Decision:
 
 _PASSING = "ConnectionFailedError"
 _OF_ONE_REPLICA = ("DivergedError", "SupersededError")
+_OF_ITS_SURROUNDINGS = ("UnlikeError", "TableChangedError", "JobError")
+"""Of a start, after the same code has run: what it read meanwhile has changed."""
 
 
 def decide(policy: RestartPolicy, ending: Ending) -> Decision:
     """Restart after a signal or a failure; stop the whole job when a restart cannot help.
 
-    Two refusals are told apart. A broker that cannot be reached is the user's mistake at first, but an outage once the job
-    has run. And a replica that diverged, is superseded, or is on trial must not take the others with it.
+    Refusals are told apart. A broker that cannot be reached is the user's mistake at first, but an outage once the job
+    has run. And a replica that diverged, is superseded, is on trial, or starts again where its surroundings have changed,
+    must not take the others with it.
     """
     code = ending.exit_code
     if code == ExitCode.OK:
         return Decision(Then.STAY_DOWN)
     if ending.on_trial or (code == ExitCode.REFUSED and ending.error in _OF_ONE_REPLICA):
+        return Decision(Then.GIVE_UP)
+    is_start = ending.job_ran and not ending.came_up
+    if code == ExitCode.REFUSED and is_start and ending.error in _OF_ITS_SURROUNDINGS:
         return Decision(Then.GIVE_UP)
     outage = code == ExitCode.REFUSED and ending.error == _PASSING and ending.job_ran
     if code in (ExitCode.REFUSED, ExitCode.USAGE) and not outage:

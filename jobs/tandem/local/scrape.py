@@ -10,6 +10,8 @@ from itertools import pairwise
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tandem.report import ReplicaReport, decode
+
 _FURTHER = frozenset({"le", "phase", "topic", "source"})
 _SOURCE = {
     "tandem_source_records_total": "records",
@@ -106,13 +108,31 @@ def parse(text: str) -> Sample:
 
 def scrape(port: int, timeout_s: float = 0.5) -> Sample | None:
     """The metrics behind a port of this machine; None if it does not answer in time (a paused process never does)."""
+    try:
+        content = _get(port, "/metrics", timeout_s)
+        return None if content is None else parse(content.decode())
+    except ValueError:
+        return None
+
+
+def waits_for(port: int, timeout_s: float = 0.5) -> str:
+    """What the start of the replica behind a port has been waiting for, if that takes long; else ""."""
+    try:
+        content = _get(port, "/status", timeout_s)
+        report = None if content is None else decode(content)
+    except ValueError:
+        return ""
+    return report.waits_for if isinstance(report, ReplicaReport) else ""
+
+
+def _get(port: int, path: str, timeout_s: float) -> bytes | None:
     if not port:
         return None
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=timeout_s)  # never through a proxy
     try:
-        connection.request("GET", "/metrics")
-        return parse(connection.getresponse().read().decode())
-    except (OSError, ValueError, http.client.HTTPException):
+        connection.request("GET", path)
+        return connection.getresponse().read()
+    except (OSError, http.client.HTTPException):
         return None
     finally:
         connection.close()

@@ -22,7 +22,7 @@ def job_table(status: JobStatus, title: str | None = None) -> Table:
     held = [one.words for one in status.held_back]
     caption = "\n".join((status.trouble or _caption(status), *held, *ends))
     table = Table(
-        title=title or f"Job {status.job}",
+        title=_title(title or f"Job {status.job}", status),
         caption=Text(caption, style="bold red" if status.trouble or held or ends else "dim"),
         box=box.SIMPLE_HEAD,
         show_edge=False,
@@ -47,7 +47,7 @@ def progress_line(status: JobStatus) -> str:
     """The job in one line, for logs and pipes."""
     at = datetime.fromtimestamp(status.at).astimezone().strftime("%H:%M:%S")
     published = "nothing published yet" if status.published_epoch is None else f"epoch {status.published_epoch}"
-    parts = [f"{at} {status.job}: {published}", *map(_replica_words, status.replicas)]
+    parts = [f"{at} {status.job}: {published}", *status.warnings, *map(_replica_words, status.replicas)]
     others = [orderer for orderer in status.orderers if orderer.state != "running"]
     if status.leader is not None:
         parts.append(f"{status.leader} leads")
@@ -57,6 +57,14 @@ def progress_line(status: JobStatus) -> str:
     if status.trouble:
         parts.append(status.trouble)
     return "; ".join(parts)
+
+
+def _title(title: str, status: JobStatus) -> Text:
+    """The title, and what has to be known first."""
+    text = Text(title, style="italic")
+    for warning in status.warnings:
+        text.append(f"\n{warning}", style="bold red not italic")
+    return text
 
 
 def _caption(status: JobStatus) -> str:

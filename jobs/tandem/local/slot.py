@@ -128,7 +128,9 @@ class Slot:
         story = self.story()
         self.came_up = self.came_up or story.came_up
         ran_s = time.monotonic() - self._started
-        ending = Ending(exit_code, ran_s, self._in_a_row, story.error, job_ran or self.came_up, self.on_trial)
+        ending = Ending(
+            exit_code, ran_s, self._in_a_row, story.error, job_ran or self.came_up, self.on_trial, story.came_up
+        )
         decision = decide(policy, ending)
         if decision.then is Then.RESTART and (self.held or not restarting):
             self.held = True

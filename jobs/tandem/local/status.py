@@ -21,7 +21,8 @@ class ReplicaStatus:
     such state as it was published. `share`: how much of the newest epochs (64 or more, if there are as many) it published, 0
     to 1, since its last start. `lag_*`: behind the log's head. `rows_per_s`, `p50_ms`, `p99_ms`: over the observer's window;
     after a single look there is no rate, and the quantiles are over the process's life. None without data. `catch_up_s`:
-    estimated time to the log's head while it is not there, None while nobody can tell.
+    estimated time to the log's head while it is not there, None while nobody can tell. `waits_for`: what its start has been
+    waiting for, if that takes more than a minute.
     """
 
     name: str
@@ -53,6 +54,7 @@ class ReplicaStatus:
     rows_per_s: float | None = None
     p50_ms: float | None = None
     p99_ms: float | None = None
+    waits_for: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +134,19 @@ class JobStatus:
 
     def _held(self) -> Iterator[HeldBack]:
         return (one for orderer in self.orderers for one in orderer.held_back)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What an operator should know first: a job without redundancy, and starts that do not get on."""
+        gone = [replica for replica in self.replicas if replica.state == "given up"]
+        left = len(self.replicas) - len(gone)
+        found = []
+        if gone and left:
+            names = ", ".join(replica.name for replica in gone)
+            without = "WITHOUT REDUNDANCY" if left == 1 else "WITH LESS REDUNDANCY"
+            found.append(f"{without}: {left} of {len(self.replicas)} replicas left, {names} is given up")
+        found += [f"{one.name} waits for {one.waits_for}" for one in self.replicas if one.waits_for]
+        return tuple(found)
 
     @property
     def leader(self) -> str | None:

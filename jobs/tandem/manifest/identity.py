@@ -34,7 +34,7 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
     Counted, because another value would make other rows, other state, or put them elsewhere:
 
     - the bytes of the job's file (or of the module's), its function, its options and its output mode. Modules that it
-      imports are not counted: a difference there shows as diverging digests;
+      imports are not counted here: what they put into the plan is a part that a replica adds (`plan_parts`);
     - sources with topics, formats, schemas, isolation level, and where they begin;
     - sinks, the delivery guarantee, `maxRecordBytes` (what goes to the dead-letter topic), and the job's own three topics;
     - `spark.parallelism` (partitions of state) and the settings `spark.sql.*` (time zone, ANSI mode, state store, …);

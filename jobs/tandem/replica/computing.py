@@ -15,11 +15,17 @@ from tandem.engine.executors import Executors
 from tandem.engine.job import make_importable
 from tandem.engine.kept_code import folders_of, keep
 from tandem.engine.registering import await_executors, end
+from tandem.engine.second_plan import SecondPlan
 from tandem.engine.session import build_session
 from tandem.engine.shared_state import check_shared
 from tandem.engine.spark import MakeFetcher, MicroBatchEngine, OnCounts
+from tandem.engine.static_tables import StaticTables
+from tandem.engine.table_files import TableFiles
 from tandem.manifest import Code, Manifest
 from tandem.manifest.models import default_checkpoint_directory
+
+TABLES = "static-tables"
+"""The folder, beside the checkpoints, of what static tables held when a generation began."""
 
 
 class Computing:
@@ -51,22 +57,35 @@ class Computing:
         phase: Callable[[str], Any],
         proposer: Proposer,
         count: OnCounts,
+        agreed: Mapping[str, str] | None,
+        begins: Callable[[str], None],
     ) -> MicroBatchEngine:
-        """The JVM, its executors, then the plan. Raises `JobError`, `RefusedError`."""
+        """The JVM, its executors, then the plan. Raises `JobError`, `RefusedError`.
+
+        `agreed` : the static tables of the generation, name → version; None if this replica may begin it, which has to
+        show that the plan is the same elsewhere. `begins`: called with each step.
+        """
         manifest, executors = self._manifest, self._executors
         scratch = self.near / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
         kept = keep(manifest, code, scratch)
         make_importable(kept, folders_of(manifest))
+        begins("the JVM")
         session = build_session(
             manifest.name, self._name, manifest.spec.spark, file_system_jar(), scratch, executors=executors
         )
         self._session = session
         if executors is not None:
             session.sparkContext.addPyFile(str(kept))
+            begins("executors")
             await_executors(session, executors)
+        begins("the job's module and function, which make its plan")
+        # Executors cannot read this machine's files.
+        copies = self._folder.parent / TABLES if executors is None else None
+        tables = StaticTables(TableFiles(session, copies), agreed or {})
+        second = SecondPlan(session, manifest, kept, self.near / "second-plan", tables) if agreed is None else None
         engine = MicroBatchEngine.prepare(
-            session, manifest, kept, self._folder, self.near, make_fetcher, phase, proposer, count
+            session, manifest, kept, self._folder, self.near, make_fetcher, phase, proposer, tables, second, count
         )
         if executors is not None and engine.stateful_operators:
             check_shared(session, self._folder, engine.stateful_operators, executors.count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as KafkaTopicPartition
@@ -29,6 +29,28 @@ def first_difference(connection: KafkaConnection, sinks: SinkTopics, mine: Epoch
         if computed.get(index) != published.get(index):
             return f"row {index}: computed {_show(computed.get(index))}, published {_show(published.get(index))}"
     return f"no differing row among {len(published)} published ones found: they may be older than {_BACK} records"
+
+
+def likely_cause(functions: Collection[str], tables: Collection[str]) -> str:
+    """What made a replica compute other rows, as far as it can be told; for the log.
+
+    Constants, data and kept tables have been compared when it started. What is left are `functions`, the job's own, which
+    Spark calls, and `tables`, static tables that are read where they are.
+    """
+    causes = []
+    if functions:
+        causes.append(
+            f"{', '.join(sorted(functions))} may read the clock, chance, the environment or files while Spark calls them: "
+            "take times from ctx.epoch_time() and the records, random numbers from ctx.rng(), what changes from "
+            "ctx.determinant(...)"
+        )
+    if tables:
+        causes.append(
+            f"files of {', '.join(sorted(tables))} may have changed, which are not copied: use `tandem upgrade` then"
+        )
+    if not causes:
+        return "the plan was the same when this replica started, and calls no Python functions: please report this"
+    return f"likely cause: {'; or '.join(causes)}"
 
 
 def _published(connection: KafkaConnection, sinks: SinkTopics, epoch: int, timeout_s: float) -> Mapping[int, Row]:

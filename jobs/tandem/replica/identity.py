@@ -66,8 +66,86 @@ def begin_job(
     return _joining(mine, accepted, logs)
 
 
+class UnlikeError(RefusedError):
+    """This replica's plan is not the one that the job began with: the other replicas go on."""
+
+
+def as_planned(
+    membership: Membership | None, mine: Config, facts: Mapping[str, str]
+) -> tuple[Membership | None, Config]:
+    """The generation of a replica, and its config, now that its plan is known; `facts`: see `plan_parts`.
+
+    A generation that has begun says what its plan was made of. One that has not, or a new one from a savepoint, begins
+    with what this replica found. Raises `UnlikeError`.
+    """
+    planned = replace(mine, digest=identity_of({**_parts(mine.digest), **facts}))
+    if membership is None:
+        return None, planned
+    if membership.candidate:
+        config = membership.config
+        return Membership(replace(config, digest=planned.digest), candidate=True), planned
+    if unlike := _unlike(facts, membership.config.digest):
+        accepted = membership.config
+        if mine.savepoint and mine.savepoint != accepted.savepoint:
+            begun = replace(planned, generation=accepted.generation + 1, start=accepted.start)
+            return Membership(begun, candidate=True), planned
+        raise UnlikeError(
+            f"this replica's plan is not the one that the job began with, by {accepted.proposer}, though its code is: "
+            f"different {'is' if len(unlike) == 1 else 'are'} {', '.join(unlike)}. The code takes it from its "
+            "surroundings: the clock, an environment variable, a file, the host. Take times from ctx.epoch_time() and the "
+            "records, constants from spec.job.options, what changes from ctx.determinant(...); then use `tandem upgrade`"
+        )
+    return membership, planned
+
+
+def plan_parts(facts: Mapping[str, str], tables: Mapping[str, str]) -> dict[str, str]:
+    """Parts of an identity that are known with the plan: hashes of what it is made of, versions of its static tables."""
+    return {_PLAN + name: value for name, value in facts.items()} | {
+        _TABLE + name: version for name, version in tables.items()
+    }
+
+
+def agreed_tables(config: Config) -> dict[str, str]:
+    """The static tables that a generation began with: name → version."""
+    parts = _parts(config.digest)
+    return {name.removeprefix(_TABLE): part for name, part in parts.items() if name.startswith(_TABLE)}
+
+
+_PLAN, _TABLE = "plan: ", "table: "
+
+
+def _parts(digest: str) -> dict[str, str]:
+    try:
+        return dict(json.loads(digest))
+    except (ValueError, TypeError):
+        return {}
+
+
+def _is_of_plan(name: str) -> bool:
+    return name.startswith((_PLAN, _TABLE))
+
+
+def _unlike(facts: Mapping[str, str], accepted: str) -> list[str]:
+    """In which parts a plan differs from that of an identity; none if the identity is from before plans were part of it."""
+    theirs = {name: part for name, part in _parts(accepted).items() if _is_of_plan(name)}
+    if not theirs:
+        return []
+    names = sorted(name for name in facts.keys() | theirs.keys() if facts.get(name) != theirs.get(name))
+    return [name.removeprefix(_PLAN) for name in names]
+
+
+def is_same_job(mine: str, accepted: str) -> bool:
+    """Whether two identities are of one job, as far as both know it: one of them may not have its plan yet."""
+    ours, theirs = _parts(mine), _parts(accepted)
+    if not ours or not theirs:
+        return mine == accepted
+    return {k: v for k, v in ours.items() if not _is_of_plan(k)} == {
+        k: v for k, v in theirs.items() if not _is_of_plan(k)
+    }
+
+
 def _joining(mine: Config, accepted: Config, logs: LogTopics) -> Membership:
-    if accepted.digest == mine.digest:
+    if is_same_job(mine.digest, accepted.digest):
         return Membership(accepted)
     if not mine.savepoint:
         raise RefusedError(
@@ -104,7 +182,8 @@ def difference(mine: str, accepted: str) -> str:
         ours, theirs = dict(json.loads(mine)), dict(json.loads(accepted))
     except (ValueError, TypeError):
         return "it was written by another version of Tandem"
-    differing = sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+    names = (name for name in ours.keys() | theirs.keys() if not _is_of_plan(name))
+    differing = sorted(name for name in names if ours.get(name) != theirs.get(name))
     return "different are " + ", ".join(_WORDS.get(name, f"spec.{name}") for name in differing)
 
 

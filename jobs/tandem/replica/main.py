@@ -27,6 +27,7 @@ from tandem.protocol.succession import SuccessionError
 from tandem.replica.handover import DrainedError, SteppedDownError
 from tandem.replica.replica import Replica, new_incarnation
 from tandem.replica.reporter import Reporter
+from tandem.replica.starting import Starting
 from tandem.replica.tables import TableError
 from tandem.replica.topic_watch import TopicWatch
 from tandem.serving import LOOPBACK, Probes
@@ -111,7 +112,9 @@ def _prepare(
     port = stack.enter_context(
         announced(manifest, registry, name, "replica", run_directory, probes, served_at, incarnation)
     )
-    replica = Replica(manifest, name, incarnation, metrics, reporter, savepoint, served_at[0])
+    starting = reporter.starting = Starting()
+    stack.callback(starting.ends)
+    replica = Replica(manifest, name, incarnation, metrics, reporter, starting, savepoint, served_at[0])
     stack.callback(_close, replica)
     replica.prepare()
     connection = KafkaConnection(manifest.kafka_properties(os.environ))

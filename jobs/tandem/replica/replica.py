@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from tandem.engine.causal import Proposer
 from tandem.engine.checkpoint import find_newest
+from tandem.engine.facts import functions_in, hashes
 from tandem.engine.interface import EnginePosition
 from tandem.engine.memory import explained
 from tandem.engine.spark import MicroBatchEngine
@@ -31,10 +32,19 @@ from tandem.protocol.switchover import Role
 from tandem.protocol.values import Config
 from tandem.replica.channels import Channels
 from tandem.replica.computing import Computing
-from tandem.replica.divergence import first_difference
+from tandem.replica.divergence import first_difference, likely_cause
 from tandem.replica.failures import classified
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
-from tandem.replica.identity import Membership, begin_job, identity_of, membership_of, starting_positions
+from tandem.replica.identity import (
+    Membership,
+    agreed_tables,
+    as_planned,
+    begin_job,
+    identity_of,
+    membership_of,
+    plan_parts,
+    starting_positions,
+)
 from tandem.replica.input_watch import SameInputs
 from tandem.replica.leftovers import alive, newest_epoch, remove_of_the_dead, remove_of_the_moment, remove_predecessors
 from tandem.replica.peers import Peers
@@ -47,6 +57,7 @@ from tandem.replica.rows import EpochRows
 from tandem.replica.shipping import StateShipping
 from tandem.replica.slots import Slots
 from tandem.replica.standby import Standby, bound_on_actives
+from tandem.replica.starting import Starting
 from tandem.replica.states import States
 from tandem.replica.table_access import reach
 from tandem.replica.tables import TableWriter, refuse_tables_of_earlier_runs, table_sinks
@@ -75,6 +86,7 @@ class Replica:
         incarnation: str,
         metrics: ReplicaMetrics,
         reporter: Reporter,
+        starting: Starting,
         savepoint: str = "",
         host: str = LOOPBACK,
     ) -> None:
@@ -85,6 +97,7 @@ class Replica:
         self._incarnation = incarnation
         self._metrics = metrics
         self._reporter = reporter
+        self._starting = starting
         self._channels = Channels.of(manifest, name, os.environ)
         self._folder = manifest.checkpoint_directory / incarnation
         self._computing = Computing(manifest, name, incarnation, self._folder, os.environ)
@@ -119,6 +132,7 @@ class Replica:
             remove_of_the_dead(folder)
         manifest, spec = self._manifest, self._manifest.spec
         connection, logs = self._channels.connection, self._channels.logs
+        self._starting.begins("Kafka: the job's topics")
         topics = Topics(connection)
         ensure_topics(topics, manifest, self._name)
         self._sinks = sink_topics(topics, manifest)
@@ -136,20 +150,30 @@ class Replica:
         self._topic_ids = ids_of(topics, [*self._channels.inputs, logs.commits])
         mine = Config(0, identity, starts, self._incarnation, *self._upgrade_from(topics), self._topic_ids)
         known = membership_of(connection, topics, logs, mine)
-        if known is not None:
+        is_settled = known is not None and not known.candidate and mine.savepoint in ("", known.config.savepoint)
+        if known is not None and is_settled:
             self._belong_to(known)
+        self._starting.begins("Kafka: a transactional producer")
         self._producer = self._channels.producer(self._incarnation, limits)
         self._producer.start(START_TIMEOUT_S)
 
         proposer = Proposer(self._incarnation, self._appender.append)
         unread = UnreadRecords(self._metrics, manifest.model.topics.dead_letter)
+        agreed = agreed_tables(known.config) if known is not None and is_settled else None
         with self._memory():
-            self._engine = self._computing.prepare(
-                code, self._channels.fetcher, self._metrics.phase, proposer, unread.count
+            engine = self._computing.prepare(
+                code, self._channels.fetcher, self._metrics.phase, proposer, unread.count, agreed, self._starting.begins
             )
+        self._engine = engine
+        self._starting.begins("the ordering log: the job's identity")
+        parts = plan_parts(hashes(engine.facts), engine.tables)
+        known, mine = as_planned(known, mine, parts)
         if known is None:
-            self._belong_to(begin_job(connection, self._appender, logs, mine))
+            known, _ = as_planned(begin_job(connection, self._appender, logs, mine), mine, parts)
+        if known is not None and not is_settled:
+            self._belong_to(known)
         if spec.replicas + spec.standbys > 1 or self._membership.candidate:
+            self._starting.begins("epochs to warm up with")
             recent = find_newest(self._states.checkpoints(), self._channels.newest_published().epoch)
             with self._memory():
                 self._engine.warm_up(EnginePosition() if recent is None else recent.position)
@@ -165,6 +189,7 @@ class Replica:
         slots = None if self._membership.candidate else self._join_slots()
         if slots is None or not spec.standbys:
             return True
+        self._starting.begins("")
         self._metrics.standby.set(1)
         _log.info("standing_by")
         if self._engine is not None:
@@ -210,6 +235,7 @@ class Replica:
         connection, logs = self._channels.connection, self._channels.logs
         assert self._engine is not None  # noqa: S101
         self._reporter.health.pause()
+        self._starting.begins("the state to go on from, and Spark's query")
         membership = self._membership
         last_published = self._shipping.last_published
         if last_published is None:
@@ -257,6 +283,7 @@ class Replica:
         if not membership.candidate:
             self._shipping.ship(self._states.checkpoint)
         self._metrics.active.set(1)
+        self._starting.ends()
 
     def run_until(self, stopping: threading.Event) -> None:
         """Run until `stopping` is set and a standby, if there is one, has taken over.
@@ -406,7 +433,10 @@ class Replica:
         self._metrics.diverged.set(1)
         rows = self._publisher.rows_of(error.epoch) if self._publisher else None
         difference = first_difference(self._channels.connection, self._sinks, rows or self._diverged_rows)
-        error.args = (f"{error.args[0]}; {difference}",)
+        cause = (
+            "" if self._engine is None else likely_cause(functions_in(self._engine.facts), self._engine.moving_tables)
+        )
+        error.args = (f"{error.args[0]}; {difference}; {cause}",)
         return error
 
     _diverged_rows: EpochRows

@@ -9,6 +9,7 @@ from tandem.protocol.switchover import View
 from tandem.protocol.values import Config
 from tandem.replica.failovers import Failovers
 from tandem.replica.slots import Slots
+from tandem.replica.starting import Starting
 from tandem.report import ReplicaReport, State, TopicDrift
 
 
@@ -31,6 +32,7 @@ class Reporter:
         self.failovers = Failovers(alone)
         self.slots: Slots | None = None
         self.has_to_prove = True
+        self.starting: Starting | None = None
         self.generation, self.config_hash, self.candidate = 0, "", False
         self._drift: tuple[TopicDrift, ...] | None = None
 
@@ -80,6 +82,7 @@ class Reporter:
             roles={name: role.value for name, role in view.roles.items()},
             wish="" if view.wish is None else view.wish.id,
             drift=self._drift,
+            waits_for="" if self.starting is None else self.starting.waits_for,
         )
 
     def _state(self) -> State:

@@ -76,7 +76,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
         diverged=tuple(m.name for m in live if has_diverged(m.pod) and not m.is_back),
         refused=next((_refusal(m) for m in live if refuses(m.pod, observed.now_ms) and not m.is_back), ""),
         failing=next((text for text in failures if text), ""),
-        hindered=hindrance(waiting, observed.job, observed.now_ms),
+        hindered=hindrance(waiting, observed.job, observed.now_ms) or next(map(_waits, filter(_waits, live)), ""),
         beside=next((text for text in beside if text), ""),
         stalled=stalled(roster, observed.now_ms, deadline_s, is_patient=version.fallback is not None),
         failed=failed,
@@ -93,6 +93,13 @@ def shown_role(member: Member, roster: Roster) -> str:
         return "starting"
     known = member.pod.role if member.pod.role in ("active", "standby") else ""
     return known or ("starting" if roster.uses_slots else "active")
+
+
+def _waits(member: Member) -> str:
+    """What a replica's start has been waiting for, if it says that it does so for long."""
+    reported = member.pod.reported
+    waits_for = "" if reported is None or member.is_back else reported.waits_for
+    return f"{member.name} waits for {waits_for}" if waits_for else ""
 
 
 def _refusal(member: Member) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -63,6 +64,15 @@ def test_a_replica_that_diverged_stays_down_without_taking_the_others_along() ->
     ending = Ending(ExitCode.REFUSED, ran_s=600.0, in_a_row=0, error="DivergedError", job_ran=True)
 
     assert decide(POLICY, ending) == Decision(Then.GIVE_UP)
+
+
+@pytest.mark.parametrize("error", ["UnlikeError", "TableChangedError", "JobError"])
+def test_a_replica_that_starts_again_where_its_surroundings_have_changed_leaves_the_others_alone(error: str) -> None:
+    ending = Ending(ExitCode.REFUSED, ran_s=9.0, in_a_row=0, error=error, job_ran=True, came_up=False)
+
+    assert decide(POLICY, ending) == Decision(Then.GIVE_UP)
+    assert decide(POLICY, replace(ending, job_ran=False)).then is Then.STOP_JOB
+    assert decide(POLICY, replace(ending, came_up=True)).then is Then.STOP_JOB
 
 
 def test_a_replica_that_is_superseded_stays_down_without_taking_the_others_along() -> None:

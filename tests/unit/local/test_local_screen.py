@@ -53,6 +53,26 @@ def test_a_row_says_what_a_process_does() -> None:
     assert rows["published"] == "published up to epoch 1203, last by replica-0"
 
 
+def test_a_job_without_redundancy_says_so_first() -> None:
+    gone = replace(BEHIND, state="given up", alive=False, reason="computed another digest")
+    status = replace(STATUS, replicas=(PUBLISHING, gone))
+
+    out = Console(file=io.StringIO(), width=160, color_system=None)
+    out.print(job_table(status))
+    assert isinstance(out.file, io.StringIO)
+    first, second, *_ = (line.strip() for line in out.file.getvalue().splitlines() if line.strip())
+    assert first == "Job flights"
+    assert second == "WITHOUT REDUNDANCY: 1 of 2 replicas left, replica-1 is given up"
+    assert "; WITHOUT REDUNDANCY: 1 of 2 replicas left, replica-1 is given up; replica-0 " in progress_line(status)
+    assert not STATUS.warnings
+
+
+def test_a_start_that_does_not_get_on_says_what_it_waits_for() -> None:
+    starting = replace(BEHIND, waits_for="the JVM, for 75 s")
+
+    assert "replica-1 waits for the JVM, for 75 s" in progress_line(replace(STATUS, replicas=(PUBLISHING, starting)))
+
+
 def test_a_replica_that_is_behind_says_how_far() -> None:
     assert screen(STATUS)["replica-1"].startswith("replica-1 running catches up 1,100 104 ep")
 

@@ -26,6 +26,7 @@ from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
 from tandem.replica.replica import Replica
 from tandem.replica.reporter import Reporter
+from tandem.replica.starting import Starting
 from tandem.topics import SinkTopics
 
 CONFIG = Config(0, "c0ffee", Positions(), "replica-0")
@@ -46,7 +47,9 @@ class Bench:
         self.registry = CollectorRegistry()
         metrics = ReplicaMetrics(self.registry, "j", "replica-0")
         reporter = Reporter("j", "replica-0", "j.replica-0.1", self.registry)
-        self.replica = Replica(manifest(folder), "replica-0", "j.replica-0.1", metrics, reporter)
+        self.replica = Replica(manifest(folder), "replica-0", "j.replica-0.1", metrics, reporter, Starting())
+        self.facts = {"the function masked (job.py:4)": "…"}
+        self.moving_tables: frozenset[str] = frozenset()
         self._log: list[Record] = []
         self._offset = 0
         self._failure: BaseException | None = None
@@ -178,6 +181,8 @@ def test_a_divergence_that_the_engine_finds_is_explained_too(bench: Bench) -> No
     bench.reads(Marker(0, 0, "j.replica-1.1", "published", 1, 1))
     bench.computes(0)
 
-    with pytest.raises(DivergedError, match="row 0 differs"):
+    with pytest.raises(
+        DivergedError, match=r"row 0 differs; likely cause: the function masked \(job.py:4\) may read the clock"
+    ):
         bench.replica.run_until(threading.Event())
     assert bench.diverged() == 1

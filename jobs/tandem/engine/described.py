@@ -1,0 +1,177 @@
+"""Values of a job's code as text: two processes that computed the same value write the same.
+
+Compared are plain data, and functions by their code and by what they take with them. Of other objects (clients, locks,
+loggers) only the type counts: they differ between processes without changing a row.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import hashlib
+import re
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime, time, timedelta, tzinfo
+from decimal import Decimal
+from fractions import Fraction
+from itertools import islice
+from pathlib import PurePath
+from typing import Any, Final
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.cloudpickle.cloudpickle import _extract_code_globals
+from pyspark.sql import Row
+from pyspark.sql.types import DataType
+
+_PLAIN: Final = (
+    *(type(None), bool, int, float, complex, str, bytes, bytearray, range, slice),
+    *(Decimal, Fraction, date, datetime, time, timedelta, UUID, PurePath, np.generic, pd.Timestamp, pd.Timedelta),
+)
+_MOST: Final = 20_000
+"""Values that are looked at one by one; what comes then is not compared."""
+_SHOWN: Final = 120
+
+Facts = dict[str, str]
+"""Place in the code, and what is there → its value as text."""
+
+
+class Describer:
+    """Describes one value after another.
+
+    Parameters
+    ----------
+    is_users : whether a module is the job's own, so that its functions are described by what they do.
+    """
+
+    def __init__(self, is_users: Callable[[str], bool]) -> None:
+        self._is_users = is_users
+        self._left = _MOST
+        self._seen: dict[int, int] = {}
+
+    def parts(self, name: str, value: Any) -> Iterator[tuple[str, str]]:
+        """(name of a part, its text) of a value. A function has its code, and each value that it takes with it."""
+        if isinstance(value, types.FunctionType):
+            yield from self._function(name, value)
+        elif isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], DataType):
+            yield from self.parts(name, value[0])
+        else:
+            yield name, self.text(value)
+
+    def text(self, value: Any) -> str:
+        """A value as text."""
+        self._left -= 1
+        if self._left < 0:
+            return "…"
+        if isinstance(value, _PLAIN):
+            return f"{type(value).__name__} {value!r}" if not isinstance(value, bool | None) else repr(value)
+        if id(value) in self._seen:
+            return f"value {self._seen[id(value)]} again"
+        self._seen[id(value)] = len(self._seen)
+        return self._compound(value)
+
+    def _compound(self, value: Any) -> str:
+        if isinstance(value, enum.Enum):
+            return f"{type(value).__qualname__}.{value.name}"
+        if isinstance(value, Mapping):
+            items = (f"{self.text(key)}: {self.text(item)}" for key, item in self._some(value.items()))
+            return f"{type(value).__name__} of {len(value)} {{{', '.join(items)}}}"
+        if isinstance(value, set | frozenset):
+            # In no order: Python's hash seed is the same in every process, so the order is, too.
+            return f"{type(value).__name__} {{{', '.join(sorted(self.text(item) for item in self._some(value)))}}}"
+        if isinstance(value, Row | list | tuple):
+            items = (self.text(item) for item in self._some(value))
+            return f"{type(value).__name__} of {len(value)} [{', '.join(items)}]"
+        if isinstance(value, Broadcast):
+            return f"broadcast {self.text(value.value)}"
+        if isinstance(value, re.Pattern):
+            return f"pattern {value.pattern!r} {value.flags}"
+        if isinstance(value, np.ndarray):
+            content = value.tobytes() if value.dtype != object else self.text(value.tolist()).encode()
+            return f"array {value.dtype} {value.shape} {_hash_of(content)}"
+        if isinstance(value, pd.DataFrame | pd.Series | pd.Index):
+            names = list(value.columns) if isinstance(value, pd.DataFrame) else [value.name]
+            return f"{type(value).__name__} {names} {_hash_of(pd.util.hash_pandas_object(value).to_numpy().tobytes())}"
+        if isinstance(value, pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray):
+            return f"{type(value).__name__} {self.text(value.to_pylist())}"
+        if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
+            return self._named(value)
+        if isinstance(value, types.FunctionType):
+            return "; ".join(f"{name} {text}" for name, text in self._function(value.__qualname__, value))
+        if isinstance(value, types.MethodType):
+            return f"{self.text(value.__self__)}.{value.__name__}"
+        if dataclasses.is_dataclass(value) or self._is_users(type(value).__module__):
+            return f"{type(value).__qualname__} {self.text(_state_of(value))}"
+        if isinstance(value, tzinfo):
+            return str(value)
+        return f"a {type(value).__module__}.{type(value).__qualname__}"
+
+    def _some(self, values: Iterable[Any]) -> Iterator[Any]:
+        return islice(values, max(self._left, 0) + 1)
+
+    def _named(self, value: Any) -> str:
+        if isinstance(value, type) and self._is_users(value.__module__):
+            own = {name: item for name, item in vars(value).items() if not name.startswith("__")}
+            return f"{value.__qualname__} {self.text(own)}"
+        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', getattr(value, '__name__', ''))}"
+
+    def _function(self, name: str, function: types.FunctionType) -> Iterator[tuple[str, str]]:
+        if not self._is_users(function.__module__ or ""):
+            yield name, f"{function.__module__}.{function.__qualname__}"
+            for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
+                yield f"{variable} of {name}", self.text(_content(cell))
+            return
+        self._seen.setdefault(id(function), len(self._seen))
+        yield name, _hash_of(function.__code__.co_code)
+        constants = (one for one in function.__code__.co_consts if not isinstance(one, types.CodeType))
+        taken: list[tuple[str, Any]] = [("constants", tuple(constants)), ("defaults", function.__defaults__)]
+        taken += sorted((function.__kwdefaults__ or {}).items())
+        cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
+        taken += [(variable, _content(cell)) for variable, cell in cells]
+        names = sorted(_extract_code_globals(function.__code__))  # type: ignore[no-untyped-call]
+        taken += [(variable, function.__globals__[variable]) for variable in names if variable in function.__globals__]
+        for variable, value in taken:
+            yield f"{variable} of {name}", self.text(value)
+
+
+def facts_of(places: Sequence[tuple[str, str, Any]], is_users: Callable[[str], bool]) -> Facts:
+    """The facts of values: (what it is, its place, the value) each."""
+    facts: Facts = {}
+    for what, place, value in places:
+        for name, text in _parts(Describer(is_users), what, value):
+            where = f"{name} ({place})" if place else name
+            facts[where if where not in facts else f"{where} {len(facts)}"] = text
+    return facts
+
+
+def _parts(describer: Describer, what: str, value: Any) -> list[tuple[str, str]]:
+    try:
+        return list(describer.parts(what, value))
+    except Exception as error:  # the user's own __repr__, say, or data that is nested too deeply
+        return [(what, f"cannot be compared: {type(error).__name__}")]
+
+
+def shown(text: str) -> str:
+    """A fact's text for a message."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
+
+
+def _state_of(value: Any) -> Any:
+    state = getattr(value, "__dict__", None)
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ())]
+    return state if state is not None else {name: getattr(value, name, None) for name in slots if name != "__weakref__"}
+
+
+def _hash_of(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

@@ -1,0 +1,69 @@
+"""`python -m tandem.engine.elsewhere ORDER`: makes a job's plan where clock and host are others; see `second_plan`."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import socket
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import time_machine
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.planning import Planning, intake_of
+from tandem.engine.static_tables import StaticTables
+from tandem.engine.table_files import TableFiles
+from tandem.manifest import load
+
+_LATER: Final = timedelta(days=400, hours=13, minutes=17, seconds=29)
+"""Another second, minute, hour, day, weekday, month and year."""
+_HOST: Final = "another-host"
+
+
+def main(order: dict[str, Any]) -> None:
+    """Write the facts of the plan to the file `result` of the order."""
+    session = _session()
+    folder = Path(order["folder"])
+    copies = None if order["copies"] is None else Path(order["copies"])
+    tables = StaticTables(TableFiles(session, copies), order["tables"])
+    _be_another_host()
+    with time_machine.travel(time.time() + _LATER.total_seconds(), tick=True):
+        manifest = load(Path(order["manifest"]))
+        planning = Planning(session, manifest, Path(order["code"]), tables)
+        schema = from_arrow_schema(intake_of(manifest).schema)
+        plan = planning.plan(EpochBridge(session, schema, folder / "bridge"))
+    Path(order["result"]).write_text(json.dumps(plan.facts))
+
+
+def _session() -> SparkSession:
+    """A session of its own in the JVM of the process that started this one."""
+    gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
+    jvm = gateway.jvm
+    context = jvm.org.apache.spark.SparkContext.getOrCreate()
+    wrapped = jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(context)
+    python = SparkContext(gateway=gateway, jsc=wrapped, conf=SparkConf(_jvm=jvm, _jconf=context.conf()))
+    theirs = jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()
+    return SparkSession(python, theirs.newSession())
+
+
+def _be_another_host() -> None:
+    told = os.uname()
+    named = os.uname_result((told.sysname, _HOST, *told[2:]))
+    socket.gethostname = lambda: _HOST
+    socket.getfqdn = lambda name="": name or _HOST
+    platform.node = lambda: _HOST
+    os.uname = lambda: named
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
+    os._exit(os.EX_OK)

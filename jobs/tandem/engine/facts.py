@@ -1,0 +1,120 @@
+"""What a job's plan is made of, as facts that two processes can compare: constants, functions, data, settings."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from collections.abc import Collection, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+
+from tandem.engine.described import Facts, facts_of, shown
+from tandem.engine.guard import Taken
+from tandem.engine.users_code import INSTALLED, is_users_file
+
+_IDS: Final = frozenset({"exprId", "resultId", "id", "jvmId", "dataset_id", "metadata", "num-children", "qualifier"})
+_FUNCTION: Final = "the function "
+_MOST: Final = 300
+"""Facts with a name of their own; the others are counted together."""
+
+
+def facts_about(frame: DataFrame, taken: Taken, settings: Mapping[str, str]) -> Facts:
+    """The facts of a plan and of what was given to Spark while it was made."""
+    nodes = json.loads(frame._jdf.queryExecution().analyzed().toJSON())
+    facts = {f"the setting {name}": value for name, value in settings.items()}
+    places = [(f"{_FUNCTION}{_name_of(function)}", place, function) for place, function in taken.functions]
+    places += [("the data of createDataFrame", place, data) for place, data in taken.data]
+    facts |= facts_of(places, is_users_module)
+    for number, (kind, value) in enumerate(_values(nodes)):
+        facts[f"{kind} {number} of the plan"] = value
+    return facts
+
+
+def hashes(facts: Facts) -> dict[str, str]:
+    """Facts as short hashes, not too many: what the log can hold."""
+    named = dict(list(facts.items())[:_MOST])
+    rest = json.dumps(list(facts.items())[_MOST:])
+    found = {name: _hash_of(text) for name, text in named.items()}
+    return found if len(facts) <= _MOST else {**found, "the rest of the plan": _hash_of(rest)}
+
+
+def functions_in(facts: Facts) -> list[str]:
+    """The Python functions that Spark calls, with their lines."""
+    return [name for name in facts if name.startswith(_FUNCTION)]
+
+
+def differing(mine: Facts, others: Facts, constants: Collection[tuple[str, Any]] = ()) -> Iterator[str]:
+    """Each difference in words, with both values, and with the line of a constant where it is known."""
+    lines = {_as_in_plan(value): place for place, value in constants if place}
+    for name in sorted(mine.keys() | others.keys(), key=list({**mine, **others}).index):
+        one, other = mine.get(name, "missing"), others.get(name, "missing")
+        if one != other:
+            is_placed = name.endswith(")")
+            place = "" if is_placed else next((line for value, line in lines.items() if value and value in one), "")
+            yield f"{name}{f' ({place})' if place else ''}: {shown(one)}, elsewhere {shown(other)}"
+
+
+def constants_of(frame: DataFrame) -> Iterator[tuple[str, str]]:
+    """(place in the code, text) of the constants that were given to operators of columns, as in `F.col("n") + 1`."""
+    jvm: Any = frame.sparkSession._jvm
+    as_java = jvm.scala.jdk.javaapi.CollectionConverters.asJava
+    plans = [frame._jdf.queryExecution().analyzed()]
+    while plans:
+        plan = plans.pop()
+        plans.extend(as_java(plan.children()))
+        for leaf in (
+            leaf for expression in as_java(plan.expressions()) for leaf in as_java(expression.collectLeaves())
+        ):
+            context = leaf.origin().context()
+            if leaf.nodeName() == "Literal" and context.contextType().toString() == "DataFrame":
+                file, _, line = context.callSite().rpartition(":")
+                if line.isdigit():
+                    yield f"{Path(file).name}:{line}", leaf.toString()
+
+
+def _as_in_plan(value: Any) -> str:
+    return value.strftime("%Y-%m-%d %H:%M:%S") if isinstance(value, datetime) else str(value)
+
+
+def is_users_module(name: str) -> bool:
+    """Whether a module is the job's own."""
+    module = sys.modules.get(name)
+    file = getattr(module, "__file__", None)
+    return name == "__main__" or (file is not None and is_users_file(file) and not INSTALLED & set(Path(file).parts))
+
+
+def _name_of(function: Any) -> str:
+    value = function[0] if isinstance(function, tuple) and function else function
+    return str(getattr(value, "__qualname__", type(value).__qualname__))
+
+
+def _values(nodes: Any) -> Iterator[tuple[str, str]]:
+    """(kind, text) of each node and each plain value of a plan's JSON, in its order, without what is numbered anew."""
+    if isinstance(nodes, list):
+        for node in nodes:
+            yield from _values(node)
+    elif isinstance(nodes, dict):
+        kind = str(nodes.get("class", nodes.get("product-class", ""))).rpartition(".")[2]
+        if kind == "CatalogTable":  # of a temporary view: says when it was made
+            return
+        if kind == "Literal":
+            yield "the constant", f"{nodes.get('value')} ({nodes.get('dataType')})"
+            return
+        if kind:
+            plain = {
+                name: value
+                for name, value in nodes.items()
+                if name not in _IDS and not isinstance(value, list | dict) and name != "class"
+            }
+            yield f"the part {kind}", json.dumps(plain, sort_keys=True)
+        for name, value in nodes.items():
+            if name not in _IDS:
+                yield from _values(value)
+
+
+def _hash_of(text: str) -> str:
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,102 @@
+"""Making a job's plan: its module is imported, its function called, and what it gives becomes one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.context import JobContext
+from tandem.engine.described import Facts
+from tandem.engine.facts import facts_about
+from tandem.engine.frames import split_sources
+from tandem.engine.guard import Taken, guarded
+from tandem.engine.intake import Intake
+from tandem.engine.interface import JobError
+from tandem.engine.job import call, in_a_line, load_function
+from tandem.engine.kept_settings import check_kept, kept_settings
+from tandem.engine.output import dead_letters, one_stream
+from tandem.engine.plan_leaves import check_leaves
+from tandem.engine.session_state import changed_settings, forget_views, settings_of
+from tandem.engine.static_tables import StaticTables
+from tandem.manifest import Manifest
+from tandem.topics import DEAD_LETTER_SINK
+
+
+def intake_of(manifest: Manifest) -> Intake:
+    """What takes the records of a job's sources in."""
+    spec = manifest.spec
+    schemas = {s.name: StructType.fromDDL(s.schema_ddl) for s in spec.sources if s.schema_ddl is not None}
+    return Intake(spec.sources, spec.max_record_bytes, schemas)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan of a job, over the stream of one bridge.
+
+    `facts`: what it is made of, see `facts_about`. `constants`: place in the code, and value, of those of `F.lit`.
+    """
+
+    frame: DataFrame
+    context: JobContext
+    facts: Facts
+    constants: tuple[tuple[str, Any], ...] = ()
+
+
+class Planning:
+    """Makes a job's plan as often as it is asked to. Its module is imported once.
+
+    Parameters
+    ----------
+    code : the archive of the job's code; see `kept_code`.
+    tables : reads the static tables of the job.
+
+    Raises
+    ------
+    JobError
+        The module cannot be imported, or does what is not its to do.
+    """
+
+    def __init__(self, session: SparkSession, manifest: Manifest, code: Path, tables: StaticTables) -> None:
+        self._session, self._manifest, self._tables = session, manifest, tables
+        self._settings, self._kept = settings_of(session), kept_settings(session)
+        self._imported = Taken()
+        self._function: Callable[..., object]
+        with guarded(self._imported, tables):
+            self._function = load_function(manifest.spec.job, code)
+
+    def plan(self, bridge: EpochBridge) -> Plan:
+        """The job's result over a bridge's records, with the dead letters of its sources. Raises `JobError`."""
+        spec = self._manifest.spec
+        taken = self._imported.copy()
+        context = JobContext(self._session, dict(spec.job.options), spec.sources)
+        frames = split_sources(bridge.stream(), spec.sources)
+        with guarded(taken, self._tables):
+            result = call(self._function, context, {name: frame.good for name, frame in frames.items()})
+        forget_views(self._session)
+        check_kept(self._kept, self._session)
+        settings = changed_settings(self._settings, settings_of(self._session))
+        self._refuse_queries()
+        try:
+            stream = one_stream(result, spec.sinks)
+            poison = [frame.poison for frame in frames.values() if frame.poison is not None]
+            for letters in dead_letters(poison, DEAD_LETTER_SINK):
+                stream = stream.unionByName(letters, allowMissingColumns=True)
+        except PySparkException as error:
+            raise JobError(f"the job's result cannot be published: {in_a_line(error)}") from error
+        check_leaves(stream, bridge.source, self._tables.roots)
+        return Plan(stream, context, facts_about(stream, taken, settings), tuple(taken.constants))
+
+    def _refuse_queries(self) -> None:
+        active = self._session.streams.active
+        if active:
+            raise JobError(
+                f"the job's code has started a query of its own ({active[0].name or active[0].id}). Tandem starts the "
+                "query: return the DataFrame, and name where its rows go in spec.sinks"
+            )

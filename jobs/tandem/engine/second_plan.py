@@ -1,0 +1,104 @@
+"""The job's plan made once more in another Python process, before the job begins: with another clock, host and environment.
+
+Whatever the code takes from these is in the plan as a constant, in a function that Spark calls, or in data, and differs
+there. The process shares the JVM, so it costs a second or two, once in the life of a job: a replica that restarts is
+compared with what the log says instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+from tandem.embedded.process import ChildProcess, Command, tail
+from tandem.engine.facts import constants_of, differing
+from tandem.engine.interface import JobError
+from tandem.engine.planning import Plan
+from tandem.engine.static_tables import StaticTables
+from tandem.logs import get_logger
+from tandem.manifest import Manifest
+
+_log = get_logger(__name__)
+
+TIMEOUT_S: Final = 60.0
+_SHOWN: Final = 3
+_ELSEWHERE: Final = {
+    name: f"another-{name.lower().replace('_', '-')}"
+    for name in ("HOSTNAME", "HOST", "POD_NAME", "POD_IP", "POD_UID", "NODE_NAME", "HOST_IP", "PWD")
+}
+"""What differs between the replicas of a job by nature."""
+
+
+class SecondPlan:
+    """Compares a plan with that of another process.
+
+    Parameters
+    ----------
+    code : the archive of the job's code.
+    folder : for its files; removed afterwards.
+    tables : what the plan has read; read there as they were here.
+    """
+
+    def __init__(
+        self, session: SparkSession, manifest: Manifest, code: Path, folder: Path, tables: StaticTables
+    ) -> None:
+        self._session, self._manifest, self._code = session, manifest, code
+        self._folder, self._tables = folder, tables
+
+    def __call__(self, plan: Plan) -> None:
+        """Raises `JobError` if the plan is another one there, with what differs; where no plan could be made, only warns."""
+        found = self.differences(plan)
+        if found:
+            more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+            raise JobError(
+                "the job's plan is another one in another process, so its replicas would differ: "
+                f"{'; '.join(found[:_SHOWN])}{more}. The code takes this from its surroundings when its module is imported "
+                "or its function is called: the clock, chance, the host, the environment. Take times from ctx.epoch_time() "
+                "and the records, random numbers from ctx.rng(), constants from spec.job.options, and what changes from "
+                "ctx.determinant(...)"
+            )
+
+    def differences(self, plan: Plan) -> list[str]:
+        """Each difference, in words; none if the plan could not be made there."""
+        facts = self._facts()
+        if facts is None or facts == plan.facts:
+            return []
+        return list(differing(plan.facts, facts, [*plan.constants, *constants_of(plan.frame)]))
+
+    def _facts(self) -> dict[str, str] | None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        result, log = self._folder / "facts.json", self._folder / "log"
+        order = {
+            "manifest": str(self._manifest.path),
+            "code": str(self._code),
+            "folder": str(self._folder),
+            "result": str(result),
+            "tables": self._tables.versions,
+            "copies": self._tables.folder,
+        }
+        gateway: Any = self._session.sparkContext._gateway
+        env = _ELSEWHERE | {
+            "PYSPARK_GATEWAY_PORT": str(gateway.gateway_parameters.port),
+            "PYSPARK_GATEWAY_SECRET": gateway.gateway_parameters.auth_token,
+        }
+        argv = (sys.executable, "-m", "tandem.engine.elsewhere", json.dumps(order))
+        child = ChildProcess("second-plan", Command(argv, log, env))
+        try:
+            ended = child.wait(TIMEOUT_S)
+            if not ended:
+                child.kill()
+            if ended and child.exit_code == os.EX_OK:
+                return dict(json.loads(result.read_text()))
+            why = "it took too long" if not ended else f"exit code {child.exit_code}"
+            _log.warning("plan_not_compared", reason=f"{why}: {tail(log, 5)}")
+            return None
+        finally:
+            jvm: Any = self._session._jvm
+            jvm.org.apache.spark.sql.classic.SparkSession.setDefaultSession(self._session._jsparkSession)
+            shutil.rmtree(self._folder, ignore_errors=True)

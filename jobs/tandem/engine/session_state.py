@@ -1,0 +1,30 @@
+"""What a job's function leaves behind in its session: it is called more than once, and each call begins alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyspark.sql import SparkSession
+
+_BETWEEN: Final = "\x1e"
+
+
+def settings_of(session: SparkSession) -> dict[str, str]:
+    """The settings of a session for its queries, `spark.sql.*`, that have a value."""
+    text: str = session._jsparkSession.conf().getAll().mkString(_BETWEEN)  # one call, not one for each
+    pairs = (setting.partition(" -> ") for setting in text.split(_BETWEEN))
+    return {name: value for name, _, value in pairs if name.startswith("spark.sql.")}
+
+
+def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
+    """What the job's code has set, which holds for its query."""
+    names = sorted(before.keys() | after.keys())
+    return {name: after.get(name, "") for name in names if before.get(name) != after.get(name)}
+
+
+def forget_views(session: SparkSession) -> None:
+    """Drop temporary views, global ones too; plans that were made with them stay as they are."""
+    catalog: Any = session._jsparkSession.sessionState().catalog()
+    catalog.clearTempTables()
+    catalog.globalTempViewManager().clear()

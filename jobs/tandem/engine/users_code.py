@@ -1,0 +1,74 @@
+"""The user's own code while it runs: its line in a stack, and what it meets instead of a library's function."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import py4j
+import pyspark
+
+import tandem
+
+_PACKAGES: Final = tuple(
+    f"{Path(folder).resolve()}/" for package in (tandem, pyspark, py4j) for folder in package.__path__
+)
+_TANDEM: Final = f"{Path(tandem.__path__[0]).resolve()}/"
+_STANDARD: Final = f"{Path(sysconfig.get_path('stdlib')).resolve()}/"
+INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+
+
+def users_line(frame: FrameType | None = None) -> str:
+    """`job.py:12`: the innermost line of the user's code in the stack of `frame` (default: the caller's); "" if none is.
+
+    Code in the job's folders counts first, then what else is neither Python's, Spark's nor Tandem's.
+    """
+    frames = [one for one in _stack(frame or sys._getframe(1)) if is_users_file(one.f_code.co_filename)]
+    own = [one for one in frames if not INSTALLED & set(Path(one.f_code.co_filename).parts)]
+    found = own or frames
+    return f"{Path(found[0].f_code.co_filename).name}:{found[0].f_lineno}" if found else ""
+
+
+def calls_from_users() -> bool:
+    """Whether the user's code calls a library's function that Tandem has replaced, and not the library itself."""
+    frames = (one for one in _stack(sys._getframe(1)) if not one.f_code.co_filename.startswith(_TANDEM))
+    return is_users_file(next(frames).f_code.co_filename)
+
+
+def line_of_thread(thread_id: int) -> str:
+    """As `users_line`, of another thread: what it does now."""
+    frame = sys._current_frames().get(thread_id)
+    return "" if frame is None else users_line(frame)
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+    """A stack, innermost first."""
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def is_users_file(file: str) -> bool:
+    """Whether a file of code is neither Python's, Spark's nor Tandem's."""
+    if file.startswith("<"):
+        return False
+    path = Path(file).resolve()
+    if INSTALLED & set(path.parts):
+        return not str(path).startswith(_PACKAGES)
+    return not str(path).startswith((*_PACKAGES, _STANDARD)) and path.exists()
+
+
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """While the block runs, an attribute of a class or a module has another value."""
+    before = vars(owner)[name]
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, before)

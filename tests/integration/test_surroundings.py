@@ -1,0 +1,413 @@
+"""What a job's code takes from its surroundings is refused, with its line, or made the same for all replicas."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.interface import JobError
+from tandem.engine.job import make_importable
+from tandem.engine.kept_code import folders_of, keep
+from tandem.engine.plan_check import check_repeatable
+from tandem.engine.planning import Plan, Planning, intake_of
+from tandem.engine.second_plan import SecondPlan
+from tandem.engine.static_tables import StaticTables, TableChangedError
+from tandem.engine.table_files import TableFiles
+from tandem.manifest import Manifest, find_code, load
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+_NUMBERS = count()
+HEAD = "from pyspark.sql import functions as F\n"
+
+
+class Replica:
+    """A replica's part that makes plans. `agreed`: versions of static tables, as its generation has them."""
+
+    def __init__(self, spark: SparkSession, folder: Path, code: str, agreed: Mapping[str, str] | None = None) -> None:
+        self.manifest = written(folder, code)
+        self.spark, self.folder = spark, folder / f"replica-{next(_NUMBERS)}"
+        self.folder.mkdir()
+        self.kept = keep(self.manifest, find_code(self.manifest), self.folder)
+        self.tables = StaticTables(TableFiles(spark, folder / "tables"), agreed or {})
+        self.planning = Planning(spark, self.manifest, self.kept, self.tables)
+        self.bridges = 0
+
+    def plan(self) -> Plan:
+        self.bridges += 1
+        folder = self.folder / str(self.bridges)
+        return self.planning.plan(EpochBridge(self.spark, from_arrow_schema(intake_of(self.manifest).schema), folder))
+
+    def prepared(self) -> Plan:
+        """As the engine does it: the plan is made twice, and compared."""
+        plan = self.plan()
+        check_repeatable(plan.frame, self.plan().frame)
+        return plan
+
+    def tried(self) -> Plan:
+        """As a replica does that begins a job: the plan is compared with that of another process."""
+        plan = self.prepared()
+        self.second(plan)
+        return plan
+
+    @property
+    def second(self) -> SecondPlan:
+        return SecondPlan(self.spark, self.manifest, self.kept, self.folder / "second-plan", self.tables)
+
+
+def written(folder: Path, code: str) -> Manifest:
+    (folder / "job.py").write_text(code)
+    spec = {
+        "job": {"file": "job.py", "options": {"rates": str(folder / "rates")}},
+        "kafka": {"bootstrapServers": "localhost:1"},
+        "zookeeper": {"connect": "localhost:2"},
+        "sources": [{"name": "events", "topics": ["in"]}],
+        "sinks": [{"name": "out", "topic": "out"}],
+    }
+    path = folder / "job.yaml"
+    tree = {"apiVersion": "tandem.dev/v1alpha1", "kind": "ReplicatedStreamJob", "metadata": {"name": "x"}, "spec": spec}
+    path.write_text(json.dumps(tree))
+    return load(path)
+
+
+@pytest.fixture
+def replica(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Replica]:
+    monkeypatch.setenv("PYTHONPATH", "")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def make(code: str, agreed: Mapping[str, str] | None = None) -> Replica:
+        made = Replica(spark, tmp_path, code, agreed)
+        make_importable(made.kept, folders_of(made.manifest))
+        return made
+
+    return make
+
+
+def body(*lines: str, before: str = "", returns: str = "events.select('key', 'value')") -> str:
+    """A job of these lines."""
+    inside = "".join(f"    {line}\n" for line in lines)
+    return f"{HEAD}{before}\n\ndef job(events, ctx):\n{inside}    return {returns}\n"
+
+
+OF_TANDEM = {
+    "a debug query": (
+        "events.writeStream.format('console').start()",
+        "starts a query of its own. Tandem starts the query",
+    ),
+    "a debug query that is awaited": (
+        "events.writeStream.format('console').start().awaitTermination()",
+        "starts a query of its own. Tandem starts the query",
+    ),
+    "foreachBatch": (
+        "events.writeStream.foreachBatch(lambda frame, number: None).start()",
+        "starts a query of its own. Tandem starts the query",
+    ),
+    "a query into a table": ("events.writeStream.toTable('t')", "starts a query of its own. Tandem starts the query"),
+    "waiting for any query": ("ctx.spark.streams.awaitAnyTermination()", "waits for a query"),
+    "a stream of its own": ("ctx.spark.readStream.format('rate').load()", "opens a stream of its own"),
+    "the session's end": ("ctx.spark.stop()", "stops Spark, which Tandem still needs"),
+    "files as an RDD": ("ctx.spark.sparkContext.textFile('job.py')", "reads files past Tandem"),
+    "a table by JDBC": ("ctx.spark.read.format('jdbc').option('url', 'jdbc:x').load()", "a static table from jdbc"),
+}
+
+
+@pytest.mark.parametrize(("line", "said"), OF_TANDEM.values(), ids=OF_TANDEM)
+def test_what_is_tandems_to_do_is_refused_with_its_line(replica: Callable[..., Replica], line: str, said: str) -> None:
+    with pytest.raises(JobError) as refused:
+        replica(body(line)).plan()
+
+    assert said in str(refused.value)
+    assert "job.py:5" in str(refused.value)
+
+
+def test_a_query_is_refused_also_where_the_code_hides_it(replica: Callable[..., Replica]) -> None:
+    hidden = ("try:", "    events.writeStream.format('console').start()", "except Exception:", "    pass")
+    with pytest.raises(JobError, match="starts a query of its own"):
+        replica(body(*hidden)).plan()
+    with pytest.raises(JobError, match="opens a stream of its own"):
+        replica(
+            body(before="from pyspark.sql import SparkSession\nSparkSession.builder.getOrCreate().readStream.load()")
+        )
+
+
+def test_views_made_by_the_function_do_not_stand_in_the_way_of_its_next_call(
+    replica: Callable[..., Replica], spark: SparkSession
+) -> None:
+    sql = 'ctx.spark.sql("SELECT e.key, e.value FROM e JOIN global_temp.g ON e.offset = g.offset")'
+    made = replica(
+        body(
+            "events.createTempView('e')",
+            "events.createGlobalTempView('g')",
+            "ctx.spark.udf.register('f', len)",
+            returns=sql,
+        )
+    )
+
+    made.tried()
+
+    assert not spark.catalog.tableExists("e")
+
+
+def test_what_a_function_leaves_for_its_next_call_is_refused(replica: Callable[..., Replica]) -> None:
+    kept = body("global KEPT", "KEPT = KEPT or events", before="KEPT = None", returns="KEPT.select('key', 'value')")
+    made = replica(kept)
+    made.plan()
+    with pytest.raises(JobError, match="a DataFrame of an earlier call"):
+        made.plan()
+    made = replica(body("ctx.spark.sql('CREATE TABLE kept_t (a INT) USING parquet')"))
+    made.plan()
+    with pytest.raises(JobError, match=r"called more than once.*CREATE TABLE IF NOT EXISTS"):
+        made.plan()
+
+
+ASKING = {
+    "counting": ("events.count()", "A stream has no rows while the function runs"),
+    "showing": ("events.show()", "A stream has no rows while the function runs"),
+    "writing": ("events.write.parquet('/tmp/x')", "A stream has no rows while the function runs"),
+    "leaving": ("import sys; sys.exit(3)", "A replica runs on: return the DataFrame"),
+    "a setting of Tandem's": (
+        "ctx.spark.conf.set('spark.sql.shuffle.partitions', '7')",
+        "Set spec.spark.parallelism instead",
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "said"), ASKING.values(), ids=ASKING)
+def test_what_cannot_be_in_a_function_is_refused_with_what_to_do(
+    replica: Callable[..., Replica], spark: SparkSession, line: str, said: str
+) -> None:
+    before = spark.conf.get("spark.sql.shuffle.partitions")
+    try:
+        with pytest.raises(JobError, match=said):
+            replica(body(line)).plan()
+    finally:
+        spark.conf.set("spark.sql.shuffle.partitions", str(before))
+
+
+CHANCE = {
+    "an id made at import": "F.lit(RUN)",
+    "a random number made at import": "F.lit(SALT)",
+    "the process": "F.lit(os.getpid())",
+    "the day": "F.lit(date.today())",
+    "the hour": "F.lit(int(time.time()) // 3600)",
+    "the year, with an operator": "F.col('offset') + YEAR",
+    "the host": "F.lit(socket.gethostname())",
+    "the environment": "F.lit(os.environ['HOSTNAME'])",
+    "a function with an id": "named('key')",
+    "a function with a broadcast": "spread('key')",
+    "a function with a default": "F.udf(lambda key, pid=os.getpid(): str(pid), 'string')('key')",
+    "a function with a method's object": "F.udf(HELPER.name, 'string')('key')",
+}
+CHANCE_BEFORE = """
+import os, random, socket, time, uuid
+from datetime import date, datetime
+from pyspark.sql import SparkSession
+os.environ.setdefault("HOSTNAME", "a")
+RUN = str(uuid.uuid4())
+SALT = random.random()
+YEAR = datetime.now().year
+BROADCAST = SparkSession.builder.getOrCreate().sparkContext.broadcast({RUN})
+class Helper:
+    def __init__(self): self.run = RUN
+    def name(self, key): return self.run
+HELPER = Helper()
+@F.udf("string")
+def named(key): return RUN
+@F.udf("string")
+def spread(key): return min(BROADCAST.value)
+"""
+
+
+def test_a_plan_that_depends_on_its_surroundings_is_refused_before_the_job_begins(
+    replica: Callable[..., Replica],
+) -> None:
+    columns = [f"columns.append({column})" for column in CHANCE.values()]
+    last = "events.select(F.concat_ws('-', *(column.cast('string') for column in columns)).alias('value'))"
+    code = body("columns = []", *columns, before=CHANCE_BEFORE, returns=last)
+    made = replica(code)
+    plan = made.prepared()  # twice in one process it is the same, so that alone would let it pass
+
+    found = made.second.differences(plan)
+
+    lines = [line.strip() for line in code.splitlines()]
+    for kind, column in zip(CHANCE, columns, strict=True):
+        place = f"(job.py:{lines.index(column) + 1})"
+        assert any(place in difference for difference in found), (kind, place, found)
+    with pytest.raises(JobError, match="the job's plan is another one in another process"):
+        made.second(plan)
+
+
+def test_a_plan_of_another_shape_is_refused(replica: Callable[..., Replica]) -> None:
+    shape = "events.select((F.col('key') if datetime.now().year < 2027 else F.upper('key')).alias('value'))"
+    with pytest.raises(JobError, match=r"the job's plan is another one in another process.*: the part"):
+        replica(body(before="from datetime import datetime", returns=shape)).tried()
+
+
+def test_a_refused_constant_is_shown_with_its_line(replica: Callable[..., Replica]) -> None:
+    code = body(before="import uuid\nRUN = uuid.uuid4().hex", returns="events.select(F.lit(RUN).alias('value'))")
+    with pytest.raises(
+        JobError, match=r"the constant \d+ of the plan \(job\.py:6\): [0-9a-f]{32} .*, elsewhere [0-9a-f]{32} "
+    ):
+        replica(code).tried()
+
+
+def test_what_is_the_same_everywhere_passes(replica: Callable[..., Replica]) -> None:
+    before = (
+        "import re, os, logging\nimport pandas as pd\nfrom pyspark.sql import SparkSession\n"
+        "spark = SparkSession.builder.appName('mine').getOrCreate()\n"
+        "WORDS = {'b', 'a', 'c', 'secret'}\nBLOCKED = spark.sparkContext.broadcast(WORDS)\n"
+        "LOG = logging.getLogger('x')\nMASK = re.compile('x+')\n"
+        "class Rates:\n    def __init__(self):\n        self.by_day = {'mon': 1.5}\nRATES = Rates()\n"
+        "@F.udf('string')\ndef masked(text):\n"
+        "    LOG.debug('%s', RATES)\n"
+        "    words = sorted(w for w in str(text).split() if w not in BLOCKED.value and w not in WORDS)\n"
+        "    return MASK.sub('', ' '.join(words))\n"
+    )
+    frames = "ctx.spark.createDataFrame([(1, 'a'), (2, 'b')], 'n INT, name STRING')"
+    other = "ctx.spark.createDataFrame(pd.DataFrame({'n': [1, 2], 'm': [0.5, 2.5]}))"
+    code = body(
+        f"names = {frames}.join({other}, 'n')",
+        "total = sum(hash(w) % 7 for w in WORDS)",
+        "parts = [F.lit(w) for w in sorted(WORDS)]",
+        before=before,
+        returns="events.join(names, F.col('offset') == F.col('n'), 'left')"
+        ".select(masked(F.col('value').cast('string')).alias('key'), F.concat_ws('-', 'name', *parts).alias('value'))",
+    )
+    made = replica(code)
+
+    one = made.tried()
+
+    assert one.facts == replica(code).plan().facts  # as another replica's
+
+
+def test_data_given_to_spark_is_part_of_a_plan(replica: Callable[..., Replica], tmp_path: Path) -> None:
+    path = tmp_path / "names.txt"
+    path.write_text("a\nb\n")
+    code = body(
+        f"names = ctx.spark.createDataFrame([(line,) for line in open({str(path)!r})], 'name STRING')",
+        returns="events.join(names, F.col('key').cast('string') == F.col('name')).select('key', 'value')",
+    )
+    before = replica(code).tried().facts
+    path.write_text("a\nc\n")
+
+    after = replica(code).plan().facts
+
+    assert [name for name in before if before[name] != after[name]] == ["the data of createDataFrame (job.py:5)"]
+
+
+STATIC = body(
+    "rates = ctx.spark.read.parquet(ctx.options['rates'])",
+    returns="events.join(rates, F.col('key').cast('string') == F.col('currency'))"
+    ".select('key', F.col('rate').cast('string').alias('value'))",
+)
+
+
+def add(folder: Path, name: str, **rates: float) -> None:
+    folder.mkdir(exist_ok=True)
+    pq.write_table(pa.table({"currency": list(rates), "rate": list(rates.values())}), folder / name)
+
+
+def test_a_static_table_is_what_it_was_when_the_generation_began(
+    replica: Callable[..., Replica], spark: SparkSession, tmp_path: Path
+) -> None:
+    rates = tmp_path / "rates"
+    add(rates, "a.parquet", EUR=1.1)
+    first = replica(STATIC)
+    first.tried()
+    (name,) = first.tables.versions
+    assert name == f"parquet {rates}"
+
+    (rates / "a.parquet").unlink()
+    add(rates, "b.parquet", GBP=1.3)
+
+    again = replica(STATIC, first.tables.versions)
+    again.prepared()
+    (root,) = again.tables.roots
+    assert again.tables.versions == first.tables.versions
+    assert [row.currency for row in spark.read.parquet(root).collect()] == ["EUR"]
+    newer = replica(STATIC)
+    newer.prepared()
+    assert newer.tables.versions != first.tables.versions  # a new generation has the new content
+
+
+def test_a_replica_without_a_copy_of_a_changed_table_is_refused(
+    replica: Callable[..., Replica], tmp_path: Path
+) -> None:
+    rates = tmp_path / "rates"
+    add(rates, "a.parquet", EUR=1.1)
+    first = replica(STATIC)
+    first.plan()
+    (tmp_path / "tables").rename(tmp_path / "elsewhere")
+    replica(STATIC, first.tables.versions).plan()  # unchanged, so it may be copied again
+
+    (tmp_path / "tables").rename(tmp_path / "elsewhere-too")
+    add(rates, "b.parquet", GBP=1.3)
+    with pytest.raises(TableChangedError, match=r"parquet .*rates \(job.py:5\) is not what it was .*tandem upgrade"):
+        replica(STATIC, first.tables.versions).plan()
+
+
+READERS = {
+    "csv": "ctx.spark.read.csv(PATH, header=True)",
+    "csv by format": "ctx.spark.read.format('csv').option('header', True).load(PATH)",
+    "csv by the option path": "ctx.spark.read.format('csv').options(header=True, path=PATH).load()",
+    "csv by schema": "ctx.spark.read.schema('currency STRING, rate DOUBLE').csv([PATH], header=True)",
+    "a pattern": "ctx.spark.read.option('header', 'true').csv(PATH + '/*.csv')",
+    "partitions": "ctx.spark.read.option('header', 'true').csv(PATH + '-by-year').where('year = 2024').drop('year')",
+    "one file": "ctx.spark.read.option('header', 'true').csv(PATH + '/a.csv')",
+    "a file's URL": "ctx.spark.read.option('header', 'true').csv('file://' + PATH)",
+    "json": "ctx.spark.read.json(PATH + '-json')",
+    "json by format": "ctx.spark.read.load(PATH + '-json', format='json')",
+}
+
+
+def test_tables_are_kept_however_they_are_read(replica: Callable[..., Replica], tmp_path: Path) -> None:
+    path = tmp_path / "in and out"
+    for folder in (path, tmp_path / "in and out-by-year" / "year=2024"):
+        folder.mkdir(parents=True)
+        (folder / "a.csv").write_text("currency,rate\nEUR,1.5\n")
+        (folder / "_SUCCESS").write_text("")
+    json_folder = tmp_path / "in and out-json"
+    json_folder.mkdir()
+    (json_folder / "a.json").write_text('{"currency": "EUR", "rate": 1.5}\n')
+    for name, reader in READERS.items():
+        code = body(
+            f"rates = {reader}",
+            "SEEN.append(rates)",
+            before=f"PATH = {str(path)!r}\nSEEN = []",
+            returns="events.join(rates, F.col('key').cast('string') == F.col('currency')).select('key', 'value')",
+        )
+        made = replica(code)
+        made.prepared()
+        (frame, _) = sys.modules["job"].SEEN
+        assert [row.currency for row in frame.collect()] == ["EUR"], name
+        assert made.tables.roots, name
+        assert all(root.startswith(f"file:{tmp_path / 'tables'}") for root in made.tables.roots), name
+
+
+BESIDE = "events.join(STATIC, F.col('key').cast('string') == F.col('currency')).select('key', 'value')"
+PAST = {
+    "files in SQL": BESIDE.replace("STATIC", "ctx.spark.sql('SELECT currency FROM parquet.`RATES`')"),
+    "a table of a catalogue": BESIDE.replace("STATIC", "ctx.spark.table('known')"),
+    "a table in a subquery": "events.where('offset > (SELECT max(rate) FROM parquet.`RATES`)').select('key', 'value')",
+}
+
+
+@pytest.mark.parametrize("frame", PAST.values(), ids=PAST)
+def test_tables_that_are_read_past_tandem_are_refused(
+    replica: Callable[..., Replica], spark: SparkSession, tmp_path: Path, frame: str
+) -> None:
+    add(tmp_path / "rates", "a.parquet", EUR=1.1)
+    spark.sql("CREATE TABLE IF NOT EXISTS known (currency STRING) USING parquet")
+
+    with pytest.raises(JobError, match="past Tandem"):
+        replica(body(returns=frame.replace("RATES", str(tmp_path / "rates")))).plan()

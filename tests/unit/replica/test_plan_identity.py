@@ -1,0 +1,96 @@
+"""What a plan is made of is part of a job's identity: a replica with another plan does not join."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tandem.protocol.values import Config, Positions
+from tandem.replica.identity import (
+    Membership,
+    UnlikeError,
+    agreed_tables,
+    as_planned,
+    difference,
+    identity_of,
+    is_same_job,
+    plan_parts,
+)
+
+BASE = {"code": "c", "options": "o"}
+PLAN = plan_parts({"the constant 3 of the plan": "1"}, {"parquet /rates": "v1"})
+OTHER = plan_parts({"the constant 3 of the plan": "2"}, {"parquet /rates": "v1"})
+MINE = Config(0, identity_of(BASE), Positions({}), "x.replica-1.bb")
+BEGUN = Config(0, identity_of(BASE | PLAN), Positions({}), "x.replica-0.aa")
+
+
+def test_a_job_that_never_ran_begins_with_the_plan_that_was_found() -> None:
+    known, mine = as_planned(None, MINE, PLAN)
+
+    assert known is None
+    assert mine.digest == BEGUN.digest
+    assert agreed_tables(mine) == {"parquet /rates": "v1"}
+
+
+def test_a_replica_whose_plan_is_that_of_the_generation_joins() -> None:
+    assert is_same_job(MINE.digest, BEGUN.digest)
+    assert as_planned(Membership(BEGUN), MINE, PLAN)[0] == Membership(BEGUN)
+
+
+@pytest.mark.parametrize(
+    ("found", "named"),
+    [
+        (OTHER, "different is the constant 3 of the plan. The code takes it from its surroundings"),
+        (
+            plan_parts({"the constant 3 of the plan": "1"}, {"parquet /rates": "v2"}),
+            "different is table: parquet /rates",
+        ),
+        (plan_parts({}, {}), "different are the constant 3 of the plan, table: parquet /rates"),
+    ],
+)
+def test_a_replica_with_another_plan_is_refused_with_what_differs(found: dict[str, str], named: str) -> None:
+    with pytest.raises(UnlikeError, match=named):
+        as_planned(Membership(BEGUN), MINE, found)
+
+
+def test_a_generation_from_before_plans_were_part_of_identities_goes_on() -> None:
+    before = replace(BEGUN, digest=identity_of(BASE))
+
+    assert as_planned(Membership(before), MINE, PLAN)[0] == Membership(before)
+    assert agreed_tables(before) == {}
+
+
+def test_with_a_savepoint_another_plan_is_the_next_generation() -> None:
+    mine = replace(MINE, savepoint="s", base=7)
+
+    known, _ = as_planned(Membership(BEGUN), mine, OTHER)
+
+    assert known is not None
+    assert known.candidate
+    assert (known.config.generation, known.config.savepoint) == (1, "s")
+    assert known.config.digest == identity_of(BASE | OTHER)
+
+
+def test_with_the_savepoint_that_its_generation_began_with_a_replica_only_joins() -> None:
+    begun = replace(BEGUN, generation=1, savepoint="s", base=7)
+
+    with pytest.raises(UnlikeError):
+        as_planned(Membership(begun), replace(MINE, savepoint="s", base=7), OTHER)
+
+
+def test_a_candidate_takes_its_plan_into_its_config() -> None:
+    candidate = Membership(replace(MINE, generation=1, savepoint="s", base=7), candidate=True)
+
+    known, _ = as_planned(candidate, replace(MINE, savepoint="s", base=7), PLAN)
+
+    assert known is not None
+    assert known.candidate
+    assert known.config.digest == BEGUN.digest
+
+
+def test_other_code_is_named_without_the_plan_that_follows_from_it() -> None:
+    assert not is_same_job(identity_of(BASE | {"code": "d"}), BEGUN.digest)
+    assert difference(identity_of(BASE | {"code": "d"} | OTHER), BEGUN.digest) == (
+        "different are the job's code (the bytes of spec.job.file or module)"
+    )
