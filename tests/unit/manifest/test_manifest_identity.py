@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tandem.manifest import CodeNotFoundError, config_hash, installed_versions, load
+from tandem.manifest import CodeNotFoundError, config_hash, config_parts, installed_versions, load
 
 Writer = Callable[..., Path]
 
@@ -104,3 +104,12 @@ def test_the_identity_is_the_same_in_every_process_and_release(write: Writer) ->
 def test_code_that_is_not_there_has_no_identity(write: Writer) -> None:
     with pytest.raises(CodeNotFoundError, match=r"job\.py: No such file"):
         config_hash(load(write(code=None)))
+
+
+def test_a_time_zone_that_was_overruled_once_is_a_part_of_its_own(write: Writer) -> None:
+    def parts(zone: str) -> dict[str, str]:
+        return config_parts(load(write(("spark: {}", f"spark: {{conf: {{spark.sql.session.timeZone: {zone}}}}}"))))
+
+    assert "timeZone" not in config_parts(load(write()))
+    assert "timeZone" not in parts("UTC")
+    assert "timeZone" in parts("Europe/Berlin")
