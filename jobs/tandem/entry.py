@@ -11,7 +11,13 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
-from tandem.kafka.errors import ConnectionFailedError, LostInputError, MissingTopicError, TopicMismatchError
+from tandem.kafka.errors import (
+    ConnectionFailedError,
+    LostInputError,
+    MissingTopicError,
+    NotAllowedError,
+    TopicMismatchError,
+)
 from tandem.manifest import Manifest, ManifestError, SecretError, load
 from tandem.process import ExitCode, ProcessInfo
 from tandem.serving import Probes, ProcessServer
@@ -19,7 +25,7 @@ from tandem.surroundings import check_surroundings
 
 _log = logs.get_logger(__name__)
 
-REFUSALS = (LostInputError, MissingTopicError, TopicMismatchError, ConnectionFailedError, SecretError)
+REFUSALS = (LostInputError, MissingTopicError, TopicMismatchError, ConnectionFailedError, NotAllowedError, SecretError)
 """Errors of the cluster or of the manifest, after which a restart would not help any process."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from tandem.protocol.values import Cut
 from tandem.report import HeldInput
 
+_REFUSES = "1 while Kafka does not take what this process writes; its status says what, why, and what to do"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1, 2.5, 5, 10, 30)
 
 
@@ -45,6 +46,8 @@ class OrdererMetrics:
         self.won = counter("tandem_cuts_won_total", "Cuts of this orderer that the log accepted")
         self.epoch = gauge("tandem_ordering_epoch", "Last accepted epoch; -1: none yet")
         self.epoch.set(-1)
+        self.refused = gauge("tandem_orderer_refused_by_kafka", _REFUSES)
+        self.trouble: Callable[[], str] = lambda: ""
         self.lag = gauge(
             "tandem_input_lag_records", "Input records that are not in any epoch yet, up to the end of the log"
         )
@@ -96,6 +99,7 @@ class ReplicaMetrics:
         self.published_epoch = gauge(
             "tandem_published_epoch", "Last epoch that this replica knows as published; -1: none"
         )
+        self.refused = gauge("tandem_replica_refused_by_kafka", _REFUSES)
         self.head_epoch = gauge("tandem_head_epoch", "Last epoch that the ordering log has cut; -1: none")
         for none_yet in (self.epoch, self.published_epoch, self.head_epoch):
             none_yet.set(-1)

@@ -48,6 +48,7 @@ class ReplicaReport:
     `slots`, `roles` and `wish` : what it last read in ZooKeeper; `coordinated`: whether ZooKeeper answers it now.
     `has_to_prove` : of a standby, whether something was published that it could prove its state with, or it has no state.
     `waits_for` : what its start has been waiting for, if that takes more than a minute, in words.
+    `trouble` : what Kafka does not take from it at the moment, why, and what to do; "": nothing.
     `drift` : what it found when it last looked at the job's topics, None: it has not looked yet.
     """
 
@@ -76,6 +77,7 @@ class ReplicaReport:
     wish: str = ""
     drift: tuple[TopicDrift, ...] | None = None
     waits_for: str = ""
+    trouble: str = ""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ class OrdererReport:
     """An orderer or a heartbeat generator. `epoch`: the last one that was cut, −1: none.
 
     `lag_records` : of the inputs, up to the end of the log. `held` : those that an open transaction holds back.
+    `trouble` : as of a replica.
     """
 
     orderer: str
@@ -115,6 +118,7 @@ class OrdererReport:
     epoch: int = -1
     lag_records: int = 0
     held: tuple[HeldInput, ...] = ()
+    trouble: str = ""
 
 
 Report = ReplicaReport | OrdererReport

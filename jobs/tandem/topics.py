@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tandem.kafka.client import RECORD_OVERHEAD, OutputLimits
 from tandem.kafka.errors import MissingTopicError, TopicMismatchError
 from tandem.kafka.topics import KEPT_FOR_EVER, NewTopic, Topics
 from tandem.manifest import Manifest
+from tandem.topic_checks import check_defaults, check_written, is_compacted
 
 DEAD_LETTER_SINK = "dead-letter"
 """The sink of rows that cannot be used; no sink of a manifest can have this name, it is no identifier."""
@@ -40,7 +41,9 @@ _KEPT_SHORTLY = {
 class SinkTopics:
     """Where rows go: sink → topic, topic → number of partitions, and what becomes of rows over `max_record_bytes`.
 
-    `job` is named in every row: several jobs may write one topic.
+    `job` is named in every row: several jobs may write one topic. `compacted`: topics that take no record without a key;
+    `unseen`: those of which that is not known, because we may not see their settings. `limits`: what topics take as a batch,
+    bytes, as far as it may be seen.
     """
 
     topics: Mapping[str, str]
@@ -48,6 +51,14 @@ class SinkTopics:
     dead_letter: str
     max_record_bytes: int
     job: str = ""
+    compacted: frozenset[str] = frozenset()
+    unseen: frozenset[str] = frozenset()
+    limits: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def output_limits(self) -> OutputLimits:
+        """What a producer may send to these topics."""
+        return OutputLimits(self.max_record_bytes, min(self.limits.values(), default=_USUAL_LIMIT))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +78,18 @@ def names_for(manifest: Manifest, replica: str) -> LogTopics:
 
 
 def ensure_topics(topics: Topics, manifest: Manifest, replica: str) -> None:
-    """Check the topics of sources and sinks, and create Tandem's own. Raises `MissingTopicError`, `TopicMismatchError`."""
+    """Check the topics of sources and sinks, create Tandem's own, and check what can be written.
+
+    Raises `MissingTopicError`, `TopicMismatchError`.
+    """
     _check_there(topics, users_topics(manifest))
-    topics.ensure(own_topics(manifest, replica))
+    own = own_topics(manifest, replica)
+    check_defaults(own, topics.all(), topics.broker_settings())
+    topics.ensure(own)
+    sinks = [sink.topic for sink in manifest.spec.sinks if sink.topic is not None]
+    written = [*(topic.name for topic in own), *sinks]
+    replicas = {name: state.replicas for name, state in topics.states(written).items()}
+    check_written(own, replicas, topics.settings(written), topics.connection)
 
 
 def _check_there(topics: Topics, names: Iterable[str]) -> None:
@@ -97,7 +117,7 @@ def own_topics(manifest: Manifest, replica: str) -> list[NewTopic]:
     factor = spec.kafka.replication_factor
     own = [NewTopic(name, 1, factor, KEPT_FOR_EVER, is_log=True) for name in (logs.ordering, logs.commits)]
     largest = max(_USUAL_LIMIT, spec.max_record_bytes + RECORD_OVERHEAD)
-    letters = {"retention.ms": "-1", "max.message.bytes": str(largest)}
+    letters = {"cleanup.policy": "delete", "retention.ms": "-1", "max.message.bytes": str(largest)}
     own.append(NewTopic(manifest.model.topics.dead_letter, 1, factor, letters))
     if manifest.model.ships_state:
         own.append(NewTopic(manifest.model.topics.checkpoints, 1, factor, _KEPT_SHORTLY))
@@ -125,21 +145,32 @@ def sink_topics(topics: Topics, manifest: Manifest) -> SinkTopics:
         DEAD_LETTER_SINK: dead_letter
     }
     partitions = topics.partitions(set(names.values()))
-    return SinkTopics(names, partitions, dead_letter, manifest.spec.max_record_bytes, manifest.name)
+    settings = topics.settings(partitions)
+    return SinkTopics(
+        names,
+        partitions,
+        dead_letter,
+        manifest.spec.max_record_bytes,
+        manifest.name,
+        frozenset(name for name, found in settings.items() if is_compacted(found)),
+        frozenset(name for name in partitions if "cleanup.policy" not in settings.get(name, {})),
+        {name: int(found[_LIMIT]) for name, found in settings.items() if _LIMIT in found},
+    )
 
 
-def output_limits(topics: Topics, sinks: SinkTopics) -> OutputLimits:
-    """What may be sent to the sinks. Raises `TopicMismatchError` if a topic does not take records as large as promised."""
-    limits = topics.message_limits(sinks.topics.values())
+_LIMIT = "max.message.bytes"
+
+
+def check_limits(sinks: SinkTopics) -> None:
+    """Raise `TopicMismatchError` if a topic does not take records as large as promised."""
     needed = sinks.max_record_bytes + RECORD_OVERHEAD
-    for name, limit in limits.items():
+    for name, limit in sinks.limits.items():
         if limit < needed:
             raise TopicMismatchError(
                 f"topic {name} takes at most {limit} bytes (its max.message.bytes), but spec.maxRecordBytes is "
                 f"{sinks.max_record_bytes}. Raise the topic's max.message.bytes to at least {needed}, or give a smaller "
                 "spec.maxRecordBytes"
             )
-    return OutputLimits(sinks.max_record_bytes, min(limits.values(), default=_USUAL_LIMIT))
 
 
 def isolation_levels(manifest: Manifest) -> dict[str, str]:

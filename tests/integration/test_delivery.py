@@ -142,19 +142,21 @@ def test_after_a_kill_in_the_middle_of_an_epoch_every_sink_holds_each_epoch_once
     assert tables(exact) == (sorted(ids), sorted(ids))
 
 
-def test_a_record_that_the_broker_refuses_stops_the_job_with_what_to_raise(exact: SmallJob) -> None:
+def test_records_that_the_broker_refuses_are_dead_letters_and_the_job_goes_on(exact: SmallJob) -> None:
     exact.configure(f"{exact.name}-copies", max_message_bytes="300000")
-    exact.feed(sized(20), sized(21, 400_000))
-
-    outcome = exact.end()
-
-    assert outcome.code == ExitCode.REFUSED
-    assert outcome.reason.startswith(
-        f"replica-0 refused to run: the broker refuses a record of topic {exact.name}-copies as too large"
+    exact.feed(
+        sized(20), sized(21, 400_000), sized(22, 400_000), sized(23), *(sized(24 + n, 150_000) for n in range(4))
     )
-    assert "Raise the topic's max.message.bytes to at least 616384" in outcome.reason
-    assert 21 not in numbers(exact)
-    assert 21 not in numbers(exact, "ids"), "what the other topic refuses is in this one"
+
+    exact.wait(lambda: 27 in numbers(exact), "the rows after those that are too large")
+
+    assert [number for number in numbers(exact) if number >= 20] == [20, 23, 24, 25, 26, 27]
+    assert [number for number in numbers(exact, "ids") if number >= 20] == list(range(20, 28)), (
+        "the other topic takes all"
+    )
+    reasons = [str(letter["reason"]) for letter in letters(exact)[-2:]]
+    assert all(f"the broker does not take it into {exact.name}-copies" in reason for reason in reasons), reasons
+    assert all("its max.message.bytes is 300000" in reason for reason in reasons), reasons
 
 
 # At least once, and without ordering ---------------------------------------------------------------------------------

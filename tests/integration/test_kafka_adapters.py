@@ -18,9 +18,10 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.history import cut_at, first_config, last_marker, markers_back_to, watermarks
+from tandem.kafka.records import OutputRecord
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
-from tandem.kafka.transactions import OutputRecord, TransactionalProducer
+from tandem.kafka.transactions import TransactionalProducer
 from tandem.protocol.actions import Outcome
 from tandem.protocol.codec import decode_marker, decode_proposal
 from tandem.protocol.transaction_time import LONGEST_S

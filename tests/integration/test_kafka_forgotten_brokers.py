@@ -22,9 +22,10 @@ from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
 from tandem.kafka.fencing import Fencer
+from tandem.kafka.records import OutputRecord
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
-from tandem.kafka.transactions import OutputRecord, TransactionalProducer
+from tandem.kafka.transactions import TransactionalProducer
 from tandem.protocol.actions import Outcome
 from tandem.protocol.codec import decode_proposal
 from tandem.protocol.shipping import ShippingTurn

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, kafka_sink, raw_source
 from tandem.manifest import FileSink, SinkSpec
+from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
 from tandem.replica.tables import TableSink, TableWriter
 from tandem.topics import SinkTopics
@@ -30,7 +31,7 @@ def test_a_record_that_is_no_text_comes_through_a_cast_to_string_as_it_is(spark:
     rows = EpochRows.of(0, job.run(0, [Record(b"plain"), Record(BAD)]), ordered=False)
     job.stop()
 
-    letter, out = rows.records(SinkTopics({"out": "out"}, {"out": 1}, "letters", 1_000))
+    letter, out = records_of(rows, SinkTopics({"out": "out"}, {"out": 1}, "letters", 1_000))
     assert (out.topic, out.value, out.headers[-1]) == ("out", b"plain", ("plain", b"x"))
     assert letter.topic == "letters"
     TableWriter("job", [TableSink("archive", "parquet", str(tmp_path / "archive"))]).write(rows)

@@ -6,14 +6,16 @@ The rows of a table sink are in a struct column of their own, named after the si
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
+from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
-from pyspark.sql.types import BinaryType, StringType
+from pyspark.sql.types import DataType, LongType
 
 from tandem.engine.interface import JobError
+from tandem.engine.sink_types import check_kafka, check_table
 from tandem.manifest import SinkSpec
 from tandem.topics import TABLE_PREFIX
 
@@ -52,27 +54,44 @@ def _by_sink(result: object, sinks: Sequence[SinkSpec]) -> Mapping[str, DataFram
 
 
 def _kafka_rows(frame: DataFrame, sink: SinkSpec) -> DataFrame:
-    types = {field.name: field.dataType for field in frame.schema.fields}
-    if "value" not in types:
-        raise JobError(
-            f"sink {sink.name}: no column `value` among {list(types)}. As for Spark's Kafka sink, select one, for example "
-            'F.to_json(F.struct("*")).alias("value")'
-        )
-    for name in ("key", "value"):
-        if name in types and not isinstance(types[name], BinaryType | StringType):
-            raise JobError(
-                f"sink {sink.name}: column `{name}` is {types[name].simpleString()}. Cast it to STRING or BINARY"
-            )
+    schema = frame.schema
+    check_kafka(sink.name, schema, _computes(frame, "topic"))
+    types = {field.name: field.dataType for field in schema.fields}
     key = F.col("key").cast("binary") if "key" in types else F.lit(None).cast("binary")
     columns = [F.lit(sink.name).alias("sink"), key.alias("key"), F.col("value").cast("binary").alias("value")]
     if "partition" in types:
-        columns.append(F.col("partition").cast("int").alias("partition"))
+        columns.append(_partition(types["partition"]).alias("partition"))
     if "headers" in types:
         columns.append(F.col("headers").cast("array<struct<key:string,value:binary>>").alias("headers"))
     return frame.select(columns)
 
 
+def _partition(kind: DataType) -> Column:
+    """A number beyond those of partitions becomes one that no topic has, so that its row is a dead letter."""
+    column = F.col("partition")
+    if not isinstance(kind, LongType):
+        return column.cast("int")
+    is_number = column.isNull() | column.between(-(2**31), 2**31 - 1)
+    return F.when(is_number, column).otherwise(F.lit(-1)).cast("int")
+
+
+def _computes(frame: DataFrame, name: str) -> bool:
+    """Whether the job gives its rows this column itself, and does not only pass on that of an input."""
+    plan = frame._jdf.queryExecution().analyzed()
+    mine = {a.exprId().id() for a in _each(plan.output()) if a.name().lower() == name}
+    of_inputs = {a.exprId().id() for leaf in _each(plan.collectLeaves()) for a in _each(leaf.output())}
+    return bool(mine - of_inputs)
+
+
+def _each(sequence: Any) -> Iterator[Any]:
+    """The elements of a Scala sequence."""
+    elements = sequence.iterator()
+    while elements.hasNext():
+        yield elements.next()
+
+
 def _table_rows(frame: DataFrame, sink: SinkSpec) -> DataFrame:
+    check_table(sink.name, sink.kind, frame.schema)
     nothing = F.lit(None).cast("binary")
-    row = F.struct(*(F.col(f"`{name}`") for name in frame.columns)).alias(TABLE_PREFIX + sink.name)
+    row = F.struct(*(F.col(f"`{name.replace('`', '``')}`") for name in frame.columns)).alias(TABLE_PREFIX + sink.name)
     return frame.select(F.lit(sink.name).alias("sink"), nothing.alias("key"), nothing.alias("value"), row)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.records import OutputRecord
+from tandem.kafka.refusals import Failure
 from tandem.logs import get_logger
 from tandem.protocol.codec import encode_proposal
 from tandem.protocol.values import Proposal
@@ -20,9 +23,20 @@ class ProposalAppender:
 
     A proposal that cannot be delivered within 3 s is dropped and logged; whoever still wants it proposes it again, through
     a new client: the old one may have forgotten where the brokers are (`BrokerWatch`).
+
+    Parameters
+    ----------
+    on_failure, on_success : called when a proposal was not delivered, and when one was.
     """
 
-    def __init__(self, connection: KafkaConnection, topic: str) -> None:
+    def __init__(
+        self,
+        connection: KafkaConnection,
+        topic: str,
+        on_failure: Callable[[Failure], None] = lambda _: None,
+        on_success: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._on_failure, self._on_success = on_failure, on_success
         self._connection = connection
         self._topic = topic
         self._lock = threading.Lock()
@@ -40,6 +54,11 @@ class ProposalAppender:
                 self._connect()
             self._producer.poll(0)
 
+    def serve(self) -> None:
+        """Take notice of what became of proposals; each `append` does that too."""
+        with self._lock:
+            self._producer.poll(0)
+
     def close(self, timeout_s: float = 1.0) -> None:
         """Wait up to `timeout_s` for what is under way."""
         with self._lock:
@@ -51,7 +70,9 @@ class ProposalAppender:
 
     def _delivered(self, client: int, error: KafkaError | None, message: Message) -> None:
         if error is None:
+            self._on_success()
             return
         _log.warning("proposal_not_delivered", topic=message.topic(), reason=error.str())
+        self._on_failure(Failure(error, OutputRecord(self._topic, None, None, ())))
         if client == self._clients and (error.fatal() or error.code() == KafkaError._MSG_TIMED_OUT):
             self._connect()

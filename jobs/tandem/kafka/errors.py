@@ -39,8 +39,8 @@ class ConnectionFailedError(TandemKafkaError):
     """No broker could be reached, or it refused the credentials."""
 
 
-class RecordTooLargeError(TandemKafkaError):
-    """A broker does not take records as large as `spec.maxRecordBytes` allows. Trying again would not help."""
+class NotAllowedError(TandemKafkaError):
+    """The brokers do not let this account, or this configuration, publish. Trying again would not help."""
 
 
 class TransactionTooSlowError(TandemKafkaError):

@@ -20,6 +20,7 @@ from tandem.kafka.errors import (
     TopicMismatchError,
     UndeletedTopicError,
 )
+from tandem.kafka.troubles import TopicState
 from tandem.logs import get_logger
 from tandem.protocol.values import Positions, TopicPartition
 
@@ -61,6 +62,7 @@ class Topics:
     """
 
     def __init__(self, connection: KafkaConnection, timeout_s: float = 10.0) -> None:
+        self.connection = connection
         self._refused: KafkaError | None = None
         self._config: dict[str, Any] = {**connection.admin(), "error_cb": self._on_error}
         self._admin = AdminClient(self._config)
@@ -133,6 +135,21 @@ class Topics:
         if error.code() in _REFUSED:
             self._refused = error
 
+    def states(self, names: Iterable[str]) -> dict[str, TopicState]:
+        """How those topics stand that are there. Raises `ConnectionFailedError`."""
+        existing = self._existing()
+        return {name: _state(existing[name]) for name in names if name in existing and existing[name].partitions}
+
+    def broker_settings(self) -> dict[str, str]:
+        """Settings of one broker, as far as we are allowed to see them: the defaults of topics."""
+        try:
+            brokers = self._admin.list_topics(timeout=self._timeout_s).brokers
+        except KafkaException as error:
+            _log.info("broker_settings_unknown", reason=str(error))
+            return {}
+        found = self._described(ResourceType.BROKER, [str(broker) for broker in sorted(brokers)[:1]])
+        return next(iter(found.values()), {})
+
     def message_limits(self, names: Iterable[str]) -> dict[str, int]:
         """`max.message.bytes` of topics, as far as we are allowed to see it."""
         found = self.settings(names)
@@ -144,13 +161,16 @@ class Topics:
 
     def settings(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """All settings of topics, defaults included, as far as we are allowed to see them."""
-        asked = self._admin.describe_configs([ConfigResource(ResourceType.TOPIC, name) for name in sorted(set(names))])
+        return self._described(ResourceType.TOPIC, sorted(set(names)))
+
+    def _described(self, kind: ResourceType, names: list[str]) -> dict[str, dict[str, str]]:
+        asked = self._admin.describe_configs([ConfigResource(kind, name) for name in names]) if names else {}
         found = {}
         for resource, future in asked.items():
             try:
                 entries = future.result(self._timeout_s)
             except (KafkaException, TimeoutError) as error:
-                _log.info("topic_settings_unknown", topic=resource.name, reason=str(error))
+                _log.info(f"{kind.name.lower()}_settings_unknown", name=resource.name, reason=str(error))
                 continue
             found[resource.name] = {name: entry.value for name, entry in entries.items() if entry.value is not None}
         return found
@@ -192,8 +212,8 @@ class Topics:
                 if reason.retriable() or reason.code() == KafkaError._TIMED_OUT:
                     raise
                 raise TopicMismatchError(
-                    f"topic {name} cannot be created: {reason.str()}. Mend that (spec.kafka.replicationFactor, permissions) "
-                    "or create the topic"
+                    f"topic {name} cannot be created: {reason.str()}. Correct that (spec.kafka.replicationFactor, "
+                    "permissions) or create the topic"
                 ) from error
 
     def delete(self, names: Iterable[str]) -> None:
@@ -289,3 +309,12 @@ class Topics:
         self._unanswered += 1
         if self._unanswered >= _PATIENCE:
             self._admin, self._unanswered = AdminClient(self._config), 0
+
+
+def _state(topic: TopicMetadata) -> TopicState:
+    partitions = sorted(topic.partitions.items())
+    return TopicState(
+        min(len(found.replicas) for _, found in partitions),
+        {number: len(found.isrs) for number, found in partitions},
+        tuple(number for number, found in partitions if found.leader < 0),
+    )

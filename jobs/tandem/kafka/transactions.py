@@ -3,40 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from itertools import chain
-from typing import NamedTuple, Protocol
+from typing import Any, Protocol
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from tandem.kafka.client import RECORD_OVERHEAD, KafkaConnection, OutputLimits
-from tandem.kafka.errors import ConnectionFailedError, ProducerLostError, RecordTooLargeError
+from tandem.kafka.client import KafkaConnection, OutputLimits
+from tandem.kafka.errors import ConnectionFailedError, NotAllowedError, ProducerLostError
+from tandem.kafka.records import OutputRecord
+from tandem.kafka.refusals import Failure, RowsRefusedError, blame_of
+from tandem.kafka.troubles import in_words, is_for_good
 from tandem.logs import get_logger
 from tandem.protocol.actions import Outcome
 from tandem.protocol.transaction_time import FIRST_S
 
 _log = get_logger(__name__)
 
-Headers = Sequence[tuple[str, bytes | None]]
-
-
-class OutputRecord(NamedTuple):
-    """One record to publish. `partition` −1 leaves it to the key (murmur2, as every Java producer does)."""
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
-    partition: int = -1
-
 
 class EpochProducer(Protocol):
     """Publishes whole epochs. `publish` never raises for what the protocol can heal: it says how it ended.
 
-    What nobody can heal is raised: `RecordTooLargeError`.
+    Records that the broker takes never are raised: `RowsRefusedError`.
     """
+
+    failures: Sequence[Failure]
+    """Why the last `publish` did not succeed."""
 
     def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:
         """Get ready to publish, making sure that nothing of an earlier producer of this identity is still open.
@@ -51,6 +45,21 @@ class EpochProducer(Protocol):
         """Give the producer up."""
 
 
+MakeLimits = Callable[[], OutputLimits]
+"""What the topics take now."""
+
+OnThrottled = Callable[[str, float], None]
+"""Called with a broker and for how long it holds a request back because of a quota, s."""
+
+
+def _no_matter(_broker: str, _seconds: float) -> None:
+    """Nobody wants to know."""
+
+
+def _throttle_cb(tell: OnThrottled) -> dict[str, Any]:
+    return {"throttle_cb": lambda event: tell(event.broker_name, event.throttle_time)}
+
+
 class TransactionalProducer:
     """Exactly once: one Kafka transaction per epoch (KIP-98)."""
 
@@ -58,24 +67,29 @@ class TransactionalProducer:
         self,
         connection: KafkaConnection,
         transactional_id: str,
-        limits: OutputLimits = OutputLimits(),  # noqa: B008 - it is frozen
+        limits: MakeLimits = OutputLimits,
+        on_throttled: OnThrottled = _no_matter,
     ) -> None:
+        self._callbacks = _throttle_cb(on_throttled)
         self._connection = connection
-        self._limits = limits
+        self._batches = _Batches(limits)
         self._id = transactional_id
         self._producer: Producer | None = None
+        self.failures: Sequence[Failure] = ()
 
     def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:
         """(Re)create the producer and initialise it: afterwards no earlier transaction of this id is open.
 
-        Raises `ProducerLostError` if that takes longer than `timeout_s`, `ConnectionFailedError` for wrong credentials.
+        Raises `ProducerLostError` if that takes longer than `timeout_s`, `ConnectionFailedError` for wrong credentials,
+        `NotAllowedError` for missing rights.
         """
         deadline = time.monotonic() + timeout_s
         self._producer = None  # after a fatal error never abort: destroy and recreate
         producer = Producer(
-            self._limits.producer()
+            self._batches.settings()
             | self._connection.transactional(self._id, round(transaction_s * 1000))
             | {"partitioner": "murmur2_random"}
+            | self._callbacks
         )
         while True:
             left = deadline - time.monotonic()
@@ -85,6 +99,9 @@ class TransactionalProducer:
                 reason = error.args[0]
                 if reason.code() in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):
                     raise ConnectionFailedError(f"the broker refused the credentials: {reason.str()}") from error
+                if is_for_good(reason):
+                    words = in_words(reason)
+                    raise NotAllowedError(f"the brokers let nothing be published under {self._id}: {words}") from error
                 if not reason.retriable() or left <= 0:
                     raise ProducerLostError(f"{self._id} was not initialised: {reason.str()}") from error
             else:
@@ -95,22 +112,30 @@ class TransactionalProducer:
         """Publish records and marker in one transaction; FENCED or UNKNOWN leave the producer unusable until `start`."""
         producer = self._producer
         if producer is None:
+            self.failures = ()
             return Outcome.UNKNOWN
-        failures: list[Failure] = []
+        self.failures = failures = list[Failure]()
         try:
             producer.begin_transaction()
             produce_all(producer, chain(records, (marker,)), failures)
-            producer.commit_transaction(timeout_s)
+            if not failures:
+                producer.commit_transaction(timeout_s)
         except KafkaException as error:
-            reason = error.args[0]
-            self._producer = None
-            if _too_large(reason, failures):
-                with suppress(KafkaException):
-                    producer.abort_transaction(timeout_s)  # else it would block readers until its time-out
-                raise _record_too_large(failures, self._limits) from error
-            _log.warning("transaction_failed", transactional_id=self._id, reason=reason.str(), code=reason.name())
-            return Outcome.FENCED if reason.code() in _FENCED else Outcome.UNKNOWN
-        return Outcome.COMMITTED
+            failures.append(Failure(error.args[0]))
+        if not failures:
+            if self._batches.committed():
+                self._producer = None
+            return Outcome.COMMITTED
+        self._producer = None
+        blame = blame_of(failures, self._batches.alone)
+        if blame is not None:
+            with suppress(KafkaException):
+                producer.abort_transaction(timeout_s)  # else it would block readers until its time-out
+            self._batches.refused(bool(blame.refusals))
+            raise RowsRefusedError(blame)
+        reason = failures[-1].error
+        _log.warning("transaction_failed", transactional_id=self._id, reason=reason.str(), code=reason.name())
+        return Outcome.FENCED if any(f.error.code() in _FENCED for f in failures) else Outcome.UNKNOWN
 
     def close(self) -> None:
         """Give the producer up; an open transaction of it is aborted by whoever fences it, or by its time-out."""
@@ -120,34 +145,50 @@ class TransactionalProducer:
 class PlainProducer:
     """At least once and at most once: rows, then the marker, without a transaction."""
 
-    def __init__(self, connection: KafkaConnection, limits: OutputLimits = OutputLimits()) -> None:  # noqa: B008
+    def __init__(
+        self, connection: KafkaConnection, limits: MakeLimits = OutputLimits, on_throttled: OnThrottled = _no_matter
+    ) -> None:
+        self._callbacks = _throttle_cb(on_throttled)
         self._connection = connection
-        self._limits = limits
+        self._batches = _Batches(limits)
         self._producer: Producer | None = None
+        self.failures: Sequence[Failure] = ()
 
     def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:  # noqa: ARG002 - nothing to wait for
         """(Re)create the producer."""
         self._producer = Producer(
-            self._limits.producer() | self._connection.plain_producer() | {"partitioner": "murmur2_random"}
+            self._batches.settings()
+            | self._connection.plain_producer()
+            | {"partitioner": "murmur2_random"}
+            | self._callbacks
         )
 
     def publish(self, records: Iterable[OutputRecord], marker: OutputRecord, timeout_s: float) -> Outcome:
         """Publish the records, and the marker once all of them are acknowledged."""
         producer = self._producer
         if producer is None:
+            self.failures = ()
             return Outcome.UNKNOWN
-        failures: list[Failure] = []
         for group in (records, (marker,)):
+            self.failures = failures = list[Failure]()
             try:
                 produce_all(producer, group, failures)
             except KafkaException as error:
-                failures.append(Failure(error.args[0], None))
-            if producer.flush(timeout_s) or failures:
+                failures.append(Failure(error.args[0]))
+            unanswered = producer.flush(timeout_s)
+            if unanswered or failures:
                 producer.purge()
                 self._producer = None
-                if _too_large(None, failures):
-                    raise _record_too_large(failures, self._limits)
+                blame = blame_of(failures, self._batches.alone)
+                if unanswered:
+                    failures.append(Failure(KafkaError(KafkaError._TIMED_OUT)))
+                elif blame is not None:
+                    self._batches.refused(bool(blame.refusals))
+                    self.start(timeout_s)
+                    raise RowsRefusedError(blame, [f.record for f in failures if f.record is not None])
                 return Outcome.UNKNOWN
+        if self._batches.committed():
+            self._producer = None
         return Outcome.COMMITTED
 
     def close(self) -> None:
@@ -155,45 +196,73 @@ class PlainProducer:
         self._producer = None
 
 
+class _Batches:
+    """How records are put together: after a batch was refused, each is sent by itself for a while, to see which is to blame.
+
+    Parameters
+    ----------
+    limits : what the topics take now.
+    """
+
+    def __init__(self, limits: MakeLimits) -> None:
+        self._limits = limits
+        self._refused_s: float | None = None
+
+    @property
+    def alone(self) -> bool:
+        """Whether each record is sent by itself."""
+        return self._refused_s is not None
+
+    def settings(self) -> dict[str, int]:
+        """Those of a producer."""
+        return self._limits().producer() | ({"batch.num.messages": 1} if self.alone else {})
+
+    def refused(self, is_known: bool) -> None:
+        """A record was refused; `is_known`: it is known which."""
+        if not is_known or self.alone:
+            self._refused_s = time.monotonic()
+
+    def committed(self) -> bool:
+        """All records were taken; whether another producer is to be made, that puts them together again."""
+        if self._refused_s is None or time.monotonic() - self._refused_s < _ALONE_S:
+            return False
+        self._refused_s = None
+        return True
+
+
+_ALONE_S = 60.0
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A record was not delivered: why, and to which topic if that is known."""
-
-    error: KafkaError
-    topic: str | None
+_NOT_SENT = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError._UNKNOWN_PARTITION)
+"""What the client itself says of a record; the others are sent all the same."""
 
 
 def produce_all(producer: Producer, records: Iterable[OutputRecord], failures: list[Failure]) -> None:
     """Hand all records to the producer, serving its queue when that is full; `failures` gets what was not delivered."""
 
-    def delivered(error: KafkaError | None, message: Message) -> None:
+    def delivered(record: OutputRecord, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            failures.append(Failure(error, message.topic()))
+            partition = message.partition()
+            failures.append(Failure(error, record, -1 if partition is None else partition))
 
     for record in records:
         while True:
+            on_delivery: Any = partial(delivered, record)
             try:
                 producer.produce(
-                    record.topic, record.value, record.key, record.partition, delivered, headers=list(record.headers)
+                    record.topic, record.value, record.key, record.partition, on_delivery, headers=list(record.headers)
                 )
             except BufferError:
                 producer.poll(0.01)
+            except KafkaException as error:
+                if error.args[0].code() not in _NOT_SENT:
+                    raise
+                failures.append(Failure(error.args[0], record, _ITSELF - len(failures)))
+                break
             else:
                 break
 
 
-def _too_large(reason: KafkaError | None, failures: Iterable[Failure]) -> bool:
-    errors = [failure.error for failure in failures] + ([] if reason is None else [reason])
-    return any(error.code() == KafkaError.MSG_SIZE_TOO_LARGE for error in errors)
-
-
-def _record_too_large(failures: Iterable[Failure], limits: OutputLimits) -> RecordTooLargeError:
-    topics = {f.topic for f in failures if f.topic and f.error.code() == KafkaError.MSG_SIZE_TOO_LARGE}
-    return RecordTooLargeError(
-        f"the broker refuses a record of topic {', '.join(sorted(topics)) or '(unknown)'} as too large, although "
-        f"spec.maxRecordBytes allows {limits.record} bytes. Raise the topic's max.message.bytes to at least "
-        f"{limits.record + RECORD_OVERHEAD}, and start the job again: nothing is lost"
-    )
+_ITSELF = -2
+"""A partition that no other record shares."""

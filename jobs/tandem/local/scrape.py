@@ -5,12 +5,12 @@ from __future__ import annotations
 import http.client
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tandem.report import ReplicaReport, decode
+from tandem.report import ReplicaReport, Report, decode
 
 _FURTHER = frozenset({"le", "phase", "topic", "source"})
 _SOURCE = {
@@ -19,6 +19,7 @@ _SOURCE = {
     "tandem_source_unread": "unread",
 }
 _HELD_OFFSET, _HELD_SECONDS = "tandem_input_held_back_offset", "tandem_input_held_back_seconds"
+_REFUSED = ("tandem_replica_refused_by_kafka", "tandem_orderer_refused_by_kafka")
 _LATENCY = "tandem_publish_latency_seconds_bucket"
 
 
@@ -64,12 +65,14 @@ class Sample:
 
     `held` : of an orderer, (topic, partition) → (offset, seconds) where an open transaction holds back an input.
     `sources` : of a replica, what became of each source's records.
+    `trouble` : what Kafka does not take from it, in the words of its report.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
     latency: Histogram = field(default_factory=Histogram)
     held: Mapping[tuple[str, int], tuple[int, float]] = field(default_factory=dict)
     sources: Mapping[str, SourceSample] = field(default_factory=dict)
+    trouble: str = ""
 
     def get(self, name: str) -> float | None:
         """The value of a metric; None if the process has none of that name."""
@@ -110,19 +113,27 @@ def scrape(port: int, timeout_s: float = 0.5) -> Sample | None:
     """The metrics behind a port of this machine; None if it does not answer in time (a paused process never does)."""
     try:
         content = _get(port, "/metrics", timeout_s)
-        return None if content is None else parse(content.decode())
+        sample = None if content is None else parse(content.decode())
     except ValueError:
         return None
+    if sample is not None and any(map(sample.count, _REFUSED)):
+        report = _report(port, timeout_s)
+        sample = replace(sample, trouble="" if report is None else report.trouble)
+    return sample
 
 
 def waits_for(port: int, timeout_s: float = 0.5) -> str:
     """What the start of the replica behind a port has been waiting for, if that takes long; else ""."""
+    report = _report(port, timeout_s)
+    return report.waits_for if isinstance(report, ReplicaReport) else ""
+
+
+def _report(port: int, timeout_s: float) -> Report | None:
     try:
         content = _get(port, "/status", timeout_s)
-        report = None if content is None else decode(content)
+        return None if content is None else decode(content)
     except ValueError:
-        return ""
-    return report.waits_for if isinstance(report, ReplicaReport) else ""
+        return None
 
 
 def _get(port: int, path: str, timeout_s: float) -> bytes | None:

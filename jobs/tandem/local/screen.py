@@ -18,7 +18,7 @@ _NONE = "–"
 
 def job_table(status: JobStatus, title: str | None = None) -> Table:
     """All processes of a job: who publishes, who leads, how far, how fast; and below, why those ended that are down."""
-    ends = [*_ends(status), *_unread(status)]
+    ends = [*status.troubles, *_ends(status), *_unread(status)]
     held = [one.words for one in status.held_back]
     caption = "\n".join((status.trouble or _caption(status), *held, *ends))
     table = Table(
@@ -54,8 +54,7 @@ def progress_line(status: JobStatus) -> str:
     parts += [f"{orderer.name} {orderer.state}" for orderer in others]
     parts += [one.words for one in status.held_back]
     parts += _unread(status)
-    if status.trouble:
-        parts.append(status.trouble)
+    parts += filter(None, (status.trouble, *status.troubles))
     return "; ".join(parts)
 
 

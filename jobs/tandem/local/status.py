@@ -22,7 +22,7 @@ class ReplicaStatus:
     to 1, since its last start. `lag_*`: behind the log's head. `rows_per_s`, `p50_ms`, `p99_ms`: over the observer's window;
     after a single look there is no rate, and the quantiles are over the process's life. None without data. `catch_up_s`:
     estimated time to the log's head while it is not there, None while nobody can tell. `waits_for`: what its start has been
-    waiting for, if that takes more than a minute.
+    waiting for, if that takes more than a minute. `trouble`: what Kafka does not take.
     """
 
     name: str
@@ -51,6 +51,7 @@ class ReplicaStatus:
     rows_published: int = 0
     dead_letters: int = 0
     diverged: bool = False
+    trouble: str = ""
     rows_per_s: float | None = None
     p50_ms: float | None = None
     p99_ms: float | None = None
@@ -93,6 +94,7 @@ class OrdererStatus:
     cuts_won: int = 0
     input_lag_records: int | None = None
     held_back: tuple[HeldBack, ...] = ()
+    trouble: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,13 @@ class JobStatus:
         return tuple(found)
 
     @property
+    def troubles(self) -> tuple[str, ...]:
+        """What Kafka does not take from the processes, each with whom it concerns."""
+        processes: tuple[ReplicaStatus | OrdererStatus, ...] = (*self.replicas, *self.orderers)
+        said = dict.fromkeys(process.trouble for process in processes if process.trouble)
+        return tuple(f"{', '.join(p.name for p in processes if p.trouble == words)}: {words}" for words in said)
+
+    @property
     def leader(self) -> str | None:
         """The orderer that believes to lead; None if none does, or if the job has no leader."""
         return next((orderer.name for orderer in self.orderers if orderer.leading), None)
@@ -193,6 +202,7 @@ def replica_status(
         take_overs=now.count("tandem_take_overs_total"),
         rows_published=now.count(_ROWS),
         dead_letters=now.count("tandem_dead_letters_total"),
+        trouble=now.trouble,
         diverged=bool(now.count("tandem_replica_diverged")) or state.error == DivergedError.__name__,
         rows_per_s=rate,
         p50_ms=_ms(latency.quantile(0.5)),
@@ -219,6 +229,7 @@ def orderer_status(state: ProcessState, sample: Sample | None = None, elects: bo
         leading=elects and looks,
         epoch=now.epoch("tandem_ordering_epoch"),
         cuts_proposed=now.count("tandem_cuts_proposed_total"),
+        trouble=now.trouble,
         cuts_won=now.count("tandem_cuts_won_total"),
         input_lag_records=now.count("tandem_input_lag_records") if looks else None,
         held_back=tuple(HeldBack(*tp, *found) for tp, found in now.held.items()),

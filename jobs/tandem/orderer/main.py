@@ -21,6 +21,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import decisions_after, last_marker, watermarks
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
+from tandem.kafka.watching import Troubles, look_at
 from tandem.manifest import Manifest
 from tandem.metrics import OrdererMetrics
 from tandem.orderer.election import Election
@@ -66,7 +67,7 @@ def run(
     health = Health(epoch_s=math.inf)  # it computes no epochs
 
     def report() -> OrdererReport:
-        return _report(registry, manifest.name, name, metrics.held_back)
+        return _report(registry, manifest.name, name, metrics.held_back, metrics.trouble())
 
     probes = Probes(lambda: health.is_stuck, started.is_set, report)
     with ExitStack() as stack:
@@ -92,7 +93,15 @@ def _build(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics,
     decisions, start = _resume(connection, topics.ordering, topics.commits)
     tail = LogTail(connection, {topics.ordering: start})
     stack.callback(tail.close)
-    appender = ProposalAppender(connection, topics.ordering)
+    troubles = Troubles(look_at(connection, lambda: (topics.ordering,)), metrics.refused)
+    metrics.trouble = lambda: troubles.words
+    appender = ProposalAppender(
+        connection,
+        topics.ordering,
+        lambda failure: troubles.failed("cuts", [failure]),
+        lambda: troubles.over("cuts"),
+    )
+    troubles.poke = appender.serve
     stack.callback(appender.close)
     bounds = spec.take_over
     tick_s = (ordering.heartbeat_period.ms if ordering.mode == "heartbeat" else 5) / 1000
@@ -123,7 +132,9 @@ def _build(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics,
     )
 
 
-def _report(registry: CollectorRegistry, job: str, name: str, held: tuple[HeldInput, ...]) -> OrdererReport:
+def _report(
+    registry: CollectorRegistry, job: str, name: str, held: tuple[HeldInput, ...], trouble: str
+) -> OrdererReport:
     def value(metric: str) -> int:
         return int(registry.get_sample_value(metric, {"job_name": job, "orderer": name}) or 0)
 
@@ -133,6 +144,7 @@ def _report(registry: CollectorRegistry, job: str, name: str, held: tuple[HeldIn
         value("tandem_ordering_epoch"),
         value("tandem_input_lag_records"),
         held,
+        trouble=trouble,
     )
 
 

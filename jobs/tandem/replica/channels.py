@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from tandem.engine.fetch import EpochFetcher
 from tandem.engine.interface import EnginePosition
-from tandem.kafka.client import KafkaConnection, OutputLimits
+from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import last_marker
 from tandem.kafka.tail import LogTail
-from tandem.kafka.transactions import EpochProducer, PlainProducer, TransactionalProducer
+from tandem.kafka.transactions import EpochProducer, MakeLimits, OnThrottled, PlainProducer, TransactionalProducer
 from tandem.manifest import Manifest
 from tandem.protocol.publication import Delivery
 from tandem.replica.place import Place, find_place
@@ -40,11 +40,11 @@ class Channels:
         """Reads the epochs after a position, and their input."""
         return EpochFetcher(self.connection, self.logs.ordering, self.inputs, after)
 
-    def producer(self, incarnation: str, limits: OutputLimits) -> EpochProducer:
+    def producer(self, incarnation: str, limits: MakeLimits, on_throttled: OnThrottled) -> EpochProducer:
         """Publishes epochs, as the job's `delivery` wants it."""
         if self.delivery is Delivery.EXACTLY_ONCE:
-            return TransactionalProducer(self.connection, incarnation, limits=limits)
-        return PlainProducer(self.connection, limits)
+            return TransactionalProducer(self.connection, incarnation, limits, on_throttled)
+        return PlainProducer(self.connection, limits, on_throttled)
 
     def newest_published(self) -> EnginePosition:
         """Where the last marker stands. Raises `ReadTimeoutError`."""

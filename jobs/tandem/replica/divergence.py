@@ -11,6 +11,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, headers_of, job_of
 from tandem.kafka.topics import Topics
+from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
 from tandem.topics import SinkTopics
 
@@ -23,7 +24,7 @@ def first_difference(connection: KafkaConnection, sinks: SinkTopics, mine: Epoch
     published = _published(connection, sinks, mine.epoch, timeout_s)
     computed: dict[int, Row] = {
         int(dict(record.headers)[INDEX_HEADER] or b"-1"): (record.topic, record.key, record.value)
-        for record in mine.records(sinks)
+        for record in records_of(mine, sinks)
     }
     for index in sorted(computed.keys() | published.keys()):
         if computed.get(index) != published.get(index):

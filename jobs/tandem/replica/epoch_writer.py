@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tandem.kafka.errors import TransactionTooSlowError
-from tandem.kafka.transactions import EpochProducer, OutputRecord
+from tandem.kafka.headers import row_id
+from tandem.kafka.records import OutputRecord
+from tandem.kafka.refusals import RowsRefusedError
+from tandem.kafka.transactions import EpochProducer
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.codec import encode_marker
 from tandem.protocol.transaction_time import TransactionTime
 from tandem.protocol.values import EpochRange, Marker
+from tandem.replica.records import records_of
+from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
-from tandem.topics import SinkTopics
 
 
 class EpochWriter:
@@ -22,6 +26,7 @@ class EpochWriter:
     Parameters
     ----------
     me, generation : who publishes, as the markers say.
+    refused : knows where rows go, and learns which of them the broker does not take.
     write_tables : writes the rows of an epoch that go to tables.
     transaction_time : learns how long transactions take; whoever renews the producer asks it.
     clock_s : any monotonic clock, s.
@@ -32,7 +37,7 @@ class EpochWriter:
         me: str,
         generation: int,
         producer: EpochProducer,
-        sinks: SinkTopics,
+        refused: RefusedRows,
         commits_topic: str,
         metrics: ReplicaMetrics,
         write_tables: Callable[[EpochRows], None],
@@ -42,7 +47,7 @@ class EpochWriter:
         self._me = me
         self._generation = generation
         self._producer = producer
-        self._sinks = sinks
+        self._refused = refused
         self._commits_topic = commits_topic
         self._metrics = metrics
         self._write_tables = write_tables
@@ -54,7 +59,7 @@ class EpochWriter:
         records: list[OutputRecord] = []
         if not action.skipped:
             with self._metrics.phase("encode"):
-                records = rows.records(self._sinks)
+                records = self._records(rows)
                 self._write_tables(rows)
         marker = Marker(
             action.epoch,
@@ -70,7 +75,7 @@ class EpochWriter:
         last = OutputRecord(self._commits_topic, None, encode_marker(marker), (), 0)
         began, limit_s = self._clock_s(), self._transaction_time.limit_s
         with self._metrics.phase("publish"):
-            outcome = self._producer.publish(records, last, limit_s)
+            outcome = self._publish(rows, records, last, limit_s)
         self._count(outcome, records)
         elapsed_s = self._clock_s() - began
         if outcome is Outcome.COMMITTED:
@@ -79,11 +84,28 @@ class EpochWriter:
             raise _too_slow(action.epoch, records, limit_s)
         return outcome
 
+    def _publish(
+        self, rows: EpochRows, records: Sequence[OutputRecord], marker: OutputRecord, limit_s: float
+    ) -> Outcome:
+        """Publish. Rows that the broker takes never are dead letters next time: at once, where the others are out."""
+        while True:
+            try:
+                return self._producer.publish(records, marker, limit_s)
+            except RowsRefusedError as error:
+                self._refused.learn(rows.epoch, error)
+                if not error.undelivered:
+                    return Outcome.UNKNOWN
+                missing = {row_id(record.headers) for record in error.undelivered}
+                records = [record for record in self._records(rows) if row_id(record.headers) in missing]
+
+    def _records(self, rows: EpochRows) -> list[OutputRecord]:
+        return records_of(rows, self._refused.sinks, self._refused.of(rows.epoch))
+
     def _count(self, outcome: Outcome, records: list[OutputRecord]) -> None:
         if outcome is Outcome.COMMITTED:
             self._metrics.published.inc()
             self._metrics.rows.inc(len(records))
-            self._metrics.dead_letters.inc(sum(r.topic == self._sinks.dead_letter for r in records))
+            self._metrics.dead_letters.inc(sum(r.topic == self._refused.sinks.dead_letter for r in records))
         elif outcome is Outcome.FENCED:
             self._metrics.fenced.inc()
         else:

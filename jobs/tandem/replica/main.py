@@ -17,7 +17,6 @@ from tandem.embedded import JarsError, JavaMissingError
 from tandem.engine.interface import JobError
 from tandem.entry import REFUSALS, announced, log_end, manifest_or_exit
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import RecordTooLargeError
 from tandem.manifest import CodeNotFoundError, Manifest
 from tandem.manifest.notes import notes
 from tandem.metrics import ReplicaMetrics
@@ -42,7 +41,6 @@ _REFUSALS = (
     JavaMissingError,
     JarsError,
     RefusedError,
-    RecordTooLargeError,
     MissingMarkerError,
     DivergedError,
     TableError,

@@ -14,10 +14,17 @@ from dataclasses import dataclass
 from confluent_kafka import KafkaException
 
 from tandem.kafka.appender import ProposalAppender
-from tandem.kafka.errors import FencingTimeoutError, ProducerLostError, ReadTimeoutError
+from tandem.kafka.errors import (
+    FencingTimeoutError,
+    NotAllowedError,
+    ProducerLostError,
+    ReadTimeoutError,
+    TransactionTooSlowError,
+)
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.tail import LogTail, Record
 from tandem.kafka.transactions import EpochProducer
+from tandem.kafka.watching import Troubles
 from tandem.logs import bound, get_logger
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
@@ -31,8 +38,8 @@ from tandem.replica.epoch_writer import EpochWriter
 from tandem.replica.failovers import Failovers
 from tandem.replica.progress import CatchUp
 from tandem.replica.readiness import Readiness
+from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
-from tandem.topics import SinkTopics
 
 _log = get_logger(__name__)
 
@@ -46,7 +53,6 @@ class PublisherSettings:
 
     ordering_topic: str
     commits_topic: str
-    sinks: SinkTopics
     step_timeout_s: float = 10.0
     patience_s: float = 300.0
     most_pending_epochs: int = 16
@@ -61,6 +67,8 @@ class Publisher:
 
     Parameters
     ----------
+    refused : where rows go, and which of them the broker does not take.
+    troubles : is given what else the brokers refuse, and when that is over.
     write_tables : writes the rows of an epoch that go to tables; called by the owner before the epoch's transaction.
     on_published : called with each epoch that this replica has published, and its digest.
     on_marker : called with each epoch that whoever has published.
@@ -70,6 +78,8 @@ class Publisher:
     def __init__(
         self,
         settings: PublisherSettings,
+        refused: RefusedRows,
+        troubles: Troubles,
         publication: Publication,
         tail: LogTail,
         appender: ProposalAppender,
@@ -85,6 +95,7 @@ class Publisher:
     ) -> None:
         self._succession = succession
         self._settings = settings
+        self._troubles = troubles
         self._publication = publication
         self._tail = tail
         self._appender = appender
@@ -101,7 +112,7 @@ class Publisher:
             publication.me,
             publication.generation,
             producer,
-            settings.sinks,
+            refused,
             settings.commits_topic,
             metrics,
             write_tables,
@@ -264,6 +275,7 @@ class Publisher:
         if not self._publication.on_marker(marker, now):
             return
         self._rows.pop(marker.epoch, None)
+        self._troubles.over(_OUTPUT)
         self._metrics.published_epoch.set(marker.epoch)
         self._failovers.published(marker, at_ms)
         self._on_marker(marker.epoch)
@@ -293,12 +305,13 @@ class Publisher:
         """Carry out an action; if Kafka is away, again at the next step, until patience ends."""
         try:
             self._act(action)
-        except (FencingTimeoutError, ReadTimeoutError, ProducerLostError, KafkaException) as error:
+        except (FencingTimeoutError, NotAllowedError, ReadTimeoutError, ProducerLostError, KafkaException) as error:
             now = time.monotonic()
             self._failing_since = self._failing_since or now
             if now - self._failing_since > self._settings.patience_s:
                 raise
             _log.warning("action_retried", action=type(action).__name__, reason=str(error))
+            self._troubles.failed_as(_OUTPUT, str(error))
             self._current = action
         else:
             self._current, self._failing_since = None, None
@@ -328,11 +341,22 @@ class Publisher:
         epoch = self._publication.decisions.epoch_range(action.epoch)
         assert epoch is not None, f"epoch {action.epoch} was computed, but its cut was not read"  # noqa: S101
         rows = self._rows[action.epoch]
-        outcome = self._writer.write(action, rows, epoch)
+        try:
+            outcome = self._writer.write(action, rows, epoch)
+        except TransactionTooSlowError as error:
+            if words := self._troubles.words:
+                raise TransactionTooSlowError(f"epoch {action.epoch} cannot be published: {words}") from error
+            raise
         if outcome is Outcome.COMMITTED:
             self._on_published(action.epoch, rows.digest)
+        elif outcome is Outcome.UNKNOWN and self._producer.failures:
+            self._troubles.failed(_OUTPUT, self._producer.failures)
         with self._state:
             self._publication.published(action.epoch, outcome)
+
+
+_OUTPUT = "output"
+"""What is refused, for whoever reads of it."""
 
 
 def _now_ms() -> float:

@@ -22,6 +22,8 @@ from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import Topics
+from tandem.kafka.troubles import TRANSACTIONS
+from tandem.kafka.watching import Troubles, look_at
 from tandem.logs import get_logger
 from tandem.manifest import Manifest, config_parts, find_code
 from tandem.metrics import ReplicaMetrics
@@ -47,10 +49,12 @@ from tandem.replica.identity import (
 )
 from tandem.replica.input_watch import SameInputs
 from tandem.replica.leftovers import alive, newest_epoch, remove_of_the_dead, remove_of_the_moment, remove_predecessors
+from tandem.replica.looks import Looks
 from tandem.replica.peers import Peers
 from tandem.replica.place import Place
 from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
+from tandem.replica.refused import RefusedRows
 from tandem.replica.reporter import Reporter
 from tandem.replica.retention import RetentionWatch, Watched
 from tandem.replica.rows import EpochRows
@@ -64,11 +68,13 @@ from tandem.replica.tables import TableWriter, refuse_tables_of_earlier_runs, ta
 from tandem.replica.unread import UnreadRecords
 from tandem.serving import LOOPBACK
 from tandem.snapshots import Snapshotter
-from tandem.topics import ensure_topics, output_limits, sink_topics
+from tandem.topics import check_limits, ensure_topics, sink_topics
 
 _log = get_logger(__name__)
 
 START_TIMEOUT_S = 30.0
+_CLAIMS = "claims"
+"""What is refused, for whoever reads of it."""
 
 
 def new_incarnation(job: str, name: str) -> str:
@@ -113,6 +119,7 @@ class Replica:
         self._snapshotter: Snapshotter | None = None
         self._retention: RetentionWatch | None = None
         self._inputs: SameInputs | None = None
+        self._sink_looks: Looks | None = None
         self._shipping = StateShipping(
             manifest, self._channels.connection, self._channels.logs.commits, incarnation, self._folder, metrics
         )
@@ -135,13 +142,21 @@ class Replica:
         self._starting.begins("Kafka: the job's topics")
         topics = Topics(connection)
         ensure_topics(topics, manifest, self._name)
-        self._sinks = sink_topics(topics, manifest)
-        limits = output_limits(topics, self._sinks)
+        self._refused = RefusedRows(sink_topics(topics, manifest), lambda: sink_topics(topics, manifest))
+        check_limits(self._refused.sinks)
         if spec.ordering.mode != "none":  # else each replica has epochs of its own
             tables = table_sinks(manifest)
             reach(tables)
             refuse_tables_of_earlier_runs(manifest.name, tables, lambda: self._channels.newest_published().epoch)
-        self._appender = ProposalAppender(connection, logs.ordering)
+        written = (logs.ordering, logs.commits, *self._refused.sinks.partitions, TRANSACTIONS)
+        self._troubles = self._reporter.troubles = Troubles(look_at(connection, lambda: written), self._metrics.refused)
+        self._appender = ProposalAppender(
+            connection,
+            logs.ordering,
+            lambda failure: self._troubles.failed(_CLAIMS, [failure]),
+            lambda: self._troubles.over(_CLAIMS),
+        )
+        self._troubles.poke = self._appender.serve
         self._states = States(manifest, self._incarnation, self._folder)
         code = find_code(manifest)
         identity = identity_of(config_parts(manifest, code.content))
@@ -154,7 +169,9 @@ class Replica:
         if known is not None and is_settled:
             self._belong_to(known)
         self._starting.begins("Kafka: a transactional producer")
-        self._producer = self._channels.producer(self._incarnation, limits)
+        self._producer = self._channels.producer(
+            self._incarnation, lambda: self._refused.sinks.output_limits, self._troubles.throttled
+        )
         self._producer.start(START_TIMEOUT_S)
 
         proposer = Proposer(self._incarnation, self._appender.append)
@@ -250,7 +267,9 @@ class Replica:
         tables = TableWriter(manifest.name, table_sinks(manifest))
         bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
         self._publisher = Publisher(
-            PublisherSettings(logs.ordering, logs.commits, self._sinks),
+            PublisherSettings(logs.ordering, logs.commits),
+            self._refused,
+            self._troubles,
             Publication(
                 self._incarnation,
                 place.decisions,
@@ -278,6 +297,8 @@ class Replica:
         self._retention.start()
         self._inputs = SameInputs(connection, self._topic_ids)
         self._inputs.start()
+        self._sink_looks = Looks("sinks", self._refused.look)
+        self._sink_looks.start()
         self._publisher.start()
         self._publishing.set()
         if not membership.candidate:
@@ -379,7 +400,8 @@ class Replica:
             last_first.callback(self._leave)
             last_first.callback(self._computing.close)
             last_first.callback(self._shipping.stop)
-            for part in (self._snapshotter, self._engine, self._publisher, self._inputs, self._retention, self._slots):
+            watches = (self._sink_looks, self._inputs, self._retention)
+            for part in (self._snapshotter, self._engine, self._publisher, *watches, self._slots):
                 if part is not None:
                     last_first.callback(part.stop)
 
@@ -432,7 +454,7 @@ class Replica:
         """The divergence with the first row that differs."""
         self._metrics.diverged.set(1)
         rows = self._publisher.rows_of(error.epoch) if self._publisher else None
-        difference = first_difference(self._channels.connection, self._sinks, rows or self._diverged_rows)
+        difference = first_difference(self._channels.connection, self._refused.sinks, rows or self._diverged_rows)
         cause = (
             "" if self._engine is None else likely_cause(functions_in(self._engine.facts), self._engine.moving_tables)
         )

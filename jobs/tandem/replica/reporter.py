@@ -5,6 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from tandem.health import Health
+from tandem.kafka.watching import Troubles
 from tandem.protocol.switchover import View
 from tandem.protocol.values import Config
 from tandem.replica.failovers import Failovers
@@ -31,6 +32,7 @@ class Reporter:
         self.health = Health()
         self.failovers = Failovers(alone)
         self.slots: Slots | None = None
+        self.troubles: Troubles | None = None
         self.has_to_prove = True
         self.starting: Starting | None = None
         self.generation, self.config_hash, self.candidate = 0, "", False
@@ -83,6 +85,7 @@ class Reporter:
             wish="" if view.wish is None else view.wish.id,
             drift=self._drift,
             waits_for="" if self.starting is None else self.starting.waits_for,
+            trouble="" if self.troubles is None else self.troubles.words,
         )
 
     def _state(self) -> State:

@@ -80,6 +80,8 @@ def _ready(observed: Observed, facts: Facts) -> Said:
     """Somebody publishes."""
     if observed.job.spec.suspend:
         return Said("Ready", "False", "Suspended", "The job is suspended. Set spec.suspend: false to resume it")
+    if facts.active and (refused := _refused_by_kafka(observed)):
+        return Said("Ready", "False", "RefusedByKafka", refused)
     if facts.active:
         return Said("Ready", "True", "Active", _count(facts.active, facts.wanted_active, "active replicas at the head"))
     if facts.refused:
@@ -89,6 +91,13 @@ def _ready(observed: Observed, facts: Facts) -> Said:
     if facts.unclear:
         return Said("Ready", "Unknown", "NoReport", "Replicas run, but do not answer the operator")
     return Said("Ready", "False", "Starting", f"No replica is at the head yet{_because(facts.hindered)}")
+
+
+def _refused_by_kafka(observed: Observed) -> str:
+    """What Kafka does not take from replicas or orderers, in the words of their reports; "": it takes all."""
+    told = [report for pod in observed.pods if not pod.is_gone for report in (pod.reported, pod.orderer)]
+    said = [report.trouble for report in told if report is not None and report.trouble]
+    return "\n".join(dict.fromkeys(said))
 
 
 def _replicated(observed: Observed, facts: Facts) -> Said:

@@ -199,3 +199,12 @@ def test_rates_and_quantiles_are_those_since_the_earlier_sample() -> None:
 
     assert status.rows_per_s == 2_500.0
     assert status.p50_ms == 50.0
+
+
+def test_what_kafka_does_not_take_is_shown_once_with_those_whom_it_concerns() -> None:
+    words = "Kafka does not take the output: topic out does not exist any more"
+    troubled = replace(STATUS, replicas=(replace(PUBLISHING, trouble=words), replace(BEHIND, trouble=words)))
+
+    assert f"replica-0, replica-1: {words}" in " ".join(screen(troubled).values())
+    assert progress_line(troubled).endswith(f"; replica-0, replica-1: {words}")
+    assert words not in progress_line(STATUS)

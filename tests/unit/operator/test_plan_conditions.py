@@ -73,12 +73,21 @@ def leaderless(seen: Observed) -> Observed:
     return replace(seen, leader=None)
 
 
+def refused_by_kafka(words: str, seen: Observed) -> Observed:
+    """One replica reports what Kafka does not take from it."""
+    head, *others = seen.pods
+    assert head.reported is not None
+    return replace(seen, pods=(replace(head, reported=replace(head.reported, trouble=words)), *others))
+
+
 def never_told(seen: Observed) -> Observed:
     """There is no status yet."""
     return replace(seen, status={})
 
 
 CASES: list[tuple[str, str, str, str, Callable[[], Observed]]] = [
+    ("Ready", "True", "Active", "2 of 2 active", lambda: running(replicas=2)),
+    ("Ready", "False", "RefusedByKafka", "out/0 waits", lambda: refused_by_kafka("out/0 waits", running(replicas=2))),
     ("Replicated", "True", "AllActive", "2 of 2 active", lambda: running(replicas=2)),
     ("Replicated", "True", "AllActive", "1 of 1 active", lambda: running(replicas=1, standbys=1)),
     ("Replicated", "False", "SingleReplica", "Set spec.replicas: 2, or spec.standbys: 1", lambda: running(replicas=1)),

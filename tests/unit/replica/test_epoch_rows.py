@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import NamedTuple
@@ -14,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tandem.kafka.headers import RowId, job_of, row_id
-from tandem.kafka.transactions import OutputRecord
+from tandem.kafka.records import OutputRecord
+from tandem.replica.records import first_partition, records_of
 from tandem.replica.rows import EpochRows, digest
 from tandem.topics import SinkTopics
 
@@ -166,16 +168,24 @@ def test_rows_that_come_in_the_same_order_everywhere_keep_it() -> None:
 # The records ---------------------------------------------------------------------------------------------------------
 
 SINKS = SinkTopics({"out": "topic-out", "dead-letter": "letters"}, {"topic-out": 3, "letters": 1}, "letters", 100)
+COMPACTED = replace(SINKS, compacted=frozenset({"topic-out"}))
+ROOMY = replace(SINKS, max_record_bytes=1_000)
 
 
-def records(*rows: dict[str, object], partition: bool = False, headers: bool = False) -> list[OutputRecord]:
+def records(
+    *rows: dict[str, object],
+    partition: bool = False,
+    headers: bool = False,
+    refused: Mapping[int, str] | None = None,
+    sinks: SinkTopics = SINKS,
+) -> list[OutputRecord]:
     """The records of epoch 12 with these rows; a row's sink is `out` unless it says another."""
     types: dict[str, pa.DataType] = {"sink": pa.string(), "key": pa.binary(), "value": pa.binary()}
     types |= {"partition": pa.int32()} if partition else {}
     types |= {"headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))} if headers else {}
     full = [{"sink": "out", **row} for row in rows]
     columns = {name: pa.array([row.get(name) for row in full], kind) for name, kind in types.items()}
-    return EpochRows.of(12, pa.table(columns), ordered=True).records(SINKS)
+    return records_of(EpochRows.of(12, pa.table(columns), ordered=True), sinks, refused)
 
 
 def letter(record: OutputRecord) -> dict[str, object]:
@@ -199,7 +209,7 @@ def test_every_record_carries_its_epoch_its_index_and_then_the_headers_of_the_jo
 
 def test_a_record_names_its_job_before_the_headers_of_the_user_could() -> None:
     columns = {"sink": ["out"], "key": [None], "value": [b"1"], "headers": [[{"key": "tandem.job", "value": b"other"}]]}
-    found = EpochRows.of(12, pa.table(columns), ordered=True).records(replace(SINKS, job="flights"))
+    found = records_of(EpochRows.of(12, pa.table(columns), ordered=True), replace(SINKS, job="flights"))
 
     assert job_of(list(found[0].headers)) == "flights"
 
@@ -207,13 +217,64 @@ def test_a_record_names_its_job_before_the_headers_of_the_user_could() -> None:
 def test_a_key_chooses_the_partition_and_records_without_one_go_round_by_index() -> None:
     found = records({"key": b"k"}, {"value": b"1"}, {"key": b"", "value": b"2"}, {}, {})
 
-    assert [record.partition for record in found] == [-1, 1, -1, 0, 1]
+    assert [record.partition for record in found] == [-1, 2, -1, 1, 2]
+
+
+@pytest.mark.parametrize("every", [1, 2, 3, 4, 6, 7])
+@pytest.mark.parametrize("partitions", [2, 3, 6, 12])
+def test_epochs_of_a_single_row_without_a_key_fill_all_partitions_evenly(partitions: int, every: int) -> None:
+    found = Counter(first_partition(epoch, partitions) for epoch in range(0, 240 * every, every))
+
+    assert found.keys() == set(range(partitions))
+    assert max(found.values()) <= 1.3 * 240 / partitions
+
+
+def test_only_rows_that_have_a_key_go_to_a_compacted_topic() -> None:
+    keyed, keyless, empty = records(
+        {"key": b"k", "value": b"1"}, {"value": b"2"}, {"key": b"", "value": None}, sinks=COMPACTED
+    )
+
+    assert (keyed.topic, empty.topic) == ("topic-out", "topic-out")
+    assert letter(keyless) == {
+        "sink": "out",
+        "epoch": 12,
+        "index": 1,
+        "key": None,
+        "reason": "it has no key, but topic-out is compacted (cleanup.policy), which needs one",
+    }
+
+
+def test_letters_in_a_compacted_topic_have_keys_of_their_own() -> None:
+    sinks = replace(SINKS, compacted=frozenset({"letters"}), job="flights")
+    found = records(
+        {"sink": "dead-letter"}, {"sink": "dead-letter", "key": b"k"}, {"partition": 9}, partition=True, sinks=sinks
+    )
+
+    assert [(record.topic, record.key) for record in found] == [
+        ("letters", b"flights/12/0"),
+        ("letters", b"k"),
+        ("letters", b"flights/12/2"),
+    ]
+
+
+def test_a_row_that_the_broker_refused_is_a_dead_letter_with_its_reason_cut_to_fit() -> None:
+    before, refused, after = records(
+        {"key": b"a", "value": b"1"},
+        {"key": b"k" * 300, "value": b"2"},
+        {"value": b"3"},
+        refused={1: "no " * 1_000},
+        sinks=ROOMY,
+    )
+
+    assert (before.topic, after.topic) == ("topic-out", "topic-out")
+    assert letter(refused)["reason"] == ("no " * 1_000)[:500]
+    assert letter(refused)["key"] == "k" * 200
 
 
 def test_a_partition_that_the_job_chose_is_kept() -> None:
     found = records({"key": b"k", "partition": 2}, {"value": b"1", "partition": 0}, {"value": b"2"}, partition=True)
 
-    assert [record.partition for record in found] == [2, 0, 2]
+    assert [record.partition for record in found] == [2, 0, 0]
 
 
 def test_rows_of_tables_are_no_records_but_have_an_index() -> None:
@@ -273,12 +334,12 @@ def test_a_header_whose_name_is_no_text_makes_a_dead_letter() -> None:
     headers = pa.array([[(b"colour", b"red")], [(b"colo\xfc", b"red")]], pa.map_(pa.binary(), pa.binary()))
     kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
     columns = {"sink": ["out"] * 2, "key": [None] * 2, "value": [b"1", b"2"], "headers": headers.view(kind)}
-    found = EpochRows.of(12, pa.table(columns), ordered=False).records(SINKS)
+    found = records_of(EpochRows.of(12, pa.table(columns), ordered=False), SINKS)
 
     assert list(found[0].headers)[2:] == [("colour", b"red")]
     assert letter(found[1])["reason"] == NAMELESS
 
 
 def test_an_epoch_without_rows_has_no_records() -> None:
-    assert EpochRows.of(12, pa.table({}), ordered=True).records(SINKS) == []
+    assert records_of(EpochRows.of(12, pa.table({}), ordered=True), SINKS) == []
     assert EpochRows.of(12, pa.table({}), ordered=False).digest == EpochRows.of(13, pa.table({}), ordered=True).digest

@@ -9,12 +9,14 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tandem.kafka.errors import TransactionTooSlowError
-from tandem.kafka.transactions import OutputRecord
+from tandem.kafka.records import OutputRecord
+from tandem.kafka.refusals import Failure
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.transaction_time import TransactionTime
 from tandem.protocol.values import EpochRange, Positions
 from tandem.replica.epoch_writer import EpochWriter
+from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
 from tandem.topics import SinkTopics
 
@@ -26,6 +28,7 @@ class SlowLink:
         self.needed_s = needed_s
         self.now_s = 0.0
         self.given: list[float] = []
+        self.failures: list[Failure] = []
 
     def start(self, timeout_s: float, transaction_s: float = 0.0) -> None:
         """It needs no preparation."""
@@ -44,7 +47,7 @@ def published(link: SlowLink) -> None:
     metrics = ReplicaMetrics(CollectorRegistry(), "job", "a")
     time = TransactionTime()
     sinks = SinkTopics({"out": "out"}, {"out": 1}, "dead", 1_000)
-    writer = EpochWriter("a", 0, link, sinks, "commits", metrics, lambda _: None, time, lambda: link.now_s)
+    writer = EpochWriter("a", 0, link, RefusedRows(sinks), "commits", metrics, lambda _: None, time, lambda: link.now_s)
     table = pa.table({"sink": ["out"], "key": pa.array([b"k"]), "value": pa.array([b"vv"])})
     rows = EpochRows.of(7, table, ordered=True)
     epoch = EpochRange(7, Positions({}), Positions({}), 0, 0, 0)

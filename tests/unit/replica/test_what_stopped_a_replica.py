@@ -13,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.kafka.tail import Record
+from tandem.kafka.watching import Troubles
 from tandem.manifest import Manifest, parse
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.codec import encode_marker, encode_proposal
@@ -24,6 +25,7 @@ from tandem.replica.failovers import Failovers
 from tandem.replica.identity import Membership
 from tandem.replica.progress import CatchUp
 from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStoppedError
+from tandem.replica.refused import RefusedRows
 from tandem.replica.replica import Replica
 from tandem.replica.reporter import Reporter
 from tandem.replica.starting import Starting
@@ -34,6 +36,7 @@ ROWS = pa.table(
     {"sink": ["out"], "key": [None], "value": [b"mine"]},
     pa.schema([("sink", pa.string()), ("key", pa.binary()), ("value", pa.binary())]),
 )
+SINKS = SinkTopics({"out": "out"}, {"out": 1}, "letters", 1_000, "j")
 LABELS = {"job_name": "j", "replica": "replica-0"}
 DEADLINE_S = 20.0
 
@@ -55,7 +58,9 @@ class Bench:
         self._failure: BaseException | None = None
         anything: Any = self
         self.publisher = Publisher(
-            PublisherSettings("ordering", "commits", SinkTopics({"out": "out"}, {"out": 1}, "letters", 1_000, "j")),
+            PublisherSettings("ordering", "commits"),
+            RefusedRows(SINKS),
+            Troubles(tuple, metrics.refused),
             Publication("j.replica-0.1", Decisions(), 0, Delivery.EXACTLY_ONCE, SilenceBound(20.0, 120.0)),
             anything,
             anything,
@@ -68,7 +73,7 @@ class Bench:
         monkeypatch.setattr(self.replica, "_publisher", self.publisher)
         monkeypatch.setattr(self.replica, "_engine", self)
         monkeypatch.setattr(self.replica, "_membership", Membership(CONFIG), raising=False)
-        monkeypatch.setattr(self.replica, "_sinks", None, raising=False)
+        monkeypatch.setattr(self.replica, "_refused", RefusedRows(SINKS), raising=False)
         monkeypatch.setattr("tandem.replica.replica.first_difference", lambda *_: "row 0 differs")
         self.replica._publishing.set()
         self.when_asked: Callable[[], None] = lambda: None

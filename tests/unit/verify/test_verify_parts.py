@@ -15,6 +15,7 @@ from verify_history import good
 from tandem.kafka.headers import RowId, row_id
 from tandem.kafka.pausing import Changes
 from tandem.protocol.values import TopicPartition
+from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
 from tandem.topics import SinkTopics
 from tandem.verify.lead import Lead
@@ -58,7 +59,8 @@ def test_the_headers_of_published_rows_are_understood() -> None:
             ),
         }
     )
-    records = EpochRows.of(12, table, ordered=True).records(SinkTopics({"out": "out"}, {"out": 2}, "dead", 1_000))
+    sinks = SinkTopics({"out": "out"}, {"out": 2}, "dead", 1_000)
+    records = records_of(EpochRows.of(12, table, ordered=True), sinks)
 
     assert [row_id(list(record.headers)) for record in records] == [RowId(12, 0), RowId(12, 2)]
 

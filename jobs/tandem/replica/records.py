@@ -1,0 +1,119 @@
+"""The Kafka records that an epoch's rows become. Pure: a row that no topic could take becomes a dead letter."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, JOB_HEADER
+from tandem.kafka.records import OutputRecord
+from tandem.replica.rows import EpochRows, plain
+from tandem.topics import SinkTopics
+
+_MOST_KEY_BYTES = 200
+_MOST_REASON = 500
+_GOLDEN = 0x9E3779B1
+"""2³² divided by the golden ratio (Knuth, The Art of Computer Programming 6.4)."""
+
+Header = tuple[str, bytes | None]
+
+
+def records_of(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str] | None = None) -> list[OutputRecord]:
+    """The records of all Kafka sinks, in order. Each carries the epoch, its index in it, and the job as headers.
+
+    Parameters
+    ----------
+    refused : index of a row → why the broker did not take it; those become dead letters too.
+    """
+    return list(_records(rows, sinks, refused or {}))
+
+
+def first_partition(epoch: int, partitions: int) -> int:
+    """Where the first row without a key goes; those after it go round the partitions by their index.
+
+    The same for every replica and attempt. Multiples of the golden ratio fall evenly on the partitions, whether every epoch
+    has rows or every second one: with the index alone, epochs of a single row would all go to partition 0.
+    """
+    return (epoch * _GOLDEN % 2**32) * partitions >> 32
+
+
+def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> Iterator[OutputRecord]:
+    table = rows.table
+    if not table.num_rows:
+        return
+    epoch = str(rows.epoch).encode()
+    job = [(JOB_HEADER, sinks.job.encode())] if sinks.job else []
+    names = table.column_names
+    nothing = [None] * table.num_rows
+    partitions = table["partition"].to_pylist() if "partition" in names else nothing
+    headers = plain(table["headers"]).to_pylist() if "headers" in names else nothing
+    columns = (table[name].to_pylist() for name in ("sink", "key", "value"))
+    letters_key = _letters_keys(sinks, rows.epoch)
+    first = {topic: first_partition(rows.epoch, count) for topic, count in sinks.partitions.items()}
+    for index, (sink, key, value, partition, extra) in enumerate(zip(*columns, partitions, headers, strict=True)):
+        topic = sinks.topics.get(sink)
+        if topic is None:
+            continue  # a row of a table
+        own = [(EPOCH_HEADER, epoch), (INDEX_HEADER, b"%d" % index), *job]
+        users = _headers(extra) if extra else []
+        if key is None and topic == sinks.dead_letter:
+            key = letters_key(index)
+        reason = _unfit(topic, key, value, partition, users, sinks) or refused.get(index, "")
+        if reason:
+            letter = _letter(sink, rows.epoch, index, key, reason)
+            yield OutputRecord(sinks.dead_letter, letters_key(index), letter, own, 0)
+            continue
+        if partition is None:
+            partition = -1 if key is not None else (first[topic] + index) % sinks.partitions[topic]
+        yield OutputRecord(topic, key, value, own + users if users else own, partition)
+
+
+def _unfit(
+    topic: str,
+    key: bytes | None,
+    value: bytes | None,
+    partition: int | None,
+    headers: Sequence[Header] | None,
+    sinks: SinkTopics,
+) -> str:
+    """Why the topic can never take such a record; "": it can."""
+    if headers is None:
+        return "a header has no name, or one that is not UTF-8"
+    size = len(key or b"") + len(value or b"")
+    if headers:
+        size += sum(len(name.encode()) + len(content or b"") for name, content in headers)
+    if size > sinks.max_record_bytes:
+        return f"the record has {size} bytes, over spec.maxRecordBytes"
+    if partition is not None and not 0 <= partition < sinks.partitions[topic]:
+        return f"its partition is {partition}, but {topic} has {sinks.partitions[topic]}"
+    if key is None and topic in sinks.compacted:
+        return f"it has no key, but {topic} is compacted (cleanup.policy), which needs one"
+    return ""
+
+
+def _headers(given: Sequence[Mapping[str, Any] | None]) -> list[Header] | None:
+    """A row's own headers; None if one of them has no name that Kafka's clients could read."""
+    named = [(name, header["value"]) for header in given if header and (name := _text(header["key"])) is not None]
+    return None if len(named) < len(given) else named
+
+
+def _text(content: bytes | None) -> str | None:
+    try:
+        return None if content is None else content.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _letter(sink: str, epoch: int, index: int, key: bytes | None, reason: str) -> bytes:
+    letter = {"sink": sink, "epoch": epoch, "index": index, "reason": reason[:_MOST_REASON]}
+    return json.dumps(
+        letter | {"key": None if key is None else key[:_MOST_KEY_BYTES].decode(errors="replace")}
+    ).encode()
+
+
+def _letters_keys(sinks: SinkTopics, epoch: int) -> Callable[[int], bytes | None]:
+    """The key of a letter by its row's index: none, or one that no other letter has, so that compaction keeps them all."""
+    if sinks.dead_letter not in sinks.compacted:
+        return lambda _: None
+    return lambda index: f"{sinks.job}/{epoch}/{index}".encode()
