@@ -15,7 +15,7 @@ from integration.topic_settings import configure, withheld
 from integration.workload import Cluster, write_manifest
 from tandem.consumer import EpochConsumer
 from tandem.embedded.waiting import Deadline
-from tandem.kafka.headers import RowId, row_id
+from tandem.kafka.headers import RowId, headers_of, row_id
 from tandem.kafka.history import markers_back_to, read_range, watermarks
 from tandem.local import LocalJob
 from tandem.local.outcome import Outcome
@@ -60,7 +60,7 @@ class SmallJob:
 
     def rows(self, topic: str, isolation_level: str = "read_committed") -> list[Row]:
         """All records of a topic of one partition, those of committed transactions by default."""
-        return [Row(row_id(m.headers()), (m.value() or b"").decode()) for m in self._read(topic, isolation_level)]
+        return [Row(row_id(headers_of(m)), (m.value() or b"").decode()) for m in self._read(topic, isolation_level)]
 
     def values(self, topic: str | None = None) -> list[str]:
         """The values of the topic, of the sink `copies` by default."""
@@ -76,7 +76,7 @@ class SmallJob:
             while until not in found and not deadline.passed:
                 message = consumer.poll(0.5)
                 if message is not None and message.error() is None:
-                    assert row_id(message.headers()) is not None
+                    assert row_id(headers_of(message)) is not None
                     found.append((message.value() or b"").decode())
         return found
 

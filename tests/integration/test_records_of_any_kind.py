@@ -96,7 +96,7 @@ def test_each_record_is_a_row_or_a_letter_with_its_place_and_the_true_reason(
 
     table = computed(spark, tmp_path / "any", source(TYPES), whole, *records, future)
 
-    assert [json.loads(row["value"])["id"] for row in table.to_pylist() if row["sink"] == "out"] == [
+    assert {json.loads(row["value"])["id"] for row in table.to_pylist() if row["sink"] == "out"} == {
         1,
         2,
         3,
@@ -104,7 +104,8 @@ def test_each_record_is_a_row_or_a_letter_with_its_place_and_the_true_reason(
         6,
         7,
         8,
-    ]
+        9,
+    }
     found = {letter["offset"]: letter for letter in letters(table)}
     assert sorted(found) == list(range(len(GOOD), len(records) + 1)), "a record is neither a row nor a letter"
     for offset, (value, reason) in enumerate(POISON.items(), start=len(GOOD)):
@@ -170,3 +171,17 @@ def test_a_source_without_a_clash_has_the_columns_that_it_always_had(spark: Spar
     assert columns("raw", raw) == [*kafka, "epoch", "seq", "metadata"]
     traced = raw.model_copy(update={"include_headers": True})
     assert columns("traced", traced) == [*kafka, "headers", "epoch", "seq", "metadata"]
+
+
+def test_a_name_in_other_letters_clashes_only_where_spark_ignores_case(spark: SparkSession, tmp_path: Path) -> None:
+    def columns(name: str) -> list[str]:
+        return (
+            Job(spark, tmp_path / name, [source("Key STRING, METADATA INT")], [kafka_sink()]).sources["events"].columns
+        )
+
+    assert columns("ignored") == ["Key", "METADATA", "_metadata"]
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        assert columns("minded") == ["Key", "METADATA", "key", "metadata"]
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")

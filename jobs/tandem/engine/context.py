@@ -133,7 +133,7 @@ class JobContext:
 
     def _metadata(self, source: str | None) -> str:
         """The struct of a source, or of all sources if none is named."""
-        names = {spec.name: metadata_column(spec) for spec in self.sources}
+        names = {spec.name: metadata_column(spec, self.spark) for spec in self.sources}
         if source is not None and source not in names:
             raise JobError(f"there is no source {source!r}. Name one of {sorted(names)}")
         found = set(names.values()) if source is None else {names[source]}

@@ -11,8 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import ArrayType, DataType, DecimalType, MapType, StructType
 
-_LONG_EXPONENT: Final = "[0-9.][eE][+-]?[0-9]{5,}"
-_NUMBER: Final = re.compile(r"[+-]?[0-9.]+[eE][+-]?[0-9]{5,}")
+from tandem.engine.documents import is_deep
+
+_LONG_EXPONENT: Final = r"[0-9.][eE][+-]?[0-9]{5,}|\\u00(?:3|45|65|2[bBdDeE])|[eE][+-]?[^\x00-\x7f]"
+"""Also as escapes, and with the digits of other scripts, which Java takes in a text."""
+_NUMBER: Final = re.compile(r"[+-]?[\d.]+[eE][+-]?\d{5,}")
 """A DECIMAL has 38 digits, and the parser takes 1,000: with such an exponent, no number of them is one."""
 
 
@@ -33,11 +36,13 @@ def suspects(values: pa.Array) -> list[int]:
 
 def oversized(value: bytes, schema: DataType) -> str | None:
     """The first number in a JSON text that is meant as a DECIMAL and has such an exponent; None if there is none."""
+    if is_deep(value):
+        return "in a text that is nested deeply"
     try:
         document = json.loads(
             value.decode(errors="replace"), parse_float=str, parse_int=str, object_pairs_hook=_Pairs, strict=False
         )
-    except (ValueError, RecursionError):
+    except ValueError:
         return "in a text that is not plain JSON"
     return next(_numbers(document, schema), None)
 

@@ -9,6 +9,7 @@ import pydantic_core
 
 _PADDING: Final = b" \t\r\n\0"
 """What may follow a document: the white space of JSON, and the zero that ends a text in C."""
+_DEEP: Final = 500
 _TOKEN: Final = re.compile(
     rb"""
     "(?:[^"\\]|\\.)*+(?:"|\Z)     # a string
@@ -33,6 +34,17 @@ def text_behind(value: bytes) -> int | None:
         return None
     except ValueError:
         return _end(text)
+
+
+def is_deep(text: bytes) -> bool:
+    """Whether a JSON text is nested so deeply that Python's parser may give up: when, depends on who calls it."""
+    if text.count(b"{") + text.count(b"[") <= _DEEP:
+        return False
+    depth = deepest = 0
+    for token in _TOKEN.finditer(text):
+        depth += (token[0] in b"{[") - (token[0] in b"}]")
+        deepest = max(deepest, depth)
+    return deepest > _DEEP
 
 
 def _end(text: bytes) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from tandem.manifest import SourceSpec
@@ -36,19 +36,19 @@ def split_sources(stream: DataFrame, sources: Sequence[SourceSpec]) -> dict[str,
     return frames
 
 
-def metadata_column(source: SourceSpec) -> str:
+def metadata_column(source: SourceSpec, spark: SparkSession) -> str:
     """The name of the struct that `METADATA` is in: `metadata`, unless the schema has a column of that name."""
-    return _free("metadata", _columns(source))
+    return _free("metadata", _columns(source), spark)
 
 
 def _raw(records: DataFrame, source: SourceSpec) -> SourceFrames:
     """The columns of Spark's own Kafka source, `epoch` and `seq`, and `metadata`."""
     headers = (_HEADERS,) if source.include_headers else ()
-    return SourceFrames(records.select(*_KAFKA, *headers, *_NUMBERS, _metadata(source, ())), None)
+    return SourceFrames(records.select(*_KAFKA, *headers, *_NUMBERS, _metadata("metadata")), None)
 
 
-def _metadata(source: SourceSpec, more: Sequence[str]) -> Column:
-    return F.struct(*(F.col(f"`{name}`") for name in (*METADATA, *more))).alias(metadata_column(source))
+def _metadata(name: str, more: Sequence[str] = ()) -> Column:
+    return F.struct(*(F.col(f"`{field}`") for field in (*METADATA, *more))).alias(name)
 
 
 def _parsed(raw: DataFrame, source: SourceSpec) -> SourceFrames:
@@ -56,16 +56,16 @@ def _parsed(raw: DataFrame, source: SourceSpec) -> SourceFrames:
 
     A column of the schema keeps its name: what the record has of that name is then in the struct.
     """
-    columns = _columns(source)
-    corrupt = _free("_corrupt_record", columns)
+    columns, spark = _columns(source), raw.sparkSession
+    corrupt = _free("_corrupt_record", columns, spark)
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": corrupt}
     record = F.from_json(F.col("value").cast("string"), f"{source.schema_ddl}, {corrupt} STRING", options)
     parsed = raw.withColumn("record", record)
     is_good = F.col("record").isNotNull() & F.col(f"record.{corrupt}").isNull()
     own = ("key", _HEADERS) if source.include_headers else ("key",)
-    taken = {column.lower() for column in columns}
+    taken = [name for name in own if _is_taken(name, columns, spark)]
     beside = [name for name in own if name not in taken]
-    metadata = _metadata(source, [name for name in own if name in taken])
+    metadata = _metadata(metadata_column(source, spark), taken)
     good = parsed.filter(is_good).select("record.*", *beside, metadata).drop(corrupt)
     return SourceFrames(good, _poison(parsed.filter(~is_good), columns))
 
@@ -81,9 +81,14 @@ def _columns(source: SourceSpec) -> tuple[str, ...]:
     return () if source.schema_ddl is None else column_names(source.schema_ddl)
 
 
-def _free(name: str, taken: Sequence[str]) -> str:
-    """`name`, with underscores before it until no column is called so. Spark ignores case."""
-    lower = {column.lower() for column in taken}
-    while name in lower:
+def _free(name: str, columns: Sequence[str], spark: SparkSession) -> str:
+    """`name`, with underscores before it until no column is called so."""
+    while _is_taken(name, columns, spark):
         name = f"_{name}"
     return name
+
+
+def _is_taken(name: str, columns: Sequence[str], spark: SparkSession) -> bool:
+    """Whether a column of that name is meant: Spark ignores case, unless it is set to mind it."""
+    alike = [column for column in columns if column.lower() == name]
+    return name in alike or (bool(alike) and spark.conf.get("spark.sql.caseSensitive") != "true")

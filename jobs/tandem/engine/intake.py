@@ -22,6 +22,7 @@ from tandem.engine.documents import text_behind
 from tandem.engine.fetch import Fetched
 from tandem.engine.letters import InputRecord, letter
 from tandem.engine.reasons import TEXT_BEHIND, why_no_object
+from tandem.kafka.headers import UnreadableHeaderError, readable_headers
 from tandem.manifest import SourceSpec
 from tandem.manifest.ddl import column_names
 from tandem.topics import DEAD_LETTER_SINK
@@ -166,9 +167,9 @@ class Intake:
             headers: Any = None
             if message.topic() in wanted:
                 try:
-                    headers = message.headers()
-                except UnicodeDecodeError:
-                    reasons[seq] = "the name of one of its headers is no UTF-8"
+                    headers = readable_headers(message)
+                except UnreadableHeaderError as error:
+                    reasons[seq] = str(error)
             found.append(headers)
         return found
 
@@ -187,14 +188,12 @@ class Intake:
                 yield seq, f"{number[:60]} is too large or too small a number for a DECIMAL"
 
 
-def _no_times(batch: pa.RecordBatch, messages: Sequence[Message]) -> list[tuple[int, str]]:
+def _no_times(batch: pa.RecordBatch, messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
     micros = batch.column("timestamp").cast(pa.int64()).to_numpy()
-    found = []
     for seq in np.flatnonzero(np.abs(micros) >= _BOUNDS_US).tolist():
         time = messages[seq].timestamp()[1]
         if abs(time) > LATEST_MS:
-            found.append((seq, f"its timestamp {time} (Unix, ms) is outside of what a TIMESTAMP can hold"))
-    return found
+            yield seq, f"its timestamp {time} (Unix, ms) is outside of what a TIMESTAMP can hold"
 
 
 def _input(message: Message, source: str) -> InputRecord:

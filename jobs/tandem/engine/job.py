@@ -69,7 +69,7 @@ def call(function: Callable[..., object], context: JobContext, sources: Mapping[
         raise
     except (Exception, SystemExit) as error:
         file = getattr(getattr(function, "__code__", None), "co_filename", __file__)
-        raise JobError(f"the job raised {_last_frame(error, file)}{_advice(error)}") from error
+        raise JobError(f"the job raised {_last_frame(error, file)}{_advice(error, context)}") from error
 
 
 _ADVICE: Final = (
@@ -92,8 +92,10 @@ _ADVICE: Final = (
 )
 
 
-def _advice(error: BaseException) -> str:
+def _advice(error: BaseException, context: JobContext) -> str:
     said = f"{type(error).__name__} {error}"
+    if "`headers`" in said and not any(source.include_headers for source in context.sources):
+        return ". Headers of the input are a column where its source says includeHeaders: true"
     return next((f". {advice}" for sign, advice in _ADVICE if sign in said), "")
 
 

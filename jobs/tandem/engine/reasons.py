@@ -6,6 +6,8 @@ import json
 from collections.abc import Collection
 from typing import Any, Final
 
+from tandem.engine.documents import is_deep
+
 NO_VALUE: Final = "the record has no value"
 TEXT_BEHIND: Final = (
     "there is text behind the JSON object, from byte {place} on; a record holds one object: write several as several "
@@ -47,10 +49,10 @@ def _trouble(value: bytes, unread: Collection[str]) -> str:
     for mark, name in _MARKS.items():
         if value.startswith(mark):
             return f"it begins like {name}" if not name.startswith("a byte") else f"it begins with {name}"
+    if is_deep(value):
+        return "it is nested too deeply"
     try:
         document = json.loads(value.decode(errors="replace"))
-    except RecursionError:
-        return "it is nested too deeply"
     except json.JSONDecodeError as error:
         return f"{error.msg} at character {error.pos}"
     except ValueError as error:  # Python bounds how long a number may be

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from confluent_kafka import Message
 
@@ -25,15 +25,43 @@ HeaderValue = str | bytes | None
 Headers = Sequence[tuple[str, HeaderValue]] | Mapping[str, HeaderValue] | None
 
 
+class UnreadableHeaderError(ValueError):
+    """The name of one of a record's headers is no UTF-8."""
+
+
+_MOST_KNOWN: Final = 100_000
+_unreadable: dict[tuple[int, str | None, int | None, int | None], None] = {}
+
+
+def readable_headers(message: Message) -> list[tuple[str, bytes | None]] | None:
+    """The headers of a record, as often as wanted; None if it has none. Raises `UnreadableHeaderError`.
+
+    Use this or `headers_of`, never `Message.headers`: where a name is no UTF-8, confluent-kafka raises at the first call,
+    and ends the process at the second, for it hands out the list that it had not finished.
+    """
+    if not _unreadable or _known(message) not in _unreadable:
+        try:
+            return cast("list[tuple[str, bytes | None]] | None", message.headers())
+        except (SystemError, UnicodeDecodeError):
+            if len(_unreadable) >= _MOST_KNOWN:
+                del _unreadable[next(iter(_unreadable))]
+            _unreadable[_known(message)] = None
+    raise UnreadableHeaderError("the name of one of its headers is no UTF-8")
+
+
 def headers_of(message: Message) -> list[tuple[str, bytes | None]] | None:
-    """A record's headers; None if it has none, or one whose name is no UTF-8, for which confluent-kafka raises.
+    """A record's headers; None if it has none, or one whose name is no UTF-8.
 
     Anybody may write such a record into an input or an output topic; no row of Tandem's has one.
     """
     try:
-        return cast("list[tuple[str, bytes | None]] | None", message.headers())
-    except UnicodeDecodeError:
+        return readable_headers(message)
+    except UnreadableHeaderError:
         return None
+
+
+def _known(message: Message) -> tuple[int, str | None, int | None, int | None]:
+    return id(message), message.topic(), message.partition(), message.offset()
 
 
 def row_id(headers: Headers) -> RowId | None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tandem.engine.documents import text_behind
+from tandem.engine.documents import is_deep, text_behind
 
 FEW = settings(derandomize=True, database=None, deadline=None, max_examples=300)
 ANYTHING: st.SearchStrategy[Any] = st.recursive(
@@ -54,3 +54,8 @@ def test_whatever_follows_an_object_is_found_where_it_begins(
 )
 def test_what_spark_reads_and_strict_parsers_do_not(value: bytes, place: int | None) -> None:
     assert text_behind(value) == place
+
+
+@pytest.mark.parametrize("depth", [1, 500, 501, 100_000])
+def test_how_deep_a_text_is_does_not_depend_on_what_its_strings_hold(depth: int) -> None:
+    assert is_deep(b"[" * depth + b'"' + b"[{" * 600 + b'"' + b"]" * depth) == (depth > 500)
