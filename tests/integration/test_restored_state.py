@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
-from integration.engine import BEGINNING, Job, kafka_sink
+from integration.engine import BEGINNING, Job, Record, as_json, kafka_sink
 from integration.restored_plans import SOURCES, Epoch, Plan, inputs, plans, records
 from tandem.engine.checkpoint import restore
-from tandem.engine.interface import EnginePosition
+from tandem.engine.interface import EnginePosition, JobError
+from tandem.manifest import SourceSpec
 from tandem.replica.rows import EpochRows
 
 pytestmark = pytest.mark.integration
@@ -88,3 +90,67 @@ def test_a_query_that_restores_computes_what_one_that_ran_through_computes(
 ) -> None:
     runs = Runs(spark, folders, plan, epochs)
     assert runs.digests(cuts) == runs.digests(frozenset())
+
+
+Change = tuple[Callable[[DataFrame], DataFrame], Callable[[DataFrame], DataFrame], str | None]
+
+
+def _kept(frame: DataFrame, key: str | Column, length: str = "1 minute") -> DataFrame:
+    counts = frame.withWatermark("at", "1 minute").groupBy(F.window("at", length), key).count()
+    return counts.select(F.to_json(F.struct("*")).alias("value"))
+
+
+CHANGES: dict[str, Change] = {
+    "another column": (
+        lambda d: _kept(d, "id"),
+        lambda d: _kept(d, "other"),
+        r"by .*l/value.id, now by .*l/value.other",
+    ),
+    "another column of the same name": (
+        lambda d: _kept(d, F.col("id").alias("k")),
+        lambda d: _kept(d, F.col("other").alias("k")),
+        "operator 0 .aggregation. kept its state by",
+    ),
+    "other windows": (
+        lambda d: _kept(d, "id"),
+        lambda d: _kept(d, "id", length="2 minutes"),
+        "windows of 60 s.* now by .*windows of 120 s",
+    ),
+    "other duplicates": (
+        lambda d: d.dropDuplicates(["id"]).select(F.col("id").alias("value")),
+        lambda d: d.dropDuplicates(["other"]).select(F.col("id").alias("value")),
+        r"\(dropDuplicates\) kept its state by l/value.id, now by l/value.other",
+    ),
+    "a column by another name": (
+        lambda d: _kept(d, "id"),
+        lambda d: _kept(d.withColumnRenamed("id", "it"), "it"),
+        None,
+    ),
+    "a column computed with more care": (
+        lambda d: _kept(d, F.upper("id").alias("k")),
+        lambda d: _kept(d, F.coalesce(F.upper(F.trim("id")), F.lit("none")).alias("k")),
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_state_that_is_kept_by_other_columns_is_refused(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    before, after, expected = CHANGES[name]
+    source = SourceSpec(name="left", topics=("l",), format="json", schema="id STRING, other STRING, at TIMESTAMP")
+    there = SourceSpec(name="right", topics=("r",))
+    first = Job(spark, tmp_path / "first", [source, there], [kafka_sink()])
+    first.start(before(first.sources["left"]))
+    first.run(0, [Record(as_json(id="a", other="b", at="2024-06-01T10:00:00Z"), topic="l")])
+    first.committed(0)
+    first.stop()
+    position = restore([tmp_path / "first" / "checkpoint"], 0, tmp_path / "second" / "checkpoint")
+    second = Job(spark, tmp_path / "second", [source, there], [kafka_sink()])
+    result = after(second.sources["left"])
+    if expected is None:
+        second.start(result, position)
+        second.run(1, [])
+        second.stop()
+    else:
+        with pytest.raises(JobError, match=expected):
+            second.start(result, position)

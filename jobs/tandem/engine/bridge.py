@@ -9,6 +9,7 @@ the planner process' 120 MB are not needed. The price is that it stands on inter
 
 from __future__ import annotations
 
+import json
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,8 @@ from tandem.engine.checkpoint import WATERMARKS
 from tandem.engine.compiled import new
 from tandem.engine.interface import EnginePosition
 from tandem.engine.relocation import relocate
+from tandem.engine.state_guard import check_state, note_state
+from tandem.engine.state_keys import kept_states
 from tandem.manifest.spark_settings import RETAINED_EPOCHS
 
 _MOST_PASSES = 20
@@ -78,8 +81,13 @@ class EpochBridge:
         self._after = after
 
     def launch(self, frame: DataFrame, checkpoint: Path, output_mode: str) -> StreamingQuery:
-        """Start the query after `stand_at`."""
+        """Start the query after `stand_at`. Raises `JobError` if the checkpoint's state is kept by other columns."""
         relocate(checkpoint)
+        pruned = self._pruned(frame)
+        states = kept_states(json.loads(pruned.queryExecution().analyzed().toJSON()))
+        if self._after.epoch >= 0:
+            check_state(checkpoint, states)
+        note_state(checkpoint, states)
         logs, epoch = checkpoint / WATERMARKS, self._after.epoch
         saved = logs / str(epoch)
         self._bridge.keepWatermarks(str(logs), RETAINED_EPOCHS, epoch, saved.read_text() if saved.exists() else None)
@@ -93,7 +101,7 @@ class EpochBridge:
             option.empty(),  # name
             default(2),
             option.apply(str(checkpoint)),
-            self._pruned(frame),
+            pruned,
             self._jvm.PythonUtils.toScalaMap({"checkpointLocation": str(checkpoint)}),
             self._bridge,
             getattr(self._jvm.org.apache.spark.sql.streaming.OutputMode, output_mode)(),

@@ -156,7 +156,8 @@ class MicroBatchEngine:
         return self._rehearsal.run(checkpoint, after, self._make_fetcher(after), stopped)
 
     def start(self, after: EnginePosition, on_epoch: OnEpoch) -> None:
-        """Start the query, and the thread that feeds it. Raises `JobError` if Spark refuses the plan.
+        """Start the query, and the thread that feeds it. Raises `JobError` if Spark refuses the plan, or
+        the state is another one's.
 
         Both take some time, so they start at the same time.
         """
@@ -171,6 +172,9 @@ class MicroBatchEngine:
         except PySparkException as error:
             self._stopped.set()
             raise JobError(f"Spark refuses the job's plan: {in_a_line(error)}") from error
+        except JobError:
+            self._stopped.set()
+            raise
 
     def failure(self) -> BaseException | None:
         """Why it stopped by itself; None while it runs, or still finds out why it does not."""

@@ -1,0 +1,46 @@
+"""Beside a checkpoint: by what its state is kept. A plan that keeps other things is refused before it reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+from tandem.engine.interface import JobError
+from tandem.engine.state_keys import KeptState, difference
+
+_FILE: Final = "operators"
+
+
+def check_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
+    """Raise `JobError` if the state in `checkpoint` is kept by other columns than `plan` keeps its state by.
+
+    State that an older Tandem saved does not say by what it is kept, and is taken as it is.
+    """
+    known = _read(checkpoint / _FILE)
+    found = None if known is None else difference(known, plan)
+    if found is not None:
+        raise JobError(
+            f"the job's code cannot go on from the state that the code before it left: {found}. It would take the one for "
+            "the other without a word. Keep the columns, their order and that of the sinks as they were; or give the "
+            "changed job another metadata.name, so that it begins with no state"
+        )
+
+
+def note_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
+    """Say by what the state in `checkpoint` is kept from now on. The file may be shared with another checkpoint."""
+    if not plan:
+        return
+    checkpoint.mkdir(parents=True, exist_ok=True)
+    written = checkpoint / f".{_FILE}"
+    written.write_text(json.dumps([asdict(state) for state in plan]))
+    written.replace(checkpoint / _FILE)
+
+
+def _read(path: Path) -> list[KeptState] | None:
+    if not path.exists():
+        return None
+    found = json.loads(path.read_text())
+    return [KeptState(one["operator"], tuple(one["keys"]), tuple(one["values"])) for one in found]

@@ -1,0 +1,64 @@
+"""By what state is kept: which changes of code another state would be taken for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tandem.engine.interface import JobError
+from tandem.engine.state_guard import check_state, note_state
+from tandem.engine.state_keys import KeptState, difference
+
+BY_CUSTOMER = KeptState("aggregation", ("orders/value.customer",), ("sum(orders/value.n)", "sum(orders/value.m)"))
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        (BY_CUSTOMER, None),
+        (
+            KeptState("aggregation", ("orders/value.product",), BY_CUSTOMER.values),
+            "customer, now by orders/value.product",
+        ),
+        (KeptState("aggregation", (), BY_CUSTOMER.values), "now by nothing"),
+        (KeptState("aggregation", BY_CUSTOMER.keys, BY_CUSTOMER.values[::-1]), r"kept sum\(orders/value.n\), sum"),
+        (KeptState("aggregation", BY_CUSTOMER.keys, ("min(orders/value.n)", "sum(orders/value.m)")), "now min"),
+        (
+            KeptState(
+                "aggregation", BY_CUSTOMER.keys, ("sum(orders/value.n+orders/value.paid)", "sum(orders/value.m)")
+            ),
+            None,
+        ),
+        (KeptState("dropDuplicates", ("orders/value.product",)), None),
+    ],
+)
+def test_what_is_taken_for_another_state(new: KeptState, expected: str | None, tmp_path: Path) -> None:
+    note_state(tmp_path, [BY_CUSTOMER])
+    if expected is None:
+        check_state(tmp_path, [new])
+    else:
+        with pytest.raises(JobError, match=expected):
+            check_state(tmp_path, [new])
+
+
+def test_sinks_in_another_order_would_swap_their_states() -> None:
+    by_product = KeptState("aggregation", ("orders/value.product",))
+    assert difference([BY_CUSTOMER, by_product], [by_product, BY_CUSTOMER]) is not None
+
+
+def test_columns_that_a_join_keeps_are_compared_too() -> None:
+    kept = KeptState("join", ("a/id = b/id",), ("a/id", "a/x", "|", "b/id"))
+    assert difference([kept], [KeptState("join", kept.keys, ("a/id", "a/y", "|", "b/id"))]) is not None
+
+
+def test_state_of_an_older_tandem_is_taken_as_it_is(tmp_path: Path) -> None:
+    check_state(tmp_path, [BY_CUSTOMER])
+
+
+def test_a_note_is_never_written_into_a_shared_file(tmp_path: Path) -> None:
+    note_state(tmp_path / "one", [BY_CUSTOMER])
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "operators").hardlink_to(tmp_path / "one" / "operators")
+    note_state(tmp_path / "other", [KeptState("dropDuplicates", ("orders/value.product",))])
+    check_state(tmp_path / "one", [BY_CUSTOMER])
