@@ -87,7 +87,7 @@ class Job:
         specs = list(sources)
         schemas = {s.name: StructType.fromDDL(s.schema_ddl) for s in specs if s.schema_ddl is not None}
         self._intake = Intake(specs, most_bytes, schemas)
-        self._bridge = EpochBridge(spark, from_arrow_schema(self._intake.schema), folder)
+        self._bridge = EpochBridge(spark, from_arrow_schema(self._intake.schema), folder, specs)
         self._frames = split_sources(self._bridge.stream(), specs)
         self.sources = {name: frame.good for name, frame in self._frames.items()}
         self._sinks = sinks

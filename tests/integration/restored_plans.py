@@ -12,12 +12,9 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from integration.engine import Record, as_json
-from tandem.manifest import SourceSpec
+from tandem.manifest import Duration, SourceSpec
 
-SOURCES: Final = (
-    SourceSpec(name="left", topics=("l",), format="json", schema="id STRING, n INT, at TIMESTAMP"),
-    SourceSpec(name="right", topics=("r",), format="json", schema="id STRING, n INT, at TIMESTAMP"),
-)
+_COLUMNS: Final = "id STRING, n INT, at TIMESTAMP"
 
 
 @dataclass(frozen=True)
@@ -134,11 +131,21 @@ OPERATORS: Final[Mapping[str, Callable[[Timed], DataFrame]]] = {
 
 @dataclass(frozen=True)
 class Plan:
-    """Operators, a sink each, and how late records may be."""
+    """Operators, a sink each, how late records may be, and after how many epochs (seconds) without a row `right` is idle."""
 
     operators: tuple[str, ...]
     left_delay_s: int = 10
     right_delay_s: int = 10
+    right_idle_s: int | None = None
+
+    @property
+    def sources(self) -> tuple[SourceSpec, SourceSpec]:
+        """The two inputs."""
+        idle = None if self.right_idle_s is None else Duration(self.right_idle_s * 1_000)
+        return (
+            SourceSpec(name="left", topics=("l",), format="json", schema=_COLUMNS),
+            SourceSpec(name="right", topics=("r",), format="json", schema=_COLUMNS, idle_timeout=idle),
+        )
 
     def result(self, streams: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
         """What a job function returns: a sink for each operator, named by its place."""
@@ -163,9 +170,10 @@ def _text(seconds: int) -> str:
 
 plans: Final = st.builds(
     Plan,
-    st.lists(st.sampled_from(sorted(OPERATORS)), min_size=1, max_size=2, unique=True).map(tuple),
+    st.lists(st.sampled_from(sorted(OPERATORS)), min_size=1, max_size=3, unique=True).map(tuple),
     st.sampled_from([0, 10, 120]),
     st.sampled_from([0, 10, 120]),
+    st.sampled_from([None, None, 2]),
 )
 
 _one_record = st.tuples(st.sampled_from("lr"), st.sampled_from("ab"), st.integers(0, 600))

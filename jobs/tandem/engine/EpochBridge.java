@@ -54,6 +54,7 @@ public class EpochBridge implements Source, Sink, Clock {
   private long kept;
   private long startsAfter;
   private String saved;
+  private String idle;
   private boolean begun;
   private Watermarks watermarks;
   private volatile boolean stopped;
@@ -83,13 +84,14 @@ public class EpochBridge implements Source, Sink, Clock {
 
   /**
    * Where the query's watermarks are written: a file for each epoch in `logs`, of the newest `epochs`, and what is in that of
-   * `epoch`, at which its checkpoint stands; null if it has none.
+   * `epoch`, at which its checkpoint stands; null if it has none. `idleAfter`: see `Watermarks.install`.
    */
-  public void keepWatermarks(String logs, long epochs, long epoch, String content) {
+  public void keepWatermarks(String logs, long epochs, long epoch, String content, String idleAfter) {
     folder = Paths.get(logs, new String[0]);
     kept = epochs;
     startsAfter = epoch;
     saved = content;
+    idle = idleAfter;
     begun = false;
   }
 
@@ -133,7 +135,7 @@ public class EpochBridge implements Source, Sink, Clock {
     String id = session.sparkContext().getLocalProperty(StreamExecution.QUERY_ID_KEY());
     StreamingQueryWrapper query = (StreamingQueryWrapper) session.streams().get(UUID.fromString(id));
     try {
-      watermarks = Watermarks.install((MicroBatchExecution) query.streamingQuery(), startsAfter, saved);
+      watermarks = Watermarks.install((MicroBatchExecution) query.streamingQuery(), startsAfter, saved, idle);
     } catch (Exception e) {
       throw new IllegalStateException("the watermarks after epoch " + startsAfter + ": " + saved, e);
     }

@@ -43,6 +43,7 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
   /** A watermark of the plan: its value, and the time of the last epoch that brought it a row; null: none yet. */
   private static final class Node {
     String column;
+    long idleMs = -1L; // after so long without a row it holds back no other; -1: never
     Long watermarkMs;
     Long rowMs;
   }
@@ -58,14 +59,15 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
   /**
    * Replaces the tracker of a query that has loaded its checkpoint and begun no epoch.
    *
-   * `saved` is what `advance` gave after `epoch`, at which the checkpoint stands; null if there is nothing. Returns null,
-   * and leaves the query as it is, if it has fewer than two watermarks: what Spark writes is enough then.
+   * `saved` is what `advance` gave after `epoch`, at which the checkpoint stands; null if there is nothing. `idle`: after how
+   * many ms a watermark is, by its identity. Returns null, and leaves the query as it is, if it has fewer than two
+   * watermarks: what Spark writes is enough then.
    */
-  public static Watermarks install(MicroBatchExecution query, long epoch, String saved) throws Exception {
+  public static Watermarks install(MicroBatchExecution query, long epoch, String saved, String idle) throws Exception {
     WatermarkTracker spark = query.watermarkTracker();
     Field policy = WatermarkTracker.class.getDeclaredField("policy");
     policy.setAccessible(true);
-    Watermarks made = new Watermarks((MultipleWatermarkPolicy) policy.get(spark), query.logicalPlan());
+    Watermarks made = new Watermarks((MultipleWatermarkPolicy) policy.get(spark), query.logicalPlan(), JSON.readTree(idle));
     if (made.nodes.size() < 2) return null;
     made.begin(epoch, spark.currentWatermark(), saved);
     query.watermarkTracker_$eq(made);
@@ -81,20 +83,22 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
     return made;
   }
 
-  private Watermarks(MultipleWatermarkPolicy policy, LogicalPlan plan) {
+  private Watermarks(MultipleWatermarkPolicy policy, LogicalPlan plan, JsonNode idle) {
     super(policy, plan);
     this.policy = policy;
-    find(plan);
+    find(plan, idle);
   }
 
   /** Spark writes nodes in the order in which it walks the plan; an identity may occur more than once. */
-  private void find(LogicalPlan plan) {
+  private void find(LogicalPlan plan, JsonNode idle) {
     if (plan instanceof EventTimeWatermark) {
       EventTimeWatermark found = (EventTimeWatermark) plan;
       Node node = (Node) nodes.get(identity(found.nodeId()));
       if (node == null) {
         node = new Node();
         node.column = found.eventTime().name();
+        JsonNode ms = field(idle, found.nodeId().toString());
+        if (ms != null) node.idleMs = ms.longValue();
         nodes.put(identity(found.nodeId()), node);
       }
       int number = groupNumber(found.nodeId());
@@ -102,7 +106,7 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
       if (!group(number).members.contains(node)) group(number).members.add(node);
     }
     scala.collection.Iterator children = plan.children().iterator();
-    while (children.hasNext()) find((LogicalPlan) children.next());
+    while (children.hasNext()) find((LogicalPlan) children.next(), idle);
   }
 
   /** A marked watermark (see `WatermarkGroup`) keeps the first half of its identity. */
@@ -128,7 +132,7 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
         group.before = field(entry(field(state, "groups"), number), "before").longValue();
         group.after = field(entry(field(state, "groups"), number), "after").longValue();
       } else {
-        group.after = Math.max(least, state == null ? least : chosen(group));
+        group.after = Math.max(least, state == null ? least : chosen(group.members));
       }
     }
     knowsBefore = same;
@@ -175,7 +179,7 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
     for (int number = 0; number < groups.size(); number++) {
       Group group = group(number);
       group.before = group.after;
-      group.after = Math.max(group.after, chosen(group));
+      group.after = Math.max(group.after, chosen(waitedFor(group, timeMs)));
       values.addObject().put("before", group.before).put("after", group.after);
     }
     lastEpoch = epoch;
@@ -191,14 +195,26 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
     node.rowMs = Long.valueOf(timeMs);
   }
 
-  private long chosen(Group group) {
-    Object[] values = new Object[group.members.size()];
-    for (int index = 0; index < values.length; index++) {
-      Long value = ((Node) group.members.get(index)).watermarkMs;
-      values[index] = value == null ? Long.valueOf(0L) : value;
+  /** The watermarks of a group that are not idle; if all are, the newest of them, as nothing is left to wait for. */
+  private static ArrayList waitedFor(Group group, long timeMs) {
+    ArrayList found = new ArrayList();
+    Node newest = (Node) group.members.get(0);
+    for (int index = 0; index < group.members.size(); index++) {
+      Node node = (Node) group.members.get(index);
+      if (node.idleMs < 0L || timeMs - node.rowMs.longValue() < node.idleMs) found.add(node);
+      if (valueOf(node) > valueOf(newest)) newest = node;
     }
+    if (found.isEmpty()) found.add(newest);
+    return found;
+  }
+
+  private long chosen(ArrayList some) {
+    Object[] values = new Object[some.size()];
+    for (int index = 0; index < values.length; index++) values[index] = Long.valueOf(valueOf((Node) some.get(index)));
     return policy.chooseGlobalWatermark(scala.collection.immutable.ArraySeq$.MODULE$.unsafeWrapArray(values));
   }
+
+  private static long valueOf(Node node) { return node.watermarkMs == null ? 0L : node.watermarkMs.longValue(); }
 
   private static final class Watched extends scala.runtime.AbstractPartialFunction {
     public boolean isDefinedAt(Object node) { return node instanceof EventTimeWatermarkExec; }

@@ -10,6 +10,7 @@ the planner process' 120 MB are not needed. The price is that it stands on inter
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -21,10 +22,12 @@ from pyspark.sql.types import StructType
 
 from tandem.engine.checkpoint import WATERMARKS
 from tandem.engine.compiled import new
+from tandem.engine.idle_inputs import idle_after
 from tandem.engine.interface import EnginePosition
 from tandem.engine.relocation import relocate
 from tandem.engine.state_guard import check_state, note_state
 from tandem.engine.state_keys import kept_states
+from tandem.manifest import SourceSpec
 from tandem.manifest.spark_settings import RETAINED_EPOCHS
 
 _MOST_PASSES = 20
@@ -38,9 +41,13 @@ class EpochBridge:
     ----------
     schema : of the records of every epoch.
     folder : a folder in memory for the Arrow files of one epoch at a time.
+    sources : of the manifest; some may be idle.
     """
 
-    def __init__(self, spark: SparkSession, schema: StructType, folder: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, schema: StructType, folder: Path, sources: Sequence[SourceSpec] = ()
+    ) -> None:
+        self._sources = sources
         self._spark = spark
         self._input = folder / "epoch.arrow"
         self._output = folder / "rows.arrow"
@@ -84,13 +91,12 @@ class EpochBridge:
         """Start the query after `stand_at`. Raises `JobError` if the checkpoint's state is kept by other columns."""
         relocate(checkpoint)
         pruned = self._pruned(frame)
-        states = kept_states(json.loads(pruned.queryExecution().analyzed().toJSON()))
+        plan = json.loads(pruned.queryExecution().analyzed().toJSON())
+        states = kept_states(plan)
         if self._after.epoch >= 0:
             check_state(checkpoint, states)
         note_state(checkpoint, states)
-        logs, epoch = checkpoint / WATERMARKS, self._after.epoch
-        saved = logs / str(epoch)
-        self._bridge.keepWatermarks(str(logs), RETAINED_EPOCHS, epoch, saved.read_text() if saved.exists() else None)
+        self._keep_watermarks(checkpoint / WATERMARKS, idle_after(plan, self._sources))
         manager = self._spark._jsparkSession.streams()
         option = self._jvm.scala.Option
 
@@ -113,6 +119,12 @@ class EpochBridge:
             option.empty(),
         )
         return StreamingQuery(query)
+
+    def _keep_watermarks(self, folder: Path, idle: Mapping[str, int]) -> None:
+        epoch = self._after.epoch
+        saved = folder / str(epoch)
+        content = saved.read_text() if saved.exists() else None
+        self._bridge.keepWatermarks(str(folder), RETAINED_EPOCHS, epoch, content, json.dumps(idle))
 
     def _pruned(self, frame: DataFrame) -> Any:
         """The plan without columns that nobody reads: Spark would compute an epoch's first, and then drop them."""

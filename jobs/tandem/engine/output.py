@@ -16,13 +16,14 @@ from pyspark.sql.types import DataType, LongType
 
 from tandem.engine.interface import JobError
 from tandem.engine.sink_types import check_kafka, check_table
+from tandem.engine.watermarks import apart
 from tandem.manifest import SinkSpec
 from tandem.topics import TABLE_PREFIX
 
 
 def one_stream(result: object, sinks: Sequence[SinkSpec]) -> DataFrame:
     """All DataFrames of a job's result in one, each row with its `sink`. Raises `JobError`."""
-    frames = _by_sink(result, sinks)
+    frames = apart(_by_sink(result, sinks))
     parts = [
         _table_rows(frames[sink.name], sink) if sink.topic is None else _kafka_rows(frames[sink.name], sink)
         for sink in sinks

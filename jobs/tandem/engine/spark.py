@@ -121,11 +121,11 @@ class MicroBatchEngine:
         """
         planning = Planning(spark, manifest, code, tables)
         intake = intake_of(manifest)
-        bridge = EpochBridge(spark, from_arrow_schema(intake.schema), near)
+        bridge = EpochBridge(spark, from_arrow_schema(intake.schema), near, manifest.spec.sources)
         plan = planning.plan(bridge)
         stream, context = plan.frame, plan.context
         check_determined(stream)
-        rehearsal = EpochBridge(spark, from_arrow_schema(intake.schema), near / "warm-up")
+        rehearsal = EpochBridge(spark, from_arrow_schema(intake.schema), near / "warm-up", manifest.spec.sources)
         again = planning.plan(rehearsal).frame
         check_repeatable(stream, again)
         if compare is not None:

@@ -9,8 +9,10 @@ computed: code that casts with more care, or renames a column, goes on from the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
+
+from tandem.engine.plan_tree import Node, expressions, tree
 
 Columns = frozenset[str]
 """Of the inputs, as `orders/value.customer`: topics, column, and the path in it."""
@@ -33,15 +35,6 @@ class KeptState:
     values: tuple[str, ...] = ()
 
 
-@dataclass(slots=True)
-class _Node:
-    """A node of a plan, or an expression."""
-
-    name: str
-    fields: Mapping[str, Any]
-    children: list[_Node] = field(default_factory=list)
-
-
 @dataclass(frozen=True, slots=True)
 class _Seen:
     """What a plan gives: the columns behind each attribute, its attributes in order, and whether it is a stream."""
@@ -54,7 +47,7 @@ class _Seen:
 def kept_states(plan: Sequence[Mapping[str, Any]]) -> list[KeptState]:
     """The stateful operators of an analysed plan, in the plan's order; `plan`: as Spark's `toJSON` gives it."""
     found: list[KeptState] = []
-    _walk(_tree(iter(plan)), found)
+    _walk(tree(iter(plan)), found)
     return found
 
 
@@ -86,22 +79,7 @@ def _words(parts: Sequence[str]) -> str:
     return ", ".join(parts) or "nothing"
 
 
-def _tree(nodes: Iterator[Mapping[str, Any]]) -> _Node:
-    """Spark writes a tree as a list, each node before its children."""
-    fields = next(nodes)
-    node = _Node(str(fields["class"]).rpartition(".")[2], fields)
-    node.children = [_tree(nodes) for _ in range(fields["num-children"])]
-    return node
-
-
-def _expressions(written: object) -> list[_Node]:
-    """One expression, or a list of them."""
-    if not isinstance(written, list) or not written:
-        return []
-    return [_tree(iter(one)) for one in (written if isinstance(written[0], list) else [written])]
-
-
-def _walk(node: _Node, found: list[KeptState]) -> _Seen:
+def _walk(node: Node, found: list[KeptState]) -> _Seen:
     """What the node gives; the stateful operators of it and below it are added to `found`, before those below."""
     place = len(found)
     below = [_walk(child, found) for child in node.children]
@@ -113,15 +91,15 @@ def _walk(node: _Node, found: list[KeptState]) -> _Seen:
     return seen
 
 
-def _seen(node: _Node, below: Sequence[_Seen]) -> _Seen:
+def _seen(node: Node, below: Sequence[_Seen]) -> _Seen:
     behind = {attribute: columns for one in reversed(below) for attribute, columns in one.behind.items()}
     streams = any(one.streams for one in below)
     if not below:
-        attributes = _expressions(node.fields.get("output"))
+        attributes = expressions(node.fields.get("output"))
         names = {_id(attribute): frozenset({str(attribute.fields["name"])}) for attribute in attributes}
         return _Seen(names, tuple(names), node.name == "StreamingExecutionRelation")
     if node.name in ("Project", "Aggregate"):
-        given = _expressions(node.fields["projectList" if node.name == "Project" else "aggregateExpressions"])
+        given = expressions(node.fields["projectList" if node.name == "Project" else "aggregateExpressions"])
         output = {_id(one): _columns(one, behind) for one in given}
         return _Seen(behind | output, tuple(output), streams)
     if node.name == "Filter":
@@ -132,7 +110,7 @@ def _seen(node: _Node, below: Sequence[_Seen]) -> _Seen:
             for same in zip(*(one.output for one in below), strict=False)
         }
         return _Seen(behind | together, below[0].output, streams)
-    made = _expressions(node.fields.get("outputAttrs"))
+    made = expressions(node.fields.get("outputAttrs"))
     if made:
         names = {_id(attribute): frozenset({str(attribute.fields["name"])}) for attribute in made}
         return _Seen(behind | names, tuple(names), streams)
@@ -140,24 +118,24 @@ def _seen(node: _Node, below: Sequence[_Seen]) -> _Seen:
     return _Seen(behind, joined, streams)
 
 
-def _of_topics(filtering: _Node, behind: Mapping[int, Columns]) -> Mapping[int, Columns]:
+def _of_topics(filtering: Node, behind: Mapping[int, Columns]) -> Mapping[int, Columns]:
     """Above the filter that makes a source, every column is one of its topics: see `frames.split_sources`."""
-    (condition,) = _expressions(filtering.fields["condition"])
+    (condition,) = expressions(filtering.fields["condition"])
     if condition.name != "In" or behind.get(_id(condition.children[0])) != frozenset({"topic"}):
         return behind
     topics = "+".join(str(literal.fields.get("value")) for literal in condition.children[1:])
     return {attribute: frozenset(f"{topics}/{name}" for name in columns) for attribute, columns in behind.items()}
 
 
-def _kept(node: _Node, below: Sequence[_Seen]) -> KeptState | None:
+def _kept(node: Node, below: Sequence[_Seen]) -> KeptState | None:
     """The state of a node over streams; None if it keeps none."""
     behind = {attribute: columns for one in reversed(below) for attribute, columns in one.behind.items()}
 
     def texts(written: object) -> tuple[str, ...]:
-        return tuple(_text(_columns(one, behind)) for one in _expressions(written))
+        return tuple(_text(_columns(one, behind)) for one in expressions(written))
 
     if node.name == "Aggregate":
-        functions = [one for given in _expressions(node.fields["aggregateExpressions"]) for one in _functions(given)]
+        functions = [one for given in expressions(node.fields["aggregateExpressions"]) for one in _functions(given)]
         values = {result: f"{one.name.lower()}({_text(_columns(one, behind))})" for result, one in functions}
         return KeptState("aggregation", texts(node.fields["groupingExpressions"]), tuple(values.values()))
     if node.name in _DUPLICATES:
@@ -170,13 +148,11 @@ def _kept(node: _Node, below: Sequence[_Seen]) -> KeptState | None:
         return KeptState(_OF_GROUPS[node.name], keys)
     if node.name == "Join" and len(below) == 2:
         sides = [tuple(_text(behind.get(one, frozenset())) for one in side.output) for side in below]
-        return KeptState(
-            "join", _equal(_expressions(node.fields.get("condition")), behind), (*sides[0], "|", *sides[1])
-        )
+        return KeptState("join", _equal(expressions(node.fields.get("condition")), behind), (*sides[0], "|", *sides[1]))
     return None
 
 
-def _equal(conditions: Sequence[_Node], behind: Mapping[int, Columns]) -> tuple[str, ...]:
+def _equal(conditions: Sequence[Node], behind: Mapping[int, Columns]) -> tuple[str, ...]:
     """The pairs of columns that a join needs to be equal."""
     found: list[str] = []
     for condition in conditions:
@@ -187,7 +163,7 @@ def _equal(conditions: Sequence[_Node], behind: Mapping[int, Columns]) -> tuple[
     return tuple(found)
 
 
-def _functions(expression: _Node) -> Iterator[tuple[int, _Node]]:
+def _functions(expression: Node) -> Iterator[tuple[int, Node]]:
     """The aggregate functions in an expression, each with the identity of its result: it may be used more than once."""
     if expression.name == "AggregateExpression":
         yield int(expression.fields["resultId"]["id"]), expression.children[0]
@@ -196,7 +172,7 @@ def _functions(expression: _Node) -> Iterator[tuple[int, _Node]]:
         yield from _functions(child)
 
 
-def _columns(expression: _Node, behind: Mapping[int, Columns]) -> Columns:
+def _columns(expression: Node, behind: Mapping[int, Columns]) -> Columns:
     if expression.name == "AttributeReference":
         return behind.get(_id(expression), frozenset({str(expression.fields["name"])}))
     found = frozenset[str]().union(*(_columns(child, behind) for child in expression.children))
@@ -210,27 +186,27 @@ def _columns(expression: _Node, behind: Mapping[int, Columns]) -> Columns:
     return found
 
 
-def _windows(expression: _Node) -> Columns:
+def _windows(expression: Node) -> Columns:
     """The lengths that make a window, which is a key like any other: Spark writes them as constants in its arithmetic."""
     constants = [one for one in _all(expression) if one.name == "Literal" and one.fields.get("dataType") == "long"]
     seconds = sorted({int(str(one.fields["value"])) / 1e6 for one in constants} - {0.0})
     return frozenset({f"windows of {' and '.join(f'{length:g} s' for length in seconds)}"} if seconds else ())
 
 
-def _all(expression: _Node) -> Iterator[_Node]:
+def _all(expression: Node) -> Iterator[Node]:
     yield expression
     for child in expression.children:
         yield from _all(child)
 
 
-def _field(getting: _Node) -> str:
+def _field(getting: Node) -> str:
     """The name of the field that is taken."""
     fields = _fields(getting.children[0])
     ordinal = int(getting.fields["ordinal"])
     return str(fields[ordinal]["name"]) if ordinal < len(fields) else f"#{ordinal}"
 
 
-def _fields(expression: _Node) -> Sequence[Mapping[str, Any]]:
+def _fields(expression: Node) -> Sequence[Mapping[str, Any]]:
     """Of an expression that is a struct, as far as what Spark writes tells them."""
     if expression.name == "GetStructField":
         outer, ordinal = _fields(expression.children[0]), int(expression.fields["ordinal"])
@@ -240,7 +216,7 @@ def _fields(expression: _Node) -> Sequence[Mapping[str, Any]]:
     return kind["fields"] if isinstance(kind, dict) and "fields" in kind else ()
 
 
-def _id(expression: _Node) -> int:
+def _id(expression: Node) -> int:
     return int(expression.fields.get("exprId", {}).get("id", -1))
 
 

@@ -35,7 +35,7 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
 
     - the bytes of the job's file (or of the module's), its function, its options and its output mode. Modules that it
       imports are not counted here: what they put into the plan is a part that a replica adds (`plan_parts`);
-    - sources with topics, formats, schemas, isolation level, and where they begin;
+    - sources with topics, formats, schemas, isolation level, where they begin, and when they count as idle;
     - sinks, the delivery guarantee, `maxRecordBytes` (what goes to the dead-letter topic), and the job's own three topics;
     - `spark.parallelism` (partitions of state) and the settings `spark.sql.*` (time zone, ANSI mode, state store, …);
     - versions: Python (major.minor), PySpark, PyArrow, NumPy, pandas, Tandem's format of state.
@@ -106,7 +106,8 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
 
 def _source(source: SourceSpec) -> dict[str, Any]:
     """What came later counts only where it is used: older jobs keep their identity."""
-    return source.model_dump(mode="json", exclude=None if source.include_headers else {"include_headers"})
+    used = {"include_headers": source.include_headers, "idle_timeout": source.idle_timeout is not None}
+    return source.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
 
 
 def _time_zone(conf: Mapping[str, str]) -> dict[str, str]:

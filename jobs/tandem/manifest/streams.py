@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from tandem.manifest.ddl import DdlError, column_names
 from tandem.manifest.problems import refusal
-from tandem.manifest.values import Identifier, PathText, Section, Topic
+from tandem.manifest.values import Duration, Identifier, PathText, Section, Topic, Within
 
 Format = Literal["raw", "json"]
 StartingOffsets = Literal["earliest", "latest"]
@@ -48,6 +48,11 @@ class SourceSpec(Section):
     )
     isolation_level: IsolationLevel = Field(
         default="read_committed", description="Whether records of transactions that are not committed are read too"
+    )
+    idle_timeout: Annotated[Duration, Within(100, 86_400_000)] | None = Field(
+        default=None,
+        description="A watermark that got no row of this source for so long, by the epochs' time, no longer holds back "
+        "others, e.g. that of the other input of a join; rows that come later may be late. Default: it always waits",
     )
 
 

@@ -1,0 +1,47 @@
+"""Which watermarks of a plan may be idle: those over sources with an `idleTimeout`. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from tandem.engine.plan_tree import Node, expressions, tree
+from tandem.manifest import SourceSpec
+
+_UNKNOWN: Final = frozenset[str]()
+
+
+def idle_after(plan: Sequence[Mapping[str, Any]], sources: Sequence[SourceSpec]) -> dict[str, int]:
+    """Identity of a watermark → after how many ms without a row it holds back no other one.
+
+    `plan`: analysed, as Spark's `toJSON` gives it. A watermark over several sources is idle when all of them may be.
+    """
+    timeouts = {
+        frozenset(source.topics): source.idle_timeout.ms for source in sources if source.idle_timeout is not None
+    }
+    found: dict[str, int] = {}
+    for node in _watermarks(tree(iter(plan))) if timeouts else ():
+        read = _read(node) if len(sources) > 1 else {frozenset(sources[0].topics)}
+        if read and read <= timeouts.keys():
+            found[str(node.fields["nodeId"])] = max(timeouts[topics] for topics in read)
+    return found
+
+
+def _watermarks(node: Node) -> Iterator[Node]:
+    if node.name == "EventTimeWatermark":
+        yield node
+    for child in node.children:
+        yield from _watermarks(child)
+
+
+def _read(node: Node) -> set[frozenset[str]]:
+    """The topics of each source that is read below, by the lowest filter, which is what makes it one."""
+    found = {topics for child in node.children for topics in _read(child)}
+    if node.name == "StreamingExecutionRelation":
+        return {_UNKNOWN}
+    if node.name == "Filter" and _UNKNOWN in found:
+        (condition,) = expressions(node.fields["condition"])
+        if condition.name == "In" and condition.children[0].fields.get("name") == "topic":
+            topics = frozenset(str(literal.fields.get("value")) for literal in condition.children[1:])
+            return (found - {_UNKNOWN}) | {topics}
+    return found
