@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pandas as pd
 from hypothesis import strategies as st
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F  # noqa: N812
@@ -112,6 +113,56 @@ def _processor() -> StatefulProcessor:
     return Counting()
 
 
+def _ticks(streams: Timed) -> DataFrame:
+    kept = streams.left.groupBy("id").transformWithState(
+        _ticking(), "id STRING, what STRING", "append", "ProcessingTime"
+    )
+    return _rows(kept, "id")
+
+
+def _ticking() -> StatefulProcessor:
+    """Forgets after three seconds of the epochs' time what it counted, and says after two what is left."""
+
+    class Ticking(StatefulProcessor):
+        def init(self, handle: StatefulProcessorHandle) -> None:
+            self._handle = handle
+            self._count = handle.getValueState("count", "n INT", 3_000)
+
+        def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Row]:  # noqa: N802, N803
+            (count,) = self._count.get() or (0,)
+            count += len(list(rows))
+            self._count.update((count,))
+            self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + 2_000)
+            yield Row(id=key[0], what=f"counted {count}")
+
+        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Row]:  # noqa: N802, N803
+            at, due = timerValues.getCurrentProcessingTimeInMs(), expiredTimerInfo.getExpiryTimeInMs()
+            yield Row(id=key[0], what=f"{self._count.get()} at {at}, expired {due}")
+
+        def close(self) -> None:
+            """Nothing to release."""
+
+    return Ticking()
+
+
+def _time_outs(streams: Timed) -> DataFrame:
+    def count(key: tuple[str], frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
+        if state.hasTimedOut:
+            (known,) = state.get
+            state.remove()
+            yield pd.DataFrame({"id": [key[0]], "what": [f"{known} timed out"]})
+            return
+        known = (state.get[0] if state.exists else 0) + sum(len(frame) for frame in frames)
+        state.update((known,))
+        state.setTimeoutTimestamp(state.getCurrentWatermarkMs() + 120_000)
+        yield pd.DataFrame({"id": [key[0]], "what": [f"{known}"]})
+
+    kept = streams.left.groupBy("id").applyInPandasWithState(
+        count, "id STRING, what STRING", "n INT", "append", "EventTimeTimeout"
+    )
+    return _rows(kept, "id")
+
+
 OPERATORS: Final[Mapping[str, Callable[[Timed], DataFrame]]] = {
     "inner join": _join("inner"),
     "left outer join": _join("left_outer"),
@@ -126,6 +177,8 @@ OPERATORS: Final[Mapping[str, Callable[[Timed], DataFrame]]] = {
     "dropDuplicates": _first_of_each,
     "dropDuplicatesWithinWatermark": _first_within,
     "timers": _timers,
+    "timers of the epochs' time, and state that expires": _ticks,
+    "time-outs": _time_outs,
 }
 
 
