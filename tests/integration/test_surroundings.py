@@ -290,6 +290,15 @@ def test_what_is_the_same_everywhere_passes(replica: Callable[..., Replica]) -> 
     assert one.facts == replica(code).plan().facts  # as another replica's
 
 
+def test_watermarks_which_spark_gives_new_identities_each_time_are_the_same_elsewhere(
+    replica: Callable[..., Replica],
+) -> None:
+    once = "events.withWatermark('timestamp', '1 minute').dropDuplicatesWithinWatermark(['key'])"
+    code = body(returns=f"{once}.select('key', 'value')")
+
+    assert replica(code).tried().facts == replica(code).plan().facts
+
+
 def test_data_given_to_spark_is_part_of_a_plan(replica: Callable[..., Replica], tmp_path: Path) -> None:
     path = tmp_path / "names.txt"
     path.write_text("a\nb\n")

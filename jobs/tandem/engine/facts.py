@@ -16,7 +16,9 @@ from tandem.engine.described import Facts, facts_of, shown
 from tandem.engine.guard import Taken
 from tandem.engine.users_code import INSTALLED, is_users_file
 
-_IDS: Final = frozenset({"exprId", "resultId", "id", "jvmId", "dataset_id", "metadata", "num-children", "qualifier"})
+_IDS: Final = frozenset(
+    {"exprId", "resultId", "id", "jvmId", "nodeId", "dataset_id", "metadata", "num-children", "qualifier"}
+)
 _FUNCTION: Final = "the function "
 _MOST: Final = 300
 """Facts with a name of their own; the others are counted together."""
