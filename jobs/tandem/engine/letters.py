@@ -27,7 +27,7 @@ _FIRST_MS: Final = -62_135_596_800_000
 _LAST_MS: Final = 253_402_300_799_999
 """Years 1 to 9999."""
 _REASON_CHARACTERS: Final = 2_000
-_LEAST_BYTES: Final = 1_000
+LEAST_BYTES: Final = 1_000
 """A letter without a value has about so many bytes at most; a smaller limit is not kept."""
 
 
@@ -46,7 +46,7 @@ class InputRecord:
 
 def letter(record: InputRecord, reason: str, most_bytes: int) -> tuple[bytes | None, bytes]:
     """Key and value of the record's dead letter, of `most_bytes` together at most."""
-    most_bytes = max(most_bytes, _LEAST_BYTES)
+    most_bytes = max(most_bytes, LEAST_BYTES)
     key, cut_key = record.key, {}
     if key is not None and len(key) > most_bytes // 4:
         key, cut_key = key[: most_bytes // 4], {"keyBytes": len(key)}

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from tandem.engine.letters import LEAST_BYTES
 from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, JOB_HEADER
 from tandem.kafka.records import OutputRecord
 from tandem.replica.rows import EpochRows, plain
@@ -83,7 +84,8 @@ def _unfit(
     size = len(key or b"") + len(value or b"")
     if headers:
         size += sum(len(name.encode()) + len(content or b"") for name, content in headers)
-    if size > sinks.max_record_bytes:
+    # A dead letter has its coordinates, however small the limit is: its topic is Tandem's own.
+    if size > (max(sinks.max_record_bytes, LEAST_BYTES) if topic == sinks.dead_letter else sinks.max_record_bytes):
         return f"the record has {size} bytes, over spec.maxRecordBytes"
     if partition is not None and not 0 <= partition < sinks.partitions[topic]:
         return f"its partition is {partition}, but {topic} has {sinks.partitions[topic]}"

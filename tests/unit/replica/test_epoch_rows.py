@@ -14,6 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tandem.engine.letters import InputRecord
+from tandem.engine.letters import letter as input_letter
 from tandem.kafka.headers import RowId, job_of, row_id
 from tandem.kafka.records import OutputRecord
 from tandem.replica.records import first_partition, records_of
@@ -195,6 +197,16 @@ def letter(record: OutputRecord) -> dict[str, object]:
     content = json.loads(record.value or b"")
     assert isinstance(content, dict)
     return content
+
+
+def test_the_dead_letter_of_an_input_record_keeps_its_coordinates_however_small_the_limit_is() -> None:
+    found = InputRecord("events", "in", 2, 41, 0, b"k" * 500, b"v" * 5_000)
+    key, value = input_letter(found, "a reason", SINKS.max_record_bytes)
+
+    (record,) = records({"sink": "dead-letter", "key": key, "value": value})
+
+    assert (record.topic, record.value) == ("letters", value)
+    assert (json.loads(value)["offset"], json.loads(value)["valueBytes"]) == (41, 5_000)
 
 
 def test_every_record_carries_its_epoch_its_index_and_then_the_headers_of_the_job() -> None:
