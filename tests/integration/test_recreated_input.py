@@ -28,8 +28,8 @@ def begun(kafka: KafkaBroker, topic_prefix: str) -> WrittenJob:
     """A job that has read 10 of 20 input records; its log says which topic that was."""
     begun = WrittenJob(kafka.bootstrap, topic_prefix)
     begun.feed(20)
-    ids = ids_of(Topics(begun.connection), [begun.input])
-    assert ids
+    ids = ids_of(Topics(begun.connection), [begun.input, begun.commits])
+    assert len(ids) == 2
     offset = begun.propose(Cut(0, begun.positions(10), 1_000, 0, "orderer-0", ids))
     begun.publish(marker(0, 0, offset), [])
     return begun

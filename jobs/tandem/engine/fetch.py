@@ -18,7 +18,7 @@ from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.history import cut_at, first_config
 from tandem.kafka.metadata import learn
 from tandem.kafka.pausing import Pausing
-from tandem.kafka.tail import LogTail, is_transient
+from tandem.kafka.tail import LogTail, may_come_back
 from tandem.logs import get_logger
 from tandem.protocol.codec import CodecError, decode_proposal
 from tandem.protocol.decisions import Decisions
@@ -247,7 +247,7 @@ class InputReader:
                 f"{tp.topic}/{tp.partition}: offset {self._inputs[tp].fetched_to} was deleted before it was read. "
                 "Nothing was skipped: restore the records, or start the job under a new name; then raise retention.ms"
             )
-        elif error.fatal() or not is_transient(error):
+        elif error.fatal() or not may_come_back(error):
             raise KafkaException(error)
 
 

@@ -135,3 +135,8 @@ def is_transient(error: KafkaError) -> bool:
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     )
+
+
+def may_come_back(error: KafkaError) -> bool:
+    """Errors of an input that a new consumer gets over: one metadata answer without the topic ends librdkafka's reading."""
+    return is_transient(error) or error.code() in (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)

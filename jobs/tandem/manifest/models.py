@@ -42,7 +42,7 @@ KIND: Final = "ReplicatedStreamJob"
 
 LEAST_HEAP_PER_BYTE: Final = 8
 HEAP_PER_BYTE: Final = 32
-"""Bytes of heap for a byte of an epoch, by default. It takes 6 to 12, as the job's plan is, and the heap holds more."""
+"""Bytes of heap for a byte of an epoch, by default. It takes 5 to 12, as the job's plan is, and the heap holds more."""
 
 Delivery = Literal["exactlyOnce", "atLeastOnce", "atMostOnce"]
 OrderingMode = Literal["leader", "heartbeat", "none"]

@@ -20,7 +20,7 @@ from tandem.kafka.errors import LostInputError
 from tandem.kafka.headers import headers_of
 from tandem.kafka.metadata import learn
 from tandem.kafka.pausing import Pausing
-from tandem.kafka.tail import is_transient
+from tandem.kafka.tail import may_come_back
 from tandem.logs import get_logger
 from tandem.protocol.cutting import Sizes, ends_within
 from tandem.protocol.values import Positions, TopicPartition
@@ -213,7 +213,7 @@ class _Reader:
                 f"{tp.topic}/{tp.partition}: offset {self._inputs[tp].to} was deleted before it was read. "
                 "Nothing was skipped: restore the records, or start the job under a new name; then raise retention.ms"
             )
-        elif error.fatal() or not is_transient(error):
+        elif error.fatal() or not may_come_back(error):
             raise KafkaException(error)
 
 
