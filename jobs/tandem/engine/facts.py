@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
@@ -16,9 +17,11 @@ from tandem.engine.described import Facts, facts_of, shown
 from tandem.engine.guard import Taken
 from tandem.engine.users_code import INSTALLED, is_users_file
 
-_IDS: Final = frozenset(
-    {"exprId", "resultId", "id", "jvmId", "nodeId", "dataset_id", "metadata", "num-children", "qualifier"}
-)
+_UNSTABLE: Final = frozenset({"class", "product-class", "metadata", "num-children", "qualifier"})
+_ID: Final = re.compile(r"(^i|I|_i)ds?$")
+"""Of names of fields: what Spark numbers or draws for each plan anew, as expressions, watermarks and WITH clauses."""
+_NUMBERED: Final = re.compile(r"(#|_gen_alias_)\d+L?")
+_DRAWN: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _FUNCTION: Final = "the function "
 _MOST: Final = 300
 """Facts with a name of their own; the others are counted together."""
@@ -100,22 +103,23 @@ def _values(nodes: Any) -> Iterator[tuple[str, str]]:
         for node in nodes:
             yield from _values(node)
     elif isinstance(nodes, dict):
-        kind = str(nodes.get("class", nodes.get("product-class", ""))).rpartition(".")[2]
+        kind = str(nodes.get("class", nodes.get("product-class", nodes.get("object", "")))).rpartition(".")[2]
         if kind == "CatalogTable":  # of a temporary view: says when it was made
             return
         if kind == "Literal":
             yield "the constant", f"{nodes.get('value')} ({nodes.get('dataType')})"
             return
         if kind:
-            plain = {
-                name: value
-                for name, value in nodes.items()
-                if name not in _IDS and not isinstance(value, list | dict) and name != "class"
-            }
-            yield f"the part {kind}", json.dumps(plain, sort_keys=True)
+            plain = {name: value for name, value in nodes.items() if not isinstance(value, list | dict)}
+            text = json.dumps({name: value for name, value in plain.items() if _is_stable(name)}, sort_keys=True)
+            yield f"the part {kind}", _DRAWN.sub("", _NUMBERED.sub(r"\1", text))
         for name, value in nodes.items():
-            if name not in _IDS:
+            if _is_stable(name):
                 yield from _values(value)
+
+
+def _is_stable(name: str) -> bool:
+    return name not in _UNSTABLE and not _ID.search(name)
 
 
 def _hash_of(text: str) -> str:

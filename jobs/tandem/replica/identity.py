@@ -100,9 +100,11 @@ def as_planned(
 
 def plan_parts(facts: Mapping[str, str], tables: Mapping[str, str]) -> dict[str, str]:
     """Parts of an identity that are known with the plan: hashes of what it is made of, versions of its static tables."""
-    return {_PLAN + name: value for name, value in facts.items()} | {
-        _TABLE + name: version for name, version in tables.items()
-    }
+    return (
+        {_FORMAT: _FACTS_FORMAT}
+        | {_PLAN + name: value for name, value in facts.items()}
+        | {_TABLE + name: version for name, version in tables.items()}
+    )
 
 
 def agreed_tables(config: Config) -> dict[str, str]:
@@ -111,7 +113,9 @@ def agreed_tables(config: Config) -> dict[str, str]:
     return {name.removeprefix(_TABLE): part for name, part in parts.items() if name.startswith(_TABLE)}
 
 
-_PLAN, _TABLE = "plan: ", "table: "
+_PLAN, _TABLE, _FORMAT = "plan: ", "table: ", "plan: format"
+_FACTS_FORMAT = "1"
+"""Raised with what `facts_about` counts: plans of another format are not compared, so that Tandem can be upgraded."""
 
 
 def _parts(digest: str) -> dict[str, str]:
@@ -128,7 +132,7 @@ def _is_of_plan(name: str) -> bool:
 def _unlike(facts: Mapping[str, str], accepted: str) -> list[str]:
     """In which parts a plan differs from that of an identity; none if the identity is from before plans were part of it."""
     theirs = {name: part for name, part in _parts(accepted).items() if _is_of_plan(name)}
-    if not theirs:
+    if theirs.get(_FORMAT) != facts.get(_FORMAT):
         return []
     names = sorted(name for name in facts.keys() | theirs.keys() if facts.get(name) != theirs.get(name))
     return [name.removeprefix(_PLAN) for name in names]

@@ -61,6 +61,12 @@ def test_a_generation_from_before_plans_were_part_of_identities_goes_on() -> Non
     assert agreed_tables(before) == {}
 
 
+def test_a_plan_in_the_format_of_another_version_is_not_compared() -> None:
+    before = replace(BEGUN, digest=identity_of(BASE | OTHER | {"plan: format": "0"}))
+
+    assert as_planned(Membership(before), MINE, PLAN)[0] == Membership(before)
+
+
 def test_with_a_savepoint_another_plan_is_the_next_generation() -> None:
     mine = replace(MINE, savepoint="s", base=7)
 
