@@ -74,7 +74,7 @@ class Failing:
         def begin(over: Callable[[], str]) -> Any:
             return self._trials.of(self._checkpoint, failed.position, failed.batch, epoch.time_ms, over)
 
-        report = explained(failed, begin, lambda: False)
+        report = explained(failed, begin, lambda: False, "tandem run it")
         assert isinstance(report, JobError), report
         return str(report)
 

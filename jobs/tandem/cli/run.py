@@ -11,6 +11,7 @@ from time import monotonic
 from typing import Annotated
 
 import typer
+from confluent_kafka import KafkaException
 from pydantic_core import PydanticCustomError
 from rich.console import Console, Group
 from rich.live import Live
@@ -18,16 +19,29 @@ from rich.text import Text
 
 from tandem.cli.validate import show_problems, summary
 from tandem.embedded import EmbeddedError, Jars
+from tandem.kafka.errors import TandemKafkaError
 from tandem.local import Event, LocalJob, LocalJobError
+from tandem.local.changes import changed_start
 from tandem.local.observe import Observer
 from tandem.local.screen import job_table, progress_line
 from tandem.manifest import Duration, Manifest, ManifestError, SecretError, check_code, load
-from tandem.process import ExitCode, stop_on_signals
+from tandem.process import ExitCode, RefusedError, stop_on_signals
+from tandem.snapshots import SnapshotError
 from tandem.surroundings import check_surroundings
 
 _SCREEN_EVERY_S = 1.0
 _LINE_EVERY_S = 5.0
 _EVENTS_SHOWN = 6
+_REFUSALS = (
+    LocalJobError,
+    EmbeddedError,
+    SecretError,
+    RefusedError,
+    SnapshotError,
+    TandemKafkaError,
+    KafkaException,
+    OSError,
+)
 
 
 def parse_duration(text: str) -> float:
@@ -72,6 +86,13 @@ def run(
             show_default="go on where the job stopped",
         ),
     ] = "",
+    accept_changes: Annotated[
+        bool,
+        typer.Option(
+            "--accept-changes",
+            help="Go on with changed code, options or versions, from the newest state: as the job's next generation.",
+        ),
+    ] = False,
     screen: Annotated[
         bool, typer.Option("--screen/--no-screen", help="A live table on a terminal, or a line every few seconds.")
     ] = True,
@@ -90,6 +111,8 @@ def run(
 
       tandem run flights.yaml --for 10m --no-screen
 
+      tandem run flights.yaml --accept-changes
+
       tandem run flights-2.yaml --savepoint before-upgrade
 
       tandem run flights.yaml --pin --run-directory /tmp/flights-run
@@ -100,10 +123,15 @@ def run(
     try:
         with out.status("Making sure of Spark's jars …") if out.is_terminal else _nothing():
             Jars.resolve()
-        job = LocalJob(manifest, run_directory, pin, savepoint=savepoint)
+        generation = None
+        if accept_changes and not savepoint:
+            changed = changed_start(loaded)
+            savepoint, generation = changed.savepoint, changed.generation
+            out.print(changed.words[0].upper() + changed.words[1:])
+        job = LocalJob(manifest, run_directory, pin, savepoint=savepoint, generation=generation)
         observer = Observer.of(job)
         job.start()
-    except (LocalJobError, EmbeddedError, SecretError) as error:
+    except _REFUSALS as error:
         _say(out, "bold red", str(error))
         raise typer.Exit(ExitCode.REFUSED) from error
     try:

@@ -28,7 +28,6 @@ _SQL_REMEDY = (
     '`spark.sql.ansi.enabled: "false"` in spec.spark.conf'
 )
 _PYTHON_REMEDY = "catch the error in the function, or filter such records out before it"
-_GO_ON = "Nothing of this epoch was published, and nothing is lost. Fix the code and start the job again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +50,13 @@ class Failed:
         return job_fault(self.error) is not None or not any(name in text for name in _NOT_OF_A_RECORD)
 
 
-def explained(failed: Failed, begin: Callable[[Callable[[], str]], Attempt], stopped: Callable[[], bool]) -> Exception:
+def explained(
+    failed: Failed, begin: Callable[[Callable[[], str]], Attempt], stopped: Callable[[], bool], command: str
+) -> Exception:
     """A `JobError` that says what was raised, and about which record; the error itself if it is none of the job's.
 
-    `begin` : begins trials of this epoch, given why they shall end. They end after `SEARCH_S` at the latest.
+    `begin` : begins trials of this epoch, given why they shall end: after `SEARCH_S` at the latest. `command` : starts the
+    changed job.
     """
     said, error = job_fault(failed.error), failed.error
     if not failed.concerns_records:
@@ -72,23 +74,27 @@ def explained(failed: Failed, begin: Callable[[Callable[[], str]], Attempt], sto
     except TrialError as trouble:
         culprit, nothing = None, f"the record was not found: {trouble}"
     if culprit is not None:
-        return JobError(_about(failed, culprit))
+        return JobError(_about(failed, culprit, command))
     if said is None:
         return error
     where = f"epoch {failed.epoch.epoch}, {ranges(failed.epoch)} ({nothing})"
-    return JobError(f"the job raised while it ran: {said}. It was computing {where}. {_how_to_go_on(error)}")
+    return JobError(f"the job raised while it ran: {said}. It was computing {where}. {_how_to_go_on(error, command)}")
 
 
-def _about(failed: Failed, culprit: Culprit) -> str:
+def _about(failed: Failed, culprit: Culprit, command: str) -> str:
     said, record = any_fault(culprit.error), Coordinates.of(failed.batch, culprit.row)
     about = f"the record {record}" if culprit.alone else f"the record {record}, together with those before it"
     place = f"epoch {failed.epoch.epoch}, {ranges(failed.epoch)}"
-    return f"the job raised while it ran: {said}. It was about {about}, in {place}. {_how_to_go_on(culprit.error)}"
+    return f"the job raised while it ran: {said}. It was about {about}, in {place}. {_how_to_go_on(culprit.error, command)}"
 
 
-def _how_to_go_on(error: BaseException) -> str:
+def _how_to_go_on(error: BaseException, command: str) -> str:
     is_python = "Traceback (most recent call last)" in str(error) or job_fault(error) is None
-    return f"{_GO_ON}: {_PYTHON_REMEDY if is_python else _SQL_REMEDY}"
+    remedy = _PYTHON_REMEDY if is_python else _SQL_REMEDY
+    return (
+        f"Nothing is lost. Fix the code ({remedy}), then let the changed job go on with `{command}`, or on Kubernetes by "
+        "applying it"
+    )
 
 
 def _over(deadline: float, stopped: Callable[[], bool]) -> str:

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import shutil
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -81,6 +82,19 @@ def restore(folders: Iterable[Path], last_published: int, target: Path, tries: i
         return newest.position
     target.mkdir(parents=True, exist_ok=True)
     return EnginePosition()
+
+
+def begin_after(folder: Path, position: EnginePosition) -> None:
+    """Make `folder` the checkpoint of a query without any state that has computed the epoch of `position`."""
+    contents = {"metadata": json.dumps({"id": str(uuid.uuid4())})}
+    for epoch in range(max(0, position.epoch - 1), position.epoch + 1):  # Spark asks for the one before the last, too
+        log = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}, {"epoch": epoch, "log": position.log_offset}
+        contents[f"offsets/{epoch}"] = "\n".join(["v1", *map(json.dumps, log)])
+        contents[f"commits/{epoch}"] = "\n".join(["v1", json.dumps({"nextBatchWatermarkMs": 0})])
+    for name, content in contents.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
 
 
 def _newest(folder: Path, last_published: int) -> Checkpoint | None:

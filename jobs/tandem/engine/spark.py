@@ -49,6 +49,7 @@ class MicroBatchEngine:
     make_fetcher : makes what fetches epochs after a position.
     phase : called with the name of a phase, gives a context that times it.
     causal : answers what the job asks the outside world.
+    command : by which the user lets the job go on with changed code.
     warm_up, rehearsal, trials : the same plan once more: to warm up with, to rehearse epochs, and to find the record that
         makes one fail.
     intake, count : takes the records in; called with what each source had in an epoch.
@@ -68,7 +69,9 @@ class MicroBatchEngine:
         trials: Trials,
         intake: Intake,
         count: OnCounts,
+        command: str,
     ) -> None:
+        self._command = command
         self._rehearsal = rehearsal
         self._trials = trials
         self._intake = intake
@@ -135,7 +138,8 @@ class MicroBatchEngine:
         warm_up = WarmUp(rehearsal, again, mode, causal, folder / "warm-up", intake)
         rehearsed = Rehearsal(rehearsal, again, mode, causal, intake)
         trials = Trials(rehearsal, again, mode, folder)
-        parts = (make_fetcher, phase, causal, warm_up, rehearsed, trials, intake, count)
+        command = f"tandem run {manifest.path} --accept-changes"
+        parts = (make_fetcher, phase, causal, warm_up, rehearsed, trials, intake, count, command)
         engine = cls(bridge, stream, mode, folder / "checkpoint", *parts)
         engine.facts, engine.tables, engine.moving_tables = plan.facts, dict(tables.versions), tables.moving
         return engine
@@ -257,7 +261,7 @@ class MicroBatchEngine:
         def begin(over: Callable[[], str]) -> Attempt:
             return self._trials.of(self._checkpoint, failed.position, failed.batch, failed.epoch.time_ms, over)
 
-        return explained(failed, begin, self._stopped.is_set)
+        return explained(failed, begin, self._stopped.is_set, self._command)
 
     def _check_query(self) -> None:
         if self._query is not None and not self._query.isActive and not self._stopped.is_set():

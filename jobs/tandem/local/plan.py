@@ -22,13 +22,19 @@ class PlannedProcess:
     beside: str = ""
     metrics_port: int = 0
 
-    def argv(self, manifest: Path, run_directory: Path, log_level: str, savepoint: str = "") -> tuple[str, ...]:
-        """The command line; the same one a container would have. `savepoint`: of a new generation."""
+    def argv(
+        self, manifest: Path, run_directory: Path, log_level: str, savepoint: str = "", generation: int | None = None
+    ) -> tuple[str, ...]:
+        """The command line; the same one a container would have.
+
+        `savepoint`: of a new generation. `generation`: the one that is begun if the job has changed, None: none.
+        """
         module = "tandem.replica" if self.kind == "replica" else "tandem.orderer"
         options = ["--name", self.name, "--run-directory", str(run_directory), "--log-level", log_level]
         if self.kind == "replica":
             options += ["--metrics-port", str(self.metrics_port)]
             options += ["--savepoint", savepoint] if savepoint else []
+            options += ["--accept-changes", "--generation", str(generation)] if generation is not None else []
         if self.beside:
             options += ["--replica", self.beside]
         return (sys.executable, "-m", module, str(manifest), *options)

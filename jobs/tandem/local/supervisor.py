@@ -41,6 +41,7 @@ class LocalJob:
     log_level : of the processes.
     argv_of : the command line of a process, if it shall be another than the usual one.
     savepoint : what the job's next generation begins with, if this is to be one.
+    generation : the generation that the job begins if it has changed; None: a job that has changed is refused.
 
     Raises
     ------
@@ -57,6 +58,7 @@ class LocalJob:
         log_level: str = "INFO",
         argv_of: ArgvOf | None = None,
         savepoint: str = "",
+        generation: int | None = None,
     ) -> None:
         self.manifest = load(Path(manifest_path).absolute())
         self.directory = RunDirectory(Path(run_directory or default_run_directory(self.manifest.name)).absolute())
@@ -69,6 +71,7 @@ class LocalJob:
             run_directory=self.run_directory,
             log_level=log_level,
             savepoint=savepoint,
+            generation=generation,
         )
         self._crew = Crew(self.manifest, self.directory, argv_of or usual, pin_to_cores)
         self._state = threading.Condition(threading.RLock())

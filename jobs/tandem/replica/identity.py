@@ -27,17 +27,35 @@ class Membership:
     candidate: bool = False
 
 
-def membership_of(connection: KafkaConnection, topics: Topics, logs: LogTopics, mine: Config) -> Membership | None:
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Whether a replica may begin the job's next generation; `generation`: that one only, None: whichever is next.
+
+    `command` : by which the user lets it, for messages.
+    """
+
+    accepted: bool = False
+    generation: int | None = None
+    command: str = ""
+
+
+def membership_of(
+    connection: KafkaConnection,
+    topics: Topics,
+    logs: LogTopics,
+    mine: Config,
+    changes: Changes = Changes(),
+) -> Membership | None:
     """The generation of a replica whose manifest makes the config `mine`; None if the job never ran.
 
-    With `mine.savepoint` it may be a candidate for the next generation.
+    With `mine.savepoint`, or with `changes.accepted`, it may be a candidate for the next generation.
 
     Raises `RefusedError` if the job is another one, `RecreatedTopicError`, `ReadTimeoutError`.
     """
     decisions = current_decisions(connection, logs.ordering, logs.commits)
     if decisions.config is not None:
         check_same(topics, decisions.topic_ids)
-        return _joining(mine, decisions.config, logs)
+        return joining(mine, decisions.config, logs, changes)
     if mine.savepoint:
         raise RefusedError(f"there is nothing to upgrade: {logs.ordering} is empty. Start the job without a savepoint")
     return None
@@ -48,6 +66,7 @@ def begin_job(
     appender: ProposalAppender,
     logs: LogTopics,
     mine: Config,
+    changes: Changes = Changes(),
     timeout_s: float = 30.0,
 ) -> Membership:
     """Propose `mine` as the config of a job that never ran; the generation that the replica belongs to then.
@@ -63,7 +82,7 @@ def begin_job(
         if time.monotonic() > deadline:
             raise ReadTimeoutError(f"no config appeared in {logs.ordering} within {timeout_s:.0f} s")
         accepted = current_config(connection, logs.ordering, logs.commits)
-    return _joining(mine, accepted, logs)
+    return joining(mine, accepted, logs, changes)
 
 
 class UnlikeError(RefusedError):
@@ -148,14 +167,17 @@ def is_same_job(mine: str, accepted: str) -> bool:
     }
 
 
-def _joining(mine: Config, accepted: Config, logs: LogTopics) -> Membership:
+def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -> Membership:
+    """How a replica belongs to a job whose newest config is `accepted`. Raises `RefusedError`."""
     if is_same_job(mine.digest, accepted.digest):
         return Membership(accepted)
-    if not mine.savepoint:
+    is_wanted = changes.generation in (None, accepted.generation + 1)
+    if not (mine.savepoint or changes.accepted) or not is_wanted:
         raise RefusedError(
             f"this replica's job is not the one that {logs.ordering} runs, by {accepted.proposer}: "
-            f"{difference(mine.digest, accepted.digest)}. Run the same files and versions in every replica; to change a "
-            "running job, use `tandem upgrade`; to run another one beside it, give it another metadata.name"
+            f"{difference(mine.digest, accepted.digest)}. If the change is meant, stop the job and start it with "
+            f"`{changes.command}`: it goes on where it stands, and each row is published once. If it is not, run the same "
+            "files and versions in every replica; to run another job beside it, give it another metadata.name"
         )
     check_upgrade(mine, accepted)
     return Membership(replace(mine, generation=accepted.generation + 1, start=accepted.start), candidate=True)

@@ -24,6 +24,7 @@ from tandem.process import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
 from tandem.replica.handover import DrainedError, SteppedDownError
+from tandem.replica.identity import Changes
 from tandem.replica.replica import Replica, new_incarnation
 from tandem.replica.reporter import Reporter
 from tandem.replica.starting import Starting
@@ -53,6 +54,10 @@ def main(
     name: Annotated[str, typer.Option(help="This replica's name")] = "replica-0",
     run_directory: Annotated[Path | None, typer.Option(help="Where to announce this process")] = None,
     savepoint: Annotated[str, typer.Option(help="Upgrade the job: begin its next generation from this savepoint")] = "",
+    accept_changes: Annotated[
+        bool, typer.Option(help="Begin the job's next generation if its code, options or versions have changed")
+    ] = False,
+    generation: Annotated[int | None, typer.Option(help="Begin this generation, and no later one")] = None,
     metrics_port: Annotated[int | None, typer.Option(help="Instead of the manifest's; 0: any free port")] = None,
     metrics_address: Annotated[str, typer.Option(help="Where metrics, health and status are served")] = LOOPBACK,
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
@@ -61,18 +66,24 @@ def main(
     loaded = manifest_or_exit(manifest)
     logs.configure(log_level, job=loaded.name, replica=name)
     port = loaded.spec.metrics.port if metrics_port is None else metrics_port
-    _leave(run(loaded, name, run_directory, (metrics_address, port), savepoint))
+    changes = Changes(accept_changes, generation)
+    _leave(run(loaded, name, run_directory, (metrics_address, port), savepoint, changes))
 
 
 def run(
-    manifest: Manifest, name: str, run_directory: Path | None, served_at: tuple[str, int], savepoint: str = ""
+    manifest: Manifest,
+    name: str,
+    run_directory: Path | None,
+    served_at: tuple[str, int],
+    savepoint: str = "",
+    changes: Changes = Changes(),  # noqa: B008
 ) -> ExitCode:
     """Run the replica `name` until SIGTERM, SIGINT, or a failure; says why in the log."""
     started = threading.Event()
     stopping = stop_on_signals(started)
     with ExitStack() as stack:
         try:
-            replica = _prepare(manifest, name, run_directory, served_at, savepoint, stack)
+            replica = _prepare(manifest, name, run_directory, served_at, savepoint, changes, stack)
             started.set()
             if replica.stand_by(stopping):
                 replica.activate()
@@ -97,6 +108,7 @@ def _prepare(
     run_directory: Path | None,
     served_at: tuple[str, int],
     savepoint: str,
+    changes: Changes,
     stack: ExitStack,
 ) -> Replica:
     """A replica that is ready to compute; `stack` takes it apart."""
@@ -112,7 +124,7 @@ def _prepare(
     )
     starting = reporter.starting = Starting()
     stack.callback(starting.ends)
-    replica = Replica(manifest, name, incarnation, metrics, reporter, starting, savepoint, served_at[0])
+    replica = Replica(manifest, name, incarnation, metrics, reporter, starting, savepoint, served_at[0], changes)
     stack.callback(_close, replica)
     replica.prepare()
     connection = KafkaConnection(manifest.kafka_properties(os.environ))

@@ -8,6 +8,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,6 +39,7 @@ from tandem.replica.divergence import first_difference, likely_cause
 from tandem.replica.failures import classified
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
 from tandem.replica.identity import (
+    Changes,
     Membership,
     agreed_tables,
     as_planned,
@@ -95,8 +97,10 @@ class Replica:
         starting: Starting,
         savepoint: str = "",
         host: str = LOOPBACK,
+        changes: Changes = Changes(),  # noqa: B008
     ) -> None:
         self._savepoint = savepoint
+        self._changes = replace(changes, command=f"tandem run {manifest.path} --accept-changes")
         self._host = host
         self._manifest = manifest
         self._name = name
@@ -164,7 +168,7 @@ class Replica:
         # Asked after the positions: they are of these topics.
         self._topic_ids = ids_of(topics, [*self._channels.inputs, logs.commits])
         mine = Config(0, identity, starts, self._incarnation, *self._upgrade_from(topics), self._topic_ids)
-        known = membership_of(connection, topics, logs, mine)
+        known = membership_of(connection, topics, logs, mine, self._changes)
         is_settled = known is not None and not known.candidate and mine.savepoint in ("", known.config.savepoint)
         if known is not None and is_settled:
             self._belong_to(known)
@@ -186,7 +190,7 @@ class Replica:
         parts = plan_parts(hashes(engine.facts), engine.tables)
         known, mine = as_planned(known, mine, parts)
         if known is None:
-            known, _ = as_planned(begin_job(connection, self._appender, logs, mine), mine, parts)
+            known, _ = as_planned(begin_job(connection, self._appender, logs, mine, self._changes), mine, parts)
         if known is not None and not is_settled:
             self._belong_to(known)
         if spec.replicas + spec.standbys > 1 or self._membership.candidate:
@@ -258,6 +262,8 @@ class Replica:
         if last_published is None:
             last_published = self._channels.newest_published().epoch
         position = self._states.restore(last_published, self._shipping)
+        if position.epoch < 0 and membership.config.generation > 0 and not self._engine.stateful_operators:
+            position = self._states.begin_after(self._channels.newest_published())  # any state is right for such a job
         self._restored_epoch = position.epoch
         with self._memory():
             self._engine.start(position, self._on_epoch)

@@ -10,13 +10,14 @@ from typing import Protocol
 
 import pyspark
 
-from tandem.engine.checkpoint import find_newest, restore
+from tandem.engine.checkpoint import begin_after, find_newest, restore
 from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
 from tandem.process import RefusedError
 from tandem.protocol.values import Config
 from tandem.replica.leftovers import siblings
+from tandem.replica.local_savepoints import LINEAGE, is_local, lineage_of, local_savepoints
 from tandem.shipping import Bases, FirstOf, LocalBases, StoredBases
 from tandem.snapshots import (
     Retention,
@@ -35,11 +36,14 @@ from tandem.snapshots import (
 
 _log = get_logger(__name__)
 
+_LOST = (
+    "If it is lost: give the job another value of spec.job.options, and start it with --accept-changes, so that it computes "
+    "its state from its inputs again"
+)
 _FAR_EPOCHS = 100
 """State on this machine that is no farther behind is used without asking the store: that is quicker."""
 _NEAR_EPOCHS = 5
 """Followed state that is no farther behind is used at once: to compute so many epochs again is quicker than linking."""
-_LINEAGE = "lineage"
 
 
 class Followed(Protocol):
@@ -85,7 +89,7 @@ class States:
         """This incarnation's generation is that of `config`. State of another one is never restored."""
         self._config = config
         self._folder.mkdir(parents=True, exist_ok=True)
-        (self._folder / _LINEAGE).write_text(config.lineage)
+        (self._folder / LINEAGE).write_text(config.lineage)
 
     @property
     def checkpoint(self) -> Path:
@@ -94,7 +98,7 @@ class States:
 
     def relatives(self) -> list[Path]:
         """Folders of all other incarnations of this generation on this machine."""
-        return [folder for folder in siblings(self._folder) if _lineage_of(folder) == self._lineage]
+        return [folder for folder in siblings(self._folder) if lineage_of(folder) == self._lineage]
 
     def checkpoints(self) -> list[Path]:
         """The checkpoints of `relatives`."""
@@ -151,6 +155,15 @@ class States:
         position = restore(checkpoints, last_published, self.checkpoint)
         return position if position.epoch >= 0 else self._beginning(position)
 
+    def begin_after(self, position: EnginePosition) -> EnginePosition:
+        """The state of a job without state, after any epoch: nothing but that epoch's number."""
+        if position.epoch < 0:
+            return position
+        shutil.rmtree(self.checkpoint, ignore_errors=True)
+        begin_after(self.checkpoint, position)
+        _log.info("stateless_begun", epoch=position.epoch)
+        return position
+
     def snapshotter(self) -> Snapshotter | None:
         """What takes this incarnation's snapshots; None if the manifest names no store."""
         spec = self._manifest.spec.snapshots
@@ -168,12 +181,17 @@ class States:
         return self._config.lineage
 
     def _savepoint(self, name: str) -> Savepoint:
-        if self._store is None:
-            raise RefusedError("an upgrade needs spec.snapshots, where its savepoint is")
         try:
-            return Savepoints(self._store).get(name)
+            return self._savepoints(name).get(name)
         except SnapshotError as error:
-            raise RefusedError(f"savepoint {name}: {error}") from error
+            raise RefusedError(f"savepoint {name}: {error}. {_LOST}") from error
+
+    def _savepoints(self, name: str) -> Savepoints:
+        """Where the savepoint `name` is: beside the checkpoints, or in the store."""
+        directory = self._folder.parent
+        if self._store is None or is_local(directory, name):
+            return local_savepoints(directory, name)
+        return Savepoints(self._store)
 
     def _beginning(self, nothing: EnginePosition) -> EnginePosition:
         """Where the generation began: with no state at all, or with its savepoint."""
@@ -186,17 +204,9 @@ class States:
                 f"{self._config.generation} began with one of that name of epoch {self._config.base}: it was made anew"
             )
         shutil.rmtree(self.checkpoint, ignore_errors=True)
-        assert self._store is not None  # noqa: S101
         try:
-            position = Savepoints(self._store).restore(savepoint, self.checkpoint)
+            position = self._savepoints(savepoint.name).restore(savepoint, self.checkpoint)
         except SnapshotError as error:
             raise RefusedError(f"savepoint {savepoint.name}: {error}") from error
         _log.info("savepoint_restored", savepoint=savepoint.name, epoch=position.epoch)
         return position
-
-
-def _lineage_of(folder: Path) -> str | None:
-    try:
-        return (folder / _LINEAGE).read_text()
-    except OSError:
-        return None

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tandem.process import RefusedError
 from tandem.protocol.values import Config, Positions, TopicPartition
-from tandem.replica.identity import check_upgrade, identity_of
+from tandem.replica.identity import Changes, check_upgrade, identity_of, joining
+from tandem.topics import LogTopics
 
 
 def config(*topics: str, delivery: str = "exactlyOnce", partitions: int = 1) -> Config:
@@ -26,3 +29,34 @@ def test_a_generation_reads_the_same_topics() -> None:
 def test_a_generation_publishes_in_the_same_way() -> None:
     with pytest.raises(RefusedError, match=r"cannot change spec\.delivery"):
         check_upgrade(config("orders", delivery="atLeastOnce"), config("orders"))
+
+
+LOGS = LogTopics("orders.ordering", "orders.commits")
+COMMAND = "tandem run orders.yaml --accept-changes"
+
+
+def changed(job: Config) -> Config:
+    return replace(job, digest=identity_of({"code": "other", "delivery": "exactlyOnce"}))
+
+
+def test_a_changed_job_is_refused_with_the_command_that_lets_it_go_on() -> None:
+    with pytest.raises(
+        RefusedError, match=rf"different are the job's code .*stop the job and start it with `{COMMAND}`"
+    ):
+        joining(changed(config("orders")), config("orders"), LOGS, Changes(command=COMMAND))
+
+
+def test_a_change_that_is_accepted_is_a_candidate_for_the_next_generation() -> None:
+    running = replace(config("orders"), generation=3)
+
+    found = joining(changed(running), running, LOGS, Changes(accepted=True, generation=4))
+
+    assert found.candidate
+    assert found.config.generation == 4
+
+
+def test_a_change_is_accepted_once_and_not_whatever_changes_later() -> None:
+    running = replace(config("orders"), generation=4)
+
+    with pytest.raises(RefusedError, match="If the change is meant"):
+        joining(changed(running), running, LOGS, Changes(accepted=True, generation=4, command=COMMAND))

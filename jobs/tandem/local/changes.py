@@ -1,0 +1,145 @@
+"""A job that was stopped, or stopped by itself, goes on with changed code: what its next generation begins with."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyspark
+
+from tandem.engine.checkpoint import Checkpoint, copy_up_to, find_newest
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import MissingTopicError
+from tandem.kafka.history import current_config, cut_at, last_marker
+from tandem.manifest import Manifest, config_parts, find_code
+from tandem.process import RefusedError
+from tandem.protocol.values import Config
+from tandem.replica.identity import difference, identity_of, is_same_job
+from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
+from tandem.snapshots import (
+    Inputs,
+    Savepoints,
+    SnapshotHead,
+    SnapshotManifest,
+    SnapshotStore,
+    UnknownSavepointError,
+    rocksdb_state_format,
+)
+
+_NO_STATE = (
+    "no state of it was found on this machine or in a snapshot store: a job without state goes on where it stopped; one "
+    "with state computes it from its inputs again, from their start, and publishes only what is not published yet"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedStart:
+    """How the processes of a job with changes start. `generation`: the one that they begin; None: nothing has changed.
+
+    `savepoint` : whose state it begins with; "": none. `words` : the same for people.
+    """
+
+    generation: int | None
+    savepoint: str
+    words: str
+
+
+def changed_start(manifest: Manifest) -> ChangedStart:
+    """What the stopped job of `manifest` goes on with; the newest state is kept as a savepoint for it.
+
+    The state is that of this machine's replicas, or a snapshot if that is newer. Raises `RefusedError`, `SnapshotError`,
+    `TandemKafkaError`, `OSError`.
+    """
+    if manifest.spec.ordering.mode == "none":
+        raise RefusedError(
+            "with spec.ordering.mode: none replicas agree on nothing. Give the changed job another metadata.name"
+        )
+    connection, topics = KafkaConnection(manifest.kafka_properties(os.environ)), manifest.model.topics
+    try:
+        accepted = current_config(connection, topics.ordering, topics.commits)
+    except MissingTopicError:
+        accepted = None
+    if accepted is None:
+        return ChangedStart(None, "", "the job has not run yet: it starts as usual")
+    mine = identity_of(config_parts(manifest, find_code(manifest).content))
+    if is_same_job(mine, accepted.digest):
+        return ChangedStart(None, "", "nothing has changed that the job's rows depend on: it goes on as usual")
+    marker, generation = last_marker(connection, topics.commits), accepted.generation + 1
+    published = -1 if marker is None else marker.epoch
+    words = f"generation {generation} begins: {difference(mine, accepted.digest)}"
+    savepoint = _savepoint(manifest, connection, accepted, published)
+    if savepoint is None:
+        return ChangedStart(generation, "", f"{words}; {_NO_STATE}")
+    name, epoch = savepoint
+    return ChangedStart(generation, name, f"{words}; its state is that of epoch {epoch:,}, kept as savepoint {name}")
+
+
+def _savepoint(
+    manifest: Manifest, connection: KafkaConnection, accepted: Config, published: int
+) -> tuple[str, int] | None:
+    """The name and epoch of a savepoint with the newest state of `accepted`'s lineage; None if there is no state."""
+    spec = manifest.spec.snapshots
+    store = None
+    if spec is not None:
+        store = SnapshotStore(spec.url(manifest.name, manifest.base), spec.options(os.environ, manifest.base))
+    local = find_newest(checkpoints_of(manifest.checkpoint_directory, accepted.lineage), published)
+    stored = _newest_stored(store, accepted.lineage, published)
+    epoch = max(-1 if local is None else local.position.epoch, -1 if stored is None else stored.epoch)
+    if epoch < 0:
+        return None
+    name = f"changes-{accepted.generation + 1}-{epoch}"
+    savepoints = Savepoints(store) if store is not None else local_savepoints(manifest.checkpoint_directory, name)
+    if _is_there(savepoints, name, epoch, accepted.lineage):
+        return name, epoch
+    if local is not None and local.position.epoch == epoch:
+        _keep_local(savepoints, name, manifest, connection, accepted, local)
+    elif stored is not None:
+        cut = cut_at(connection, manifest.model.topics.ordering, stored.log_offset)
+        savepoints.create(name, stored, Inputs.of(_sources(manifest), cut))
+    return name, epoch
+
+
+def _newest_stored(store: SnapshotStore | None, lineage: str, published: int) -> SnapshotManifest | None:
+    snapshots = () if store is None else store.list()
+    return next((one for one in snapshots if one.config_digest == lineage and one.epoch <= published), None)
+
+
+def _is_there(savepoints: Savepoints, name: str, epoch: int, lineage: str) -> bool:
+    """Whether a try before this one has made it."""
+    try:
+        snapshot = savepoints.get(name).snapshot
+    except UnknownSavepointError:
+        return False
+    return snapshot.epoch == epoch and snapshot.config_digest == lineage
+
+
+def _keep_local(
+    savepoints: Savepoints,
+    name: str,
+    manifest: Manifest,
+    connection: KafkaConnection,
+    accepted: Config,
+    checkpoint: Checkpoint,
+) -> None:
+    position = checkpoint.position
+    head = SnapshotHead(
+        job=manifest.name,
+        epoch=position.epoch,
+        log_offset=position.log_offset,
+        config_digest=accepted.lineage,
+        digest="",
+        taken_at_ms=time.time_ns() // 1_000_000,
+        state_format=rocksdb_state_format(pyspark.__version__),
+        incarnation=f"{manifest.name}.run",
+    )
+    cut = cut_at(connection, manifest.model.topics.ordering, position.log_offset)
+    with tempfile.TemporaryDirectory(prefix=".savepoint-", dir=manifest.checkpoint_directory) as folder:
+        copy_up_to(checkpoint, Path(folder))
+        savepoints.save(name, head, Path(folder), Inputs.of(_sources(manifest), cut))
+
+
+def _sources(manifest: Manifest) -> list[tuple[str, tuple[str, ...]]]:
+    return [(source.name, tuple(source.topics)) for source in manifest.spec.sources]
