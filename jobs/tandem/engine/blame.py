@@ -73,27 +73,28 @@ def explained(
             nothing = "it did not fail when it was computed once more, so the cause may be outside of the records"
     except TrialError as trouble:
         culprit, nothing = None, f"the record was not found: {trouble}"
-    if culprit is not None:
-        return JobError(_about(failed, culprit, command))
-    if said is None:
+    if culprit is None and said is None:
         return error
-    where = f"epoch {failed.epoch.epoch}, {ranges(failed.epoch)} ({nothing})"
-    return JobError(f"the job raised while it ran: {said}. It was computing {where}. {_how_to_go_on(error, command)}")
+    return JobError(about(failed, error, culprit, nothing, command))
 
 
-def _about(failed: Failed, culprit: Culprit, command: str) -> str:
-    said, record = any_fault(culprit.error), Coordinates.of(failed.batch, culprit.row)
-    about = f"the record {record}" if culprit.alone else f"the record {record}, together with those before it"
+def about(failed: Failed, error: BaseException, culprit: Culprit | None, nothing: str, command: str) -> str:
+    """What was raised, about which record, and how to go on. `nothing`: why no record is named if there is no `culprit`."""
+    error = error if culprit is None else culprit.error
     place = f"epoch {failed.epoch.epoch}, {ranges(failed.epoch)}"
-    return f"the job raised while it ran: {said}. It was about {about}, in {place}. {_how_to_go_on(culprit.error, command)}"
+    where = f"It was computing {place} ({nothing})"
+    if culprit is not None:
+        together = "" if culprit.alone else ", together with those before it"
+        where = f"It was about the record {Coordinates.of(failed.batch, culprit.row)}{together}, in {place}"
+    return f"the job raised while it ran: {any_fault(error)}. {where}. {_how_to_go_on(error, command)}"
 
 
 def _how_to_go_on(error: BaseException, command: str) -> str:
     is_python = "Traceback (most recent call last)" in str(error) or job_fault(error) is None
     remedy = _PYTHON_REMEDY if is_python else _SQL_REMEDY
     return (
-        f"Nothing is lost. Fix the code ({remedy}), then let the changed job go on with `{command}`, or on Kubernetes by "
-        "applying it"
+        f"Nothing is lost. Fix the code ({remedy}), or let such records become dead letters (spec.job.onError: deadLetter); "
+        f"then let the changed job go on with `{command}`, or on Kubernetes by applying it"
     )
 
 

@@ -158,6 +158,10 @@ class EpochBridge:
         """The rows were taken over: Spark may commit the epoch."""
         self._bridge.acknowledge()
 
+    def unload_state(self) -> None:
+        """Let go of all state stores. No query may run: a store that an earlier query left would save what that computed."""
+        self._singleton("org.apache.spark.sql.execution.streaming.state.StateStore").stop()
+
     def _singleton(self, name: str) -> Any:
         """A Scala object."""
         return getattr(reduce(getattr, f"{name}$".split("."), self._jvm), "MODULE$")

@@ -84,6 +84,16 @@ def restore(folders: Iterable[Path], last_published: int, target: Path, tries: i
     return EnginePosition()
 
 
+def take_back(folder: Path, epoch: int) -> None:
+    """Remove all that belongs to epochs after `epoch` from a checkpoint on which no query runs."""
+    if epoch < 0:
+        shutil.rmtree(folder, ignore_errors=True)
+        return
+    for path in files_of(folder):
+        if not belongs(path.relative_to(folder), epoch):
+            path.unlink(missing_ok=True)
+
+
 def begin_after(folder: Path, position: EnginePosition) -> None:
     """Make `folder` the checkpoint of a query without any state that has computed the epoch of `position`."""
     contents = {"metadata": json.dumps({"id": str(uuid.uuid4())})}

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal
+from tandem.engine.faults import job_fault
 from tandem.engine.fetch import EpochFetcher
 from tandem.engine.intake import Intake
 from tandem.engine.interface import EnginePosition
@@ -33,6 +34,7 @@ class Rehearsal:
     bridge, frame, output_mode : a query of its own over the job's plan.
     causal : the job's questions; nobody is asked, only what is recorded is used.
     intake : takes the records in.
+    leaves_letters : what the job raises about a record makes that a dead letter: such an epoch ends a rehearsal.
     timeout_s : for an epoch.
     """
 
@@ -43,6 +45,7 @@ class Rehearsal:
         output_mode: str,
         causal: Causal,
         intake: Intake,
+        leaves_letters: bool = False,
         timeout_s: float = 60.0,
     ) -> None:
         self._bridge = bridge
@@ -50,6 +53,7 @@ class Rehearsal:
         self._output_mode = output_mode
         self._causal = causal
         self._intake = intake
+        self._leaves_letters = leaves_letters
         self._timeout_s = timeout_s
 
     def run(
@@ -78,7 +82,10 @@ class Rehearsal:
                         if stopped():
                             return
                         if not query.isActive or time.monotonic() > deadline:
-                            why = query.exception() or f"epoch {cut.epoch} took longer than {self._timeout_s:.0f} s"
+                            error = query.exception()
+                            if self._leaves_letters and error is not None and job_fault(error) is not None:
+                                return
+                            why = error or f"epoch {cut.epoch} took longer than {self._timeout_s:.0f} s"
                             raise StateUnusableError(str(why).partition("\n")[0])
                     yield taken[0], records.completed(taken[1])[0]
                     self._bridge.acknowledge()

@@ -17,11 +17,14 @@ from pyspark.sql.streaming.query import StreamingQuery
 from tandem.engine.blame import Failed, explained
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal, Proposer, StoppedError
+from tandem.engine.checkpoint import find_newest, take_back
 from tandem.engine.culprit import Attempt
 from tandem.engine.described import Facts
+from tandem.engine.faults import job_fault
 from tandem.engine.fetch import EpochFetcher, Fetched
-from tandem.engine.intake import Counts, Intake
+from tandem.engine.intake import Counts, EpochRecords, Intake
 from tandem.engine.interface import EnginePosition, JobError, OnEpoch
+from tandem.engine.isolation import isolated
 from tandem.engine.job import in_a_line
 from tandem.engine.memory import EpochSize, jvm_exit_code
 from tandem.engine.plan_check import check_determined, check_repeatable
@@ -50,6 +53,7 @@ class MicroBatchEngine:
     phase : called with the name of a phase, gives a context that times it.
     causal : answers what the job asks the outside world.
     command : by which the user lets the job go on with changed code.
+    leaves_letters : what the job raises about a record makes that a dead letter.
     warm_up, rehearsal, trials : the same plan once more: to warm up with, to rehearse epochs, and to find the record that
         makes one fail.
     intake, count : takes the records in; called with what each source had in an epoch.
@@ -70,8 +74,10 @@ class MicroBatchEngine:
         intake: Intake,
         count: OnCounts,
         command: str,
+        leaves_letters: bool,
     ) -> None:
         self._command = command
+        self._leaves_letters = leaves_letters
         self._rehearsal = rehearsal
         self._trials = trials
         self._intake = intake
@@ -135,11 +141,12 @@ class MicroBatchEngine:
             compare(plan)
         causal = Causal(tuple(context.questions.values()), proposer)
         mode = output_mode(stream, manifest.spec.job.output_mode)
+        leaves_letters = manifest.spec.job.on_error == "deadLetter"
         warm_up = WarmUp(rehearsal, again, mode, causal, folder / "warm-up", intake)
-        rehearsed = Rehearsal(rehearsal, again, mode, causal, intake)
+        rehearsed = Rehearsal(rehearsal, again, mode, causal, intake, leaves_letters)
         trials = Trials(rehearsal, again, mode, folder)
         command = f"tandem run {manifest.path} --accept-changes"
-        parts = (make_fetcher, phase, causal, warm_up, rehearsed, trials, intake, count, command)
+        parts = (make_fetcher, phase, causal, warm_up, rehearsed, trials, intake, count, command, leaves_letters)
         engine = cls(bridge, stream, mode, folder / "checkpoint", *parts)
         engine.facts, engine.tables, engine.moving_tables = plan.facts, dict(tables.versions), tables.moving
         return engine
@@ -235,7 +242,8 @@ class MicroBatchEngine:
             try:
                 taken = self._taken()
             except StreamingQueryException as error:
-                raise self._explained(Failed(fetched.range, records.batch, error)) from error
+                records = self._without_culprits(fetched, Failed(fetched.range, records.batch, error))
+                taken = self._computed_again(position, records, fetched.range.time_ms)
         if taken is None:
             return
         computed, table = taken
@@ -257,11 +265,31 @@ class MicroBatchEngine:
             self._check_query()
         return taken
 
-    def _explained(self, failed: Failed) -> BaseException:
+    def _without_culprits(self, fetched: Fetched, failed: Failed) -> EpochRecords:
+        """The records of a failed epoch without those that make it fail, if these become dead letters.
+
+        Raises what else stops the job.
+        """
+
         def begin(over: Callable[[], str]) -> Attempt:
             return self._trials.of(self._checkpoint, failed.position, failed.batch, failed.epoch.time_ms, over)
 
-        return explained(failed, begin, self._stopped.is_set, self._command)
+        if not self._leaves_letters or job_fault(failed.error) is None:
+            raise explained(failed, begin, self._stopped.is_set, self._command) from failed.error
+        attempt = begin(lambda: "the replica was stopped" if self._stopped.is_set() else "")
+        return self._intake.take(fetched, isolated(failed, attempt, self._command))
+
+    def _computed_again(
+        self, position: EnginePosition, records: EpochRecords, time_ms: int
+    ) -> tuple[int, pa.Table] | None:
+        """A new query on the state before the epoch, as if it had not been tried yet."""
+        self._bridge.unload_state()
+        take_back(self._checkpoint, position.epoch - 1)
+        before = find_newest([self._checkpoint], position.epoch - 1)
+        self._bridge.stand_at(EnginePosition() if before is None else before.position)
+        self._query = self._bridge.launch(self._frame, self._checkpoint, self._output_mode)
+        self._bridge.offer(position, records.batch, time_ms)
+        return self._taken()
 
     def _check_query(self) -> None:
         if self._query is not None and not self._query.isActive and not self._stopped.is_set():

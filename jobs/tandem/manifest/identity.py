@@ -33,8 +33,9 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
 
     Counted, because another value would make other rows, other state, or put them elsewhere:
 
-    - the bytes of the job's file (or of the module's), its function, its options and its output mode. Modules that it
-      imports are not counted here: what they put into the plan is a part that a replica adds (`plan_parts`);
+    - the bytes of the job's file (or of the module's), its function, its options, its output mode, and what becomes of
+      records that it raises about. Modules that it imports are not counted here: what they put into the plan is a part
+      that a replica adds (`plan_parts`);
     - sources with topics, formats, schemas, isolation level, where they begin, and when they count as idle;
     - sinks, the delivery guarantee, `maxRecordBytes` (what goes to the dead-letter topic), and the job's own three topics;
     - `spark.parallelism` (partitions of state) and the settings `spark.sql.*` (time zone, ANSI mode, state store, …);
@@ -92,6 +93,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
     return {
         "function": spec.job.function,
         **({} if spec.job.output_mode is None else {"outputMode": spec.job.output_mode}),
+        **({} if spec.job.on_error == "stop" else {"onError": spec.job.on_error}),
         "options": dict(spec.job.options),
         "sources": [_source(source) for source in spec.sources],
         "sinks": [sink.model_dump(mode="json") for sink in spec.sinks],

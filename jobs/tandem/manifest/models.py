@@ -47,6 +47,7 @@ HEAP_PER_BYTE: Final = 32
 Delivery = Literal["exactlyOnce", "atLeastOnce", "atMostOnce"]
 OrderingMode = Literal["leader", "heartbeat", "none"]
 OutputMode = Literal["append", "update"]
+OnError = Literal["stop", "deadLetter"]
 
 
 def _python_file(path: str) -> str:
@@ -96,6 +97,11 @@ class JobSpec(Section):
         default=False,
         description="The job makes one row of each input record, in one of its topics, so tandem verify counts a record "
         "that is neither a row nor a dead letter as lost",
+    )
+    on_error: OnError = Field(
+        default="stop",
+        description="What becomes of a record about which the job's code raises. stop: the job stops and names it; "
+        "deadLetter: it goes to the dead-letter topic with the reason, and the job goes on without it",
     )
 
 

@@ -23,6 +23,7 @@ from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
 from tandem.manifest import Code, Manifest
 from tandem.manifest.models import default_checkpoint_directory
+from tandem.process import RefusedError
 
 TABLES = "static-tables"
 """The folder, beside the checkpoints, of what static tables held when a generation began."""
@@ -66,6 +67,11 @@ class Computing:
         show that the plan is the same elsewhere. `begins`: called with each step.
         """
         manifest, executors = self._manifest, self._executors
+        if executors is not None and manifest.spec.job.on_error != "stop":
+            raise RefusedError(
+                "spec.job.onError: deadLetter does not work with executors: they hold state that cannot be taken back. "
+                "Leave out spec.executors, or let the job's code handle such records"
+            )
         scratch = self.near / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
         kept = keep(manifest, code, scratch)

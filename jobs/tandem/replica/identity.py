@@ -219,6 +219,7 @@ _WORDS = {
     "function": "spec.job.function",
     "options": "spec.job.options",
     "outputMode": "spec.job.outputMode",
+    "onError": "spec.job.onError",
     "topics": "spec.kafka.topics",
     "parallelism": "spec.spark.parallelism",
     "conf": "spec.spark.conf (settings spark.sql.*)",
