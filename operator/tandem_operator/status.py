@@ -90,7 +90,7 @@ class Upgrade(Part):
     """An upgrade to another generation that is under way."""
 
     revision: str = Field(description="The revision of the job that the generation is of")
-    savepoint: str = Field(description="The savepoint that it begins with")
+    savepoint: str = Field(description="The savepoint that it begins with; empty: none, for a job that stands still")
     saved: bool = Field(default=False, description="Whether the savepoint is made")
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
@@ -31,12 +33,23 @@ class Membership:
 class Changes:
     """Whether a replica may begin the job's next generation; `generation`: that one only, None: whichever is next.
 
-    `command` : by which the user lets it, for messages.
+    `command` : by which the user lets it, for messages. `pin`: a file of this pod or machine that keeps which generation was
+    accepted, so that whoever starts again later does not accept what has changed since.
     """
 
     accepted: bool = False
     generation: int | None = None
     command: str = ""
+    pin: Path | None = None
+
+    def pinned(self, next_generation: int) -> Changes:
+        """The same for one generation only: that of the first start, else `next_generation`."""
+        if not self.accepted or self.generation is not None or self.pin is None:
+            return self
+        self.pin.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError), self.pin.open("x") as file:
+            file.write(str(next_generation))
+        return replace(self, generation=int(self.pin.read_text()))
 
 
 def membership_of(
@@ -55,7 +68,7 @@ def membership_of(
     decisions = current_decisions(connection, logs.ordering, logs.commits)
     if decisions.config is not None:
         check_same(topics, decisions.topic_ids)
-        return joining(mine, decisions.config, logs, changes)
+        return joining(mine, decisions.config, logs, changes.pinned(decisions.config.generation + 1))
     if mine.savepoint:
         raise RefusedError(f"there is nothing to upgrade: {logs.ordering} is empty. Start the job without a savepoint")
     return None

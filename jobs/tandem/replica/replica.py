@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import threading
 import uuid
 from collections.abc import Iterator
@@ -100,7 +101,8 @@ class Replica:
         changes: Changes = Changes(),  # noqa: B008
     ) -> None:
         self._savepoint = savepoint
-        self._changes = replace(changes, command=f"tandem run {manifest.path} --accept-changes")
+        command, pin = f"tandem run {manifest.path} --accept-changes", f"accepted-on-{socket.gethostname()}"
+        self._changes = replace(changes, command=command, pin=manifest.checkpoint_directory / pin)
         self._host = host
         self._manifest = manifest
         self._name = name

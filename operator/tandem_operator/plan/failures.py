@@ -6,7 +6,7 @@ from typing import Final
 
 from tandem.process import ExitCode
 from tandem.protocol.publication import DivergedError
-from tandem_operator.observed import Component, ContainerSeen, PodSeen
+from tandem_operator.observed import Component, ContainerSeen, Observed, PodSeen
 
 _MANY_RESTARTS: Final = 3
 _CURED_MS: Final = 600_000
@@ -20,6 +20,12 @@ def ends_again(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:
 def refuses(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:
     """Whether it refused to run when it ended last, and does not run now, or has not run for ten minutes yet."""
     return seen.exit_code == ExitCode.REFUSED and not _is_cured(seen, now_ms)
+
+
+def is_stopped(observed: Observed) -> bool:
+    """Whether no member works because each refuses to run, as after an error of the job's code: the job stands still."""
+    members = [pod for pod in observed.pods if pod.component is Component.MEMBER and not pod.is_gone]
+    return bool(members) and all(not pod.ready and refuses(pod, observed.now_ms) for pod in members)
 
 
 def _is_cured(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:

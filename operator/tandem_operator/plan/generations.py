@@ -7,6 +7,9 @@
 4. The members of the old generation end. They are replaced like those of any older version, while the candidates publish.
 5. When all members are at the head, the candidates go, one by one.
 
+A job whose members all refuse to run, as after an error of its code, cannot be at the head: 1 is left out. Its savepoint is
+of the newest snapshot; without any, candidates begin with no state, and compute it from the inputs where the job has some.
+
 Until 3, whatever goes wrong changes nothing for the reader: the candidates go, and the status says why. A member is never
 touched before. Candidates are given up only while all members work and no candidate is at the head: so not after 3, should
 the operator be blind to it.
@@ -21,7 +24,7 @@ from typing import Final
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import Action, CreatePod, DeletePod
 from tandem_operator.observed import Component, Observed, PodSeen
-from tandem_operator.plan.failures import failure, has_hope
+from tandem_operator.plan.failures import failure, has_hope, is_stopped
 from tandem_operator.plan.figures import published_epoch
 from tandem_operator.plan.members import next_name
 from tandem_operator.plan.roster import Roster
@@ -36,6 +39,12 @@ _NOTHING_YET: Final = (
     "it begins with a savepoint, and the job has published nothing yet. It begins by itself after the first epochs; to have "
     "it at once, delete the job with spec.deletionPolicy: Delete and apply the changed one"
 )
+_STOPPED: Final = (
+    "The job stands still, since every replica refuses to run. The next generation begins where the job stopped; if it "
+    "keeps state, it computes that from its inputs first"
+)
+_NO_SNAPSHOT: Final = "there is no snapshot"
+"""In the words of a task that found none."""
 _OUTDATED: Final = "it is a candidate for a generation that is not wanted any more"
 _DONE: Final = "its generation has all its members"
 
@@ -67,11 +76,14 @@ def step(
     """The next step; nothing if there is no other generation to be begun or to be completed."""
     known = old.upgrade if old.upgrade and old.upgrade.revision == version.revision else None
     if version.is_held and not spec_job.spec.suspend:
-        needs = _needs(spec_job, version, old)
-        if not needs and known is None and published_epoch(observed, old.epoch) == -1:
+        stopped, has_published = is_stopped(observed), published_epoch(observed, old.epoch) != -1
+        needs = _needs(spec_job, version, old, stopped)
+        if not needs and known is None and not has_published and not stopped:
             needs = _NOTHING_YET
         if needs:
             return Step(_ended(observed), needs=needs)
+        if known is None and stopped and not (has_published and spec_job.spec.snapshots and _takes_snapshots(version)):
+            return _without_savepoint(version)
         if known is None or not known.saved:
             return _saved(observed, spec_job.spec.restore_from, settings, version, roster, known)
         return _tried(observed, spec_job, settings, version, roster, known, old)
@@ -80,14 +92,24 @@ def step(
     return Step(_ended(observed), known if version.is_held else None)
 
 
-def _needs(job: ReplicatedStreamJob, version: Version, old: Status) -> str:
+def _takes_snapshots(version: Version) -> bool:
+    return version.fallback is not None and version.fallback.spec.snapshots is not None
+
+
+def _without_savepoint(version: Version) -> Step:
+    return Step(upgrade=Upgrade(revision=version.revision, savepoint="", saved=True), says=("CatchingUp", _STOPPED))
+
+
+def _needs(job: ReplicatedStreamJob, version: Version, old: Status, stopped: bool) -> str:
     if old.revision is not None and old.revision.failed == version.revision:
         return "it failed"
     if version.fallback is None:
         return "no revision of the job that worked is known"
+    if stopped:
+        return ""
     if job.spec.snapshots is None:
         return "it begins with a savepoint, and the job takes no snapshots: add spec.snapshots"
-    if version.fallback.spec.snapshots is None:
+    if not _takes_snapshots(version):
         return (
             "it begins with a savepoint, and what runs takes no snapshots yet. Apply spec.snapshots alone first, without "
             "what else was changed; when that is rolled out, apply the rest"
@@ -103,7 +125,8 @@ def _saved(
     `given` : the savepoint that the spec names, None: one is made.
     """
     if known is None and given is not None:
-        begun = Upgrade(revision=version.revision, savepoint=given, saved=True) if _is_whole(roster) else None
+        is_due = _is_whole(roster) or is_stopped(observed)
+        begun = Upgrade(revision=version.revision, savepoint=given, saved=True) if is_due else None
         said = f"The spec asks for another configuration. Its generation begins with the savepoint {given}"
         return Step(upgrade=begun, says=("CatchingUp", said))
     says = (
@@ -116,14 +139,17 @@ def _saved(
     newest = newest_try(observed, settings, known)
     there = newest.seen
     if there is None:
-        return Step((CreatePod(newest.task),) if _is_whole(roster) else (), known, says)
+        is_due = _is_whole(roster) or is_stopped(observed)
+        return Step((CreatePod(newest.task),) if is_due else (), known, says)
     says = (says[0], says[1] + newest.story(observed.now_ms))
     if not there.has_failed(observed.now_ms):
         done = known.model_copy(update={"saved": True, "savepoint": newest.name}) if there.has_ended else known
         return Step((), done, says, keeps=there.name)
+    if is_stopped(observed) and _NO_SNAPSHOT in there.words:
+        return _without_savepoint(version)
     if newest.is_last:
         return Step(failure=f"No savepoint could be made, tried {newest.number} times: {there.words}", keeps=there.name)
-    again = newest.is_over(observed.now_ms) and _is_whole(roster)
+    again = newest.is_over(observed.now_ms) and (_is_whole(roster) or is_stopped(observed))
     made = (CreatePod(try_of(observed, settings, known, newest.number + 1).task),) if again else ()
     return Step(made, known, says, keeps=there.name)
 
@@ -148,7 +174,7 @@ def _tried(
     lost = (failure(pod, observed.now_ms, deadline_s) for pod in hopeless)
     why = next((text for text in lost if text), "")
     is_shadow = not any(pod.ready or (pod.reported is not None and not pod.reported.candidate) for pod in ours)
-    if why and is_shadow and len(roster.back) == roster.wanted:
+    if why and is_shadow and (len(roster.back) == roster.wanted or is_stopped(observed)):
         return Step(failure=why)  # the candidates go when that is in the status: else another operator would try again
     taken = {pod.index for pod in ours}
     missing = [index for index in range(job.spec.replicas) if index not in taken]
@@ -157,7 +183,8 @@ def _tried(
         CreatePod(candidate(job, observed.uid, settings, index, name, known.savepoint)) for index, name in named
     )
     ready = sum(pod.ready for pod in ours)
-    words = f"{ready} of {job.spec.replicas} pods of the next generation are at the head. The present one publishes"
+    present = "The present one stands still" if is_stopped(observed) else "The present one publishes"
+    words = f"{ready} of {job.spec.replicas} pods of the next generation are at the head. {present}"
     return Step((*_removed(others, _OUTDATED), *made), known, ("CatchingUp", words))
 
 

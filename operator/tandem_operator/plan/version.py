@@ -7,7 +7,7 @@ either, as in a job that was suspended meanwhile, none is made.
 
 Code that lies elsewhere, as in another ConfigMap, may be other code, and so is such a change where the job takes snapshots.
 Where it takes none, and could have no next generation, pods with that code are tried, and refused by the log if it is other
-code.
+code. A job that its own code has stopped can have one in any case.
 
 Any other change makes another revision of the job. One that was tried and failed is gone back from: pods are made from the
 last one that worked then, and those of the failed one are outdated.
@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component, Observed, PodSeen
+from tandem_operator.plan.failures import is_stopped
 from tandem_operator.plan.good import good_revisions
 from tandem_operator.resources.manifest import config_of, is_other_config
 from tandem_operator.resources.pods import dated, pod, template
@@ -87,7 +88,8 @@ def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     remembered = (old.config_hash.current if old.config_hash else None) or ""
     accepted = target if target in working else min(working, default=remembered)
     last = _last_good(observed, revision)
-    by_code = last is not None and last.spec.snapshots is not None and observed.job.spec.snapshots is not None
+    saves = last is not None and last.spec.snapshots is not None and observed.job.spec.snapshots is not None
+    by_code = saves or (last is not None and is_stopped(observed))
     fits = last is not None and not (accepted and is_other_config(accepted, config_of(last), by_code))
     fallback = last if fits else None
     is_held = bool(accepted) and is_other_config(accepted, target, by_code)

@@ -1,7 +1,7 @@
 """Pods of the job's next generation, which run beside its members until that generation has begun.
 
-A candidate is a member's pod under another name that begins with a savepoint. It may share a node with a member of the old
-generation, so that a cluster with as many nodes as members has room for it, but with no other candidate.
+A candidate is a member's pod under another name that begins with a savepoint, or with no state. It may share a node with a
+member of the old generation, so that a cluster with as many nodes as members has room for it, but with no other candidate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tandem_operator.resources.settings import Settings
 def candidate(
     job: ReplicatedStreamJob, uid: str, settings: Settings, index: int, name: str, savepoint: str
 ) -> dict[str, Any]:
-    """The pod `name` of the candidate `index`, which restores `savepoint`."""
+    """The pod `name` of the candidate `index`, which restores `savepoint`; "": it begins without."""
     like = pod(job, uid, settings, Component.MEMBER, index, name)
     me, member = process_name(Component.CANDIDATE, index), process_name(Component.MEMBER, index)
     renamed = {member: me, f"orderer-{index}": f"orderer-{me}"}
@@ -39,7 +39,8 @@ def _renamed(container: Mapping[str, Any], names: Mapping[str, str], savepoint: 
     if "args" not in container:
         return dict(container)
     args = [names.get(arg, arg) for arg in container["args"]]
-    return {**container, "args": [*args, "--savepoint", savepoint] if container["name"] == "replica" else args}
+    begins = ["--savepoint", savepoint] if savepoint else ["--accept-changes"]
+    return {**container, "args": [*args, *begins] if container["name"] == "replica" else args}
 
 
 def _apart_from_candidates(value: Any, job: str) -> Any:

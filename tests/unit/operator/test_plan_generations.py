@@ -11,7 +11,7 @@ from tiny_cluster import TinyCluster, progressing, told
 from tiny_pods import Pod
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem_operator.actions import CreatePod, DeletePod
+from tandem_operator.actions import CreatePod, DeletePod, Emit
 from tandem_operator.observed import Component, PodPhase
 from tandem_operator.plan import plan
 from tandem_operator.resources.candidates import candidate
@@ -294,3 +294,94 @@ def test_a_candidate_begins_with_the_savepoint_under_a_name_of_its_own() -> None
     assert replica["args"][replica["args"].index("--name") + 1] == "candidate-1"
     assert orderer["args"][orderer["args"].index("--replica") + 1] == "candidate-1"
     assert "--savepoint" not in orderer["args"]
+
+
+def stopped(**spec: Any) -> TinyCluster:
+    """A job that has run, and whose code has raised since: every replica refuses to run."""
+    cluster = TinyCluster(job(replicas=2, **spec))
+    cluster.converge()
+    for pod in cluster.pods.values():
+        pod.broken, pod.restarts, pod.exit_code, pod.message = True, 1, 78, "the job raised while it ran"
+    return cluster
+
+
+def passes(cluster: TinyCluster, count: int) -> tuple[list[str], list[Any]]:
+    """The reasons of all events of so many passes, and the pods that are made; the job may stand still meanwhile."""
+    reasons, made = [], []
+    for _ in range(count):
+        actions = plan(cluster.observed(), SETTINGS)
+        reasons += [action.reason for action in actions if isinstance(action, Emit)]
+        made += [action.pod for action in actions if isinstance(action, CreatePod)]
+        cluster.do(actions)
+        cluster.step()
+    return reasons, made
+
+
+def arguments(pods: list[Any]) -> list[list[str]]:
+    """Of the replicas in the candidates."""
+    candidates = [pod for pod in pods if pod["metadata"]["labels"][COMPONENT] == Component.CANDIDATE.value]
+    return [next(c for c in pod["spec"]["containers"] if c["name"] == "replica")["args"] for pod in candidates]
+
+
+def test_a_job_that_its_code_has_stopped_goes_on_with_changed_code_without_snapshots() -> None:
+    cluster = stopped()
+    old = cluster.config
+    cluster.change(job(replicas=2, job=CHANGED))
+
+    reasons, made = passes(cluster, 60)
+
+    assert [args[-1] for args in arguments(made)] == ["--accept-changes"] * 2
+    assert not any(pod["metadata"]["labels"][COMPONENT] == TASK for pod in made)
+    assert cluster.config != old
+    assert progressing(cluster)[:2] == ("True", "Complete")
+    assert len(cluster.actives()) == 2
+    assert not of(cluster, Component.CANDIDATE)
+    assert "GenerationBegan" in reasons
+
+
+def test_code_from_another_config_map_is_a_change_too_for_a_job_that_stands_still() -> None:
+    cluster = stopped(job={"file": "job.py", "configMap": "code-1"})
+    cluster.change(job(replicas=2, job={"file": "job.py", "configMap": "code-2"}))
+
+    _, made = passes(cluster, 60)
+
+    assert [args[-1] for args in arguments(made)] == ["--accept-changes"] * 2
+    assert progressing(cluster)[:2] == ("True", "Complete")
+
+
+def test_a_job_that_stands_still_goes_on_from_its_newest_snapshot() -> None:
+    cluster = stopped(snapshots=SNAPSHOTS)
+    cluster.change(given(job=CHANGED))
+
+    _, made = passes(cluster, 60)
+
+    assert [args[-2] for args in arguments(made)] == ["--savepoint"] * 2
+    assert progressing(cluster)[:2] == ("True", "Complete")
+
+
+def test_changed_code_that_fails_too_is_reported_and_the_next_change_is_tried() -> None:
+    cluster = stopped()
+    good = {pod.template for pod in cluster.pods.values()}
+    cluster.breaks = lambda template: template not in good
+    cluster.change(job(replicas=2, job=CHANGED))
+    passes(cluster, 40)
+    assert progressing(cluster)[:2] == ("False", "UpgradeFailed")
+    assert "candidate-0 refuses to run: no such module" in progressing(cluster)[2]
+    assert not of(cluster, Component.CANDIDATE)
+
+    cluster.breaks = lambda _: False
+    cluster.change(job(replicas=2, job={**CHANGED, "options": {"late": "6"}}))
+    passes(cluster, 60)
+    assert progressing(cluster)[:2] == ("True", "Complete")
+
+
+def test_one_replica_that_still_works_is_not_passed_over() -> None:
+    cluster = stopped()
+    works = of(cluster, Component.MEMBER)[0]
+    works.broken, works.restarts, works.exit_code = False, 0, None
+    cluster.change(job(replicas=2, job=CHANGED))
+
+    _, made = passes(cluster, 20)
+
+    assert not arguments(made)
+    assert progressing(cluster)[:2] == ("False", "ConfigurationChanged")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +61,11 @@ def test_a_change_is_accepted_once_and_not_whatever_changes_later() -> None:
 
     with pytest.raises(RefusedError, match="If the change is meant"):
         joining(changed(running), running, LOGS, Changes(accepted=True, generation=4, command=COMMAND))
+
+
+def test_what_was_accepted_first_is_accepted_again_after_a_restart_and_nothing_later(tmp_path: Path) -> None:
+    first = Changes(accepted=True, pin=tmp_path / "folder" / "accepted").pinned(3)
+    later = Changes(accepted=True, pin=tmp_path / "folder" / "accepted").pinned(5)
+
+    assert first.generation == later.generation == 3
+    assert Changes(pin=tmp_path / "other").pinned(3).generation is None
