@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
 from confluent_kafka import TopicPartition as KafkaTopicPartition
-from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec, ResourceType, TopicMetadata
+from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, OffsetSpec, ResourceType, TopicMetadata
 from confluent_kafka.admin import NewTopic as KafkaNewTopic
 
 from tandem.kafka.client import KafkaConnection
@@ -139,6 +140,17 @@ class Topics:
         """How those topics stand that are there. Raises `ConnectionFailedError`."""
         existing = self._existing()
         return {name: _state(existing[name]) for name in names if name in existing and existing[name].partitions}
+
+    def not_writable(self, names: Iterable[str]) -> frozenset[str]:
+        """Those topics that the account may see, and may not write."""
+        found = self._admin.describe_topics(TopicCollection(sorted(names)), include_authorized_operations=True)
+        refused = set()
+        for name, future in found.items():
+            with suppress(KafkaException, TimeoutError):
+                allowed = future.result(self._timeout_s).authorized_operations
+                if allowed and not {AclOperation.WRITE, AclOperation.ALL} & set(allowed):
+                    refused.add(name)
+        return frozenset(refused)
 
     def broker_settings(self) -> dict[str, str]:
         """Settings of one broker, as far as we are allowed to see them: the defaults of topics."""

@@ -130,3 +130,8 @@ def quota_in_words(broker: str, seconds: float) -> str:
         f"Kafka holds requests back for {seconds:.1f} s each, because of a quota of {broker}. Raise producer_byte_rate, "
         "consumer_byte_rate or request_percentage of the job's user or client (kafka-configs.sh --entity-type users)"
     )
+
+
+def rights_in_words(topic: str) -> str:
+    """The account may not write a topic."""
+    return f"the account may not write topic {topic}. Give it the right Write on the topic"

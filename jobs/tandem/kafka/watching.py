@@ -13,7 +13,14 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TandemKafkaError
 from tandem.kafka.refusals import Failure
 from tandem.kafka.topics import Topics
-from tandem.kafka.troubles import findings, in_words, quota_in_words, says_nothing
+from tandem.kafka.troubles import (
+    TRANSACTIONS,
+    findings,
+    in_words,
+    quota_in_words,
+    rights_in_words,
+    says_nothing,
+)
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
@@ -33,7 +40,9 @@ def look_at(connection: KafkaConnection, names: Callable[[], Iterable[str]]) -> 
         if not topics:
             topics.append(Topics(connection, _LOOK_TIMEOUT_S))
         written = sorted(set(names()))
-        return tuple(findings(written, topics[0].states(written), topics[0].settings(written)))
+        there, settings = topics[0].states(written), topics[0].settings(written)
+        refused = topics[0].not_writable(set(there) - {TRANSACTIONS})
+        return (*map(rights_in_words, sorted(refused)), *findings(written, there, settings))
 
     return look
 

@@ -337,6 +337,12 @@ class Publisher:
             case Publish():
                 self._publish(action)
 
+    def _pause(self) -> None:
+        """Where Kafka has refused for a while, and at once each time, there is no hurry."""
+        if self._troubles.words:
+            with self._state:
+                self._state.wait_for(lambda: self._stopped, _PAUSE_S)
+
     def _publish(self, action: Publish) -> None:
         epoch = self._publication.decisions.epoch_range(action.epoch)
         assert epoch is not None, f"epoch {action.epoch} was computed, but its cut was not read"  # noqa: S101
@@ -351,12 +357,16 @@ class Publisher:
             self._on_published(action.epoch, rows.digest)
         elif outcome is Outcome.UNKNOWN and self._producer.failures:
             self._troubles.failed(_OUTPUT, self._producer.failures)
+            self._pause()
         with self._state:
             self._publication.published(action.epoch, outcome)
 
 
 _OUTPUT = "output"
 """What is refused, for whoever reads of it."""
+
+
+_PAUSE_S = 0.5
 
 
 def _now_ms() -> float:
