@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from tandem.engine.frames import split_sources
 from tandem.engine.intake import Intake
 from tandem.engine.interface import EnginePosition
 from tandem.engine.output import dead_letters, one_stream
+from tandem.engine.python_times import times_of_python
 from tandem.engine.spark import output_mode
 from tandem.manifest import OutputMode, SinkSpec, SourceSpec
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
@@ -100,6 +101,7 @@ class Job:
         poison = [frame.poison for frame in self._frames.values() if frame.poison is not None]
         for letters in dead_letters(poison, "dead-letter"):
             stream = stream.unionByName(letters, allowMissingColumns=True)
+        self._intake = replace(self._intake, times_us=times_of_python(stream))
         self._query = self._bridge.start(stream, self._checkpoint, output_mode(stream, wished), after)
 
     def run(self, epoch: int, records: Sequence[Record], answers: Sequence[Answered] = ()) -> pa.Table:

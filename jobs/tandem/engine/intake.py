@@ -105,11 +105,13 @@ class Intake:
     ----------
     most_bytes : of a dead letter, `spec.maxRecordBytes`.
     schemas : source → its schema, of those that have one.
+    times_us : what the job's Python functions take of the records' times, first and last; None if they get none.
     """
 
     sources: Sequence[SourceSpec]
     most_bytes: int
     schemas: Mapping[str, DataType] = field(default_factory=dict)
+    times_us: tuple[int, int] | None = None
     _of_topic: dict[str, SourceSpec] = field(init=False, default_factory=dict)
     _decimals: dict[str, DataType] = field(init=False, default_factory=dict)
 
@@ -142,7 +144,7 @@ class Intake:
         reasons: dict[int, str] = {}
         headers = self._headers(messages, reasons) if self._with_headers else None
         batch = to_batch(fetched, messages, headers)
-        for seq, reason in (*self._no_objects(messages, batch), *_no_times(batch, messages)):
+        for seq, reason in (*self._no_objects(messages, batch), *_no_times(batch, messages, self.times_us)):
             reasons[seq] = reason
         if refused:
             places = {(m.topic() or "", m.partition() or 0, m.offset() or 0): seq for seq, m in enumerate(messages)}
@@ -188,12 +190,17 @@ class Intake:
                 yield seq, f"{number[:60]} is too large or too small a number for a DECIMAL"
 
 
-def _no_times(batch: pa.RecordBatch, messages: Sequence[Message]) -> Iterator[tuple[int, str]]:
+def _no_times(
+    batch: pa.RecordBatch, messages: Sequence[Message], python: tuple[int, int] | None
+) -> Iterator[tuple[int, str]]:
     micros = batch.column("timestamp").cast(pa.int64()).to_numpy()
-    for seq in np.flatnonzero(np.abs(micros) >= _BOUNDS_US).tolist():
+    first, last = python or (-_BOUNDS_US, _BOUNDS_US)
+    for seq in np.flatnonzero((micros <= first) | (micros >= last)).tolist():
         time = messages[seq].timestamp()[1]
         if abs(time) > LATEST_MS:
             yield seq, f"its timestamp {time} (Unix, ms) is outside of what a TIMESTAMP can hold"
+        elif python is not None:
+            yield seq, f"its timestamp {time} (Unix, ms) is outside of what a Python function of the job can hold"
 
 
 def _input(message: Message, source: str) -> InputRecord:

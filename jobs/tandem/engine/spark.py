@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from tandem.engine.job import in_a_line
 from tandem.engine.memory import EpochSize, jvm_exit_code
 from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.engine.planning import Plan, Planning, intake_of
+from tandem.engine.python_times import times_of_python
 from tandem.engine.rehearsal import Rehearsal
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.static_tables import StaticTables
@@ -139,6 +141,7 @@ class MicroBatchEngine:
         check_repeatable(stream, again)
         if compare is not None:
             compare(plan)
+        intake = replace(intake, times_us=times_of_python(stream))
         causal = Causal(tuple(context.questions.values()), proposer)
         mode = output_mode(stream, manifest.spec.job.output_mode)
         leaves_letters = manifest.spec.job.on_error == "deadLetter"

@@ -92,6 +92,14 @@ def test_the_latest_time_that_spark_can_hold_is_computed() -> None:
     assert taken.batch["timestamp"].cast(pa.int64()).to_pylist() == [time * 1_000 for time in times]
 
 
+def test_a_time_that_the_jobs_python_functions_cannot_hold_makes_a_dead_letter_too() -> None:
+    intake = Intake([RAW], 1_000, times_us=(-5_000, 9_000))
+    taken = intake.take(epoch(*(message("raw", n, b"v", time) for n, time in enumerate((-6, -4, 8, 10)))))
+
+    assert taken.batch["seq"].to_pylist() == [1, 2]
+    assert taken.refused[3] == "its timestamp 10 (Unix, ms) is outside of what a Python function of the job can hold"
+
+
 def test_headers_are_columns_of_the_source_that_asks_for_them() -> None:
     traced = SourceSpec(name="traced", topics=("traced",), includeHeaders=True)
     given = [("trace", b"1"), ("tenant", b"t"), ("tenant", None)]
