@@ -84,3 +84,14 @@ def test_a_setting_that_the_code_must_not_change_is_refused_with_where_it_belong
         "job.yaml: the job's code sets spark.sql.shuffle.partitions to 8, but its plan was begun with 1. Set "
         "spec.spark.parallelism instead"
     )
+
+
+def test_a_plan_that_another_process_would_make_otherwise_is_refused(tmp_path: Path) -> None:
+    clock = (
+        "import datetime\nfrom pyspark.sql import functions as F\n\nSTARTED = datetime.datetime.now().isoformat()\n\n\n"
+    )
+
+    code, said = deep(tmp_path, f"{clock}def job(events):\n    return events.select(F.lit(STARTED).alias('value'))\n")
+
+    assert code == ExitCode.REFUSED
+    assert said.startswith("job.yaml: the job's plan is another one in another process, so its replicas would differ")

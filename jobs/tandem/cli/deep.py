@@ -34,7 +34,8 @@ def look_deep(manifest: Manifest) -> None:
     """Do what a replica does before its first epoch, but for Kafka and ZooKeeper; without executors. Takes some seconds.
 
     The file systems of tables and of snapshots are looked at, Spark is started with the job's settings, the job's function
-    is called, and its plan is checked: types of the sinks, output mode, undetermined expressions.
+    is called, and its plan is checked: types of the sinks, output mode, undetermined expressions, and
+    what another process would make otherwise.
 
     Raises
     ------
@@ -46,7 +47,7 @@ def look_deep(manifest: Manifest) -> None:
     with tempfile.TemporaryDirectory(prefix=f"tandem-validate-{manifest.name}-") as folder:
         computing = Computing(manifest, "validate", f"{manifest.name}.validate", Path(folder, "replica"), {})
         try:
-            computing.prepare(code, _unused, _untimed, Proposer("validate", _unused), _unused, {}, lambda _: None)
+            computing.prepare(code, _unused, _untimed, Proposer("validate", _unused), _unused, None, lambda _: None)
         finally:
             computing.close()
 
