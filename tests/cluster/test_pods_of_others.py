@@ -84,7 +84,7 @@ def test_under_a_quota_on_limits_a_job_with_limits_gets_its_pods_and_one_without
     LightJob(kubectl, "limited").when_manned()
     kubectl.wait(lambda: condition(kubectl, "light")[0] == "ApiRefused", 60, "the quota's refusal is told")
     message = condition(kubectl, "light")[1]
-    assert "must specify limits.cpu for: replica; limits.memory for: replica" in message
+    assert "failed quota: all: must specify limits.cpu for: orderer,replica; limits.memory for: replica" in message
 
 
 @pytest.mark.thorough
