@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Final, cast
 
 from confluent_kafka import Message
@@ -30,6 +31,8 @@ class UnreadableHeaderError(ValueError):
 
 
 _MOST_KNOWN: Final = 100_000
+_headers: Final = methodcaller("headers")
+"""Called from C, which sees the error at once: a call that Python has specialised hands out the list, and fails later."""
 _unreadable: dict[tuple[int, str | None, int | None, int | None], None] = {}
 
 
@@ -41,7 +44,7 @@ def readable_headers(message: Message) -> list[tuple[str, bytes | None]] | None:
     """
     if not _unreadable or _known(message) not in _unreadable:
         try:
-            return cast("list[tuple[str, bytes | None]] | None", message.headers())
+            return cast("list[tuple[str, bytes | None]] | None", _headers(message))
         except (SystemError, UnicodeDecodeError):
             if len(_unreadable) >= _MOST_KNOWN:
                 del _unreadable[next(iter(_unreadable))]
