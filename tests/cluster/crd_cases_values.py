@@ -80,6 +80,12 @@ VALUES: Final = (
         "Choose between 10ms and 1h",
     ),
     Case(
+        "duration-sources-[]-idleTimeout",
+        {"spec.sources.1.idleTimeout": "24h"},
+        {"spec.sources.1.idleTimeout": "99ms"},
+        "Choose between 100ms and 24h",
+    ),
+    Case(
         "duration-takeOver-minBound",
         {"spec.takeOver": {"minBound": "10m", "maxBound": "10m"}},
         {"spec.takeOver.minBound": "0s"},
