@@ -17,8 +17,8 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming import StatefulProcessor
 
-from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, batch, epoch_time_us, kafka_sink, raw_source
-from tandem.engine.batch import SCHEMA
+from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, epoch_time_us, fetched, kafka_sink, raw_source
+from tandem.engine.batch import SCHEMA, to_batch
 from tandem.engine.blame import Failed, explained
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.frames import split_sources
@@ -52,7 +52,9 @@ class Failing:
 
     def run(self, epoch: int, records: Sequence[Record]) -> StreamingQueryException | None:
         """Compute an epoch; what it fails with."""
-        self._bridge.offer(EnginePosition(epoch, epoch), batch(epoch, records), epoch_time_us(epoch) // 1_000)
+        self._bridge.offer(
+            EnginePosition(epoch, epoch), to_batch(fetched(epoch, records)), epoch_time_us(epoch) // 1_000
+        )
         deadline = time.monotonic() + EPOCH_DEADLINE_S
         while self._bridge.take() is None:
             if not self._query.isActive:
@@ -69,7 +71,7 @@ class Failing:
         error = self.run(1, then)
         assert error is not None
         epoch = EpochRange(1, Positions({IN: 0}), Positions({IN: len(then)}), 1_700_000_001_000, 1, 1)
-        failed = Failed(epoch, batch(1, then), error)
+        failed = Failed(epoch, to_batch(fetched(1, then)), error)
 
         def begin(over: Callable[[], str]) -> Any:
             return self._trials.of(self._checkpoint, failed.position, failed.batch, epoch.time_ms, over)
