@@ -83,9 +83,12 @@ def test_marks_of_transactions_and_what_was_aborted_weigh_nothing(
             assert producer.flush(PATIENCE_S) == 0
             producer.abort_transaction(PATIENCE_S)
 
+    whole = Positions({TopicPartition(topic, 0): 16})
+    assert wait_until(lambda: Topics(connection).ends({topic: 1}) == whole, Deadline(PATIENCE_S))  # the last mark, too
+
     found = epochs(connection, topic, 1, most=8_000)
 
-    assert found[-1] == Positions({TopicPartition(topic, 0): 16})
+    assert found[-1] == whole
     assert largest(found) <= 16  # six records of 1,256 bytes, six that were aborted, and four marks
 
 

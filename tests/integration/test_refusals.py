@@ -172,5 +172,6 @@ def test_a_log_that_another_job_began_is_refused_with_what_differs(job: Refusals
 
     assert story.error == "RefusedError"
     assert f"not the one that {job.name}.ordering runs, by replica-7: different are the job's code" in story.reason
-    assert "spec.job.options. Run the same files and versions in every replica" in story.reason
+    assert "spec.job.options. If the change is meant" in story.reason
+    assert "run the same files and versions in every replica" in story.reason
     assert "Spark" not in (job.folder / "replica.log").read_text(), "it is refused before anything slow"

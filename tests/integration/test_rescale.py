@@ -105,7 +105,7 @@ def test_a_rescaled_job_goes_on_with_the_same_results(spark: SparkSession, tmp_p
 
 
 def test_a_job_without_state_is_not_rescaled(spark: SparkSession, tmp_path: Path) -> None:
-    job = Job(spark, tmp_path / "one", [raw_source("left", "l")], [kafka_sink()])
+    job = Job(spark, tmp_path / "one", [raw_source("left", "l"), raw_source("right", "r")], [kafka_sink()])
     job.start(job.sources["left"].select("key", "value"))
     job.run(0, records(0))
     savepoints = Savepoints(SnapshotStore(str(tmp_path / "store")))
@@ -122,7 +122,7 @@ def test_state_that_spark_cannot_divide_is_refused_with_the_reason(spark: SparkS
     before = spark.conf.get(provider)
     spark.conf.set(provider, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
     try:
-        job = Job(spark, tmp_path / "one", [raw_source("left", "l")], [kafka_sink()])
+        job = Job(spark, tmp_path / "one", [raw_source("left", "l"), raw_source("right", "r")], [kafka_sink()])
         job.start(job.sources["left"].groupBy("key").count().selectExpr("key", "cast(count AS string) AS value"))
         job.run(0, records(0))
         savepoints = Savepoints(SnapshotStore(str(tmp_path / "store")))
