@@ -14,6 +14,7 @@ from pathlib import Path
 import fsspec
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
+from fsspec.dircache import DirCache
 
 from tandem.manifest import Manifest, Problem, SecretError
 from tandem.manifest.kafka_properties import FILES
@@ -63,7 +64,8 @@ def _options(manifest: Manifest) -> Iterator[Issue]:
     if snapshots is None or scheme_of(snapshots.store) not in _EXPLICIT or find_spec("s3fs") is None:
         return
     kinds = fsspec.get_filesystem_class(scheme_of(snapshots.store)).__mro__
-    known = {name for kind in kinds for name in signature(kind.__init__).parameters if name != "self"}
+    known = {name for kind in (*kinds, DirCache) for name in signature(kind.__init__).parameters if name != "self"}
+    known.add("skip_instance_cache")
     for section, names in (("properties", snapshots.properties), ("secretProperties", snapshots.secret_properties)):
         for name in names:
             if name not in known:

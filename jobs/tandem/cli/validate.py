@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from tandem.hash_seed import begin_with_hash_seed
 from tandem.manifest import Manifest, ManifestError, Problem, check_code, load
 from tandem.manifest.notes import notes
 from tandem.manifest.problems import place
@@ -66,6 +67,8 @@ def validate(
     if problems:
         show_problems(out, manifest, problems)
         raise typer.Exit(1)
+    if deep:
+        begin_with_hash_seed()
     show_problems(out, manifest, noted, "yellow")
     if deep:
         _look_deep(out, loaded)

@@ -26,9 +26,12 @@ from tandem.engine.idle_inputs import idle_after
 from tandem.engine.interface import EnginePosition
 from tandem.engine.relocation import relocate
 from tandem.engine.state_guard import check_state, note_state
-from tandem.engine.state_keys import kept_states
+from tandem.engine.state_keys import KeptState, kept_states
+from tandem.logs import get_logger
 from tandem.manifest import SourceSpec
 from tandem.manifest.spark_settings import RETAINED_EPOCHS
+
+_log = get_logger(__name__)
 
 _MOST_PASSES = 20
 """Over a plan, whose depth bounds how many are needed; fewer only leave columns in it."""
@@ -92,7 +95,7 @@ class EpochBridge:
         relocate(checkpoint)
         pruned = self._pruned(frame)
         plan = json.loads(pruned.queryExecution().analyzed().toJSON())
-        states = kept_states(plan)
+        states = _states(plan)
         if self._after.epoch >= 0:
             check_state(checkpoint, states)
         note_state(checkpoint, states)
@@ -165,6 +168,15 @@ class EpochBridge:
     def _singleton(self, name: str) -> Any:
         """A Scala object."""
         return getattr(reduce(getattr, f"{name}$".split("."), self._jvm), "MODULE$")
+
+
+def _states(plan: Sequence[Mapping[str, Any]]) -> list[KeptState]:
+    """By what a plan keeps its state; nothing if it is one that cannot be read: that alone refuses no job."""
+    try:
+        return kept_states(plan)
+    except Exception as error:
+        _log.warning("state_not_described", reason=f"{type(error).__name__}: {error}")
+        return []
 
 
 def _java(spark: SparkSession, schema: StructType) -> Any:

@@ -1,7 +1,8 @@
 """Values of a job's code as text: two processes that computed the same value write the same.
 
 Compared are plain data, and functions by their code and by what they take with them. Of other objects (clients, locks,
-loggers) only the type counts: they differ between processes without changing a row.
+loggers) only the type counts: they differ between processes without changing a row. In doubt two values are alike: rows that
+differ all the same show as a divergence.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ import dataclasses
 import enum
 import hashlib
 import re
+import tempfile
+import threading
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from fractions import Fraction
@@ -35,6 +38,12 @@ _PLAIN: Final = (
 _MOST: Final = 20_000
 """Values that are looked at one by one; what comes then is not compared."""
 _SHOWN: Final = 120
+_WRITTEN: Final = 200
+"""Characters of a value's text that are written out; the rest is a hash."""
+_OF_ENVIRONMENT: Final = "PYTHONHASHSEED"
+"""Each process of a job has it, and so has a copy of its `os.environ`."""
+_ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
+UNKNOWN: Final = "cannot be compared: "
 
 Facts = dict[str, str]
 """Place in the code, and what is there → its value as text."""
@@ -51,7 +60,9 @@ class Describer:
     def __init__(self, is_users: Callable[[str], bool]) -> None:
         self._is_users = is_users
         self._left = _MOST
-        self._seen: dict[int, int] = {}
+        self._known: dict[int, tuple[Any, str]] = {}
+        # Each value is kept: another one could get the identity of one that is gone.
+        self._temporary = re.compile(rf"{re.escape(tempfile.gettempdir())}/[^/\s'\"]+")
 
     def parts(self, name: str, value: Any) -> Iterator[tuple[str, str]]:
         """(name of a part, its text) of a value. A function has its code, and each value that it takes with it."""
@@ -68,16 +79,27 @@ class Describer:
         if self._left < 0:
             return "…"
         if isinstance(value, _PLAIN):
-            return f"{type(value).__name__} {value!r}" if not isinstance(value, bool | None) else repr(value)
-        if id(value) in self._seen:
-            return f"value {self._seen[id(value)]} again"
-        self._seen[id(value)] = len(self._seen)
-        return self._compound(value)
+            return _shortened(self._plain(value))
+        if id(value) not in self._known:
+            self._known[id(value)] = value, "itself"
+            self._known[id(value)] = value, _shortened(self._compound(value))
+        return self._known[id(value)][1]
+
+    def _plain(self, value: Any) -> str:
+        """A temporary folder has another name in each process; and objects within, as a time's zone, have an address."""
+        if isinstance(value, bool | None):
+            return repr(value)
+        text = repr(value)
+        if isinstance(value, str | PurePath):
+            return f"{type(value).__name__} {self._temporary.sub('a temporary folder', text)}"
+        return f"{type(value).__name__} {text if isinstance(value, bytes) else _ADDRESS.sub('', text)}"
 
     def _compound(self, value: Any) -> str:
         if isinstance(value, enum.Enum):
             return f"{type(value).__qualname__}.{value.name}"
-        if isinstance(value, Mapping):
+        if isinstance(value, dict) and _OF_ENVIRONMENT in value:
+            return "an environment"
+        if isinstance(value, dict | types.MappingProxyType):  # others may be a client's, or the environment itself
             items = (f"{self.text(key)}: {self.text(item)}" for key, item in self._some(value.items()))
             return f"{type(value).__name__} of {len(value)} {{{', '.join(items)}}}"
         if isinstance(value, set | frozenset):
@@ -104,6 +126,8 @@ class Describer:
             return "; ".join(f"{name} {text}" for name, text in self._function(value.__qualname__, value))
         if isinstance(value, types.MethodType):
             return f"{self.text(value.__self__)}.{value.__name__}"
+        if isinstance(value, threading.Thread):
+            return f"a {type(value).__qualname__}"
         if dataclasses.is_dataclass(value) or self._is_users(type(value).__module__):
             return f"{type(value).__qualname__} {self.text(_state_of(value))}"
         if isinstance(value, tzinfo):
@@ -125,7 +149,7 @@ class Describer:
             for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=False):
                 yield f"{variable} of {name}", self.text(_content(cell))
             return
-        self._seen.setdefault(id(function), len(self._seen))
+        self._known.setdefault(id(function), (function, "itself"))
         yield name, _hash_of(function.__code__.co_code)
         constants = (one for one in function.__code__.co_consts if not isinstance(one, types.CodeType))
         taken: list[tuple[str, Any]] = [("constants", tuple(constants)), ("defaults", function.__defaults__)]
@@ -133,7 +157,8 @@ class Describer:
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
         taken += [(variable, _content(cell)) for variable, cell in cells]
         names = sorted(_extract_code_globals(function.__code__))  # type: ignore[no-untyped-call]
-        taken += [(variable, function.__globals__[variable]) for variable in names if variable in function.__globals__]
+        known = (one for one in names if one in function.__globals__ and not one.startswith("__"))
+        taken += [(variable, function.__globals__[variable]) for variable in known]
         for variable, value in taken:
             yield f"{variable} of {name}", self.text(value)
 
@@ -152,7 +177,11 @@ def _parts(describer: Describer, what: str, value: Any) -> list[tuple[str, str]]
     try:
         return list(describer.parts(what, value))
     except Exception as error:  # the user's own __repr__, say, or data that is nested too deeply
-        return [(what, f"cannot be compared: {type(error).__name__}")]
+        return [(what, f"{UNKNOWN}{type(error).__name__}")]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _WRITTEN else f"{text[:_WRITTEN]}… {_hash_of(text.encode(errors='surrogatepass'))}"
 
 
 def shown(text: str) -> str:

@@ -8,6 +8,7 @@ import platform
 import socket
 import sys
 import time
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -31,6 +32,8 @@ _HOST: Final = "another-host"
 
 def main(order: dict[str, Any]) -> None:
     """Write the facts of the plan to the file `result` of the order."""
+    with suppress(OSError):  # where memory ends, this process ends first: the job begins without it
+        Path("/proc/self/oom_score_adj").write_text("1000")
     session = _session()
     folder = Path(order["folder"])
     copies = None if order["copies"] is None else Path(order["copies"])

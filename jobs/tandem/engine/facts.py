@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
-from tandem.engine.described import Facts, facts_of, shown
+from tandem.engine.described import UNKNOWN, Facts, facts_of, shown
 from tandem.engine.guard import Taken
 from tandem.engine.users_code import INSTALLED, is_users_file
 
@@ -21,7 +21,12 @@ _UNSTABLE: Final = frozenset({"class", "product-class", "metadata", "num-childre
 _ID: Final = re.compile(r"(^i|I|_i)ds?$")
 """Of names of fields: what Spark numbers or draws for each plan anew, as expressions, watermarks and WITH clauses."""
 _NUMBERED: Final = re.compile(r"(#|_gen_alias_)\d+L?")
-_DRAWN: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_DRAWN: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|_pyspark_[0-9a-f]{32}")
+"""Also the view that stands for a DataFrame in `spark.sql("… {name}", name=…)`."""
+_IDENTITY: Final = re.compile(r"\[[A-Z]@[0-9a-f]+")
+"""What Java writes for an array, of bytes as a rule."""
+_VARIABLE: Final = re.compile(r"_\d+$")
+"""Of a variable of a lambda, as in `F.transform(column, lambda x: x + 1)`: numbered through the JVM's life."""
 _FUNCTION: Final = "the function "
 _MOST: Final = 300
 """Facts with a name of their own; the others are counted together."""
@@ -33,6 +38,7 @@ def facts_about(frame: DataFrame, taken: Taken, settings: Mapping[str, str]) -> 
     facts = {f"the setting {name}": value for name, value in settings.items()}
     places = [(f"{_FUNCTION}{_name_of(function)}", place, function) for place, function in taken.functions]
     places += [("the data of createDataFrame", place, data) for place, data in taken.data]
+    places += [("the constant", place, one) for place, one in taken.constants if isinstance(one, bytes | bytearray)]
     facts |= facts_of(places, is_users_module)
     for number, (kind, value) in enumerate(_values(nodes)):
         facts[f"{kind} {number} of the plan"] = value
@@ -57,7 +63,7 @@ def differing(mine: Facts, others: Facts, constants: Collection[tuple[str, Any]]
     lines = {_as_in_plan(value): place for place, value in constants if place}
     for name in sorted(mine.keys() | others.keys(), key=list({**mine, **others}).index):
         one, other = mine.get(name, "missing"), others.get(name, "missing")
-        if one != other:
+        if one != other and not one.startswith(UNKNOWN) and not other.startswith(UNKNOWN):
             is_placed = name.endswith(")")
             place = "" if is_placed else next((line for value, line in lines.items() if value and value in one), "")
             yield f"{name}{f' ({place})' if place else ''}: {shown(one)}, elsewhere {shown(other)}"
@@ -107,15 +113,22 @@ def _values(nodes: Any) -> Iterator[tuple[str, str]]:
         if kind == "CatalogTable":  # of a temporary view: says when it was made
             return
         if kind == "Literal":
-            yield "the constant", f"{nodes.get('value')} ({nodes.get('dataType')})"
+            yield "the constant", f"{without_identity(nodes.get('value'))} ({nodes.get('dataType')})"
             return
         if kind:
             plain = {name: value for name, value in nodes.items() if not isinstance(value, list | dict)}
+            if kind.endswith("LambdaVariable"):
+                plain["name"] = _VARIABLE.sub("", str(plain.get("name")))
             text = json.dumps({name: value for name, value in plain.items() if _is_stable(name)}, sort_keys=True)
             yield f"the part {kind}", _DRAWN.sub("", _NUMBERED.sub(r"\1", text))
         for name, value in nodes.items():
             if _is_stable(name):
                 yield from _values(value)
+
+
+def without_identity(value: Any) -> str:
+    """A constant as Spark writes it; the content of an array of bytes is not in that."""
+    return _IDENTITY.sub("bytes", str(value))
 
 
 def _is_stable(name: str) -> bool:

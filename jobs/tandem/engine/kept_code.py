@@ -59,10 +59,11 @@ def archive(kept: Mapping[str, Code], folder: Path) -> Path:
 
 def _modules(folder: Path) -> Iterator[Path]:
     for entry in sorted(folder.iterdir()):
-        if entry.suffix == ".py" and entry.is_file():
-            yield entry
-        elif (entry / "__init__.py").is_file():
-            yield from sorted(path for path in entry.rglob("*.py") if path.is_file())
+        with suppress(PermissionError):  # a folder of others, as there are in /tmp
+            if entry.suffix == ".py" and entry.is_file():
+                yield entry
+            elif (entry / "__init__.py").is_file():
+                yield from sorted(path for path in entry.rglob("*.py") if path.is_file())
 
 
 def _text(code: Code) -> str:

@@ -18,10 +18,19 @@ def kept_settings(spark: SparkSession) -> dict[str, str | None]:
     return {name: spark.conf.get(name, None) for name in _KEPT}
 
 
+_UTC: Final = ("etc/utc", "gmt", "z", "+00:00")
+
+
+def _same(value: str | None) -> str | None:
+    """Values that are alike for Spark are one."""
+    text = None if value is None else value.strip().lower()
+    return "utc" if text in _UTC else text
+
+
 def check_kept(before: Mapping[str, str | None], spark: SparkSession) -> None:
     """Raise `JobError` if the job's code has changed one: with `spark.conf.set`, SQL's `SET` or a builder's `config`."""
     for name, value in kept_settings(spark).items():
-        if value != before[name]:
+        if _same(value) != _same(before[name]):
             if name in FIXED:
                 why = f"it must be {before[name]}: {FIXED[name][1]}. Remove the line"
             else:

@@ -6,6 +6,7 @@ The rows of a table sink are in a struct column of their own, named after the si
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Any
@@ -15,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import DataType, LongType
 
 from tandem.engine.interface import JobError
+from tandem.engine.passed_on import is_computed
 from tandem.engine.sink_types import check_kafka, check_table
 from tandem.engine.watermarks import apart
 from tandem.manifest import SinkSpec
@@ -79,9 +81,8 @@ def _partition(kind: DataType) -> Column:
 def _computes(frame: DataFrame, name: str) -> bool:
     """Whether the job gives its rows this column itself, and does not only pass on that of an input."""
     plan = frame._jdf.queryExecution().analyzed()
-    mine = {a.exprId().id() for a in _each(plan.output()) if a.name().lower() == name}
-    of_inputs = {a.exprId().id() for leaf in _each(plan.collectLeaves()) for a in _each(leaf.output())}
-    return bool(mine - of_inputs)
+    mine = {int(a.exprId().id()) for a in _each(plan.output()) if a.name().lower() == name}
+    return bool(mine) and any(is_computed(one, name, json.loads(plan.toJSON())) for one in mine)
 
 
 def _each(sequence: Any) -> Iterator[Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from tandem.engine.facts import without_identity
 from tandem.engine.interface import JobError
 
 _TIME = "use ctx.epoch_time(), which every replica reads from the log, or the record's own time"
@@ -72,7 +73,7 @@ def _literals(nodes: Any, parent: str = "") -> Iterator[tuple[str, str]]:
     elif isinstance(nodes, dict):
         name = str(nodes.get("class", "")).rpartition(".")[2]
         if name == "Literal":
-            yield parent, str(nodes.get("value"))
+            yield parent, without_identity(nodes.get("value"))
         if "seed" in nodes:
             yield name, str(nodes["seed"])
         for value in nodes.values():

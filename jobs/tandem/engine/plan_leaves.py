@@ -15,6 +15,7 @@ _VALUES: Final = frozenset(
         f"{_CATALYST}LocalRelation",
         f"{_CATALYST}OneRowRelation",
         f"{_CATALYST}Range",
+        f"{_CATALYST}CTERelationRef",  # of a WITH clause, whose own leaves are among the plan's
         "org.apache.spark.sql.execution.LogicalRDD",
         "org.apache.spark.sql.execution.ExternalRDD",
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,13 @@ from tandem.engine.job import call, in_a_line, load_function
 from tandem.engine.kept_settings import check_kept, kept_settings
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
-from tandem.engine.session_state import changed_settings, forget_views, settings_of
+from tandem.engine.session_state import changed_settings, forget_views, settings_of, views_of
 from tandem.engine.static_tables import StaticTables
+from tandem.logs import get_logger
 from tandem.manifest import Manifest
 from tandem.topics import DEAD_LETTER_SINK
+
+_log = get_logger(__name__)
 
 
 def intake_of(manifest: Manifest) -> Intake:
@@ -70,6 +73,7 @@ class Planning:
         self._function: Callable[..., object]
         with guarded(self._imported, tables):
             self._function = load_function(manifest.spec.job, code)
+        self._views = views_of(session)
 
     def plan(self, bridge: EpochBridge) -> Plan:
         """The job's result over a bridge's records, with the dead letters of its sources. Raises `JobError`."""
@@ -79,7 +83,7 @@ class Planning:
         frames = split_sources(bridge.stream(), spec.sources)
         with guarded(taken, self._tables):
             result = call(self._function, context, {name: frame.good for name, frame in frames.items()})
-        forget_views(self._session)
+        forget_views(self._session, self._views)
         check_kept(self._kept, self._session)
         settings = changed_settings(self._settings, settings_of(self._session))
         self._refuse_queries()
@@ -91,7 +95,7 @@ class Planning:
         except PySparkException as error:
             raise JobError(f"the job's result cannot be published: {in_a_line(error)}") from error
         check_leaves(stream, bridge.source, self._tables.roots)
-        return Plan(stream, context, facts_about(stream, taken, settings), tuple(taken.constants))
+        return Plan(stream, context, _facts(stream, taken, settings), tuple(taken.constants))
 
     def _refuse_queries(self) -> None:
         active = self._session.streams.active
@@ -100,3 +104,12 @@ class Planning:
                 f"the job's code has started a query of its own ({active[0].name or active[0].id}). Tandem starts the "
                 "query: return the DataFrame, and name where its rows go in spec.sinks"
             )
+
+
+def _facts(stream: DataFrame, taken: Taken, settings: Mapping[str, str]) -> Facts:
+    """None where they cannot be read: that alone refuses no job."""
+    try:
+        return facts_about(stream, taken, settings)
+    except Exception as error:
+        _log.warning("plan_not_compared", reason=f"{type(error).__name__}: {error}")
+        return {}

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,9 +31,9 @@ TIMEOUT_S: Final = 60.0
 _SHOWN: Final = 3
 _ELSEWHERE: Final = {
     name: f"another-{name.lower().replace('_', '-')}"
-    for name in ("HOSTNAME", "HOST", "POD_NAME", "POD_IP", "POD_UID", "NODE_NAME", "HOST_IP", "PWD")
+    for name in ("HOSTNAME", "POD_NAME", "POD_IP", "POD_UID", "NODE_NAME", "HOST_IP")
 }
-"""What differs between the replicas of a job by nature."""
+"""What differs between the replicas of a job by nature; `HOST`, say, may be that of a service."""
 
 
 class SecondPlan:
@@ -65,11 +66,15 @@ class SecondPlan:
             )
 
     def differences(self, plan: Plan) -> list[str]:
-        """Each difference, in words; none if the plan could not be made there."""
-        facts = self._facts()
-        if facts is None or facts == plan.facts:
+        """Each difference, in words; none if the plan could not be made there, or not compared."""
+        try:
+            facts = self._facts()
+            if facts is None or facts == plan.facts:
+                return []
+            return list(differing(plan.facts, facts, [*plan.constants, *_placed(plan)]))
+        except Exception as error:
+            _log.warning("plan_not_compared", reason=f"{type(error).__name__}: {error}")
             return []
-        return list(differing(plan.facts, facts, [*plan.constants, *constants_of(plan.frame)]))
 
     def _facts(self) -> dict[str, str] | None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -102,3 +107,10 @@ class SecondPlan:
             jvm: Any = self._session._jvm
             jvm.org.apache.spark.sql.classic.SparkSession.setDefaultSession(self._session._jsparkSession)
             shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _placed(plan: Plan) -> list[tuple[str, str]]:
+    """The plan's constants with their lines, which only the words of a difference need."""
+    with suppress(Exception):
+        return list(constants_of(plan.frame))
+    return []

@@ -23,8 +23,25 @@ def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dic
     return {name: after.get(name, "") for name in names if before.get(name) != after.get(name)}
 
 
-def forget_views(session: SparkSession) -> None:
-    """Drop temporary views, global ones too; plans that were made with them stay as they are."""
+def views_of(session: SparkSession) -> dict[str, frozenset[str]]:
+    """The names of temporary views: those of the session, and global ones."""
     catalog: Any = session._jsparkSession.sessionState().catalog()
-    catalog.clearTempTables()
-    catalog.globalTempViewManager().clear()
+    local = catalog.listLocalTempViews("*").iterator()
+    shared = catalog.globalTempViewManager().listViewNames("*").iterator()
+    names = set()
+    while local.hasNext():
+        names.add(str(local.next().table()))
+    others = set()
+    while shared.hasNext():
+        others.add(str(shared.next()))
+    return {"local": frozenset(names), "global": frozenset(others)}
+
+
+def forget_views(session: SparkSession, but: Mapping[str, frozenset[str]]) -> None:
+    """Drop temporary views but those of `but`, global ones too; plans that were made with them stay as they are."""
+    catalog: Any = session._jsparkSession.sessionState().catalog()
+    there = views_of(session)
+    for name in there["local"] - but["local"]:
+        session.catalog.dropTempView(name)
+    for name in there["global"] - but["global"]:
+        catalog.globalTempViewManager().remove(name)

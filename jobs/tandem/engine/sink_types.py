@@ -84,6 +84,7 @@ def check_kafka(sink: str, schema: StructType, names_topic: bool) -> None:
     names_topic : the job computes a column `topic` itself.
     """
     types = {field.name: field.dataType for field in schema.fields}
+    types = {name: kind for name, kind in types.items() if name == "value" or not isinstance(kind, NullType)}
     if "value" not in types:
         raise JobError(
             f"sink {sink}: no column `value` among {list(types)}. As for Spark's Kafka sink, select one, for example "

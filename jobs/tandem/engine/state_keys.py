@@ -8,6 +8,7 @@ computed: code that casts with more care, or renames a column, goes on from the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +20,8 @@ Columns = frozenset[str]
 
 _BY_POSITION: Final = frozenset({"GetArrayItem", "ElementAt", "GetMapValue", "GetJsonObject", "SplitPart", "Substring"})
 """Take a part of a column by a constant, which so says which part of it is meant."""
+_NUMBERED: Final = re.compile(r"(?<=_gen_alias_)\d+|#\d+L?|(?<=\[B@)[0-9a-f]+")
+"""In names and constants: what Spark and Java write otherwise in each process."""
 _DUPLICATES: Final = {"Deduplicate": "dropDuplicates", "DeduplicateWithinWatermark": "dropDuplicatesWithinWatermark"}
 _OF_GROUPS: Final = {
     "FlatMapGroupsInPandasWithState": "applyInPandasWithState",
@@ -221,4 +224,4 @@ def _id(expression: Node) -> int:
 
 
 def _text(columns: Columns) -> str:
-    return "+".join(sorted(columns)) or "a constant"
+    return "+".join(sorted(_NUMBERED.sub("", column) for column in columns)) or "a constant"

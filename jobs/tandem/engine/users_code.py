@@ -54,10 +54,11 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def is_users_file(file: str) -> bool:
-    """Whether a file of code is neither Python's, Spark's nor Tandem's."""
-    if file.startswith("<"):
+    """Whether a file of code is neither Python's, Spark's nor Tandem's; nor a command, as `bin/tandem` is."""
+    path = Path(file)
+    if file.startswith("<") or path.suffix != ".py":
         return False
-    path = Path(file).resolve()
+    path = path.resolve()
     if INSTALLED & set(path.parts):
         return not str(path).startswith(_PACKAGES)
     return not str(path).startswith((*_PACKAGES, _STANDARD)) and path.exists()

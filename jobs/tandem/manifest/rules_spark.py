@@ -22,8 +22,8 @@ from tandem.manifest.spark_settings import (
 
 _CONF: Final[Location] = ("spec", "spark", "conf")
 _MIB: Final = 2**20
-BESIDE_HEAP: Final = 512 * _MIB
-"""Bytes that a replica needs at least beside its heap: the JVM's own memory, Python, and a small state."""
+BESIDE_HEAP: Final = 384 * _MIB
+"""Bytes that a replica needs at least beside its heap, for the rest of the JVM and for Python; as many as Spark takes."""
 
 
 def spark_settings_keep_replicas_equal(job: ReplicatedStreamJob) -> Iterator[Issue]:

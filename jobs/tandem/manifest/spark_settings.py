@@ -154,6 +154,12 @@ WITHOUT_EFFECT: Final[dict[str, tuple[str, str]]] = {
 }
 """Beginning of a setting's name → (why it would have no effect, what to do instead)."""
 
+_UI_WITHOUT_PAGES: Final = (
+    *("spark.ui.enabled", "spark.ui.showConsoleProgress", "spark.ui.consoleProgress.", "spark.ui.liveUpdate."),
+    *("spark.ui.retained", "spark.ui.dagGraph."),
+)
+"""Beginnings of names that have an effect without Spark's pages, too: on the terminal, and on what listeners hold."""
+
 OF_EXECUTORS: Final = (
     *("spark.kubernetes.", "spark.decommission.", "spark.storage.decommission.", "spark.task.maxFailures"),
     *("spark.executor.extraJavaOptions", "spark.executor.defaultJavaOptions", "spark.executor.extraLibraryPath"),
@@ -208,7 +214,7 @@ def without_effect(name: str, conf: Mapping[str, str], has_executors: bool) -> R
         )
     if (
         name.startswith("spark.ui.")
-        and name != "spark.ui.enabled"
+        and not name.startswith(_UI_WITHOUT_PAGES)
         and conf.get("spark.ui.enabled", "").strip().lower() != "true"
     ):
         return Refusal(
@@ -238,6 +244,31 @@ def known_settings() -> frozenset[str]:
     return frozenset(files(__package__).joinpath("spark_names.txt").read_text().split())
 
 
+_SHORT_ZONES: Final = (
+    *(
+        "Z",
+        "ACT",
+        "AET",
+        "AGT",
+        "ART",
+        "AST",
+        "BET",
+        "BST",
+        "CAT",
+        "CNT",
+        "CST",
+        "CTT",
+        "EAT",
+        "ECT",
+        "IET",
+        "IST",
+        "JST",
+    ),
+    *("MIT", "NET", "NST", "PLT", "PNT", "PRT", "PST", "SST", "VST"),
+)
+"""What Spark takes beside regions: `java.time.ZoneId.SHORT_IDS`."""
+
+
 def wrong_time_zone(zone: str) -> Refusal | None:
     """What is wrong with a value of spark.sql.session.timeZone; None: it is a region or an offset, as Java reads them."""
     text = zone.strip()
@@ -245,7 +276,7 @@ def wrong_time_zone(zone: str) -> Refusal | None:
     hours, _, minutes = offset[1:].partition(":")
     is_offset = offset[:1] in ("+", "-") and hours.isdigit() and (not minutes or minutes.replace(":", "").isdigit())
     regions = zoneinfo.available_timezones()
-    if text in regions or text == "Z" or (is_offset and int(hours) <= 18):
+    if not regions or text in regions or text in _SHORT_ZONES or (is_offset and int(hours) <= 18):
         return None
     near = get_close_matches(text, regions, 1, 0.6)
     example = f"Did you mean {near[0]}?" if near else "Write a region or an offset, e.g. Europe/Berlin, UTC, +02:00"

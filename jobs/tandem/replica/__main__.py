@@ -1,17 +1,12 @@
 """`python -m tandem.replica`."""
 
-import os
-import sys
+from tandem.hash_seed import begin_with_hash_seed
 
-HASH_SEED = "0"
-"""Of Python's hashes, and so of the order of sets, in every process that runs the job's code: Spark's workers inherit it."""
+if __name__ == "__main__":
+    begin_with_hash_seed()
 
-if __name__ == "__main__" and os.environ.get("PYTHONHASHSEED") != HASH_SEED:
-    os.environ["PYTHONHASHSEED"] = HASH_SEED  # Python reads it when it starts
-    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
+import typer
 
-import typer  # noqa: E402 - not before the seed is known
-
-from tandem.replica.main import main  # noqa: E402
+from tandem.replica.main import main
 
 typer.run(main)

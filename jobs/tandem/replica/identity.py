@@ -146,7 +146,7 @@ def agreed_tables(config: Config) -> dict[str, str]:
 
 
 _PLAN, _TABLE, _FORMAT = "plan: ", "table: ", "plan: format"
-_FACTS_FORMAT = "1"
+_FACTS_FORMAT = "2"
 """Raised with what `facts_about` counts: plans of another format are not compared, so that Tandem can be upgraded."""
 
 

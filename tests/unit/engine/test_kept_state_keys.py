@@ -8,7 +8,7 @@ import pytest
 
 from tandem.engine.interface import JobError
 from tandem.engine.state_guard import check_state, note_state
-from tandem.engine.state_keys import KeptState, difference
+from tandem.engine.state_keys import KeptState, _text, difference
 
 BY_CUSTOMER = KeptState("aggregation", ("orders/value.customer",), ("sum(orders/value.n)", "sum(orders/value.m)"))
 
@@ -62,3 +62,9 @@ def test_a_note_is_never_written_into_a_shared_file(tmp_path: Path) -> None:
     (tmp_path / "other" / "operators").hardlink_to(tmp_path / "one" / "operators")
     note_state(tmp_path / "other", [KeptState("dropDuplicates", ("orders/value.product",))])
     check_state(tmp_path / "one", [BY_CUSTOMER])
+
+
+def test_what_spark_numbers_otherwise_in_each_process_is_no_other_column() -> None:
+    first, again = (frozenset({f"orders/_gen_alias_{n}", f"max(x#{n}L)", f"orders/tags[[B@{n}f]"}) for n in (4, 17))
+    assert _text(first) == _text(again)
+    assert _text(frozenset({"orders/x_1"})) != _text(frozenset({"orders/x_2"}))

@@ -111,7 +111,8 @@ def test_a_field_without_effect_is_noted(write: Writer) -> None:
 
 
 def test_an_option_that_the_snapshot_store_would_pass_over_is_refused(write: Writer) -> None:
-    properties = "properties: {endpoint: 'http://a', use_ssl: 'false'}, secretProperties: {key: {env: A}}"
+    properties = "properties: {endpoint: 'http://a', use_ssl: 'false', CACHES}, secretProperties: {key: {env: A}}"
+    properties = properties.replace("CACHES", "skip_instance_cache: 'true', use_listings_cache: 'false'")
     given = f"  snapshots: {{store: s3://b/x, {properties}}}"
 
     assert said(write(("  spark: {}", given))) == [

