@@ -105,7 +105,7 @@ class Injector:
             who.machine.checkpoints.clear()
 
     def _restart(self, who: Process) -> None:
-        if not who.alive:
+        if not who.alive and who not in self._world.ended:
             if self._world.timeline.now < self._world.broker_down_until:
                 self._world.timeline.at(self._world.broker_down_until + _RESTART_MS, None, self._restart, who)
                 return

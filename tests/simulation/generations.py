@@ -1,4 +1,4 @@
-"""What one of ten seeds adds: a new generation, which follows from a savepoint while the old one publishes."""
+"""What one of ten seeds adds: a new generation. It follows while the old one publishes, or when all of that is dead."""
 
 from __future__ import annotations
 
@@ -18,23 +18,27 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 _AGAIN_MS = 60.0
+BEGINNING = (-1, 0)
+"""In the place of a savepoint's epoch and state: the inputs are computed from their start."""
 
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
     """The new generation's replicas start at these times; the old one's first replica makes room for the first of them.
 
-    `behind`: how many epochs before the last published one the savepoint was made, at most.
+    `behind`: how many epochs before the last published one the savepoint was made, at most; None: there is no savepoint.
+    `dead_ms`: when all replicas of the old one die, for good; None: they do not.
     """
 
     starts_ms: tuple[float, ...]
-    behind: int
+    behind: int | None
     calm: bool  # nothing fails: the boundary is exact on both sides
+    dead_ms: float | None = None
 
     @property
     def at_ms(self) -> float:
         """When it begins."""
-        return self.starts_ms[0]
+        return self.starts_ms[0] if self.dead_ms is None else self.dead_ms
 
 
 def upgrading(plain: Schedule) -> Schedule:
@@ -55,6 +59,15 @@ def upgrading(plain: Schedule) -> Schedule:
         "most_bound_ms": 300.0,
     }
     return replace(schedule, failures=(), compute_ms=(min(plain.compute_ms),) * plain.replicas, **patient)
+
+
+def replacing(plain: Schedule) -> Schedule:
+    """The schedule with the end of all replicas in the midst of it. A generation goes on, perhaps without a savepoint."""
+    rng = Random(plain.seed ^ 0xDEAD)
+    dead = rng.uniform(40, 300)
+    starts = tuple(dead + rng.uniform(0, 250) for _ in range(rng.choice((1, 2, 2))))
+    upgrade = Upgrade(starts, rng.choice((None, None, 0, 2, 6)), calm=False, dead_ms=dead)
+    return replace(plain, delivery=Delivery.EXACTLY_ONCE, upgrade=upgrade, alone=False)
 
 
 class Successor(Replica):
@@ -79,7 +92,8 @@ class Successor(Replica):
         epoch = world.pick_state(states)
         if epoch < base:
             epoch, states = base, {base: state}
-        self._succession = Succession(Config(1, PROGRAMS[1], world.start, self.name, base, "before"), _AGAIN_MS)
+        savepoint = "before" if base >= 0 else ""
+        self._succession = Succession(Config(1, PROGRAMS[1], world.start, self.name, base, savepoint), _AGAIN_MS)
         self.go_on_from(epoch, states.get(epoch, 0))
 
     def keep_state(self, what: EpochRange, state: int) -> None:
@@ -119,10 +133,14 @@ class UpgradeChecker(ChoosingChecker):
             raise InvariantError(f"{marker} is of an earlier generation than {max(begun, self._generation)}")
         if marker.generation != begun:
             self._world.reached("a new generation published what the old one left")
+            if self._world.ended:
+                self._world.reached("a new generation published what a dead one left")
             if self._calm:
                 raise InvariantError(f"{marker} is not of generation {begun}, and nothing has failed")
         if marker.generation > self._generation:
             self._world.reached("a new generation published")
+            if self._world.base == BEGINNING:
+                self._world.reached("a generation without a savepoint published")
         self._generation = marker.generation
 
     def rows_of(self, marker: Marker) -> list[list[Row]]:
@@ -154,14 +172,17 @@ def successors(world: World) -> list[Process]:
 
 
 def begin_upgrade(world: World, upgrade: Upgrade) -> None:
-    """Make the savepoint of a published epoch, stop an old replica, start the new ones."""
-    last = world.last_marker()
-    known = [epoch for epoch in world.states if last - upgrade.behind <= epoch <= last]
-    if not known:
+    """Make the savepoint of a published epoch, if there is to be one, stop old replicas, start the new ones."""
+    last, behind = world.last_marker(), upgrade.behind
+    known = [epoch for epoch in world.states if behind is not None and last - behind <= epoch <= last]
+    if not known and upgrade.dead_ms is None:
         world.timeline.after(_AGAIN_MS, None, begin_upgrade, world, upgrade)
         return
-    epoch = min(known)
-    world.base = epoch, world.states[epoch]
-    world.process("replica-0").crash()
+    world.base = (min(known), world.states[min(known)]) if known else BEGINNING
+    if upgrade.dead_ms is None:
+        world.process("replica-0").crash()
+    else:
+        world.end_replicas()
+        world.checker.excuse(max(upgrade.starts_ms))
     for process, at in zip(world.successors, upgrade.starts_ms, strict=True):
         world.timeline.at(max(at, world.timeline.now), None, process.start)

@@ -41,6 +41,15 @@ class FencesOnlyTheLastOwner(Publication):
         return [Fence(tuple(o for o in s.owners if o == last)) if isinstance(s, Fence) else s for s in steps]
 
 
+class FencesOnlyItsGeneration(Publication):
+    """Takes over from owners of an earlier generation without fencing them, as if they were dead for certain."""
+
+    def take_over_steps(self, claim: Claim) -> list[Action]:
+        others = {c.owner for c in self.decisions.claims(claim.epoch) if c.generation < self.generation}
+        steps = super().take_over_steps(claim)
+        return [Fence(tuple(o for o in s.owners if o not in others)) if isinstance(s, Fence) else s for s in steps]
+
+
 class TakesOverWithoutReading(Publication):
     """Takes over, fences, and publishes at once."""
 
@@ -219,6 +228,17 @@ GUARDS = (
         Deviation(publication=ClaimsForOthers),
         rules=((decisions, "is_of_generation", lambda *_: True),),
         schedule=Schedule.upgrading,
+    ),
+    Guard(
+        "a generation publishes what a dead one left",
+        rules=((decisions, "is_of_generation", lambda generation, epochs, _: generation == epochs),),
+        unsafe=False,
+        schedule=Schedule.replacing,
+    ),
+    Guard(
+        "owners of a dead generation are fenced",
+        Deviation(publication=FencesOnlyItsGeneration),
+        schedule=Schedule.replacing,
     ),
     Guard(
         "who reads a marker of a later generation stops",

@@ -83,14 +83,14 @@ class Schedule:
 
     @classmethod
     def of(cls, seed: int) -> Schedule:
-        """The schedule of a seed: one of five has standbys, snapshots, or both, one of ten an upgrade.
+        """The schedule of a seed: one of five has standbys, snapshots, or both, one of ten a new generation.
 
         Of one of 25 the replicas do not compute the same.
         """
         if seed % 25 == 7:
             return cls.differing(seed)
         if seed % 10 == 3:
-            return cls.upgrading(seed)
+            return cls.replacing(seed) if seed % 40 == 23 else cls.upgrading(seed)
         return cls.redundant(seed) if seed % 5 == 1 else cls.plain(seed)
 
     @classmethod
@@ -99,6 +99,13 @@ class Schedule:
         from simulation.generations import upgrading
 
         return upgrading(cls.plain(seed))
+
+    @classmethod
+    def replacing(cls, seed: int) -> Schedule:
+        """The schedule of a seed in which a new generation follows when all of the old one is dead."""
+        from simulation.generations import replacing
+
+        return replacing(cls.plain(seed))
 
     @classmethod
     def differing(cls, seed: int) -> Schedule:
@@ -160,7 +167,8 @@ class Schedule:
         mode = "heartbeat" if self.heartbeat else "leader"
         text = f"seed {self.seed}: {self.delivery.value}, {mode} mode, {self.replicas} replicas"
         text += f" ({self.redundancy})" if self.redundancy else ""
-        text += f", upgraded at {self.upgrade.at_ms:.0f}" if self.upgrade else ""
+        if self.upgrade:
+            text += f", {'replaced' if self.upgrade.dead_ms else 'upgraded'} at {self.upgrade.at_ms:.0f}"
         text += f", {self.difference}" if self.difference else ""
         text += ", asking" if self.asks else ""
         return text + (", one failure at a time" if self.alone else "") + "".join(f"\n  {f}" for f in self.failures)

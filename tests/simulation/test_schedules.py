@@ -45,6 +45,8 @@ SITUATIONS = (
     "a superseded replica was refused",
     "a new generation published",
     "a new generation published what the old one left",
+    "a new generation published what a dead one left",
+    "a generation without a savepoint published",
     "failure: crash",
     "failure: pause",
     "failure: isolate",

@@ -91,9 +91,10 @@ class World:
         self.store = StoreServer(self)
         self.tasks: list[Task] = []
         self.wisher = None if schedule.redundancy is None else Wisher(self)
-        replicas = self._replicas()
+        replicas = self._old = self._replicas()
         self.base: tuple[int, int] | None = None  # the savepoint of an upgrade: its epoch and state
         self.successors = [] if schedule.upgrade is None else successors(self)
+        self.ended: list[Replica] = []  # for good
         self.processes: list[Process] = [
             *replicas,
             *self.successors,
@@ -225,6 +226,12 @@ class World:
     def redundancy_is_passive(self) -> bool:
         """Whether the job has one active and no standby: while it is dead nobody publishes."""
         return self.schedule.redundancy is not None and len(self.schedule.compute_ms) == 1
+
+    def end_replicas(self) -> None:
+        """All replicas but the successors die, and do not start again; what they sent is still on its way."""
+        for replica in self._old:
+            replica.crash()
+        self.ended = self._old
 
     def actives(self) -> list[StandbyReplica]:
         """The replicas that compute."""
