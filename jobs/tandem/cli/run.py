@@ -17,6 +17,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
+from tandem.cli.running import find_local_job
 from tandem.cli.validate import show_problems, summary
 from tandem.embedded import EmbeddedError, Jars
 from tandem.kafka.errors import TandemKafkaError
@@ -90,7 +91,8 @@ def run(
         bool,
         typer.Option(
             "--accept-changes",
-            help="Go on with changed code, options or versions, from the newest state: as the job's next generation.",
+            help="Go on with changed code, options, versions or static tables, from the newest state: as the job's next "
+            "generation.",
         ),
     ] = False,
     screen: Annotated[
@@ -125,7 +127,13 @@ def run(
             Jars.resolve()
         generation = None
         if accept_changes and not savepoint:
-            changed = changed_start(loaded)
+            if find_local_job(loaded.name, run_directory) is not None:
+                raise RefusedError(
+                    f"{loaded.name} is running. It goes on with what has changed by `tandem upgrade {manifest}`, or by this "
+                    "command when it is stopped"
+                )
+            with out.status("Looking for what has changed …") if out.is_terminal else _nothing():
+                changed = changed_start(loaded)
             savepoint, generation = changed.savepoint, changed.generation
             out.print(changed.words[0].upper() + changed.words[1:])
         job = LocalJob(manifest, run_directory, pin, savepoint=savepoint, generation=generation)

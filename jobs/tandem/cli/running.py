@@ -12,10 +12,12 @@ from tandem.manifest import ManifestError, load
 from tandem.process import ExitCode
 
 
-def find_job(name_or_manifest: str | None, run_directory: Path | None) -> tuple[RunDirectory, RunningJob]:
+def find_job(
+    name_or_manifest: str | None, run_directory: Path | None, otherwise: str = ""
+) -> tuple[RunDirectory, RunningJob]:
     """The job that runs in `run_directory`, or under that name, or, given neither, the only one that runs.
 
-    Leaves with a message if there is none.
+    Leaves with a message if there is none; `otherwise`: what to do then.
     """
     if run_directory is None and name_or_manifest is None:
         return _the_only_one()
@@ -25,7 +27,7 @@ def find_job(name_or_manifest: str | None, run_directory: Path | None) -> tuple[
     if running is None or (name is not None and running.job != name):
         other = "" if run_directory is not None else "; if it was started with --run-directory, give the same one"
         what = "no job is" if name is None else f"job {name} is not"
-        raise _leave(f"{what} running in {directory.path}{other}{_others()}")
+        raise _leave(f"{what} running in {directory.path}{other}{_others()}{f'. {otherwise}' if otherwise else ''}")
     return directory, running
 
 

@@ -9,11 +9,13 @@ from typing import Annotated
 import typer
 
 from tandem.cli.running import find_job
-from tandem.cli.stores import ManifestFile, Screen, store_of
+from tandem.cli.stores import ManifestFile, NoStoreError, Screen, store_of
 from tandem.kafka.client import KafkaConnection
+from tandem.local.changes import has_other_files, what_has_changed
 from tandem.local.upgrade import ObservedProgress, Upgrade, UpgradeError
-from tandem.manifest import Manifest, load
-from tandem.process import ExitCode
+from tandem.manifest import CodeNotFoundError, Manifest, load
+from tandem.manifest.going_on import accepting_command
+from tandem.process import ExitCode, RefusedError
 from tandem.snapshots import Savepoints, newest_snapshot
 from tandem.state import inputs_of
 
@@ -34,12 +36,14 @@ def upgrade(
 ) -> None:
     """Move a running job to a changed manifest or changed code; readers notice nothing but the new rows.
 
-    MANIFEST is a file beside the one that the job runs, of the same metadata.name. One replica after the other starts again
-    with it, from a savepoint, and computes what came since; the old generation publishes until the first of them has reached
-    the head of the log. From one epoch on all rows are the new generation's.
+    MANIFEST is a file beside the one that the job runs, of the same metadata.name; or that one itself, if only static tables
+    have changed, or other things that the job's plan is made of. One replica after the other starts again with it, from a
+    savepoint, and computes what came since; the old generation publishes until the first of them has reached the head of the
+    log. From one epoch on all rows are the new generation's.
 
     If the new code cannot go on from the savepoint's state, or does not come up, the old generation runs on. To go back
-    later, upgrade to the old manifest from the same savepoint.
+    later, upgrade to the old manifest from the same savepoint. A job that is stopped, or takes no snapshots, goes on with
+    what has changed by tandem run MANIFEST --accept-changes.
 
     Exit code 0: done; 1: not done, and what runs now; 78: a manifest, Kafka or the store must be mended first.
 
@@ -52,22 +56,42 @@ def upgrade(
     screen = Screen()
     with screen.telling("not upgraded", manifest):
         new = load(manifest)
-        directory, running = find_job(new.name, run_directory)
+        otherwise = f"A job that is stopped goes on with what has changed by: {accepting_command(manifest)}"
+        directory, running = find_job(new.name, run_directory, otherwise)
         old = load(running.manifest)
         try:
             progress = ObservedProgress(old, directory)
-            name = savepoint or _savepoint(old, progress.generation() + 1)
-            screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}")
-            generation = Upgrade(directory, old, new, name, progress, screen.out.print).run()
+            accepted = progress.config()
+            with screen.doing("Looking for what has changed …"):
+                change = what_has_changed(new, accepted)
+            if not change:
+                raise UpgradeError(
+                    "nothing has changed that the job's rows depend on, neither its files nor the static tables and other "
+                    "things that its plan is made of; the job runs on as it is"
+                )
+            name = savepoint or _savepoint(old, new, accepted.generation + 1)
+            screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}: {change}")
+            same_files = not has_other_files(new, accepted)
+            generation = Upgrade(directory, old, new, name, progress, screen.out.print, same_files=same_files).run()
         except UpgradeError as error:
             screen.errors.print(f"not upgraded: {error}", style="red")
             raise typer.Exit(ExitCode.FAILED) from error
-        screen.out.print(f"{new.name} runs generation {generation}; back: tandem upgrade {old.path} --savepoint {name}")
+        except (RefusedError, CodeNotFoundError) as error:
+            screen.errors.print(f"not upgraded: {error}; the job runs on as it is", style="red")
+            raise typer.Exit(ExitCode.REFUSED) from error
+        back = "" if same_files else f"; back: tandem upgrade {old.path} --savepoint {name}"
+        screen.out.print(f"{new.name} runs generation {generation}{back}")
 
 
-def _savepoint(job: Manifest, generation: int) -> str:
+def _savepoint(job: Manifest, new: Manifest, generation: int) -> str:
     """Name the newest snapshot; the name is kept if a try before this one has made it."""
-    store = store_of(job)
+    try:
+        store = store_of(job)
+    except NoStoreError as error:
+        raise UpgradeError(
+            "a running job's next generation begins with a savepoint, and this job takes no snapshots. Stop it, and start "
+            f"it with: {accepting_command(new.path)}, which needs none. The job runs on as it is"
+        ) from error
     savepoints, name = Savepoints(store), f"generation-{generation}"
     if name not in savepoints.list().names:
         snapshot = newest_snapshot(store)

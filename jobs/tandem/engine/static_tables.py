@@ -18,6 +18,7 @@ from tandem.engine.interface import JobError
 from tandem.engine.plan_leaves import leaves, roots_of
 from tandem.engine.table_files import FilesError, TableFiles, newest_delta_version
 from tandem.engine.users_code import replaced, users_line
+from tandem.manifest.going_on import how_to_accept
 
 FORMATS: Final = ("parquet", "orc", "json", "csv", "text", "xml")
 _OTHER_FILES: Final = ("binaryfile", "avro")
@@ -38,10 +39,12 @@ class StaticTables:
     ----------
     files : keeps what the tables hold.
     agreed : name of a table → its version, as this replica's generation has it; empty if the generation has not begun.
+    how : how the job goes on with a table that has changed; see `how_to_accept`.
     """
 
-    def __init__(self, files: TableFiles, agreed: Mapping[str, str]) -> None:
+    def __init__(self, files: TableFiles, agreed: Mapping[str, str], how: str = how_to_accept("MANIFEST", {})) -> None:
         self._files = files
+        self._how = how
         self._agreed = agreed
         self.versions: dict[str, str] = {}
         """Name → version of each table that was read."""
@@ -166,8 +169,8 @@ class StaticTables:
         if agreed is not None and agreed != version:
             raise TableChangedError(
                 f"the static table {name} ({users_line()}) is not what it was when this generation of the job began, and no "
-                "copy of that is left here. The other replicas go on with what they read then. To go on with the new "
-                "content, use `tandem upgrade`: a change of a static table is a new generation. A table that changes often "
+                "copy of that is left here. Replicas that run go on with what they read then. Restore what it held; or, to "
+                f"go on with what it holds now, as the job's next generation, {self._how}. A table that changes often "
                 "belongs into a topic, or into ctx.determinant(...)"
             )
         self.versions[name] = version

@@ -17,7 +17,8 @@ from tandem.kafka.history import current_config, cut_at, last_marker
 from tandem.manifest import Manifest, config_parts, find_code
 from tandem.process import RefusedError
 from tandem.protocol.values import Config
-from tandem.replica.identity import difference, identity_of, is_same_job
+from tandem.replica.found_plan import found_plan
+from tandem.replica.identity import difference, different_in_plan, identity_of, is_same_job
 from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
 from tandem.snapshots import (
     Inputs,
@@ -47,11 +48,31 @@ class ChangedStart:
     words: str
 
 
+def has_other_files(manifest: Manifest, accepted: Config) -> bool:
+    """Whether code, options or versions are not those of the generation `accepted`."""
+    return not is_same_job(_identity(manifest), accepted.digest)
+
+
+def what_has_changed(manifest: Manifest, accepted: Config) -> str:
+    """What is not as it was when the generation `accepted` began, in words; "" if nothing is.
+
+    If it is nothing of the job's files, its plan is made to compare what that is made of: static tables, and what the code
+    takes from its surroundings. That takes some ten seconds. Raises `RefusedError`.
+    """
+    if has_other_files(manifest, accepted):
+        return difference(_identity(manifest), accepted.digest)
+    return different_in_plan(found_plan(manifest), accepted)
+
+
+def _identity(manifest: Manifest) -> str:
+    return identity_of(config_parts(manifest, find_code(manifest).content))
+
+
 def changed_start(manifest: Manifest) -> ChangedStart:
     """What the stopped job of `manifest` goes on with; the newest state is kept as a savepoint for it.
 
-    The state is that of this machine's replicas, or a snapshot if that is newer. Raises `RefusedError`, `SnapshotError`,
-    `TandemKafkaError`, `OSError`.
+    The state is that of this machine's replicas, or a snapshot if that is newer. See `what_has_changed`. Raises
+    `RefusedError`, `SnapshotError`, `TandemKafkaError`, `OSError`.
     """
     if manifest.spec.ordering.mode == "none":
         raise RefusedError(
@@ -64,12 +85,17 @@ def changed_start(manifest: Manifest) -> ChangedStart:
         accepted = None
     if accepted is None:
         return ChangedStart(None, "", "the job has not run yet: it starts as usual")
-    mine = identity_of(config_parts(manifest, find_code(manifest).content))
-    if is_same_job(mine, accepted.digest):
-        return ChangedStart(None, "", "nothing has changed that the job's rows depend on: it goes on as usual")
+    change = what_has_changed(manifest, accepted)
+    if not change:
+        return ChangedStart(
+            None,
+            "",
+            "nothing has changed that the job's rows depend on, neither its files nor the static tables and other things "
+            "that its plan is made of: it goes on as usual",
+        )
     marker, generation = last_marker(connection, topics.commits), accepted.generation + 1
     published = -1 if marker is None else marker.epoch
-    words = f"generation {generation} begins: {difference(mine, accepted.digest)}"
+    words = f"generation {generation} begins: {change}"
     savepoint = _savepoint(manifest, connection, accepted, published)
     if savepoint is None:
         return ChangedStart(generation, "", f"{words}; {_NO_STATE}")

@@ -64,6 +64,8 @@ class Decision:
 
 _PASSING = "ConnectionFailedError"
 _OF_ONE_REPLICA = ("DivergedError", "SupersededError")
+_TOO_LATE = "SuccessionError"
+"""Another replica's generation has begun: it is joined by a new start, or refuses that by name."""
 _OF_ITS_SURROUNDINGS = ("UnlikeError", "TableChangedError", "JobError")
 """Of a start, after the same code has run: what it read meanwhile has changed."""
 
@@ -84,7 +86,8 @@ def decide(policy: RestartPolicy, ending: Ending) -> Decision:
     if code == ExitCode.REFUSED and is_start and ending.error in _OF_ITS_SURROUNDINGS:
         return Decision(Then.GIVE_UP)
     outage = code == ExitCode.REFUSED and ending.error == _PASSING and ending.job_ran
-    if code in (ExitCode.REFUSED, ExitCode.USAGE) and not outage:
+    is_late = code == ExitCode.REFUSED and ending.error == _TOO_LATE
+    if code in (ExitCode.REFUSED, ExitCode.USAGE) and not outage and not is_late:
         return Decision(Then.STOP_JOB)
     in_a_row = 0 if ending.ran_s >= policy.healthy_s else ending.in_a_row
     if in_a_row >= policy.most_in_a_row:

@@ -17,6 +17,8 @@ from tandem.local.observe import Observer
 from tandem.local.plan import PlannedProcess, planned_processes
 from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, StartRequest
 from tandem.manifest import Manifest
+from tandem.manifest.going_on import accepting_command
+from tandem.protocol.values import Config
 
 STEP_DEADLINE_S = 300.0
 """How long a replica may take to come up and reach the head."""
@@ -45,10 +47,14 @@ class ObservedProgress:
 
     def generation(self) -> int:
         """See `Progress`."""
+        return self.config().generation
+
+    def config(self) -> Config:
+        """The newest config. Raises `UpgradeError`."""
         config = current_config(self._connection, self._topics.ordering, self._topics.commits)
         if config is None:
             raise UpgradeError("the job has not run yet: there is nothing to upgrade")
-        return config.generation
+        return config
 
     def is_ready(self, replica: str) -> bool:
         """See `Progress`."""
@@ -63,6 +69,7 @@ class Upgrade:
     ----------
     savepoint : whose state the new generation begins with.
     say : told about every step, in words.
+    same_files : only what the job reads has changed: then `new` may be the file that the job was started with.
     """
 
     directory: RunDirectory
@@ -72,21 +79,23 @@ class Upgrade:
     progress: Progress
     say: Callable[[str], None] = lambda _: None
     step_deadline_s: float = STEP_DEADLINE_S
+    same_files: bool = False
 
     def run(self) -> int:
         """Do it; returns the new generation.
 
-        The last replica goes first. If it does not come up, or its generation is not accepted, it gets its old manifest
-        back, and nothing has changed for the reader.
+        One that is down goes first, else the last. If it does not come up, or its generation is not accepted, it gets its
+        old manifest back, and nothing has changed for the reader.
 
         Raises `UpgradeError`.
         """
         self._check()
         before = self.progress.generation()
         plans = planned_processes(self.new)
-        replicas = [plan for plan in plans if plan.kind == "replica"]
-        for plan in reversed(replicas):
-            self._move(plan, before, first=plan is replicas[-1])
+        replicas = [plan for plan in reversed(plans) if plan.kind == "replica"]
+        replicas.sort(key=lambda plan: self._state(plan.name).running)
+        for plan in replicas:
+            self._move(plan, before, first=plan is replicas[0])
         for plan in plans:
             if plan.kind != "replica":
                 self._restart(plan, self.new)
@@ -98,12 +107,15 @@ class Upgrade:
             raise UpgradeError(
                 f"the running job is {self.old.name}, the new manifest is of {self.new.name}: give both one name"
             )
-        if self.new.path == self.old.path:
-            raise UpgradeError("the job was started with this very file: put the changed job into another one")
+        if self.new.path == self.old.path and not self.same_files:
+            raise UpgradeError(
+                "the job was started with this very file: put the changed job into another one, or stop the job and start "
+                f"it again with: {accepting_command(self.new.path)}"
+            )
         if self.old.spec.replicas + self.old.spec.standbys == 1:
             raise UpgradeError(
-                "a job with one replica has nobody who publishes meanwhile. Stop it, and start it again with: tandem run "
-                f"{self.new.path} --savepoint {self.savepoint}"
+                "a job with one replica has nobody who publishes meanwhile. Stop it, and start it again with: "
+                f"{accepting_command(self.new.path)}"
             )
         running = [state.name for state in _running(self.directory).processes]
         if [plan.name for plan in planned_processes(self.new)] != running:

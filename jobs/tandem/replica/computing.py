@@ -22,6 +22,7 @@ from tandem.engine.spark import MakeFetcher, MicroBatchEngine, OnCounts
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
 from tandem.manifest import Code, Manifest
+from tandem.manifest.going_on import how_to_accept
 from tandem.manifest.models import default_checkpoint_directory
 from tandem.process import RefusedError
 
@@ -45,6 +46,7 @@ class Computing:
         self._name = name
         self._folder = folder
         self._executors = Executors.of(environment, incarnation)
+        self._how = how_to_accept(manifest.path, environment)
         # With executors the checkpoint may lie on a volume far away. What only the driver reads stays near.
         near = folder if self._executors is None else default_checkpoint_directory(manifest.name) / incarnation
         self.near = near
@@ -88,7 +90,7 @@ class Computing:
         begins("the job's module and function, which make its plan")
         # Executors cannot read this machine's files.
         copies = self._folder.parent / TABLES if executors is None else None
-        tables = StaticTables(TableFiles(session, copies), agreed or {})
+        tables = StaticTables(TableFiles(session, copies), agreed or {}, self._how)
         second = SecondPlan(session, manifest, kept, self.near / "second-plan", tables) if agreed is None else None
         engine = MicroBatchEngine.prepare(
             session, manifest, kept, self._folder, self.near, make_fetcher, phase, proposer, tables, second, count

@@ -33,14 +33,23 @@ class Membership:
 class Changes:
     """Whether a replica may begin the job's next generation; `generation`: that one only, None: whichever is next.
 
-    `command` : by which the user lets it, for messages. `pin`: a file of this pod or machine that keeps which generation was
-    accepted, so that whoever starts again later does not accept what has changed since.
+    `command` : by which the user lets a stopped job, for messages; "": there is none, as in a pod. `how`: how the user lets
+    any job, see `how_to_accept`. `pin`: a file of this pod or machine that keeps which generation was accepted, so that
+    whoever starts again later does not accept what has changed since.
     """
 
     accepted: bool = False
     generation: int | None = None
     command: str = ""
+    how: str = ""
     pin: Path | None = None
+
+    def begins_after(self, accepted: Config) -> bool:
+        """Whether the user has named the generation after `accepted`: what the plan is made of may have changed then, too.
+
+        In a pod nobody has: one that is replaced later must not accept what has changed meanwhile.
+        """
+        return self.accepted and self.generation == accepted.generation + 1
 
     def pinned(self, next_generation: int) -> Changes:
         """The same for one generation only: that of the first start, else `next_generation`."""
@@ -98,17 +107,29 @@ def begin_job(
     return joining(mine, accepted, logs, changes)
 
 
+def is_settled(known: Membership | None, mine: Config, changes: Changes) -> bool:
+    """Whether a replica belongs to the generation `known`, whatever its plan turns out to be: it has to be that one's."""
+    if known is None or known.candidate:
+        return False
+    return not _may_follow(mine, known.config, changes)
+
+
+def _may_follow(mine: Config, accepted: Config, changes: Changes) -> bool:
+    """Whether a replica of the same files may begin the generation after `accepted`, if its plan is another one."""
+    return mine.savepoint not in ("", accepted.savepoint) or changes.begins_after(accepted)
+
+
 class UnlikeError(RefusedError):
     """This replica's plan is not the one that the job began with: the other replicas go on."""
 
 
 def as_planned(
-    membership: Membership | None, mine: Config, facts: Mapping[str, str]
+    membership: Membership | None, mine: Config, facts: Mapping[str, str], changes: Changes = Changes()
 ) -> tuple[Membership | None, Config]:
     """The generation of a replica, and its config, now that its plan is known; `facts`: see `plan_parts`.
 
-    A generation that has begun says what its plan was made of. One that has not, or a new one from a savepoint, begins
-    with what this replica found. Raises `UnlikeError`.
+    A generation that has begun says what its plan was made of. One that has not, or a new one from a savepoint or by
+    `changes`, begins with what this replica found. Raises `UnlikeError`.
     """
     planned = replace(mine, digest=identity_of({**_parts(mine.digest), **facts}))
     if membership is None:
@@ -116,16 +137,17 @@ def as_planned(
     if membership.candidate:
         config = membership.config
         return Membership(replace(config, digest=planned.digest), candidate=True), planned
-    if unlike := _unlike(facts, membership.config.digest):
+    if unlike := different_in_plan(facts, membership.config):
         accepted = membership.config
-        if mine.savepoint and mine.savepoint != accepted.savepoint:
+        if _may_follow(mine, accepted, changes):
             begun = replace(planned, generation=accepted.generation + 1, start=accepted.start)
             return Membership(begun, candidate=True), planned
         raise UnlikeError(
             f"this replica's plan is not the one that the job began with, by {accepted.proposer}, though its code is: "
-            f"different {'is' if len(unlike) == 1 else 'are'} {', '.join(unlike)}. The code takes it from its "
-            "surroundings: the clock, an environment variable, a file, the host. Take times from ctx.epoch_time() and the "
-            "records, constants from spec.job.options, what changes from ctx.determinant(...); then use `tandem upgrade`"
+            f"{unlike}. The code takes it from its surroundings: the clock, an environment variable, a file, the host. "
+            "Replicas that run go on. Take times from ctx.epoch_time() and the records, constants from spec.job.options, "
+            "what changes from ctx.determinant(...). To go on with what is found now, as the job's next generation, "
+            f"{changes.how}"
         )
     return membership, planned
 
@@ -146,6 +168,7 @@ def agreed_tables(config: Config) -> dict[str, str]:
 
 
 _PLAN, _TABLE, _FORMAT = "plan: ", "table: ", "plan: format"
+_NAMED = 5
 _FACTS_FORMAT = "2"
 """Raised with what `facts_about` counts: plans of another format are not compared, so that Tandem can be upgraded."""
 
@@ -161,13 +184,23 @@ def _is_of_plan(name: str) -> bool:
     return name.startswith((_PLAN, _TABLE))
 
 
-def _unlike(facts: Mapping[str, str], accepted: str) -> list[str]:
-    """In which parts a plan differs from that of an identity; none if the identity is from before plans were part of it."""
-    theirs = {name: part for name, part in _parts(accepted).items() if _is_of_plan(name)}
+def different_in_plan(facts: Mapping[str, str], accepted: Config) -> str:
+    """In which parts a plan differs from that of a generation, in words; "" if it does not.
+
+    One that began before plans were part of identities has none. `facts`: see `plan_parts`. With another table, what is read
+    of it is another part of the plan: tables come first.
+    """
+    theirs = {name: part for name, part in _parts(accepted.digest).items() if _is_of_plan(name)}
     if theirs.get(_FORMAT) != facts.get(_FORMAT):
-        return []
-    names = sorted(name for name in facts.keys() | theirs.keys() if facts.get(name) != theirs.get(name))
-    return [name.removeprefix(_PLAN) for name in names]
+        return ""
+    differing = [name for name in facts.keys() | theirs.keys() if facts.get(name) != theirs.get(name)]
+    names = sorted(differing, key=lambda name: (not name.startswith(_TABLE), name))
+    words = [
+        f"the static table {name.removeprefix(_TABLE)}" if name.startswith(_TABLE) else name.removeprefix(_PLAN)
+        for name in names
+    ]
+    more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
+    return f"different {'is' if len(words) == 1 else 'are'} {', '.join(words[:_NAMED])}{more}" if words else ""
 
 
 def is_same_job(mine: str, accepted: str) -> bool:
@@ -186,11 +219,12 @@ def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -
         return Membership(accepted)
     is_wanted = changes.generation in (None, accepted.generation + 1)
     if not (mine.savepoint or changes.accepted) or not is_wanted:
+        meant = f"stop the job and start it with `{changes.command}`" if changes.command else changes.how
         raise RefusedError(
             f"this replica's job is not the one that {logs.ordering} runs, by {accepted.proposer}: "
-            f"{difference(mine.digest, accepted.digest)}. If the change is meant, stop the job and start it with "
-            f"`{changes.command}`: it goes on where it stands, and each row is published once. If it is not, run the same "
-            "files and versions in every replica; to run another job beside it, give it another metadata.name"
+            f"{difference(mine.digest, accepted.digest)}. If the change is meant, {meant}: it goes on where it stands, and "
+            "each row is published once. If it is not, run the same files and versions in every replica; to run another job "
+            "beside it, give it another metadata.name"
         )
     check_upgrade(mine, accepted)
     return Membership(replace(mine, generation=accepted.generation + 1, start=accepted.start), candidate=True)

@@ -55,7 +55,10 @@ def main(
     run_directory: Annotated[Path | None, typer.Option(help="Where to announce this process")] = None,
     savepoint: Annotated[str, typer.Option(help="Upgrade the job: begin its next generation from this savepoint")] = "",
     accept_changes: Annotated[
-        bool, typer.Option(help="Begin the job's next generation if its code, options or versions have changed")
+        bool,
+        typer.Option(
+            help="Begin the job's next generation if it has changed; with --generation also if only its plan has"
+        ),
     ] = False,
     generation: Annotated[int | None, typer.Option(help="Begin this generation, and no later one")] = None,
     metrics_port: Annotated[int | None, typer.Option(help="Instead of the manifest's; 0: any free port")] = None,

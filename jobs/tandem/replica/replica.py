@@ -28,6 +28,7 @@ from tandem.kafka.troubles import TRANSACTIONS
 from tandem.kafka.watching import Troubles, look_at
 from tandem.logs import get_logger
 from tandem.manifest import Manifest, config_parts, find_code
+from tandem.manifest.going_on import accepting_command, how_to_accept
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.publication import ANYBODY, DivergedError, Publication
 from tandem.protocol.silence import SilenceBound
@@ -46,6 +47,7 @@ from tandem.replica.identity import (
     as_planned,
     begin_job,
     identity_of,
+    is_settled,
     membership_of,
     plan_parts,
     starting_positions,
@@ -101,8 +103,9 @@ class Replica:
         changes: Changes = Changes(),  # noqa: B008
     ) -> None:
         self._savepoint = savepoint
-        command, pin = f"tandem run {manifest.path} --accept-changes", f"accepted-on-{socket.gethostname()}"
-        self._changes = replace(changes, command=command, pin=manifest.checkpoint_directory / pin)
+        command = "" if "POD_NAME" in os.environ else accepting_command(manifest.path)
+        how, pin = how_to_accept(manifest.path, os.environ), f"accepted-on-{socket.gethostname()}"
+        self._changes = replace(changes, command=command, how=how, pin=manifest.checkpoint_directory / pin)
         self._host = host
         self._manifest = manifest
         self._name = name
@@ -171,8 +174,8 @@ class Replica:
         self._topic_ids = ids_of(topics, [*self._channels.inputs, logs.commits])
         mine = Config(0, identity, starts, self._incarnation, *self._upgrade_from(topics), self._topic_ids)
         known = membership_of(connection, topics, logs, mine, self._changes)
-        is_settled = known is not None and not known.candidate and mine.savepoint in ("", known.config.savepoint)
-        if known is not None and is_settled:
+        settled = is_settled(known, mine, self._changes)
+        if known is not None and settled:
             self._belong_to(known)
         self._starting.begins("Kafka: a transactional producer")
         self._producer = self._channels.producer(
@@ -182,7 +185,7 @@ class Replica:
 
         proposer = Proposer(self._incarnation, self._appender.append)
         unread = UnreadRecords(self._metrics, manifest.model.topics.dead_letter)
-        agreed = agreed_tables(known.config) if known is not None and is_settled else None
+        agreed = agreed_tables(known.config) if known is not None and settled else None
         with self._memory():
             engine = self._computing.prepare(
                 code, self._channels.fetcher, self._metrics.phase, proposer, unread.count, agreed, self._starting.begins
@@ -190,10 +193,11 @@ class Replica:
         self._engine = engine
         self._starting.begins("the ordering log: the job's identity")
         parts = plan_parts(hashes(engine.facts), engine.tables)
-        known, mine = as_planned(known, mine, parts)
+        known, mine = as_planned(known, mine, parts, self._changes)
         if known is None:
-            known, _ = as_planned(begin_job(connection, self._appender, logs, mine, self._changes), mine, parts)
-        if known is not None and not is_settled:
+            begun = begin_job(connection, self._appender, logs, mine, self._changes)
+            known, _ = as_planned(begun, mine, parts, self._changes)
+        if known is not None and not settled:
             self._belong_to(known)
         if spec.replicas + spec.standbys > 1 or self._membership.candidate:
             self._starting.begins("epochs to warm up with")

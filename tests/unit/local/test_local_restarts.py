@@ -75,6 +75,13 @@ def test_a_replica_that_starts_again_where_its_surroundings_have_changed_leaves_
     assert decide(POLICY, replace(ending, came_up=True)).then is Then.STOP_JOB
 
 
+def test_a_replica_that_came_too_late_to_begin_a_generation_starts_again_to_join_it() -> None:
+    ending = Ending(ExitCode.REFUSED, ran_s=9.0, in_a_row=0, error="SuccessionError")
+
+    assert decide(POLICY, ending).then is Then.RESTART
+    assert decide(POLICY, replace(ending, on_trial=True)).then is Then.GIVE_UP
+
+
 def test_a_replica_that_is_superseded_stays_down_without_taking_the_others_along() -> None:
     ending = Ending(ExitCode.REFUSED, ran_s=600.0, in_a_row=0, error="SupersededError", job_ran=True)
 

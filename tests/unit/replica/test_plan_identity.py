@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from tandem.manifest.going_on import how_to_accept
 from tandem.protocol.values import Config, Positions
 from tandem.replica.identity import (
+    Changes,
     Membership,
     UnlikeError,
     agreed_tables,
     as_planned,
     difference,
+    different_in_plan,
     identity_of,
     is_same_job,
+    is_settled,
+    joining,
     plan_parts,
 )
+from tandem.topics import LogTopics
 
 BASE = {"code": "c", "options": "o"}
 PLAN = plan_parts({"the constant 3 of the plan": "1"}, {"parquet /rates": "v1"})
@@ -44,14 +51,78 @@ def test_a_replica_whose_plan_is_that_of_the_generation_joins() -> None:
         (OTHER, "different is the constant 3 of the plan. The code takes it from its surroundings"),
         (
             plan_parts({"the constant 3 of the plan": "1"}, {"parquet /rates": "v2"}),
-            "different is table: parquet /rates",
+            "different is the static table parquet /rates",
         ),
-        (plan_parts({}, {}), "different are the constant 3 of the plan, table: parquet /rates"),
+        (plan_parts({}, {}), "different are the static table parquet /rates, the constant 3 of the plan"),
     ],
 )
 def test_a_replica_with_another_plan_is_refused_with_what_differs(found: dict[str, str], named: str) -> None:
     with pytest.raises(UnlikeError, match=named):
         as_planned(Membership(BEGUN), MINE, found)
+
+
+def test_whose_plan_is_refused_is_given_commands_for_a_job_that_runs_and_for_one_that_is_stopped() -> None:
+    changes = Changes(how=how_to_accept("rates.yaml", {}))
+
+    with pytest.raises(
+        UnlikeError, match=r"`tandem run rates\.yaml --accept-changes` when .*stopped, .*`tandem upgrade rates\.yaml`"
+    ):
+        as_planned(Membership(BEGUN), MINE, OTHER, changes)
+
+
+def test_a_pod_whose_plan_is_refused_names_no_command_of_a_machine() -> None:
+    changes = Changes(how=how_to_accept("/etc/job.yaml", {"POD_NAME": "rates-replica-0-abc"}))
+
+    with pytest.raises(
+        UnlikeError, match=r"next generation, apply the job with another value in spec\.job\.options"
+    ) as said:
+        as_planned(Membership(BEGUN), MINE, OTHER, changes)
+    assert "tandem run" not in str(said.value)
+
+
+def test_many_differences_of_a_plan_are_not_all_named() -> None:
+    found = plan_parts({f"the constant {i} of the plan": "9" for i in range(8)}, {"parquet /rates": "v2"})
+
+    assert different_in_plan(found, BEGUN) == (
+        "different are the static table parquet /rates, the constant 0 of the plan, the constant 1 of the plan, "
+        "the constant 2 of the plan, the constant 3 of the plan and 4 more"
+    )
+    assert different_in_plan(PLAN, BEGUN) == ""
+
+
+def test_what_the_user_accepts_for_the_next_generation_is_another_plan_too() -> None:
+    changes = Changes(accepted=True, generation=1)
+    assert not is_settled(Membership(BEGUN), MINE, changes)
+
+    known, _ = as_planned(Membership(BEGUN), MINE, OTHER, changes)
+
+    assert known is not None
+    assert known.candidate
+    assert (known.config.generation, known.config.savepoint) == (1, "")
+    assert known.config.digest == identity_of(BASE | OTHER)
+
+
+def test_with_the_plan_that_it_has_a_job_goes_on_whatever_the_user_accepts() -> None:
+    assert as_planned(Membership(BEGUN), MINE, PLAN, Changes(accepted=True, generation=1))[0] == Membership(BEGUN)
+
+
+@pytest.mark.parametrize("generation", [None, 0, 2])
+def test_another_plan_is_accepted_for_the_named_generation_only(generation: int | None) -> None:
+    changes = Changes(accepted=True, generation=generation)
+    assert is_settled(Membership(BEGUN), MINE, changes)
+
+    with pytest.raises(UnlikeError):
+        as_planned(Membership(BEGUN), MINE, OTHER, changes)
+
+
+def test_a_pod_that_starts_after_its_generation_began_accepts_no_other_plan(tmp_path: Path) -> None:
+    logs = LogTopics("x.ordering", "x.commits")
+    changes = Changes(accepted=True, pin=tmp_path / "accepted-on-pod")
+    known = joining(MINE, BEGUN, logs, changes.pinned(BEGUN.generation + 1))
+
+    assert is_settled(known, MINE, changes)
+    with pytest.raises(UnlikeError):
+        as_planned(known, MINE, OTHER, changes)
 
 
 def test_a_generation_from_before_plans_were_part_of_identities_goes_on() -> None:

@@ -1,0 +1,128 @@
+"""A static table that changes is the next generation of its job, by one command, whether the job runs or is stopped."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from integration.command import Command
+from integration.small_job import HEARTBEAT, SmallJob
+from integration.workload import Cluster
+from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.local import LocalJob
+from tandem.local.changes import changed_start, what_has_changed
+from tandem.manifest import load
+from tandem.protocol.values import Config
+from tandem.replica.identity import agreed_tables
+from tandem.snapshots import SnapshotStore
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+CODE = """
+from pyspark.sql import functions as F
+
+def job(events, ctx):
+    rates = ctx.spark.read.parquet(ctx.options["rates"])
+    number = F.col("value").cast("string").cast("int")
+    rated = events.select(number.alias("number"), F.lit(1).alias("id")).join(rates, "id")
+    total = rated.groupBy().agg(F.sum(F.col("number") * F.col("rate")).alias("total"))
+    return total.select(F.col("total").cast("string").alias("value"))
+"""
+REPLICAS = ("replica-0", "replica-1")
+
+
+@pytest.fixture(scope="module")
+def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallJob]:
+    name = f"tables-{uuid.uuid4().hex[:6]}"
+    folder = tmp_path_factory.mktemp("tables")
+    set_rate(folder, 10)
+    made = SmallJob(
+        folder,
+        Cluster(kafka, zookeeper),
+        name,
+        CODE,
+        job={"file": "job.py", "options": {"rates": str(folder / "rates")}},
+        sinks=[{"name": "copies", "topic": f"{name}-copies"}],
+        ordering=HEARTBEAT,
+        snapshots={"store": str(folder / "store"), "interval": "1s"},
+    )
+    made.local.start()
+    yield made
+    made.local.stop()
+
+
+def set_rate(folder: Path, rate: int) -> None:
+    (folder / "rates").mkdir(exist_ok=True)
+    pq.write_table(pa.table({"id": [1], "rate": [rate]}), folder / "rates" / "rates.parquet")
+
+
+def configs(job: SmallJob) -> list[Config]:
+    return [proposal for proposal in job.proposals() if isinstance(proposal, Config)]
+
+
+def publishes(job: SmallJob, number: str, total: str) -> None:
+    """Feed a number, and wait for the sum of all numbers times their rates."""
+    rows = len(job.values())
+    job.feed(number)
+    job.wait(lambda: len(job.values()) == rows + 1, f"the row after {number}")
+    assert job.values()[-1] == total
+
+
+def generations(job: SmallJob) -> list[int]:
+    return [marker.generation for marker in job.markers()]
+
+
+def test_a_running_job_goes_on_with_the_new_table_by_an_upgrade_to_the_same_manifest(job: SmallJob) -> None:
+    manifest = job.local.manifest
+    publishes(job, "1", "10")
+    assert manifest.spec.snapshots is not None
+    store = SnapshotStore(manifest.spec.snapshots.url(job.name))
+    job.wait(lambda: bool(store.list()), "a snapshot")
+    job.wait(lambda: all(map(job.local.is_up, REPLICAS)), "both replicas compute")
+    assert what_has_changed(manifest, configs(job)[-1]) == ""
+
+    set_rate(job.folder, 100)
+    upgrade = Command("upgrade", str(manifest.path), "--run-directory", str(job.local.run_directory))
+    try:
+        job.wait(lambda: job.local.process("replica-1").restarts == 1, f"replica-1 is moved\n{upgrade.output}")
+        publishes(job, "2", "30")  # the old generation has the old rate
+        job.wait(lambda: len(configs(job)) == 2, "the new generation begins")
+        publishes(job, "3", "510")  # 10, and with the new rate 200 and 300
+        assert upgrade.exit_code() == 0, upgrade.output
+    finally:
+        upgrade.close()
+    assert f"the static table parquet {job.folder / 'rates'}" in upgrade.output
+    assert "runs generation 1" in upgrade.output
+    assert generations(job) == [0, 0, 1]
+
+
+def test_a_stopped_job_goes_on_with_the_new_table_from_its_state_and_accepts_no_later_one(job: SmallJob) -> None:
+    job.local.stop()
+    set_rate(job.folder, 1_000)
+    changed = changed_start(load(job.local.manifest.path))
+    assert (changed.generation, changed.savepoint) == (2, "changes-2-2")
+    assert f"the static table parquet {job.folder / 'rates'}" in changed.words
+
+    run = job.folder / "run-2"
+    savepoint, generation = changed.savepoint, changed.generation
+    job.local = LocalJob(job.local.manifest.path, run, savepoint=savepoint, generation=generation).start()
+    publishes(job, "4", "4510")
+    job.wait(lambda: all(map(job.local.is_up, REPLICAS)), "both replicas compute")
+    assert generations(job) == [0, 0, 1, 2]
+    tables = [set(agreed_tables(config).values()) for config in configs(job)]
+    assert len(tables) == 3
+    assert all(len(versions) == 1 for versions in tables)
+    assert len(set.union(*tables)) == 3
+
+    set_rate(job.folder, 7)
+    job.local.kill("replica-1")
+    job.wait(lambda: job.local.process("replica-1").restarts == 1, "it starts again")
+    job.wait(lambda: job.local.is_up("replica-1"), "it comes up")
+    publishes(job, "5", "9510")  # with the rate that was accepted
+    assert [job.local.process(name).state for name in REPLICAS] == ["running"] * 2
+    assert [config.generation for config in configs(job)] == [0, 1, 2]

@@ -1,0 +1,127 @@
+"""What an upgrade refuses, with a command that can be followed, and with whom it begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from tandem.cli.main import app
+from tandem.local.plan import planned_processes
+from tandem.local.rundir import ProcessState, RunDirectory, RunningJob
+from tandem.local.upgrade import Upgrade, UpgradeError
+from tandem.manifest import Manifest, load
+
+MANIFEST = """
+apiVersion: tandem.dev/v1alpha1
+kind: ReplicatedStreamJob
+metadata: {name: flights}
+spec:
+  job: {file: job.py}
+  replicas: REPLICAS
+  kafka: {bootstrapServers: "localhost:1"}
+  sources: [{name: events, topics: [in]}]
+  sinks: [{name: out, topic: out}]
+  ordering: {mode: heartbeat, generators: 1}
+"""
+
+
+class Unasked:
+    """The log and the metrics of a job: nothing of them is of interest here, but the generation."""
+
+    def generation(self) -> int:
+        return 3
+
+    def is_ready(self, replica: str) -> bool:
+        raise AssertionError(replica)
+
+
+class BegunWithError(Exception):
+    """An upgrade has begun with a replica: far enough for a test."""
+
+
+def begun(text: str) -> None:
+    raise BegunWithError(text)
+
+
+def manifest(folder: Path, replicas: int = 2) -> Manifest:
+    (folder / "job.py").write_text("def job(events):\n    return events.select('key', 'value')\n")
+    path = folder / "flights.yaml"
+    path.write_text(MANIFEST.replace("REPLICAS", str(replicas)))
+    return load(path)
+
+
+@contextmanager
+def running(job: Manifest, folder: Path, **states: str) -> Iterator[RunDirectory]:
+    """The job looks as if it ran; `states` are those of processes that do not, with _ for -."""
+    directory = RunDirectory(folder / "run")
+    with directory.acquire():
+        processes = tuple(
+            ProcessState(plan.name, plan.kind, states.get(plan.name.replace("-", "_"), "running"))
+            for plan in planned_processes(job)
+        )
+        directory.announce(RunningJob(job.name, job.path, os.getpid(), 0.0, processes))
+        yield directory
+
+
+def upgrade(directory: RunDirectory, job: Manifest, same_files: bool) -> Upgrade:
+    return Upgrade(directory, job, job, "generation-4", Unasked(), begun, same_files=same_files)
+
+
+def test_a_file_that_was_changed_in_its_place_is_no_upgrade_but_one_after_a_stop(tmp_path: Path) -> None:
+    job = manifest(tmp_path)
+    with running(job, tmp_path) as directory, pytest.raises(UpgradeError, match="this very file") as refused:
+        upgrade(directory, job, same_files=False).run()
+    assert f"tandem run {job.path} --accept-changes" in str(refused.value)
+
+
+def test_where_only_a_table_has_changed_the_file_may_be_the_same_and_the_last_replica_goes_first(
+    tmp_path: Path,
+) -> None:
+    job = manifest(tmp_path, replicas=3)
+    with running(job, tmp_path) as directory, pytest.raises(BegunWithError, match="replica-2 starts again"):
+        upgrade(directory, job, same_files=True).run()
+
+
+def test_a_replica_that_was_given_up_goes_first_so_that_nobody_who_publishes_is_stopped_for_it(tmp_path: Path) -> None:
+    job = manifest(tmp_path, replicas=3)
+    with (
+        running(job, tmp_path, replica_0="given up") as directory,
+        pytest.raises(BegunWithError, match="replica-0 starts again"),
+    ):
+        upgrade(directory, job, same_files=True).run()
+
+
+def test_one_replica_alone_is_upgraded_by_a_stop(tmp_path: Path) -> None:
+    job = manifest(tmp_path, replicas=1)
+    with running(job, tmp_path) as directory, pytest.raises(UpgradeError, match="one replica has nobody") as refused:
+        upgrade(directory, job, same_files=True).run()
+    assert f"tandem run {job.path} --accept-changes" in str(refused.value)
+
+
+def test_the_command_says_by_which_other_one_a_stopped_job_goes_on(tmp_path: Path) -> None:
+    job = manifest(tmp_path)
+
+    result = CliRunner().invoke(app, ["upgrade", str(job.path), "--run-directory", str(tmp_path / "run")])
+
+    assert result.exit_code == 1
+    assert result.output.startswith(f"Job flights is not running in {tmp_path / 'run'}. A job that is stopped")
+    assert f"tandem run {job.path} --accept-changes" in result.output
+
+
+def test_a_running_job_does_not_go_on_with_changes_by_a_second_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = manifest(tmp_path)
+    monkeypatch.setattr("tandem.cli.run.Jars.resolve", lambda: None)
+    monkeypatch.setattr("tandem.cli.run.changed_start", begun)
+    command = ["run", str(job.path), "--accept-changes", "--run-directory", str(tmp_path / "run"), "--no-screen"]
+    with running(job, tmp_path):
+        result = CliRunner().invoke(app, command)
+
+    assert result.exit_code == 78
+    assert f"flights is running. It goes on with what has changed by `tandem upgrade {job.path}`" in result.output
