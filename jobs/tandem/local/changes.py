@@ -14,10 +14,10 @@ from tandem.engine.checkpoint import Checkpoint, copy_up_to, find_newest
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
 from tandem.kafka.history import current_config, cut_at, last_marker
+from tandem.local.found_plan import found_plan
 from tandem.manifest import Manifest, config_parts, find_code
 from tandem.process import RefusedError
 from tandem.protocol.values import Config
-from tandem.replica.found_plan import found_plan
 from tandem.replica.identity import difference, different_in_plan, identity_of, is_same_job
 from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
 from tandem.snapshots import (

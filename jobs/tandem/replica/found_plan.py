@@ -1,7 +1,4 @@
-"""What a job's plan would be made of if a generation began now: found out by a process of its own, as a replica would.
-
-`python -m tandem.replica.found_plan ORDER` is that process. It needs a JVM, so it takes some ten seconds.
-"""
+"""`python -m tandem.replica.found_plan ORDER`: makes a job's plan as a replica would, and says what it is made of."""
 
 from __future__ import annotations
 
@@ -9,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import tempfile
 import uuid
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -18,7 +14,6 @@ from typing import Any, Final
 
 from tandem import logs
 from tandem.embedded import JarsError, JavaMissingError
-from tandem.embedded.process import ChildProcess, Command, tail
 from tandem.engine.causal import Proposer
 from tandem.engine.facts import hashes
 from tandem.engine.interface import JobError
@@ -28,34 +23,8 @@ from tandem.replica.computing import Computing
 from tandem.replica.identity import plan_parts
 from tandem.replica.leftovers import alive
 
-TIMEOUT_S: Final = 300.0
 _NAME: Final = "look"
-_LIKE_A_REPLICA: Final = {"PYTHONHASHSEED": "0"}
 _REFUSALS: Final = (JobError, RefusedError, CodeNotFoundError, JavaMissingError, JarsError)
-
-
-def found_plan(manifest: Manifest) -> Mapping[str, str]:
-    """See `plan_parts`. Static tables are copied beside the checkpoints.
-
-    Raises `RefusedError` with what a replica would say.
-    """
-    with tempfile.TemporaryDirectory(prefix=f"tandem-look-{manifest.name}-") as folder:
-        result, log = Path(folder, "result.json"), Path(folder, "log")
-        order = {"manifest": str(manifest.path), "result": str(result)}
-        argv = (sys.executable, "-m", "tandem.replica.found_plan", json.dumps(order))
-        child = ChildProcess(_NAME, Command(argv, log, _LIKE_A_REPLICA))
-        try:
-            ended = child.wait(TIMEOUT_S)
-        finally:
-            if child.running:
-                child.kill()
-        if not ended or child.exit_code != os.EX_OK:
-            why = f"exit code {child.exit_code}" if ended else f"it took longer than {TIMEOUT_S:.0f} s"
-            raise RefusedError(f"the job's plan could not be made, to see what has changed: {why}\n{tail(log)}")
-        found = dict(json.loads(result.read_text()))
-    if "refused" in found:
-        raise RefusedError(found["refused"])
-    return dict(found["parts"])
 
 
 def main(order: Mapping[str, str]) -> None:
