@@ -62,7 +62,12 @@ def set_rate(folder: Path, rate: int) -> None:
 
 
 def configs(job: SmallJob) -> list[Config]:
-    return [proposal for proposal in job.proposals() if isinstance(proposal, Config)]
+    """The accepted ones: the first of each generation; every candidate may propose its own."""
+    first: dict[int, Config] = {}
+    for proposal in job.proposals():
+        if isinstance(proposal, Config):
+            first.setdefault(proposal.generation, proposal)
+    return list(first.values())
 
 
 def publishes(job: SmallJob, number: str, total: str) -> None:
