@@ -68,6 +68,16 @@ def test_while_the_job_is_down_neither_orderer_nor_replica_reads_on_in_another_t
     assert watermarks(begun.connection, begun.ordering, PATIENCE_S)[1] == begun.log_offset  # nothing was cut
 
 
+@pytest.mark.parametrize("log", ["commits", "ordering"])
+def test_a_log_of_the_job_that_is_gone_is_not_begun_again(begun: WrittenJob, tmp_path: Path, log: str) -> None:
+    """Tandem makes the topic that is missing, and sees that it is not the one that the job has written."""
+    Topics(begun.connection).delete([f"{begun.name}.{log}"])
+    job = Refusals(tmp_path, begun.bootstrap, begun.name)
+
+    for program in ("orderer", "replica"):
+        assert "was deleted and created again" in job.refused(program, job.manifest()).reason
+
+
 def test_while_the_job_runs_the_orderer_ends_and_has_cut_nothing_of_another_topic(
     begun: WrittenJob, tmp_path: Path
 ) -> None:
