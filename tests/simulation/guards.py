@@ -12,7 +12,7 @@ from simulation.campaign import Failed, first_failure
 from simulation.schedule import Schedule
 from simulation.world import Deviation
 from tandem.protocol import decisions
-from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, ReadToEnd, RenewProducer
+from tandem.protocol.actions import Action, Fence, Idle, ReadToEnd, RenewProducer, Step, TakingOver
 from tandem.protocol.publication import Delivery, Publication
 from tandem.protocol.values import Claim, Marker
 
@@ -20,41 +20,41 @@ from tandem.protocol.values import Claim, Marker
 class ReadsBeforeItFences(Publication):
     """Takes over, reading to the end and only then fencing."""
 
-    def take_over_steps(self, claim: Claim) -> list[Action]:
+    def take_over_steps(self, claim: Claim) -> tuple[Step, ...]:
         steps = super().take_over_steps(claim)
-        return sorted(steps, key=lambda step: isinstance(step, Fence))
+        return tuple(sorted(steps, key=lambda step: isinstance(step, Fence)))
 
 
 class NeverFences(Publication):
     """Takes over without fencing anybody."""
 
-    def take_over_steps(self, claim: Claim) -> list[Action]:
-        return [step for step in super().take_over_steps(claim) if not isinstance(step, Fence)]
+    def take_over_steps(self, claim: Claim) -> tuple[Step, ...]:
+        return tuple(step for step in super().take_over_steps(claim) if not isinstance(step, Fence))
 
 
 class FencesOnlyTheLastOwner(Publication):
     """Takes over from somebody who took over, and fences only that one."""
 
-    def take_over_steps(self, claim: Claim) -> list[Action]:
+    def take_over_steps(self, claim: Claim) -> tuple[Step, ...]:
         last = self.decisions.claims(claim.epoch)[claim.attempt - 1].owner if claim.attempt else ""
         steps = super().take_over_steps(claim)
-        return [Fence(tuple(o for o in s.owners if o == last)) if isinstance(s, Fence) else s for s in steps]
+        return tuple(Fence(tuple(o for o in s.owners if o == last)) if isinstance(s, Fence) else s for s in steps)
 
 
 class FencesOnlyItsGeneration(Publication):
     """Takes over from owners of an earlier generation without fencing them, as if they were dead for certain."""
 
-    def take_over_steps(self, claim: Claim) -> list[Action]:
+    def take_over_steps(self, claim: Claim) -> tuple[Step, ...]:
         others = {c.owner for c in self.decisions.claims(claim.epoch) if c.generation < self.generation}
         steps = super().take_over_steps(claim)
-        return [Fence(tuple(o for o in s.owners if o not in others)) if isinstance(s, Fence) else s for s in steps]
+        return tuple(Fence(tuple(o for o in s.owners if o not in others)) if isinstance(s, Fence) else s for s in steps)
 
 
 class TakesOverWithoutReading(Publication):
     """Takes over, fences, and publishes at once."""
 
-    def take_over_steps(self, claim: Claim) -> list[Action]:
-        return [step for step in super().take_over_steps(claim) if not isinstance(step, ReadToEnd)]
+    def take_over_steps(self, claim: Claim) -> tuple[Step, ...]:
+        return tuple(step for step in super().take_over_steps(claim) if not isinstance(step, ReadToEnd))
 
 
 class FencesBeforeItClaims(Publication):
@@ -62,40 +62,39 @@ class FencesBeforeItClaims(Publication):
 
     _fenced_for: Claim | None = None
 
-    def take_over_steps(self, claim: Claim) -> list[Action]:
-        return [ReadToEnd()] if claim.attempt else []
+    def take_over_steps(self, claim: Claim) -> tuple[Step, ...]:
+        return (ReadToEnd(),) if claim.attempt else ()
 
-    def _publish_head(self, now_ms: float) -> Action | None:
+    def next_action(self, now_ms: float) -> Action | None:
         claim = self.decisions.owner(self.head)
-        overdue = now_ms - self._waiting_since > self._bound.ms
-        if claim is not None and claim.owner != self.me and overdue and self._fenced_for != claim:
+        could = isinstance(self.phase, Idle) and self.head in self.to_claim() and claim != self._fenced_for
+        if could and claim is not None and claim.owner != self.me and self.is_overdue(claim, now_ms):
             self._fenced_for = claim
-            self._preparing = (claim, [Fence((claim.owner,))])
-            return self._begin(self._preparing[1][0])
-        return super()._publish_head(now_ms)
+            return self.begin(TakingOver(claim, (Fence((claim.owner,)),)))
+        return super().next_action(now_ms)
 
 
 class RenewsBeforeItReclaims(Publication):
     """Renews its producer when it takes its own epoch back: a step that may be given up together with the reading."""
 
-    def take_over_steps(self, claim: Claim) -> list[Action]:
+    def take_over_steps(self, claim: Claim) -> tuple[Step, ...]:
         mine = any(c.owner == self.me for c in self.decisions.claims(claim.epoch)[: claim.attempt])
         steps = super().take_over_steps(claim)
-        return [RenewProducer(), *steps] if mine and steps else steps
+        return (RenewProducer(), *steps) if mine and steps else steps
 
 
 class RenewsWithoutReading(Publication):
     """Publishes again with a renewed producer, without looking whether somebody took over meanwhile."""
 
-    def renewal_steps(self) -> list[Action]:
-        return [RenewProducer()]
+    def renewal_steps(self) -> tuple[Step, ...]:
+        return (RenewProducer(),)
 
 
 class GoesOnWithItsProducer(Publication):
     """Publishes again with the same producer, although a commit of it may still arrive."""
 
-    def renewal_steps(self) -> list[Action]:
-        return [ReadToEnd()]
+    def renewal_steps(self) -> tuple[Step, ...]:
+        return (ReadToEnd(),)
 
 
 class PublishesAhead(Publication):
@@ -111,44 +110,36 @@ class PublishesAhead(Publication):
 class NeverConcedes(Publication):
     """Publishes what it once claimed, whoever claimed it since."""
 
-    def _publish_head(self, now_ms: float) -> Action | None:
-        own = [claim for claim in self.decisions.claims(self.head) if claim.owner == self.me]
-        if own and self.head in self._computed and self.head != self._committed:
-            return self._prepare(own[-1])
-        return super()._publish_head(now_ms)
+    def claim_of(self, epoch: int) -> Claim | None:
+        own = [claim for claim in self.decisions.claims(epoch) if claim.owner == self.me]
+        return own[-1] if own else super().claim_of(epoch)
 
 
 class TrustsItsProposal(Publication):
     """Takes its claim for accepted as soon as it is sent."""
 
-    def _publish_head(self, now_ms: float) -> Action | None:
-        attempt, _ = self._proposed.get(self.head, (-1, 0.0))
-        unread = self.head in self._computed and not self.decisions.is_claimed(self.head)
-        if attempt >= 0 and unread and self.head != self._committed:
-            return self._prepare(Claim(self.head, attempt, self.me))
-        return super()._publish_head(now_ms)
+    def claim_of(self, epoch: int) -> Claim | None:
+        return super().claim_of(epoch) or self.proposed(epoch)
 
 
 class ForgetsThatItCommitted(Publication):
     """Publishes again before it has read its own marker."""
 
-    def published(self, epoch: int, outcome: Outcome) -> None:
-        super().published(epoch, outcome)
-        self._committed = None
+    def is_on_its_way(self, epoch: int) -> bool:  # noqa: ARG002
+        return False
 
 
 class ForgetsThatRowsMayBeOut(Publication):
     """At most once: publishes rows again after an attempt whose outcome is unknown."""
 
-    def published(self, epoch: int, outcome: Outcome) -> None:
-        super().published(epoch, outcome)
-        self._unsure = None
+    def may_be_out(self, claim: Claim) -> bool:
+        return claim.attempt > 0
 
 
 class ClaimsForOthers(Publication):
     """Claims whatever it has computed, whichever generation it is of."""
 
-    def _is_my_turn(self, epoch: int, now_ms: float) -> bool:  # noqa: ARG002
+    def is_my_turn(self, epoch: int, now_ms: float) -> bool:  # noqa: ARG002
         return True
 
 
@@ -162,18 +153,15 @@ class NeverSuperseded(Publication):
 class ClaimsAhead(Publication):
     """Claims the next epoch before it is cut."""
 
-    def next_claim(self, now_ms: float) -> ProposeClaim | None:
-        ahead = self.decisions.last_epoch + 1
-        claim = super().next_claim(now_ms)
-        wants = claim is None and not self.decisions.is_claimed(ahead) and self._is_my_turn(ahead, now_ms)
-        return self._propose(ahead, 0, now_ms) if wants else claim
+    def to_claim(self) -> list[int]:
+        return [*super().to_claim(), self.decisions.last_epoch + 1]
 
 
 class NeverCompares(Publication):
     """Goes on whatever the others have computed."""
 
-    def _compare(self, epoch: int, mine: str, marker: Marker) -> None:
-        pass
+    def agrees(self, digest: str, marker: Marker) -> bool:  # noqa: ARG002
+        return True
 
 
 @dataclass(frozen=True)

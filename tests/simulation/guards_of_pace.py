@@ -7,7 +7,6 @@ from dataclasses import replace
 from simulation.guards import Guard
 from simulation.schedule import Schedule
 from simulation.world import SILENCE_BOUND_MS, Deviation
-from tandem.protocol.actions import ProposeClaim
 from tandem.protocol.pace import Pace
 from tandem.protocol.publication import Publication
 from tandem.protocol.values import Claim
@@ -16,16 +15,15 @@ from tandem.protocol.values import Claim
 class ClaimsOnce(Publication):
     """Never proposes a claim again, whether or not the log shows it."""
 
-    def _propose(self, epoch: int, attempt: int, now_ms: float) -> ProposeClaim | None:
-        last = self._proposed.get(epoch)
-        return None if last is not None and last[0] == attempt else super()._propose(epoch, attempt, now_ms)
+    def is_lost(self, proposed_ms: float, now_ms: float) -> bool:  # noqa: ARG002
+        return False
 
 
 class NeverMorePatient(Publication):
     """Gives whoever took over no more time than the first owner."""
 
-    def patience_ms(self, claim: Claim) -> float:  # noqa: ARG002
-        return self._bound.ms
+    def patience_ms(self, claim: Claim) -> float:
+        return super().patience_ms(replace(claim, attempt=0))
 
 
 class WaitsForTheElection(Pace):

@@ -241,11 +241,11 @@ class Replica(Process):
                     world.timeline.after(world.rng.uniform(0, 150), self, self.producer.initialise, lambda: None)
             case Fence(owners):
                 world.reached("fence sent", self)
-                self._fence(owners, self._own_attempt())
+                self._fence(action, owners, self._own_attempt())
             case ReadToEnd():
-                self._look_at_ends()
+                self._look_at_ends(action)
             case RenewProducer():
-                self.producer.initialise(self._renewed)
+                self.producer.initialise(lambda: self._renewed(action))
             case Publish():
                 self._publish(action)
 
@@ -253,17 +253,17 @@ class Replica(Process):
         own = [claim for claim in self.decisions.claims(self.publication.head) if claim.owner == self.me]
         return own[-1] if own else None
 
-    def _fence(self, owners: tuple[str, ...], claim: Claim | None) -> None:
+    def _fence(self, action: Fence, owners: tuple[str, ...], claim: Claim | None) -> None:
         if owners:
-            Initialisation(self, owners[0], self.me, lambda _: self._fence(owners[1:], claim))
+            Initialisation(self, owners[0], self.me, lambda _: self._fence(action, owners[1:], claim))
             return
         if claim is not None:
             self.world.checker.on_fenced(claim.epoch, claim.attempt)
-        self.publication.fenced()
+        self.publication.done(action)
         self.world.reached("fenced", self)
         self.think()
 
-    def _look_at_ends(self) -> None:
+    def _look_at_ends(self, action: ReadToEnd) -> None:
         """Ask for the two ends, one after the other, in either order; then read up to them."""
         world = self.world
         ends: dict[str, int] = {}
@@ -277,7 +277,7 @@ class Replica(Process):
         def answer(name: str, end: int) -> None:
             ends[name] = end
             if len(ends) == 2:
-                self._read_to(ends["log"], ends["commits"])
+                self._read_to(action, ends["log"], ends["commits"])
             else:
                 ask("commits" if name == "log" else "log")
 
@@ -286,18 +286,18 @@ class Replica(Process):
 
         ask(world.rng.choice(("log", "commits")))
 
-    def _read_to(self, log_end: int, commits_end: int) -> None:
+    def _read_to(self, action: ReadToEnd, log_end: int, commits_end: int) -> None:
         deviation = self.world.deviation
         if deviation.reads_only:
             log_end, commits_end = (log_end, 0) if deviation.reads_only == "log" else (0, commits_end)
         if deviation.waits_for_open_transactions:
             if self.world.commits.stable_end < commits_end:
-                self.world.timeline.after(5.0, self, self._read_to, log_end, commits_end)
+                self.world.timeline.after(5.0, self, self._read_to, action, log_end, commits_end)
                 return
             commits_end = len(self.world.commits.visible)
         self.read_log(log_end)
         self._read_commits(commits_end)
-        self.publication.at_end()
+        self.publication.done(action)
         if self._renewed_for is not None:
             claim = self.decisions.owner(self._renewed_for)
             mine = claim is not None and claim.owner == self.me and self._renewed_for == self.publication.head
@@ -306,8 +306,8 @@ class Replica(Process):
         self.world.reached("read to end", self)
         self.think()
 
-    def _renewed(self) -> None:
-        self.publication.renewed()
+    def _renewed(self, action: RenewProducer) -> None:
+        self.publication.done(action)
         self.world.reached("renewed", self)
         self.think()
 
@@ -319,10 +319,10 @@ class Replica(Process):
         place = what.log_offset, action.skipped, self.generation, what.config_offset
         marker = Marker(action.epoch, action.attempt, self.me, digest, count, *place)
         outputs = [] if action.skipped else list(zip(self.world.outputs, rows, strict=True))
-        self.producer.publish(outputs, marker, lambda outcome: self._published(action.epoch, outcome))
+        self.producer.publish(outputs, marker, lambda outcome: self._published(action, outcome))
 
-    def _published(self, epoch: int, outcome: Outcome) -> None:
-        self.publication.published(epoch, outcome)
-        self._renewed_for = None if outcome is Outcome.COMMITTED else epoch
+    def _published(self, action: Publish, outcome: Outcome) -> None:
+        self.publication.done(action, outcome)
+        self._renewed_for = None if outcome is Outcome.COMMITTED else action.epoch
         self.world.reached(outcome.value, self)
         self.think()

@@ -1,4 +1,4 @@
-"""What `Publication` asks its runtime to do, and how an attempt to publish may end."""
+"""What `Publication` asks its runtime to do, how an attempt to publish may end, and what is under way."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class ProposeClaim:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Make sure that no transaction of these transactional ids can commit any more; then call `fenced`."""
+    """Make sure that no transaction of these transactional ids can commit any more."""
 
     owners: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadToEnd:
-    """Read both topics to the ends they have *now*, feeding what comes; then call `at_end`."""
+    """Read both topics to the ends they have *now*, feeding what comes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Publish the rows of `epoch` and its marker, in one transaction if delivery is exactly once; call `published`.
+    """Publish the rows of `epoch` and its marker, in one transaction if delivery is exactly once.
 
     `skipped`: only the marker, because the epoch's rows were given up with their owner (at most once).
     """
@@ -49,7 +49,45 @@ class Publish:
 
 @dataclass(frozen=True, slots=True)
 class RenewProducer:
-    """Destroy the transactional producer, make another of the same id, initialise it; then call `renewed`."""
+    """Destroy the transactional producer, make another of the same id, initialise it."""
 
 
-Action = ProposeClaim | Fence | ReadToEnd | Publish | RenewProducer
+Step = Fence | ReadToEnd | Publish | RenewProducer
+"""What the runtime carries out one at a time, and reports as done."""
+
+Action = ProposeClaim | Step
+"""All that the runtime is asked for. A claim is only appended: the log reports what became of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Nothing is under way."""
+
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TakingOver:
+    """On the way to publishing under `claim`. It is given up, between two steps, if another claim counts by then."""
+
+    claim: Claim
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Renewing:
+    """After a transaction that was fenced, or whose outcome is unknown. Never given up."""
+
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Publishing:
+    """The rows or the marker of the claimed epoch are on their way."""
+
+    claim: Claim
+    steps: tuple[Step, ...]
+
+
+Phase = Idle | TakingOver | Renewing | Publishing
+"""Where a publication stands. `steps`: what is left to do in this order; the first of them may be under way."""

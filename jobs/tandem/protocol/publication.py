@@ -21,11 +21,17 @@ from enum import Enum
 from tandem.protocol.actions import (
     Action,
     Fence,
+    Idle,
     Outcome,
+    Phase,
     ProposeClaim,
     Publish,
+    Publishing,
     ReadToEnd,
+    Renewing,
     RenewProducer,
+    Step,
+    TakingOver,
 )
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.silence import SilenceBound
@@ -64,6 +70,10 @@ class MissingMarkerError(Exception):
     """The commits topic has a gap: its retention was shortened, or somebody deleted records from it."""
 
 
+class ProtocolMisuseError(Exception):
+    """The runtime reported what it was not asked for, or the state machine broke one of its own rules: a fault of Tandem."""
+
+
 class Publication:
     """Decides, for one incarnation of a replica, what to claim, publish, take over or drop.
 
@@ -90,12 +100,10 @@ class Publication:
         self._successor: str | None = None
         self._computed: dict[int, str] = {}
         self._published: dict[int, Marker] = {}
-        self._proposed: dict[int, tuple[int, float]] = {}  # epoch -> attempt, when
+        self._proposed: dict[int, tuple[Claim, float]] = {}  # epoch -> the claim proposed last, when
         self._waiting_since = -float("inf")
-        self._busy = False
-        self._renewals: list[Action] = []
-        self._prepared: Claim | None = None
-        self._preparing: tuple[Claim, list[Action]] | None = None
+        self.phase: Phase = Idle()
+        self._under_way: Step | None = None
         self._committed: int | None = None
         self._unsure: int | None = None
 
@@ -154,27 +162,40 @@ class Publication:
 
     # What was done ---------------------------------------------------------------------------------------------------
 
-    def fenced(self) -> None:
-        """The last `Fence` is done."""
-        self._step_done()
+    def done(self, step: Step, outcome: Outcome | None = None) -> None:
+        """The runtime has carried out `step`, which `next_action` gave it last; `outcome`: of a `Publish`.
 
-    def at_end(self) -> None:
-        """The last `ReadToEnd` is done."""
-        self._step_done()
+        Raises `ProtocolMisuseError` if it was not asked for that.
+        """
+        if step is not self._under_way:
+            raise ProtocolMisuseError(f"{step} was reported as done, but under way is {self._under_way}")
+        if (outcome is None) == isinstance(step, Publish):
+            raise ProtocolMisuseError(f"{step} was reported as done with the outcome {outcome}")
+        self._under_way = None
+        match self.phase:
+            case TakingOver(claim, steps):
+                self.phase = TakingOver(claim, steps[1:])
+            case Renewing(steps):
+                self.phase = Renewing(steps[1:]) if steps[1:] else Idle()
+            case Publishing(claim) if outcome is Outcome.COMMITTED:
+                self.phase, self._committed = Idle(), claim.epoch
+            case Publishing(claim):
+                self.phase, self._unsure = Renewing(self.renewal_steps()), claim.epoch
+        self.check()
 
-    def renewed(self) -> None:
-        """The last `RenewProducer` is done."""
-        self._step_done()
-
-    def published(self, epoch: int, outcome: Outcome) -> None:
-        """The last `Publish` ended."""
-        self._busy = False
-        self._prepared = None
-        if outcome is Outcome.COMMITTED:
-            self._committed = epoch
-        else:
-            self._unsure = epoch
-            self._renewals = self.renewal_steps()
+    def check(self) -> None:
+        """Raises `ProtocolMisuseError` if a rule that always holds does not; cheap."""
+        phase, under_way = self.phase, self._under_way
+        rules = {
+            "the step under way is the phase's next one": under_way is None or phase.steps[:1] == (under_way,),
+            "an idle one has nothing to do": not isinstance(phase, Idle) or not phase.steps,
+            "only an owner publishes": not isinstance(phase, Publishing) or phase.claim.owner == self.me,
+            "what is published is not kept": all(epoch >= self.head for epoch in self._computed),
+            "only what is published is compared later": all(epoch < self.head for epoch in self._published),
+        }
+        broken = [rule for rule, holds in rules.items() if not holds]
+        if broken:
+            raise ProtocolMisuseError(f"broken: {'; '.join(broken)}; {phase}, head {self.head}")
 
     def retire(self) -> None:
         """This incarnation is about to go: it claims nothing any more, and only publishes what it owns."""
@@ -199,10 +220,10 @@ class Publication:
 
     def next_action(self, now_ms: float) -> Action | None:
         """What to do next, or None: wait for news. At most one action but claims is under way at a time."""
-        if self._busy:
+        if self._under_way is not None:
             return None
-        if self._renewals:
-            return self._begin(self._renewals[0])
+        if isinstance(self.phase, Renewing):
+            return self.begin(self.phase)
         return self.next_claim(now_ms) or self._publish_head(now_ms)
 
     def next_claim(self, now_ms: float) -> ProposeClaim | None:
@@ -210,12 +231,16 @@ class Publication:
 
         Also while another action is under way: a claim only says "ask me", and whoever is asked too late is fenced.
         """
-        for epoch in sorted(self._computed):
-            if epoch >= self.head and not self.decisions.is_claimed(epoch) and self._is_my_turn(epoch, now_ms):
+        for epoch in self.to_claim():
+            if epoch >= self.head and not self.decisions.is_claimed(epoch) and self.is_my_turn(epoch, now_ms):
                 return self._propose(epoch, 0, now_ms)
         return None
 
-    def _is_my_turn(self, epoch: int, now_ms: float) -> bool:
+    def to_claim(self) -> list[int]:
+        """Epochs that this replica could claim: what it has computed, in order."""
+        return sorted(self._computed)
+
+    def is_my_turn(self, epoch: int, now_ms: float) -> bool:
         """Whether to claim `epoch`, as far as generations go: what is left of the one before waits for its own replicas."""
         if self._retired:
             return False
@@ -228,7 +253,7 @@ class Publication:
         """Whether `marker` ends what this replica's generation publishes."""
         return marker.generation > self.generation
 
-    def take_over_steps(self, claim: Claim) -> list[Action]:
+    def take_over_steps(self, claim: Claim) -> tuple[Step, ...]:
         """What must be done between a claim that takes over and its publication, in this order.
 
         No `RenewProducer` here, even where an earlier owner is this incarnation, fenced meanwhile: these steps are given up
@@ -236,36 +261,57 @@ class Publication:
         """
         earlier = dict.fromkeys(c.owner for c in self.decisions.claims(claim.epoch) if c.attempt < claim.attempt)
         if self._delivery is not Delivery.EXACTLY_ONCE or not earlier:
-            return []
-        return [Fence(tuple(owner for owner in earlier if owner != self.me)), ReadToEnd()]
+            return ()
+        return (Fence(tuple(owner for owner in earlier if owner != self.me)), ReadToEnd())
 
-    def renewal_steps(self) -> list[Action]:
+    def renewal_steps(self) -> tuple[Step, ...]:
         """What must be done after a transaction that was fenced, or whose outcome is unknown, in this order."""
-        return [RenewProducer(), ReadToEnd()]
+        return (RenewProducer(), ReadToEnd())
 
-    def may_publish(self, claim: Claim) -> bool:
-        """Whether `claim` entitles this incarnation to publish its epoch now."""
-        return claim.owner == self.me and claim == self.decisions.owner(claim.epoch) and self.predecessor_seen(claim)
+    def claim_of(self, epoch: int) -> Claim | None:
+        """The claim by which `epoch` is published: the log's, whatever was proposed, or counted before."""
+        return self.decisions.owner(epoch)
+
+    def is_on_its_way(self, epoch: int) -> bool:
+        """Whether this incarnation has committed `epoch`, and its marker was not read yet."""
+        return epoch == self._committed
+
+    def may_be_out(self, claim: Claim) -> bool:
+        """Whether rows may be out already: those of the owner before, or its own, of an attempt whose outcome is unknown."""
+        return claim.attempt > 0 or claim.epoch == self._unsure
+
+    def agrees(self, digest: str, marker: Marker) -> bool:
+        """Whether rows with `digest` are the published ones, as far as they can be compared."""
+        return marker.generation != self.generation or marker.skipped or digest == marker.digest
 
     def predecessor_seen(self, claim: Claim) -> bool:
         """Whether the marker of the epoch before was read."""
         return claim.epoch == self.head
 
+    def proposed(self, epoch: int) -> Claim | None:
+        """What this incarnation proposed last for `epoch`, whether or not the log has shown it."""
+        return self._proposed[epoch][0] if epoch in self._proposed else None
+
+    def is_lost(self, proposed_ms: float, now_ms: float) -> bool:
+        """Whether a proposal that the log has not shown is given up, and made again."""
+        return now_ms - proposed_ms >= self._bound.most_ms
+
     def _propose(self, epoch: int, attempt: int, now_ms: float) -> ProposeClaim | None:
-        last = self._proposed.get(epoch)
-        if last is not None and last[0] == attempt and now_ms - last[1] < self._bound.most_ms:
+        claim = Claim(epoch, attempt, self.me, self.generation)
+        last, at = self._proposed.get(epoch, (None, now_ms))
+        if last == claim and not self.is_lost(at, now_ms):
             return None
-        self._proposed[epoch] = (attempt, now_ms)
-        return ProposeClaim(Claim(epoch, attempt, self.me, self.generation))
+        self._proposed[epoch] = (claim, now_ms)
+        return ProposeClaim(claim)
 
     def _publish_head(self, now_ms: float) -> Action | None:
         for epoch in self.candidates():
-            claim = self.decisions.owner(epoch)
-            if epoch not in self._computed or claim is None or epoch == self._committed:
+            claim = self.claim_of(epoch)
+            if epoch not in self._computed or claim is None or self.is_on_its_way(epoch):
                 continue
             if claim.owner != self.me:
                 return self._take_over(claim, now_ms)
-            if self.may_publish(claim):
+            if self.predecessor_seen(claim):
                 return self._prepare(claim)
         return None
 
@@ -275,10 +321,13 @@ class Publication:
 
     def _take_over(self, claim: Claim, now_ms: float) -> ProposeClaim | None:
         """Claim the next attempt if the owner has been silent for too long."""
-        silent = now_ms - self._waiting_since > self.patience_ms(claim)
-        if not silent or not self._is_my_turn(claim.epoch, now_ms):
+        if not self.is_overdue(claim, now_ms) or not self.is_my_turn(claim.epoch, now_ms):
             return None
         return self._propose(claim.epoch, claim.attempt + 1, now_ms)
+
+    def is_overdue(self, claim: Claim, now_ms: float) -> bool:
+        """Whether the owner of the head has been silent for too long."""
+        return now_ms - self._waiting_since > self.patience_ms(claim)
 
     def patience_ms(self, claim: Claim) -> float:
         """How long an owner may be silent.
@@ -290,31 +339,21 @@ class Publication:
         doubled = self._bound.ms * 2.0 ** min(claim.attempt, _MOST_DOUBLINGS)
         return min(doubled, max(_LONGEST_PATIENCE_MS, self._bound.most_ms))
 
-    def _prepare(self, claim: Claim) -> Action:
+    def _prepare(self, claim: Claim) -> Step:
         """The next step towards publishing under `claim`, or the publication itself."""
-        if self._prepared != claim:
-            if self._preparing is None or self._preparing[0] != claim:
-                self._preparing = (claim, self.take_over_steps(claim))
-            steps = self._preparing[1]
-            if steps:
-                return self._begin(steps[0])
-            self._prepared, self._preparing = claim, None
-        # Its rows may be out: those of the owner before, or mine, of an attempt whose outcome is unknown.
-        perhaps_out = claim.attempt > 0 or claim.epoch == self._unsure
-        skipped = self._delivery is Delivery.AT_MOST_ONCE and perhaps_out
-        return self._begin(Publish(claim.epoch, claim.attempt, skipped))
+        if not isinstance(self.phase, TakingOver) or self.phase.claim != claim:
+            self.phase = TakingOver(claim, self.take_over_steps(claim))
+        if self.phase.steps:
+            return self.begin(self.phase)
+        skipped = self._delivery is Delivery.AT_MOST_ONCE and self.may_be_out(claim)
+        return self.begin(Publishing(claim, (Publish(claim.epoch, claim.attempt, skipped),)))
 
-    def _begin(self, action: Action) -> Action:
-        self._busy = True
-        return action
-
-    def _step_done(self) -> None:
-        self._busy = False
-        if self._renewals:
-            self._renewals.pop(0)
-        elif self._preparing is not None:
-            self._preparing[1].pop(0)
+    def begin(self, phase: Phase) -> Step:
+        """Enter or go on in `phase`: its first step is under way until `done` is called with it."""
+        self.phase, self._under_way = phase, phase.steps[0]
+        self.check()
+        return self._under_way
 
     def _compare(self, epoch: int, mine: str, marker: Marker) -> None:
-        if marker.generation == self.generation and not marker.skipped and mine != marker.digest:
+        if not self.agrees(mine, marker):
             raise DivergedError(epoch, mine, marker)

@@ -326,14 +326,14 @@ class Publisher:
                     with self._metrics.phase("fence"):
                         self._fencer.fence(owner, timeout)
                     self._metrics.fences.inc()
-                self._publication.fenced()
+                self._publication.done(action)
             case ReadToEnd():
                 for record in self._tail.read_to_end(timeout, lambda: not self._stopped):
                     self._feed(record)
-                self._publication.at_end()
+                self._publication.done(action)
             case RenewProducer():
                 self._producer.start(timeout, self._transaction_time.limit_s)
-                self._publication.renewed()
+                self._publication.done(action)
             case Publish():
                 self._publish(action)
 
@@ -359,7 +359,7 @@ class Publisher:
             self._troubles.failed(_OUTPUT, self._producer.failures)
             self._pause()
         with self._state:
-            self._publication.published(action.epoch, outcome)
+            self._publication.done(action, outcome)
 
 
 _OUTPUT = "output"

@@ -22,7 +22,7 @@ class Rivals:
         self.now = 0.0
         self.log: list[Proposal] = []
         self.published_at: float | None = None
-        self._open: dict[str, float] = {}
+        self._open: dict[str, tuple[Publish, float]] = {}
         bounds = (SilenceBound(50.0, 500.0) for _ in range(2))
         names = ("a", "b")
         self.all = {
@@ -38,7 +38,7 @@ class Rivals:
         while self.published_at is None and self.now < limit_ms:
             self.now += STEP_MS
             for name, one in self.all.items():
-                if self._open.get(name, self.now) + self.transaction_ms < self.now:
+                if name in self._open and self._open[name][1] + self.transaction_ms < self.now:
                     self.published_at = self.now
                 while (action := one.next_action(self.now)) is not None:
                     self._carry_out(name, one, action)
@@ -48,16 +48,14 @@ class Rivals:
             case ProposeClaim(claim):
                 self._append(claim)
             case Fence(owners):
-                one.fenced()
+                one.done(action)
                 for owner in owners:
-                    if self._open.pop(owner, None) is not None:
-                        self.all[owner].published(0, Outcome.FENCED)
-            case ReadToEnd():
-                one.at_end()
-            case RenewProducer():
-                one.renewed()
+                    if (publish := self._open.pop(owner, None)) is not None:
+                        self.all[owner].done(publish[0], Outcome.FENCED)
+            case ReadToEnd() | RenewProducer():
+                one.done(action)
             case Publish():
-                self._open[name] = self.now
+                self._open[name] = action, self.now
 
     def _append(self, proposal: Proposal) -> None:
         self.log.append(proposal)

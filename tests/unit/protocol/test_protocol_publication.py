@@ -5,9 +5,19 @@ from __future__ import annotations
 import pytest
 from protocol_builders import config, cut, marker
 
-from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
+from tandem.protocol.actions import (
+    Action,
+    Fence,
+    Outcome,
+    ProposeClaim,
+    Publish,
+    ReadToEnd,
+    Renewing,
+    RenewProducer,
+    Step,
+)
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import Delivery, DivergedError, MissingMarkerError, Publication
+from tandem.protocol.publication import Delivery, DivergedError, MissingMarkerError, ProtocolMisuseError, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Claim, Proposal
 
@@ -21,6 +31,7 @@ class Replica:
         self.publication = Publication("a", Decisions(), 0, delivery, SilenceBound(10.0, MOST_MS))
         self.now = 0.0
         self._offset = 0
+        self._step: Step = ReadToEnd()
         self.reads(config(0), cut(0, 1), cut(1, 2), cut(2, 3))
 
     def reads(self, *proposals: Proposal) -> None:
@@ -29,7 +40,14 @@ class Replica:
             self._offset += 1
 
     def next(self) -> Action | None:
-        return self.publication.next_action(self.now)
+        action = self.publication.next_action(self.now)
+        if action is not None and not isinstance(action, ProposeClaim):
+            self._step = action
+        return action
+
+    def done(self, outcome: Outcome | None = None) -> None:
+        """Has carried out what it was asked for."""
+        self.publication.done(self._step, outcome)
 
     def computes(self, *epochs: int) -> None:
         for epoch in epochs:
@@ -86,7 +104,7 @@ def test_who_was_not_first_waits_for_the_owners_marker(replica: Replica) -> None
 def test_the_next_epoch_is_published_after_the_marker_of_this_one(replica: Replica) -> None:
     replica.owns(0)
     assert replica.next() == Publish(0, 0)
-    replica.publication.published(0, Outcome.COMMITTED)
+    replica.done(Outcome.COMMITTED)
     replica.owns(1)
     assert replica.next() is None
     replica.publication.on_marker(marker(0), 5.0)
@@ -104,7 +122,7 @@ def test_an_epoch_can_be_claimed_while_another_is_being_published(replica: Repli
 def test_a_committed_epoch_is_not_published_again_before_its_marker_is_read(replica: Replica) -> None:
     replica.owns(0)
     assert replica.next() == Publish(0, 0)
-    replica.publication.published(0, Outcome.COMMITTED)
+    replica.done(Outcome.COMMITTED)
     replica.now = 1e9
     assert replica.next() is None
 
@@ -112,9 +130,9 @@ def test_a_committed_epoch_is_not_published_again_before_its_marker_is_read(repl
 def test_a_silent_owner_is_taken_over_claim_then_fence_then_read_then_publish(replica: Replica) -> None:
     replica.takes_over_from("b")
     assert replica.next() == Fence(("b",))
-    replica.publication.fenced()
+    replica.done()
     assert replica.next() == ReadToEnd()
-    replica.publication.at_end()
+    replica.done()
     assert replica.next() == Publish(0, 1)
 
 
@@ -148,20 +166,20 @@ def test_who_reclaims_its_own_epoch_fences_the_others(replica: Replica) -> None:
 def test_nothing_is_published_if_the_marker_was_there_after_all(replica: Replica) -> None:
     replica.takes_over_from("b")
     replica.next()
-    replica.publication.fenced()
+    replica.done()
     replica.next()
     replica.publication.on_marker(marker(0, "b"), replica.now)
-    replica.publication.at_end()
+    replica.done()
     assert replica.next() is None
 
 
 def test_who_is_taken_over_while_it_takes_over_concedes(replica: Replica) -> None:
     replica.takes_over_from("b")
     replica.next()
-    replica.publication.fenced()
+    replica.done()
     replica.next()
     replica.reads(Claim(0, 2, "c"))
-    replica.publication.at_end()
+    replica.done()
     assert replica.next() is None
 
 
@@ -171,24 +189,24 @@ def test_after_a_failed_transaction_the_producer_is_renewed_and_both_topics_are_
 ) -> None:
     replica.owns(0)
     replica.next()
-    replica.publication.published(0, outcome)
+    replica.done(outcome)
     assert replica.next() == RenewProducer()
     assert replica.next() is None
-    replica.publication.renewed()
+    replica.done()
     assert replica.next() == ReadToEnd()
-    replica.publication.at_end()
+    replica.done()
     assert replica.next() == Publish(0, 0)
 
 
 def test_a_fenced_owner_concedes_when_it_reads_who_fenced_it(replica: Replica) -> None:
     replica.owns(0)
     replica.next()
-    replica.publication.published(0, Outcome.FENCED)
+    replica.done(Outcome.FENCED)
     replica.next()
-    replica.publication.renewed()
+    replica.done()
     replica.next()
     replica.reads(Claim(0, 1, "b"))
-    replica.publication.at_end()
+    replica.done()
     assert replica.next() is None
 
 
@@ -234,11 +252,11 @@ def test_at_most_once_gives_its_own_rows_up_when_it_does_not_know_whether_they_a
     replica = Replica(Delivery.AT_MOST_ONCE)
     replica.owns(0)
     assert replica.next() == Publish(0, 0)
-    replica.publication.published(0, Outcome.UNKNOWN)
+    replica.done(Outcome.UNKNOWN)
     replica.next()
-    replica.publication.renewed()
+    replica.done()
     replica.next()
-    replica.publication.at_end()
+    replica.done()
     assert replica.next() == Publish(0, 0, skipped=True)
 
 
@@ -246,3 +264,38 @@ def test_a_skipped_epoch_is_not_taken_for_divergence() -> None:
     replica = Replica(Delivery.AT_MOST_ONCE)
     replica.computes(0)
     assert replica.publication.on_marker(marker(0, "b", attempt=1, digest="other", skipped=True), 0.0)
+
+
+def test_a_step_that_nobody_asked_for_is_refused(replica: Replica) -> None:
+    replica.takes_over_from("b")
+    with pytest.raises(ProtocolMisuseError, match="under way is None"):
+        replica.done()
+    assert replica.next() == Fence(("b",))
+    for other in (ReadToEnd(), RenewProducer(), Publish(0, 1), Fence(("c",))):
+        with pytest.raises(
+            ProtocolMisuseError, match=r"was reported as done, but under way is Fence\(owners=\('b',\)\)"
+        ):
+            replica.publication.done(other)
+    replica.done()
+    with pytest.raises(ProtocolMisuseError, match="under way is None"):
+        replica.done()
+    assert replica.next() == ReadToEnd(), "what was refused changed nothing"
+
+
+def test_only_a_publication_has_an_outcome(replica: Replica) -> None:
+    replica.owns(0)
+    assert replica.next() == Publish(0, 0)
+    with pytest.raises(ProtocolMisuseError, match="with the outcome None"):
+        replica.done()
+    replica.done(Outcome.FENCED)
+    assert replica.next() == RenewProducer()
+    with pytest.raises(ProtocolMisuseError, match=r"with the outcome Outcome\.COMMITTED"):
+        replica.done(Outcome.COMMITTED)
+
+
+def test_a_state_that_breaks_a_rule_is_reported_by_its_name(replica: Replica) -> None:
+    replica.owns(0)
+    replica.next()
+    replica.publication.phase = Renewing((RenewProducer(),))
+    with pytest.raises(ProtocolMisuseError, match="the step under way is the phase's next one"):
+        replica.publication.check()

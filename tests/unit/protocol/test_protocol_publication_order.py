@@ -77,16 +77,11 @@ class Run:
 
     def _finish(self, action: Action, outcome: Outcome) -> None:
         self.current = None
-        match action:
-            case Fence():
-                self.publication.fenced()
-            case ReadToEnd():
-                self.publication.at_end()
-            case RenewProducer():
-                self.publication.renewed()
-            case Publish(epoch):
-                self.failed = outcome is not Outcome.COMMITTED
-                self.publication.published(epoch, outcome)
+        if not isinstance(action, Publish):
+            self.publication.done(action)
+            return
+        self.failed = outcome is not Outcome.COMMITTED
+        self.publication.done(action, outcome)
 
     def _check(self, action: Action) -> None:
         if self.began and isinstance(self.began[-1], RenewProducer):

@@ -36,8 +36,9 @@ def test_what_it_owns_is_still_published_and_then_nothing_is_owed() -> None:
 
     leaver.reads(Claim(0, 0, "a"))
     assert leaver.publication.owes
-    assert leaver.publication.next_action(0.0) == Publish(0, 0)
-    leaver.publication.published(0, Outcome.COMMITTED)
+    publish = leaver.publication.next_action(0.0)
+    assert isinstance(publish, Publish)
+    leaver.publication.done(publish, Outcome.COMMITTED)
     assert leaver.publication.owes, "its marker was not read yet"
 
     leaver.publication.on_marker(marker(0), 0.0)
