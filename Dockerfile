@@ -44,8 +44,10 @@ COPY operator/tandem_operator operator/tandem_operator
 RUN pip install --no-cache-dir --no-deps . \
  && mkdir -p /opt/tandem/work \
  && ln -s "$(python -c 'from tandem.embedded.pyspark_files import spark_home; print(spark_home())')" /opt/tandem/spark
-# Spark's classes, parsed once: a replica starts a third sooner.
-RUN SPARK_LOCAL_IP=127.0.0.1 TANDEM_SPARK_JARS=/opt/tandem/jars python -m tandem.engine.class_archive
+# Tandem's Java classes, compiled; and Spark's and these, parsed once: a replica starts a third sooner.
+RUN export SPARK_LOCAL_IP=127.0.0.1 TANDEM_SPARK_JARS=/opt/tandem/jars \
+ && python -m tandem.engine.jvm.classes --folder /opt/tandem/jars \
+ && python -m tandem.engine.class_archive
 COPY operator/image/entrypoint.sh /opt/tandem/bin/entrypoint
 
 FROM base

@@ -16,7 +16,7 @@ help: ## list the targets
 	@echo
 	@echo '  Options of a command go into ARGS, as in: make unit ARGS="-k merge"'
 
-setup: prerequisites $(INSTALLED) jars ## .venv with everything installed, and the jars of Kafka in the cache
+setup: prerequisites $(INSTALLED) jars ## .venv with everything installed, the jars of Kafka in the cache, Tandem's Java compiled
 
 prerequisites:
 	@test -x $(BIN)/python || test -n "$(PYTHON)" || { \
@@ -38,6 +38,7 @@ $(INSTALLED): pyproject.toml | $(BIN)/python
 
 jars: $(INSTALLED)
 	@$(BIN)/python -m tandem.embedded >/dev/null
+	@$(BIN)/python -m tandem.engine.jvm.classes >/dev/null
 	@$(BIN)/python -m tandem.engine.class_archive >/dev/null
 
 test: setup lint ## all checks and all tests

@@ -7,7 +7,6 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, running_count, values
-from tandem.engine.compiled import new
 
 pytestmark = pytest.mark.integration
 
@@ -75,6 +74,6 @@ def test_hadoop_keeps_all_but_the_defaults_of_yarn_and_mapreduce(spark: SparkSes
     assert hadoop.get("fs.s3a.threads.max") is not None
 
     hadoop.set("mapreduce.job.maps", "7")
-    new(spark, "LeanConfiguration", hadoop)
+    spark._jvm.tandem.LeanConfiguration(hadoop)  # type: ignore[union-attr]
     assert hadoop.get("mapreduce.job.maps") == "7"
     hadoop.unset("mapreduce.job.maps")

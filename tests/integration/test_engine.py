@@ -17,6 +17,7 @@ from tandem.embedded.jars import file_system_jar
 from tandem.engine.checkpoint import restore
 from tandem.engine.interface import EnginePosition, JobError
 from tandem.engine.job import JobContext, call, load_function
+from tandem.engine.jvm.classes import classes_jar
 from tandem.engine.kept_code import archive
 from tandem.engine.output import one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
@@ -243,4 +244,4 @@ def test_a_session_maps_the_archive_of_classes(spark: SparkSession) -> None:
     assert jvm is not None
     pid = jvm.java.lang.ProcessHandle.current().pid()
 
-    assert str(archive_of(file_system_jar())) in Path(f"/proc/{pid}/maps").read_text()
+    assert str(archive_of(file_system_jar(), classes_jar())) in Path(f"/proc/{pid}/maps").read_text()

@@ -21,7 +21,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from tandem.engine.checkpoint import WATERMARKS
-from tandem.engine.compiled import new
 from tandem.engine.idle_inputs import idle_after
 from tandem.engine.interface import EnginePosition
 from tandem.engine.relocation import relocate
@@ -54,11 +53,12 @@ class EpochBridge:
         self._spark = spark
         self._input = folder / "epoch.arrow"
         self._output = folder / "rows.arrow"
-        self._jvm: Any = spark._jvm
+        jvm: Any = spark._jvm
+        self._jvm = jvm
         types = self._singleton("org.apache.spark.sql.catalyst.types.DataTypeUtils")
         self._attributes = types.toAttributes(_java(spark, schema))
         given = (_java(spark, schema), spark._jsparkSession, self._attributes, str(self._output))
-        self._bridge = new(spark, "EpochBridge", *given, uses="Watermarks")
+        self._bridge = jvm.tandem.EpochBridge(*given)
         self._after = EnginePosition()
 
     @property

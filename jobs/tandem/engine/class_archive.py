@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from tandem.embedded.jars import file_system_jar
 from tandem.embedded.waiting import Deadline, wait_until
+from tandem.engine.jvm.classes import classes_jar
 from tandem.engine.session import ARCHIVE_PREFIX, archive_of, build_session
 from tandem.manifest import SparkSpec
 
@@ -42,7 +43,7 @@ def make(jar: Path, scratch: Path) -> Path:
     ArchiveError
         The JVM wrote none.
     """
-    archive = archive_of(jar)
+    archive = archive_of(jar, classes_jar())
     made = archive.with_name(f".{archive.name}.{os.getpid()}")
     spec = SparkSpec(conf={"spark.driver.extraJavaOptions": f'"-XX:ArchiveClassesAtExit={made}" -Xlog:cds=off'})
     session = build_session("training", "replica-0", spec, jar, scratch, use_archive=False)
@@ -102,8 +103,9 @@ def main(
 ) -> None:
     """Make the archive of Spark's classes, if there is none (about half a minute, 170 MB)."""
     jar = file_system_jar()
-    if archive_of(jar).is_file() and not again:
-        typer.echo(archive_of(jar))
+    archive = archive_of(jar, classes_jar())
+    if archive.is_file() and not again:
+        typer.echo(archive)
         return
     typer.echo("Making an archive of Spark's classes (once, about half a minute)", err=True)
     with tempfile.TemporaryDirectory() as scratch:

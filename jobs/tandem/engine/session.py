@@ -10,13 +10,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
 from tandem.embedded.pyspark_files import pyspark_jars
-from tandem.engine.compiled import new
 from tandem.engine.executors import HANDY, Executors
 from tandem.engine.interface import JobError
+from tandem.engine.jvm.classes import classes_jar
 from tandem.engine.memory import EXIT_ON_OUT_OF_MEMORY
 from tandem.manifest import SparkSpec
 from tandem.manifest.spark_settings import fixed_settings
@@ -69,14 +70,14 @@ _OURS = {
 }
 
 
-def archive_of(file_system_jar: Path) -> Path:
-    """Where the archive of Spark's classes is, if there is one: see `class_archive`.
+def archive_of(file_system_jar: Path, classes: Path) -> Path:
+    """Where the archive of Spark's and Tandem's classes is, if there is one: see `class_archive`.
 
-    It fits one Java and one installation of PySpark, down to the files' times, so its name tells these apart.
+    It fits one Java and one installation of PySpark and Tandem, down to the files' times, so its name tells these apart.
     """
     home = os.environ.get("JAVA_HOME")
     java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "")
-    files = (java.resolve(), *pyspark_jars("spark-core_*"), file_system_jar)
+    files = (java.resolve(), *pyspark_jars("spark-core_*"), file_system_jar, classes)
     told = " ".join(f"{path} {int(path.stat().st_mtime)}" for path in files if path.is_file())
     return file_system_jar.with_name(f"{ARCHIVE_PREFIX}{hashlib.sha256(told.encode()).hexdigest()[:10]}.jsa")
 
@@ -102,8 +103,10 @@ def build_session(
         Spark refuses a setting of `spark.conf`.
     """
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-    archive = _shared_classes(archive_of(file_system_jar)) if use_archive else ""
+    classes = classes_jar()
+    archive = _shared_classes(archive_of(file_system_jar, classes)) if use_archive else ""
     settings = settings_of(job, replica, spark, file_system_jar, scratch, archive, executors)
+    settings["spark.driver.extraClassPath"] += f"{os.pathsep}{classes}"
     builder = SparkSession.Builder()
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -111,12 +114,13 @@ def build_session(
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel(spark.conf.get("spark.log.level", "ERROR"))
         hadoop = session.sparkContext._jsc.hadoopConfiguration()
-        new(session, "LinkingFileSystem", hadoop)
-        new(session, "LeanConfiguration", hadoop)
+        ours: Any = session._jvm.tandem  # type: ignore[union-attr]
+        ours.LinkingFileSystem(hadoop)
+        ours.LeanConfiguration(hadoop)
         if spark.parallelism == 1:
-            session._jsparkSession.extensions().injectColumnar(new(session, "OnePartition"))
+            session._jsparkSession.extensions().injectColumnar(ours.OnePartition())
         elif executors is not None:
-            session._jsparkSession.extensions().injectColumnar(new(session, "ShuffleOrder"))
+            session._jsparkSession.extensions().injectColumnar(ours.ShuffleOrder())
         session._jsparkSession.sessionState()  # made at its first use, which reads the settings
     return session
 

@@ -13,20 +13,18 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
-from tandem.engine.compiled import new
-
 
 def apart(frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """The sinks' DataFrames, those that have other watermarks than others marked so."""
     if len(frames) < 2:
         return dict(frames)
     session = next(iter(frames.values())).sparkSession
-    tool = new(session, "WatermarkGroups")
+    jvm: Any = session._jvm
+    tool = jvm.tandem.WatermarkGroups()
     found = {name: frozenset(tool.identities(_plan(frame)).split()) for name, frame in frames.items()}
     groups = list(dict.fromkeys(identities for identities in found.values() if identities))
     if len(groups) < 2:
         return dict(frames)
-    jvm: Any = session._jvm
     dataset = getattr(jvm.org.apache.spark.sql.classic, "Dataset$").__getattr__("MODULE$")
 
     def marked(name: str, frame: DataFrame) -> DataFrame:

@@ -12,10 +12,14 @@ def test_an_archive_lies_beside_the_jar_and_belongs_to_that_very_file(tmp_path: 
     jar = tmp_path / "file-system.jar"
     jar.write_bytes(b"")
     os.utime(jar, (1_000, 1_000))
-    before = archive_of(jar)
-    again = archive_of(jar)
+    classes = tmp_path / "classes.jar"
+    before = archive_of(jar, classes)
+    again = archive_of(jar, classes)
     os.utime(jar, (2_000, 2_000))
 
     assert before == again
     assert before.parent == tmp_path
-    assert archive_of(jar) != before
+    assert archive_of(jar, classes) != before
+    other = archive_of(jar, classes)
+    classes.write_bytes(b"")
+    assert archive_of(jar, classes) != other

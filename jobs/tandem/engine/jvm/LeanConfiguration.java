@@ -1,7 +1,7 @@
 package tandem;
 
 import java.util.ArrayList;
-import java.util.Iterator;
+import java.util.List;
 import java.util.Map;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.hdfs.HdfsConfiguration;
@@ -17,13 +17,11 @@ public final class LeanConfiguration {
     // Whoever names a file of defaults first has all of them read anew, so that is done now.
     ConfigUtil.loadResources();
     HdfsConfiguration.init();
-    ArrayList needless = new ArrayList();
-    Iterator each = configuration.iterator();
-    while (each.hasNext()) {
-      String name = (String) ((Map.Entry) each.next()).getKey();
-      if (isNeedless(configuration.getPropertySources(name))) needless.add(name);
+    List<String> needless = new ArrayList<>();
+    for (Map.Entry<String, String> setting : configuration) {
+      if (isNeedless(configuration.getPropertySources(setting.getKey()))) needless.add(setting.getKey());
     }
-    for (int i = 0; i < needless.size(); i++) configuration.unset((String) needless.get(i));
+    needless.forEach(configuration::unset);
   }
 
   private static boolean isNeedless(String[] sources) {

@@ -8,6 +8,8 @@ import java.lang.reflect.Field;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.UUID;
 import org.apache.spark.sql.catalyst.plans.logical.EventTimeWatermark;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -20,6 +22,10 @@ import org.apache.spark.sql.execution.streaming.runtime.MultipleWatermarkPolicy;
 import org.apache.spark.sql.execution.streaming.runtime.WatermarkPropagator;
 import org.apache.spark.sql.execution.streaming.runtime.WatermarkPropagator$;
 import org.apache.spark.sql.execution.streaming.runtime.WatermarkTracker;
+import scala.Function$;
+import scala.Option;
+import scala.PartialFunction;
+import scala.collection.Iterator;
 
 /**
  * The watermarks of a query that has several, as a state that can be saved and restored.
@@ -34,9 +40,9 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
   private static final ObjectMapper JSON = new ObjectMapper();
 
   private final MultipleWatermarkPolicy policy;
-  private final LinkedHashMap nodes = new LinkedHashMap(); // identity -> Node, in the order of the plan
-  private final ArrayList groups = new ArrayList(); // of Group
-  private final HashMap groupOfOperator = new HashMap();
+  private final Map<Long, Node> nodes = new LinkedHashMap<>(); // by identity, in the order of the plan
+  private final List<Group> groups = new ArrayList<>();
+  private final Map<Long, Integer> groupOfOperator = new HashMap<>();
   private long lastEpoch = -1L;
   private boolean knowsBefore;
 
@@ -50,7 +56,7 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
 
   /** Watermarks that wait for each other: `before` was theirs in the last epoch, `after` is in the next one. */
   private static final class Group {
-    final ArrayList members = new ArrayList();
+    final List<Node> members = new ArrayList<>();
     WatermarkPropagator propagator;
     long before;
     long after;
@@ -72,9 +78,8 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
     made.begin(epoch, spark.currentWatermark(), saved);
     query.watermarkTracker_$eq(made);
     if (made.groups.size() > 1) {
-      for (int number = 0; number < made.groups.size(); number++) {
-        made.group(number).propagator =
-            WatermarkPropagator$.MODULE$.apply(query.sparkSession().sessionState().conf());
+      for (Group group : made.groups) {
+        group.propagator = WatermarkPropagator$.MODULE$.apply(query.sparkSession().sessionState().conf());
       }
       Field propagator = MicroBatchExecution.class.getDeclaredField("watermarkPropagator");
       propagator.setAccessible(true);
@@ -91,46 +96,42 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
 
   /** Spark writes nodes in the order in which it walks the plan; an identity may occur more than once. */
   private void find(LogicalPlan plan, JsonNode idle) {
-    if (plan instanceof EventTimeWatermark) {
-      EventTimeWatermark found = (EventTimeWatermark) plan;
-      Node node = (Node) nodes.get(identity(found.nodeId()));
-      if (node == null) {
-        node = new Node();
-        node.column = found.eventTime().name();
-        JsonNode ms = field(idle, found.nodeId().toString());
-        if (ms != null) node.idleMs = ms.longValue();
-        nodes.put(identity(found.nodeId()), node);
-      }
+    if (plan instanceof EventTimeWatermark found) {
+      Node node = nodes.computeIfAbsent(identity(found.nodeId()), identity -> new Node());
+      node.column = found.eventTime().name();
+      JsonNode ms = idle.get(found.nodeId().toString());
+      if (ms != null) node.idleMs = ms.longValue();
       int number = groupNumber(found.nodeId());
       while (groups.size() <= number) groups.add(new Group());
-      if (!group(number).members.contains(node)) group(number).members.add(node);
+      List<Node> members = groups.get(number).members;
+      if (!members.contains(node)) members.add(node);
     }
-    scala.collection.Iterator children = plan.children().iterator();
-    while (children.hasNext()) find((LogicalPlan) children.next(), idle);
+    for (Iterator<LogicalPlan> each = plan.children().iterator(); each.hasNext();) find(each.next(), idle);
   }
 
   /** A marked watermark (see `WatermarkGroup`) keeps the first half of its identity. */
-  private static Long identity(UUID nodeId) { return Long.valueOf(nodeId.getMostSignificantBits()); }
+  private static long identity(UUID nodeId) {
+    return nodeId.getMostSignificantBits();
+  }
 
   private static int groupNumber(UUID nodeId) {
     long half = nodeId.getLeastSignificantBits();
     return half < 0 ? 0 : (int) half; // negative: one that Spark drew, and nobody marked
   }
 
-  private Group group(int number) { return (Group) groups.get(number); }
-
   // Saved and restored ------------------------------------------------------------------------------------------------
 
   private void begin(long epoch, long least, String saved) throws Exception {
     lastEpoch = epoch;
     JsonNode state = saved == null ? null : JSON.readTree(saved);
-    boolean same = state != null && restoreNodes(field(state, "watermarks"));
-    same = same && field(state, "groups").size() == groups.size();
+    boolean same = state != null && restoreNodes(state.get("watermarks"));
+    same = same && state.get("groups").size() == groups.size();
     for (int number = 0; number < groups.size(); number++) {
-      Group group = group(number);
+      Group group = groups.get(number);
       if (same) {
-        group.before = field(entry(field(state, "groups"), number), "before").longValue();
-        group.after = field(entry(field(state, "groups"), number), "after").longValue();
+        JsonNode values = state.get("groups").get(number);
+        group.before = values.get("before").longValue();
+        group.after = values.get("after").longValue();
       } else {
         group.after = Math.max(least, state == null ? least : chosen(group.members));
       }
@@ -143,41 +144,36 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
     boolean[] taken = new boolean[saved.size()];
     boolean same = saved.size() == nodes.size();
     int position = 0;
-    for (java.util.Iterator each = nodes.values().iterator(); each.hasNext(); position++) {
-      Node node = (Node) each.next();
+    for (Node node : nodes.values()) {
       int found = 0;
       while (found < taken.length
-          && (taken[found] || !node.column.equals(field(entry(saved, found), "column").textValue()))) found++;
-      same = same && found == position;
+          && (taken[found] || !node.column.equals(saved.get(found).get("column").textValue()))) found++;
+      same = same && found == position++;
       if (found == taken.length) continue;
       taken[found] = true;
-      node.watermarkMs = number(field(entry(saved, found), "watermarkMs"));
-      node.rowMs = number(field(entry(saved, found), "rowMs"));
+      node.watermarkMs = number(saved.get(found).get("watermarkMs"));
+      node.rowMs = number(saved.get(found).get("rowMs"));
     }
     return same;
   }
 
-  private static JsonNode field(JsonNode object, String name) { return (JsonNode) object.get(name); }
-
-  private static JsonNode entry(JsonNode array, int position) { return (JsonNode) array.get(position); }
-
-  private static Long number(JsonNode value) { return value.isNull() ? null : Long.valueOf(value.longValue()); }
+  private static Long number(JsonNode value) {
+    return value.isNull() ? null : value.longValue();
+  }
 
   /** Takes in what an epoch's plan has seen, before Spark commits it; returns what the next epoch needs to know. */
   public String advance(long epoch, SparkPlan plan, long timeMs) {
-    scala.collection.Iterator seen =
-        StreamingQueryPlanTraverseHelper$.MODULE$.collectFromUnfoldedPlan(plan, new Watched()).iterator();
-    while (seen.hasNext()) take((EventTimeWatermarkExec) seen.next(), timeMs);
+    Iterator<EventTimeWatermarkExec> seen =
+        StreamingQueryPlanTraverseHelper$.MODULE$.collectFromUnfoldedPlan(plan, watched()).iterator();
+    while (seen.hasNext()) take(seen.next(), timeMs);
     ObjectNode state = JSON.createObjectNode();
     ArrayNode watermarks = state.putArray("watermarks");
-    for (java.util.Iterator each = nodes.values().iterator(); each.hasNext();) {
-      Node node = (Node) each.next();
-      if (node.rowMs == null) node.rowMs = Long.valueOf(timeMs);
+    for (Node node : nodes.values()) {
+      if (node.rowMs == null) node.rowMs = timeMs;
       watermarks.addObject().put("column", node.column).put("watermarkMs", node.watermarkMs).put("rowMs", node.rowMs);
     }
     ArrayNode values = state.putArray("groups");
-    for (int number = 0; number < groups.size(); number++) {
-      Group group = group(number);
+    for (Group group : groups) {
       group.before = group.after;
       group.after = Math.max(group.after, chosen(waitedFor(group, timeMs)));
       values.addObject().put("before", group.before).put("after", group.after);
@@ -189,61 +185,60 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
 
   private void take(EventTimeWatermarkExec seen, long timeMs) {
     if (seen.eventTimeStats().value().count() == 0L) return;
-    Node node = (Node) nodes.get(identity(seen.nodeId()));
+    Node node = nodes.get(identity(seen.nodeId()));
     long watermark = seen.eventTimeStats().value().max() - seen.delayMs();
-    if (node.watermarkMs == null || watermark > node.watermarkMs.longValue()) node.watermarkMs = Long.valueOf(watermark);
-    node.rowMs = Long.valueOf(timeMs);
+    if (node.watermarkMs == null || watermark > node.watermarkMs) node.watermarkMs = watermark;
+    node.rowMs = timeMs;
   }
 
   /** The watermarks of a group that are not idle; if all are, the newest of them, as nothing is left to wait for. */
-  private static ArrayList waitedFor(Group group, long timeMs) {
-    ArrayList found = new ArrayList();
-    Node newest = (Node) group.members.get(0);
-    for (int index = 0; index < group.members.size(); index++) {
-      Node node = (Node) group.members.get(index);
-      if (node.idleMs < 0L || timeMs - node.rowMs.longValue() < node.idleMs) found.add(node);
+  private static List<Node> waitedFor(Group group, long timeMs) {
+    List<Node> found = new ArrayList<>();
+    Node newest = group.members.get(0);
+    for (Node node : group.members) {
+      if (node.idleMs < 0L || timeMs - node.rowMs < node.idleMs) found.add(node);
       if (valueOf(node) > valueOf(newest)) newest = node;
     }
-    if (found.isEmpty()) found.add(newest);
-    return found;
+    return found.isEmpty() ? List.of(newest) : found;
   }
 
-  private long chosen(ArrayList some) {
-    Object[] values = new Object[some.size()];
-    for (int index = 0; index < values.length; index++) values[index] = Long.valueOf(valueOf((Node) some.get(index)));
-    return policy.chooseGlobalWatermark(scala.collection.immutable.ArraySeq$.MODULE$.unsafeWrapArray(values));
+  private long chosen(List<Node> some) {
+    List<Object> values = new ArrayList<>();
+    for (Node node : some) values.add(valueOf(node));
+    return policy.chooseGlobalWatermark(Plans.seq(values));
   }
 
-  private static long valueOf(Node node) { return node.watermarkMs == null ? 0L : node.watermarkMs.longValue(); }
+  private static long valueOf(Node node) {
+    return node.watermarkMs == null ? 0L : node.watermarkMs;
+  }
 
-  private static final class Watched extends scala.runtime.AbstractPartialFunction {
-    public boolean isDefinedAt(Object node) { return node instanceof EventTimeWatermarkExec; }
-
-    public Object applyOrElse(Object node, scala.Function1 otherwise) {
-      return isDefinedAt(node) ? node : otherwise.apply(node);
-    }
+  private static PartialFunction<SparkPlan, EventTimeWatermarkExec> watched() {
+    return Function$.MODULE$.unlift(
+        plan -> plan instanceof EventTimeWatermarkExec mark ? Option.apply(mark) : Option.empty());
   }
 
   // Tracker -----------------------------------------------------------------------------------------------------------
 
   /** Spark's own call, after the epoch: `advance` has done it. */
+  @Override
   public synchronized void updateWatermark(SparkPlan plan) {}
 
   /** What Spark writes: the least of all groups. */
+  @Override
   public synchronized long currentWatermark() {
-    long least = group(0).after;
-    for (int number = 1; number < groups.size(); number++) least = Math.min(least, group(number).after);
+    long least = Long.MAX_VALUE;
+    for (Group group : groups) least = Math.min(least, group.after);
     return least;
   }
 
   // Propagator: with several groups -----------------------------------------------------------------------------------
 
   /** `least` is what Spark has written for that epoch; the groups know better, but for the state of another plan. */
+  @Override
   public void propagate(long epoch, SparkPlan plan, long least) {
     groupOfOperator.clear();
     below(plan);
-    for (int number = 0; number < groups.size(); number++) {
-      Group group = group(number);
+    for (Group group : groups) {
       group.propagator.propagate(epoch, plan, epoch > lastEpoch ? group.after : knowsBefore ? group.before : least);
     }
   }
@@ -251,34 +246,33 @@ public final class Watermarks extends WatermarkTracker implements WatermarkPropa
   /** The group of the watermarks below an operator; null if there are none. Notes that of each with a state. */
   private Integer below(SparkPlan plan) {
     Integer found = null;
-    scala.collection.Iterator children = plan.children().iterator();
-    while (children.hasNext()) {
-      Integer one = below((SparkPlan) children.next());
+    for (Iterator<SparkPlan> each = plan.children().iterator(); each.hasNext();) {
+      Integer one = below(each.next());
       if (one != null) found = one;
     }
-    if (plan instanceof EventTimeWatermarkExec) {
-      found = Integer.valueOf(groupNumber(((EventTimeWatermarkExec) plan).nodeId()));
-    }
-    if (plan instanceof StateStoreWriter && found != null) {
-      groupOfOperator.put(Long.valueOf(((StateStoreWriter) plan).getStateInfo().operatorId()), found);
+    if (plan instanceof EventTimeWatermarkExec mark) found = groupNumber(mark.nodeId());
+    if (plan instanceof StateStoreWriter writer && found != null) {
+      groupOfOperator.put(writer.getStateInfo().operatorId(), found);
     }
     return found;
   }
 
   private WatermarkPropagator of(long operator) {
-    Integer found = (Integer) groupOfOperator.get(Long.valueOf(operator));
-    return group(found == null ? 0 : found.intValue()).propagator;
+    return groups.get(groupOfOperator.getOrDefault(operator, 0)).propagator;
   }
 
+  @Override
   public long getInputWatermarkForLateEvents(long epoch, long operator) {
     return of(operator).getInputWatermarkForLateEvents(epoch, operator);
   }
 
+  @Override
   public long getInputWatermarkForEviction(long epoch, long operator) {
     return of(operator).getInputWatermarkForEviction(epoch, operator);
   }
 
+  @Override
   public void purge(long epoch) {
-    for (int number = 0; number < groups.size(); number++) group(number).propagator.purge(epoch);
+    for (Group group : groups) group.propagator.purge(epoch);
   }
 }

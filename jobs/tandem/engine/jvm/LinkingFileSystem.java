@@ -22,16 +22,18 @@ public final class LinkingFileSystem extends BareLocalFileSystem {
   /** From now on, this is the JVM's file system of the scheme `file`. */
   public LinkingFileSystem(Configuration conf) throws Exception {
     initialize(LOCAL, conf);
-    Class[] types = {URI.class, Configuration.class, FileSystem.class};
-    Method put = FileSystem.class.getDeclaredMethod("addFileSystemForTesting", types);
+    Method put = FileSystem.class.getDeclaredMethod(
+        "addFileSystemForTesting", URI.class, Configuration.class, FileSystem.class);
     put.setAccessible(true);
-    put.invoke(null, new Object[] {LOCAL, conf, this});
+    put.invoke(null, LOCAL, conf, this);
   }
 
+  @Override
   public void copyToLocalFile(boolean delSrc, Path from, Path to) throws IOException {
     if (delSrc || !isLinked(from, to)) super.copyToLocalFile(delSrc, from, to);
   }
 
+  @Override
   public void copyFromLocalFile(boolean delSrc, Path from, Path to) throws IOException {
     if (delSrc || !isLinked(from, to)) super.copyFromLocalFile(delSrc, from, to);
   }
@@ -43,9 +45,7 @@ public final class LinkingFileSystem extends BareLocalFileSystem {
       Files.deleteIfExists(target); // a copy onto a link would be written into every other name of the file, too
       Files.createLink(target, pathToFile(from).toPath());
       return true;
-    } catch (IOException e) {
-      return false;
-    } catch (UnsupportedOperationException e) {
+    } catch (IOException | UnsupportedOperationException e) {
       return false;
     }
   }

@@ -3,23 +3,23 @@ package tandem;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
-import java.nio.file.CopyOption;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.OpenOption;
 import java.nio.file.Path;
-import java.nio.file.Paths;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.FileAttribute;
 import java.util.ArrayList;
-import java.util.HashSet;
+import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.spark.sql.Dataset;
+import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
+import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.execution.QueryExecution;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.streaming.Offset;
@@ -31,24 +31,28 @@ import org.apache.spark.sql.execution.streaming.runtime.StreamExecution;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.Clock;
+import scala.Option;
+import scala.collection.Iterator;
+import scala.collection.immutable.ArraySeq$;
+import scala.collection.immutable.Seq;
 
 /**
  * The JVM's end of the bridge between Tandem and a streaming query: source, sink and clock in one.
  *
  * Python offers an epoch's records as an Arrow file, Spark runs them as one micro-batch, Python takes the rows as an
- * Arrow file and acknowledges; only then does Spark commit the batch. Compiled at start by Spark's own Janino, hence
- * without generics. All waits are bounded, so that a query can always be stopped.
+ * Arrow file and acknowledges; only then does Spark commit the batch. All waits are bounded, so that a query can always be
+ * stopped.
  */
-public class EpochBridge implements Source, Sink, Clock {
+public final class EpochBridge implements Source, Sink, Clock {
   private static final long WAIT_MS = 200L;
 
   private final StructType schema;
   private final org.apache.spark.sql.classic.SparkSession session;
-  private final scala.collection.immutable.Seq attributes;
+  private final Seq<Attribute> attributes;
   private final Path results;
-  private final BlockingQueue offers = new ArrayBlockingQueue(1);
-  private final BlockingQueue computed = new ArrayBlockingQueue(1);
-  private final BlockingQueue acknowledged = new ArrayBlockingQueue(1);
+  private final BlockingQueue<Offer> offers = new ArrayBlockingQueue<>(1);
+  private final BlockingQueue<Long> computed = new ArrayBlockingQueue<>(1);
+  private final BlockingQueue<Boolean> acknowledged = new ArrayBlockingQueue<>(1);
   private StructType resultSchema;
   private Path folder;
   private long kept;
@@ -59,15 +63,18 @@ public class EpochBridge implements Source, Sink, Clock {
   private Watermarks watermarks;
   private volatile boolean stopped;
   private volatile String position;
-  private volatile String input;
+  private volatile Path input;
   private volatile long timeMs;
 
+  /** An epoch on its way to Spark. */
+  private record Offer(String offset, Path records, long timeMs) {}
+
   public EpochBridge(StructType schema, org.apache.spark.sql.classic.SparkSession session,
-      scala.collection.immutable.Seq attributes, String results) {
+      Seq<Attribute> attributes, String results) {
     this.schema = schema;
     this.session = session;
     this.attributes = attributes;
-    this.results = Paths.get(results, new String[0]);
+    this.results = Path.of(results);
   }
 
   // Called by Python --------------------------------------------------------------------------------------------------
@@ -87,7 +94,7 @@ public class EpochBridge implements Source, Sink, Clock {
    * `epoch`, at which its checkpoint stands; null if it has none. `idleAfter`: see `Watermarks.install`.
    */
   public void keepWatermarks(String logs, long epochs, long epoch, String content, String idleAfter) {
-    folder = Paths.get(logs, new String[0]);
+    folder = Path.of(logs);
     kept = epochs;
     startsAfter = epoch;
     saved = content;
@@ -97,37 +104,43 @@ public class EpochBridge implements Source, Sink, Clock {
 
   /** The next epoch: its offset, the file with its records, its time; false if the last one is still under way. */
   public boolean offer(String offset, String path, long epochTimeMs) throws InterruptedException {
-    Object[] offer = {offset, path, Long.valueOf(epochTimeMs)};
-    return offers.offer(offer, WAIT_MS, TimeUnit.MILLISECONDS);
+    return offers.offer(new Offer(offset, Path.of(path), epochTimeMs), WAIT_MS, TimeUnit.MILLISECONDS);
   }
 
   /** The epoch whose rows are in the result file, or -1 after a short wait. */
   public long take() throws InterruptedException {
-    Long epoch = (Long) computed.poll(WAIT_MS, TimeUnit.MILLISECONDS);
-    return epoch == null ? -1L : epoch.longValue();
+    Long epoch = computed.poll(WAIT_MS, TimeUnit.MILLISECONDS);
+    return epoch == null ? -1L : epoch;
   }
 
   /** The rows of the epoch were taken over: Spark may commit it. */
-  public void acknowledge() throws InterruptedException { acknowledged.put(Boolean.TRUE); }
+  public void acknowledge() throws InterruptedException {
+    acknowledged.put(true);
+  }
 
   // Source ------------------------------------------------------------------------------------------------------------
 
-  public StructType schema() { return schema; }
+  @Override
+  @SuppressWarnings("deprecation") // a sink's, which nobody asks for; a source has the same method
+  public StructType schema() {
+    return schema;
+  }
 
   /** Spark asks first when it has read the checkpoint. */
-  public scala.Option getOffset() {
+  @Override
+  public Option<Offset> getOffset() {
     begin();
     try {
-      Object[] offer = stopped ? null : (Object[]) offers.poll(WAIT_MS, TimeUnit.MILLISECONDS);
+      Offer offer = stopped ? null : offers.poll(WAIT_MS, TimeUnit.MILLISECONDS);
       if (offer != null) {
-        timeMs = ((Long) offer[2]).longValue();
-        input = (String) offer[1];
-        position = (String) offer[0];
+        timeMs = offer.timeMs();
+        input = offer.records();
+        position = offer.offset();
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }
-    return position == null ? scala.Option.empty() : scala.Option.apply(new SerializedOffset(position));
+    return position == null ? Option.empty() : Option.apply(new SerializedOffset(position));
   }
 
   private void begin() {
@@ -143,56 +156,83 @@ public class EpochBridge implements Source, Sink, Clock {
   }
 
   /** The rows of the offered epoch. Spark also asks for the last epoch before a restart, only to be told something. */
-  public Dataset getBatch(scala.Option start, Offset end) {
+  @Override
+  public Dataset<Row> getBatch(Option<Offset> start, Offset end) {
     boolean offered = input != null && end.json().equals(position);
     try {
-      InternalRow[] rows = offered ? read(Paths.get(input, new String[0])) : new InternalRow[0];
+      InternalRow[] rows = offered ? read(input) : new InternalRow[0];
       return org.apache.spark.sql.classic.Dataset.ofRows(
-          session, new LocalRelation(attributes, wrap(rows), true, scala.Option.empty()));
+          session, new LocalRelation(attributes, ArraySeq$.MODULE$.unsafeWrapArray(rows), true, Option.empty()));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
+  @Override
   public void commit(Offset end) {}
 
+  @Override
   public void commit(org.apache.spark.sql.connector.read.streaming.Offset end) {}
 
+  @Override
   public org.apache.spark.sql.connector.read.streaming.Offset initialOffset() {
     return new SerializedOffset("{\"epoch\":-1,\"log\":0}");
   }
 
+  @Override
   public org.apache.spark.sql.connector.read.streaming.Offset deserializeOffset(String json) {
     return new SerializedOffset(json);
   }
 
-  public void stop() { stopped = true; }
+  @Override
+  public void stop() {
+    stopped = true;
+  }
 
   // Clock -------------------------------------------------------------------------------------------------------------
 
   /** The time of the epoch offered last, which Spark takes as the time of its batch: the same in every replica. */
-  public long getTimeMillis() { return timeMs; }
+  @Override
+  public long getTimeMillis() {
+    return timeMs;
+  }
 
-  public long nanoTime() { return System.nanoTime(); }
+  @Override
+  public long nanoTime() {
+    return System.nanoTime();
+  }
 
   /** Nothing waits: the query is triggered by offers, not by time. */
-  public long waitTillTime(long targetTime) { return timeMs; }
+  @Override
+  public long waitTillTime(long targetTime) {
+    return timeMs;
+  }
 
   // Sink --------------------------------------------------------------------------------------------------------------
 
-  public String name() { return "tandem"; }
+  @Override
+  public String name() {
+    return "tandem";
+  }
 
-  public Set capabilities() { return new HashSet(); }
+  @Override
+  public Set<TableCapability> capabilities() {
+    return Set.of();
+  }
 
-  public String toString() { return "tandem"; }
+  @Override
+  public String toString() {
+    return name();
+  }
 
-  public void addBatch(long epoch, Dataset batch) {
+  @Override
+  public void addBatch(long epoch, Dataset<Row> batch) {
     try {
-      QueryExecution execution = ((org.apache.spark.sql.classic.Dataset) batch).queryExecution();
+      QueryExecution execution = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution();
       if (resultSchema == null) resultSchema = execution.analyzed().schema();
-      Files.write(results, toArrow(execution.executedPlan().executeCollect()), new OpenOption[0]);
+      Files.write(results, toArrow(execution.executedPlan().executeCollect()));
       if (watermarks != null) save(epoch, watermarks.advance(epoch, execution.executedPlan(), timeMs));
-      computed.put(Long.valueOf(epoch));
+      computed.put(epoch);
       while (acknowledged.poll(WAIT_MS, TimeUnit.MILLISECONDS) == null) {
         if (stopped) throw new InterruptedException();
       }
@@ -206,21 +246,20 @@ public class EpochBridge implements Source, Sink, Clock {
 
   /** Whole or not at all, and never into a file that another checkpoint may share. */
   private void save(long epoch, String state) throws IOException {
-    Files.createDirectories(folder, new FileAttribute[0]);
+    Files.createDirectories(folder);
     Path file = folder.resolve("." + epoch);
-    Files.write(file, state.getBytes("UTF-8"), new OpenOption[0]);
-    Files.move(file, folder.resolve(Long.toString(epoch)), new CopyOption[] {StandardCopyOption.ATOMIC_MOVE});
+    Files.write(file, state.getBytes(StandardCharsets.UTF_8));
+    Files.move(file, folder.resolve(Long.toString(epoch)), StandardCopyOption.ATOMIC_MOVE);
     Files.deleteIfExists(folder.resolve(Long.toString(epoch - kept)));
   }
 
   // Arrow -------------------------------------------------------------------------------------------------------------
 
-  private InternalRow[] read(Path path) throws IOException {
-    ArrayList rows = new ArrayList();
-    scala.collection.Iterator stream =
-        (scala.collection.Iterator) ArrowConverters$.MODULE$.fromIPCStream(Files.readAllBytes(path))._1();
+  private static InternalRow[] read(Path path) throws IOException {
+    List<InternalRow> rows = new ArrayList<>();
+    Iterator<InternalRow> stream = ArrowConverters$.MODULE$.fromIPCStream(Files.readAllBytes(path))._1();
     try {
-      while (stream.hasNext()) rows.add(((InternalRow) stream.next()).copy());
+      while (stream.hasNext()) rows.add(stream.next().copy());
     } finally {
       try {
         ((AutoCloseable) stream).close();
@@ -228,19 +267,16 @@ public class EpochBridge implements Source, Sink, Clock {
         throw new IOException(e);
       }
     }
-    return (InternalRow[]) rows.toArray(new InternalRow[rows.size()]);
+    return rows.toArray(new InternalRow[0]);
   }
 
   private byte[] toArrow(InternalRow[] rows) {
     if (rows.length == 0) return new byte[0];
-    scala.collection.Iterator batches = ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
-        wrap(rows).iterator(), resultSchema, 1 << 30, 1L << 40, "UTC", true, false);
-    byte[] bytes = (byte[]) batches.next();
+    Seq<InternalRow> all = ArraySeq$.MODULE$.unsafeWrapArray(rows);
+    Iterator<byte[]> batches = ArrowConverters$.MODULE$.toBatchWithSchemaIterator(
+        all.iterator(), resultSchema, 1 << 30, 1L << 40, "UTC", true, false);
+    byte[] bytes = batches.next();
     batches.hasNext(); // releases the iterator's memory
     return bytes;
-  }
-
-  private static scala.collection.immutable.Seq wrap(Object[] array) {
-    return scala.collection.immutable.ArraySeq$.MODULE$.unsafeWrapArray(array);
   }
 }

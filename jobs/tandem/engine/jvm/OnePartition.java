@@ -1,0 +1,60 @@
+package tandem;
+
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.execution.CoalesceExec;
+import org.apache.spark.sql.execution.ColumnarRule;
+import org.apache.spark.sql.execution.LocalTableScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.UnionExec;
+import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import scala.collection.Iterator;
+import scala.runtime.AbstractFunction1;
+
+/**
+ * A shuffle from one partition into one moves nothing, yet costs a stage, its files and their fetching: it is left out.
+ *
+ * An epoch's records are one partition where a job computes on one core. Spark cannot know that when it plans, or it
+ * would not ask for the shuffle. Where several partitions come together, or may, the shuffle stays, because the order in
+ * which `coalesce` takes them depends on where they lie.
+ */
+public final class OnePartition extends AbstractFunction1<SparkSession, ColumnarRule> {
+  /** Spark asks for the rules of a session. */
+  @Override
+  public ColumnarRule apply(SparkSession session) {
+    return new ColumnarRule() {
+      @Override
+      public Rule<SparkPlan> preColumnarTransitions() {
+        return new Direct();
+      }
+    };
+  }
+
+  private static final class Direct extends Rule<SparkPlan> {
+    @Override
+    public SparkPlan apply(SparkPlan plan) {
+      SparkPlan whole = Plans.withChildren(plan, this::apply);
+      return isNeedless(whole) ? new CoalesceExec(1, ((ShuffleExchangeExec) whole).child()) : whole;
+    }
+  }
+
+  private static boolean isNeedless(SparkPlan plan) {
+    return plan instanceof ShuffleExchangeExec shuffle && intoOne(plan) && isOne(shuffle.child());
+  }
+
+  private static boolean intoOne(SparkPlan plan) {
+    return plan.outputPartitioning().numPartitions() == 1;
+  }
+
+  /** Whether all rows are in one partition, whatever the epoch. `CoalesceExec` has one even where there are no rows. */
+  private static boolean isOne(SparkPlan plan) {
+    if (plan instanceof ShuffleExchangeExec || plan instanceof CoalesceExec) return intoOne(plan);
+    if (plan instanceof UnionExec) return false;
+    Iterator<SparkPlan> each = plan.children().iterator();
+    if (!each.hasNext()) return plan instanceof LocalTableScanExec;
+    while (each.hasNext()) {
+      if (!isOne(each.next())) return false;
+    }
+    return true;
+  }
+}
