@@ -17,7 +17,7 @@ from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.fencing import Fencer
-from tandem.kafka.history import cut_at, first_config, last_marker, markers_back_to, watermarks
+from tandem.kafka.history import config_at, cut_at, last_marker, markers_back_to, watermarks
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
@@ -252,7 +252,7 @@ def test_config_and_cuts_are_found_in_the_ordering_topic(kafka: KafkaBroker, top
     job = WrittenJob(kafka.bootstrap, topic_prefix)
     job.run([0, 1])
 
-    assert first_config(job.connection, job.ordering) == Config(0, "c0ffee", job.positions(0), "replica-0")
+    assert config_at(job.connection, job.ordering, 0) == Config(0, "c0ffee", job.positions(0), "replica-0")
     assert cut_at(job.connection, job.ordering, 2).epoch == 1
     with pytest.raises(ValueError, match="no cut at offset 0"):
         cut_at(job.connection, job.ordering, 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import pytest
 from confluent_kafka import Producer
 from structlog.testing import capture_logs
@@ -11,12 +13,13 @@ from written_job import PATIENCE_S, WrittenJob, marker
 from tandem.embedded import KafkaBroker
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.history import config_at, cut_at, first_config, last_marker
+from tandem.kafka.headers import RowId
+from tandem.kafka.history import config_at, cut_at, last_marker
 from tandem.kafka.tail import LogTail
 from tandem.protocol.codec import decode_marker, encode_proposal
 from tandem.protocol.publication import Delivery, MissingMarkerError, Publication
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Config, Cut, Positions
+from tandem.protocol.values import Config, Cut, Positions, Progress
 from tandem.replica.place import Place, find_place
 
 pytestmark = pytest.mark.integration
@@ -104,13 +107,75 @@ def test_what_others_wrote_between_the_proposals_is_passed_over_and_told(
     write(kafka, topic, b"no proposal", encode_proposal(config), None, encode_proposal(cut))
 
     with capture_logs() as lines:
-        assert first_config(connection, topic) == config
+        with pytest.raises(ValueError, match="no config at offset 0"):
+            config_at(connection, topic, 0)
         assert config_at(connection, topic, 1) == config
         assert cut_at(connection, topic, 3) == cut
         with pytest.raises(ValueError, match="no cut at offset 2"):
             cut_at(connection, topic, 2)
 
     assert told(lines) == [(topic, 0), (topic, 2)]
+
+
+GENERATIONS = 3
+EARLIER = 17
+"""So many records stand before the config in force that no look at the log's first ones finds it."""
+
+
+@dataclass
+class Upgraded:
+    """A job of three generations, which has published an epoch of each, and cut two more."""
+
+    job: WrittenJob
+    config_offset: int
+
+
+def upgraded(kafka: KafkaBroker, name: str) -> Upgraded:
+    job = WrittenJob(kafka.bootstrap, name)
+    job.feed(10 * (GENERATIONS + 2))
+    config_offset = 0
+    for generation in range(GENERATIONS):
+        if generation:
+            job.propose(*(Progress("replica-0", generation, 1.0) for _ in range(EARLIER)))
+            config_offset = job.propose(Config(generation, f"c{generation}", job.positions(0), "replica-0"))
+        offset = job.cut(generation, 10 * (generation + 1))
+        known = replace(marker(generation, 4, offset), generation=generation, config_offset=config_offset)
+        job.publish(known, [RowId(generation, index) for index in range(4)])
+    for epoch in range(GENERATIONS, GENERATIONS + 2):
+        job.cut(epoch, 10 * (epoch + 1))
+    return Upgraded(job, config_offset)
+
+
+def test_whoever_reads_the_log_reaches_the_same_decisions_after_changes_of_generation(
+    kafka: KafkaBroker, topic_prefix: str
+) -> None:
+    one = upgraded(kafka, topic_prefix)
+    after = one.job.channels.newest_published()
+
+    fetcher = one.job.channels.fetcher(after)
+    cut = fetcher.next_cut(PATIENCE_S)
+    publisher = one.job.channels.place_at(after).decisions
+    publisher.apply(cut_at(one.job.connection, one.job.ordering, after.log_offset + 1), after.log_offset + 1)
+
+    assert cut == publisher.epoch_range(GENERATIONS)
+    assert cut is not None
+    assert cut.config_offset == one.config_offset
+    fetcher.close()
+
+
+def test_a_log_that_lost_what_nobody_needs_any_more_is_read_on_from_the_config_in_force(
+    kafka: KafkaBroker, topic_prefix: str
+) -> None:
+    one = upgraded(kafka, topic_prefix)
+    after = one.job.channels.newest_published()
+    one.job.lose(one.job.ordering, one.config_offset - EARLIER)
+
+    fetcher = one.job.channels.fetcher(after)
+    cut = fetcher.next_cut(PATIENCE_S)
+
+    assert cut is not None
+    assert [len(records) for _, records in fetcher.fetch(cut, PATIENCE_S).records] == [10]
+    fetcher.close()
 
 
 def write(kafka: KafkaBroker, topic: str, *values: bytes | None) -> list[tuple[str, int]]:

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import KafkaException
-from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient
 
 from integration.refusals import Refusals
 from integration.written_job import PATIENCE_S, WrittenJob
 from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline, wait_until
-from tandem.engine.fetch import EpochFetcher
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.errors import LostInputError, TopicMismatchError
 from tandem.kafka.topics import NewTopic, Topics
@@ -28,13 +26,6 @@ def begun(kafka: KafkaBroker, topic_prefix: str) -> WrittenJob:
     begun = WrittenJob(kafka.bootstrap, topic_prefix)
     begun.feed(20)
     return begun
-
-
-def delete_before(begun: WrittenJob, offset: int) -> None:
-    """What retention does."""
-    admin = AdminClient({"bootstrap.servers": begun.bootstrap})
-    for future in admin.delete_records([KafkaTopicPartition(begun.input, 0, offset)]).values():
-        future.result(PATIENCE_S)
 
 
 def make_anew(begun: WrittenJob) -> None:
@@ -55,7 +46,7 @@ def make_anew(begun: WrittenJob) -> None:
 
 
 def test_the_orderer_refuses_when_input_was_deleted_before_the_job_read_any(begun: WrittenJob, tmp_path: Path) -> None:
-    delete_before(begun, 5)
+    begun.lose(begun.input, 5)
     job = Refusals(tmp_path, begun.bootstrap, begun.name)
 
     story = job.refused("orderer", job.manifest())
@@ -69,7 +60,7 @@ def test_the_orderer_refuses_when_input_was_deleted_while_the_job_was_stopped(
     begun: WrittenJob, tmp_path: Path
 ) -> None:
     begun.run([0])
-    delete_before(begun, 15)
+    begun.lose(begun.input, 15)
     job = Refusals(tmp_path, begun.bootstrap, begun.name)
 
     assert f"{begun.input}/0: records 10 to 14 were deleted" in job.refused("orderer", job.manifest()).reason
@@ -93,8 +84,8 @@ def test_a_replica_refuses_an_epoch_whose_input_was_deleted(begun: WrittenJob, p
         after = EnginePosition(0, begun.log_offset - 1)
     wanted = after.epoch + 1
     begun.cut(wanted, 10 * (wanted + 1))
-    delete_before(begun, 10 * wanted + 5)
-    fetcher = EpochFetcher(begun.connection, begun.ordering, {begun.input: "read_committed"}, after)
+    begun.lose(begun.input, 10 * wanted + 5)
+    fetcher = begun.channels.fetcher(after)
     epoch = fetcher.next_cut(PATIENCE_S)
     assert epoch is not None
 

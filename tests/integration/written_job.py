@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from confluent_kafka import Producer
+from confluent_kafka import TopicPartition as TopicPartitionOffset
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
@@ -14,6 +15,8 @@ from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, RowId
 from tandem.protocol.codec import encode_marker, encode_proposal
 from tandem.protocol.publication import Delivery
 from tandem.protocol.values import Config, Cut, Marker, Positions, Proposal, TopicPartition
+from tandem.replica.channels import Channels
+from tandem.topics import LogTopics
 from tandem.verify.read import JobHistory
 
 PATIENCE_S = 30.0
@@ -54,6 +57,12 @@ class WrittenJob:
             delivery=self.delivery,
         )
 
+    @property
+    def channels(self) -> Channels:
+        """What a replica of the job reads."""
+        logs = LogTopics(self.ordering, self.commits)
+        return Channels(self.connection, logs, {self.input: "read_committed"}, self.delivery)
+
     def positions(self, end: int) -> Positions:
         return Positions({TopicPartition(self.input, 0): end})
 
@@ -89,6 +98,12 @@ class WrittenJob:
         for epoch in epochs:
             offset = self.cut(epoch, 10 * (epoch + 1))
             self.publish(marker(epoch, rows, offset), [RowId(epoch, index) for index in range(rows)])
+
+    def lose(self, topic: str, before: int) -> None:
+        """What retention does: the records of partition 0 before an offset are gone."""
+        admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        for future in admin.delete_records([TopicPartitionOffset(topic, 0, before)]).values():
+            future.result(timeout=PATIENCE_S)
 
     def write_rows(self, *rows: RowId) -> None:
         """Append rows without a transaction."""

@@ -15,7 +15,6 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
-from tandem.kafka.history import cut_at, first_config
 from tandem.kafka.metadata import learn
 from tandem.kafka.pausing import Pausing
 from tandem.kafka.tail import LogTail, may_come_back
@@ -58,20 +57,18 @@ class Fetched:
 
 
 class CutReader:
-    """The accepted cuts after a position, in order, and the answers that count in the epoch taken last."""
+    """The accepted cuts after a position, in order, and the answers that count in the epoch taken last.
 
-    def __init__(self, connection: KafkaConnection, topic: str, after: EnginePosition) -> None:
+    Parameters
+    ----------
+    decisions : of the ordering log up to the position.
+    tail : reads it on from there.
+    """
+
+    def __init__(self, after: EnginePosition, decisions: Decisions, tail: LogTail) -> None:
         self.position = after
-        self._decisions = Decisions()
-        start = 0
-        if after.epoch >= 0:
-            config = first_config(connection, topic)
-            if config is None:
-                raise LostInputError(f"{topic} is empty, but the checkpoint stands at epoch {after.epoch}")
-            cut = cut_at(connection, topic, after.log_offset)
-            self._decisions = Decisions.resumed(config, cut, after.log_offset)
-            start = after.log_offset + 1
-        self._tail = LogTail(connection, {topic: start})
+        self._decisions = decisions
+        self._tail = tail
 
     def next(self, timeout_s: float) -> EpochRange | None:
         """The cut after `position`; None if it is not accepted within `timeout_s`. Does not move `position`."""
@@ -257,13 +254,11 @@ class EpochFetcher:
     Parameters
     ----------
     isolation : input topic → isolation level.
-    after : the position to go on from.
+    cuts : stands at the position to go on from.
     """
 
-    def __init__(
-        self, connection: KafkaConnection, ordering_topic: str, isolation: Mapping[str, str], after: EnginePosition
-    ) -> None:
-        self._cuts = CutReader(connection, ordering_topic, after)
+    def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str], cuts: CutReader) -> None:
+        self._cuts = cuts
         self._isolation = dict(isolation)
         self._readers = {level: InputReader(connection, level) for level in sorted(set(isolation.values()))}
 

@@ -161,7 +161,7 @@ class MicroBatchEngine:
 
     def warm_up(self, after: EnginePosition) -> None:
         """Run a few epochs after `after`, and drop what comes out: the first epochs of a JVM take seconds."""
-        self._warm_up.run(self._make_fetcher(after), self._stopped.is_set)
+        self._warm_up.run(lambda: self._make_fetcher(after), self._stopped.is_set)
 
     def rehearse(
         self, checkpoint: Path, after: EnginePosition, stopped: Callable[[], bool]

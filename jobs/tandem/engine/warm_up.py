@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -59,32 +60,37 @@ class WarmUp:
         self._epochs = epochs
         self._timeout_s = timeout_s
 
-    def run(self, fetcher: EpochFetcher, stopped: Callable[[], bool] = lambda: False) -> None:
+    def run(self, make_fetcher: Callable[[], EpochFetcher], stopped: Callable[[], bool] = lambda: False) -> None:
         """Run up to `epochs` epochs; an empty one if there is no cut yet. Whatever fails here only costs the warmth."""
+        with ExitStack() as stack:
+            try:
+                fetcher = make_fetcher()
+                stack.callback(fetcher.close)
+                self._run(fetcher, stopped)
+            except Exception as error:
+                _log.warning("warm_up_failed", reason=str(error).partition("\n")[0])
+            finally:
+                shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _run(self, fetcher: EpochFetcher, stopped: Callable[[], bool]) -> None:
         deadline = time.monotonic() + self._timeout_s
         self._folder.mkdir(parents=True, exist_ok=True)
+        query = self._bridge.start(self._frame, self._folder / "checkpoint", self._output_mode, EnginePosition())
         try:
-            query = self._bridge.start(self._frame, self._folder / "checkpoint", self._output_mode, EnginePosition())
-            try:
-                for number in range(self._epochs):
-                    fetched = self._next(fetcher)
-                    if fetched is None and number > 0:
+            for number in range(self._epochs):
+                fetched = self._next(fetcher)
+                if fetched is None and number > 0:
+                    return
+                batch = self._intake.take(fetched).batch if fetched else self._intake.nothing
+                if batch.nbytes > _MOST_BYTES:
+                    return  # it may not fit, and who computes it says so
+                self._bridge.offer(EnginePosition(number, 0), batch, fetched.range.time_ms if fetched else 0)
+                while self._bridge.take() is None:
+                    if stopped() or not query.isActive or time.monotonic() > deadline:
                         return
-                    batch = self._intake.take(fetched).batch if fetched else self._intake.nothing
-                    if batch.nbytes > _MOST_BYTES:
-                        return  # it may not fit, and who computes it says so
-                    self._bridge.offer(EnginePosition(number, 0), batch, fetched.range.time_ms if fetched else 0)
-                    while self._bridge.take() is None:
-                        if stopped() or not query.isActive or time.monotonic() > deadline:
-                            return
-                    self._bridge.acknowledge()
-            finally:
-                query.stop()
-        except Exception as error:
-            _log.warning("warm_up_failed", reason=str(error).partition("\n")[0])
+                self._bridge.acknowledge()
         finally:
-            fetcher.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
+            query.stop()
 
     def _next(self, fetcher: EpochFetcher) -> Fetched | None:
         epoch = fetcher.next_cut(_CUT_TIMEOUT_S)

@@ -134,16 +134,6 @@ def last_marker(connection: KafkaConnection, topic: str) -> Marker | None:
     return max((marker for _, marker in markers), key=lambda marker: marker.epoch, default=None)
 
 
-def first_config(connection: KafkaConnection, topic: str, timeout_s: float = 30.0) -> Config | None:
-    """The job's identity: the config that the ordering topic begins with; None if there is none."""
-    low, high = watermarks(connection, topic, timeout_s)
-    records = read_range(connection, topic, low, min(high, low + 16), timeout_s)
-    for _, proposal in _decoded(topic, records, decode_proposal):
-        if isinstance(proposal, Config):
-            return proposal
-    return None
-
-
 def config_at(connection: KafkaConnection, topic: str, offset: int, timeout_s: float = 30.0) -> Config:
     """The config at `offset` of the ordering topic. Raises `LostInputError` if there is none."""
     return _proposal_at(Config, connection, topic, offset, timeout_s)

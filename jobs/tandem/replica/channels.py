@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tandem.engine.fetch import EpochFetcher
+from tandem.engine.fetch import CutReader, EpochFetcher
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import last_marker
@@ -37,8 +37,12 @@ class Channels:
         )
 
     def fetcher(self, after: EnginePosition) -> EpochFetcher:
-        """Reads the epochs after a position, and their input."""
-        return EpochFetcher(self.connection, self.logs.ordering, self.inputs, after)
+        """Reads the epochs after a position, and their input. Raises `MissingMarkerError`."""
+        place = self.place_at(after)
+        # A job that begins needs its log from the first record: one that was cut off is an error, and no beginning.
+        start = place.starts[self.logs.ordering] if after.epoch >= 0 else 0
+        cuts = CutReader(after, place.decisions, LogTail(self.connection, {self.logs.ordering: start}))
+        return EpochFetcher(self.connection, self.inputs, cuts)
 
     def producer(self, incarnation: str, limits: MakeLimits, on_throttled: OnThrottled) -> EpochProducer:
         """Publishes epochs, as the job's `delivery` wants it."""
