@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
+from tandem.ending import End, EndKind, Kinds
 from tandem.kafka.errors import (
     ConnectionFailedError,
     LostInputError,
@@ -25,7 +28,12 @@ from tandem.surroundings import check_surroundings
 
 _log = logs.get_logger(__name__)
 
-REFUSALS = (LostInputError, MissingTopicError, TopicMismatchError, ConnectionFailedError, NotAllowedError, SecretError)
+REFUSALS: Kinds = {
+    ConnectionFailedError: EndKind.UNREACHABLE,
+    **dict.fromkeys(
+        (LostInputError, MissingTopicError, TopicMismatchError, NotAllowedError, SecretError), EndKind.REFUSED
+    ),
+}
 """Errors of the cluster or of the manifest, after which a restart would not help any process."""
 
 
@@ -43,40 +51,62 @@ def manifest_or_exit(path: Path) -> Manifest:
     return loaded
 
 
-@contextmanager
-def announced(
-    manifest: Manifest,
-    registry: CollectorRegistry,
-    name: str,
-    kind: str,
-    run_directory: Path | None,
-    probes: Probes,
-    served_at: tuple[str, int],
-    incarnation: str = "",
-) -> Iterator[int]:
-    """Serve metrics and probes, if the manifest wants that, and tell in `run_directory` where, while the block runs.
+class Lifecycle:
+    """What a process leaves for its supervisor: where it can be found, whether it came up, and how it ended."""
 
-    `served_at`: address and port, 0: any free one. Yields the port that they are served on; 0: they are not.
-    """
-    with ExitStack() as stack:
-        served_on = 0
-        if manifest.spec.metrics.enabled:
-            address, port = served_at
-            server = ProcessServer(registry, probes, port, address)
-            stack.callback(server.close)
-            served_on = server.port
-        info = ProcessInfo(name, kind, os.getpid(), served_on, incarnation)
-        stack.enter_context(info.announced(run_directory))
-        yield served_on
+    def __init__(self, name: str, kind: str, run_directory: Path | None) -> None:
+        self._info = ProcessInfo(name, kind, os.getpid(), 0)
+        self._run_directory = run_directory
+
+    @contextmanager
+    def announced(
+        self,
+        manifest: Manifest,
+        registry: CollectorRegistry,
+        probes: Probes,
+        served_at: tuple[str, int],
+        incarnation: str = "",
+    ) -> Iterator[int]:
+        """Serve metrics and probes, if the manifest wants that, and say in the run directory where, while the block runs.
+
+        `served_at`: address and port, 0: any free one. Yields the port that they are served on; 0: they are not.
+        """
+        with ExitStack() as stack:
+            if manifest.spec.metrics.enabled:
+                address, port = served_at
+                server = ProcessServer(registry, probes, port, address)
+                stack.callback(server.close)
+                self._info = replace(self._info, metrics_port=server.port)
+            self._info = replace(self._info, incarnation=incarnation)
+            stack.enter_context(self._info.announced(self._run_directory))
+            yield self._info.metrics_port
+
+    def came_up(self) -> None:
+        """It does what it is there for."""
+        self._info = replace(self._info, came_up=True)
+        if self._run_directory is not None:
+            self._info.write(self._run_directory)
+
+    def ended(self, error: Exception, kinds: Kinds = REFUSALS) -> ExitCode:
+        """Say why the process ends, in its log and to its supervisor; returns what it must exit with.
+
+        To be called while `error` is handled: a failure is logged with its trace.
+        """
+        end = End.of(error, kinds, self._info.came_up)
+        end.leave(self._run_directory, self._info.name)
+        match end.kind:
+            case EndKind.DRAINED | EndKind.STEPPED_DOWN | EndKind.SUPERSEDED:
+                _log.info(end.kind.value, reason=end.reason, kind=end.error)
+            case EndKind.FAILED:
+                # The words of an error that was found out from another one say all.
+                _log.error("failed", reason=end.reason, kind=end.error, exc_info=error.__cause__ is None)
+            case _:
+                _log.error("refused", reason=end.reason, kind=end.error)
+        return _CODES.get(end.kind, ExitCode.REFUSED)
 
 
-def log_end(error: Exception, refusals: tuple[type[Exception], ...] = REFUSALS) -> ExitCode:
-    """Log that the process refuses (`error` is one of `refusals`) or fails, and why; what it must exit with.
-
-    To be called while `error` is handled: a failure is logged with its trace.
-    """
-    refuses = isinstance(error, refusals)
-    event, code = ("refused", ExitCode.REFUSED) if refuses else ("failed", ExitCode.FAILED)
-    # The words of an error that was found out from another one say all.
-    _log.error(event, reason=str(error), kind=type(error).__name__, exc_info=not refuses and error.__cause__ is None)
-    return code
+_CODES: Final = {
+    EndKind.DRAINED: ExitCode.OK,
+    EndKind.STEPPED_DOWN: ExitCode.FAILED,
+    EndKind.FAILED: ExitCode.FAILED,
+}

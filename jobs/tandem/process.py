@@ -13,6 +13,8 @@ from enum import IntEnum
 from pathlib import Path
 from types import FrameType
 
+_SUFFIX = ".process.json"
+
 
 class ExitCode(IntEnum):
     """How a process of a job ended. A supervisor restarts after `FAILED` and after signals, never after the others."""
@@ -29,18 +31,30 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ProcessInfo:
-    """A running process of a job. `metrics_port` 0: it serves no metrics. `incarnation` is a replica's transactional id."""
+    """A running process of a job. `metrics_port` 0: it serves no metrics. `incarnation` is a replica's transactional id.
+
+    `came_up` : it does what it is there for, or has done so.
+    """
 
     name: str
     kind: str
     pid: int
     metrics_port: int
     incarnation: str = ""
+    came_up: bool = False
+
+    @staticmethod
+    def read(run_directory: Path, name: str) -> ProcessInfo | None:
+        """What the last run of a process wrote there, if it did not end well; None: nothing."""
+        try:
+            return ProcessInfo(**json.loads((run_directory / f"{name}{_SUFFIX}").read_text()))
+        except (OSError, ValueError, TypeError):  # it is being written or removed just now
+            return None
 
     @staticmethod
     def read_all(run_directory: Path) -> list[ProcessInfo]:
         """The processes that wrote a file there, by name, whether or not they still run."""
-        return [ProcessInfo(**json.loads(path.read_text())) for path in sorted(run_directory.glob("*.process.json"))]
+        return [ProcessInfo(**json.loads(path.read_text())) for path in sorted(run_directory.glob(f"*{_SUFFIX}"))]
 
     @property
     def alive(self) -> bool:
@@ -59,15 +73,19 @@ class ProcessInfo:
         if run_directory is None:
             yield
             return
-        run_directory.mkdir(parents=True, exist_ok=True)
-        path = run_directory / f"{self.name}.process.json"
-        temporary = path.with_suffix(".tmp")
-        temporary.write_text(json.dumps(asdict(self)))
-        temporary.replace(path)
+        self.write(run_directory)
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)
+            (run_directory / f"{self.name}{_SUFFIX}").unlink(missing_ok=True)
+
+    def write(self, run_directory: Path) -> None:
+        """Write or replace the file in `run_directory`."""
+        run_directory.mkdir(parents=True, exist_ok=True)
+        path = run_directory / f"{self.name}{_SUFFIX}"
+        temporary = path.with_suffix(".tmp")
+        temporary.write_text(json.dumps(asdict(self)))
+        temporary.replace(path)
 
 
 def stop_on_signals(started: threading.Event | None = None) -> threading.Event:

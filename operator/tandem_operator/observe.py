@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
+from tandem.ending import End
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import Holder, Role, View, Wish
 from tandem.report import OrdererReport, ReplicaReport
@@ -99,6 +100,7 @@ def _pod(body: Body, store: Store) -> PodSeen:
         restarts=main.restarts,
         exit_code=main.exit_code,
         ended=main.ended,
+        end=main.end,
         message=main.message or _unscheduled(status),
         waits=main.waits or _told(status, "PodScheduled", "False").get("reason", ""),
         beside=beside,
@@ -177,6 +179,7 @@ def _container(told: Mapping[str, Any]) -> ContainerSeen:
         restarts=told.get("restartCount", 0),
         exit_code=_exit_code(told),
         ended="terminated" in told.get("state", {}),
+        end=None if (end := _end(told)) is None else end.kind,
         message=_message(told),
         waits=told.get("state", {}).get("waiting", {}).get("reason", ""),
     )
@@ -211,13 +214,24 @@ def _exit_code(container: Mapping[str, Any]) -> int | None:
 
 def _message(container: Mapping[str, Any]) -> str:
     """Why a container does not run, in Kubernetes' or the process's own words."""
-    ended = [container.get(name, {}).get("terminated", {}).get("message", "") for name in ("state", "lastState")]
+    end = _end(container)
+    ended = [end.reason] if end is not None else _last_words(container)
     waiting = container.get("state", {}).get("waiting", {})
     reason = waiting.get("reason", "")
     told = ": ".join(part for part in (reason, waiting.get("message", "")) if part)
     # That it waits since it has ended again and again says less than how it ended; any other reason is another one.
     by_weight = (*ended, told) if reason in (_BACK_OFF, *BEGINNING) else (told, *ended)
     return next((text for text in by_weight if text), "").strip()
+
+
+def _last_words(container: Mapping[str, Any]) -> list[str]:
+    """What it left when it ended, the newest first."""
+    return [container.get(name, {}).get("terminated", {}).get("message", "") for name in ("state", "lastState")]
+
+
+def _end(container: Mapping[str, Any]) -> End | None:
+    """How the process in it ended last, as it said itself; None if it did not, as one that was killed."""
+    return End.decode(next(filter(None, _last_words(container)), ""))
 
 
 def _unscheduled(status: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from tandem.ending import EndKind
 from tandem.manifest import ReplicatedStreamJob
 from tandem.protocol.switchover import View
 from tandem.report import OrdererReport, ReplicaReport
@@ -49,6 +50,7 @@ class ContainerSeen:
 
     `is_init` : it runs before the others, which wait until it has ended well; a native sidecar is none of these.
     `ended` : and it has not been started again since, nor is it about to be.
+    `end` : of which kind its last end was, as the process said; None: it did not say.
     `waits` : why it does not run, in Kubernetes' one word (`ImagePullBackOff`); "": it runs, or has ended.
     """
 
@@ -58,6 +60,7 @@ class ContainerSeen:
     restarts: int = 0
     exit_code: int | None = None
     ended: bool = False
+    end: EndKind | None = None
     message: str = ""
     waits: str = ""
     is_init: bool = False
@@ -86,8 +89,8 @@ class ContainerSeen:
 class PodSeen:
     """A pod of the job. `index` counts within its component.
 
-    `ready`, `started_ms`, `restarts`, `exit_code`, `ended`, `message` and `waits` are those of its main container, see
-    `ContainerSeen`; `beside` are the others: the orderer, and what the pod template or the cluster adds, but for init
+    `ready`, `started_ms`, `restarts`, `exit_code`, `ended`, `end`, `message` and `waits` are those of its main container,
+    see `ContainerSeen`; `beside` are the others: the orderer, and what the pod template or the cluster adds, but for init
     containers that have ended well.
     `template` is the hash of what the pod was made from (the annotation `tandem.dev/template`), `manifest` the ConfigMap
     that it reads, and `config` the configuration in that (`tandem.dev/manifest`, `tandem.dev/config`).
@@ -115,6 +118,7 @@ class PodSeen:
     restarts: int = 0
     exit_code: int | None = None
     ended: bool = False
+    end: EndKind | None = None
     message: str = ""
     waits: str = ""
     beside: tuple[ContainerSeen, ...] = ()

@@ -12,9 +12,9 @@ from typing import Any
 
 from confluent_kafka import Producer
 
+from tandem.ending import End
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
-from tandem.local.endings import LogStory, read_story
 from tandem.process import ExitCode
 
 COPY = "def job(events):\n    return events.select('key', 'value')\n"
@@ -63,12 +63,12 @@ class Refusals:
 
     def refused(
         self, program: str, manifest: Path, meanwhile: Callable[[], None] = lambda: None, **environ: str
-    ) -> LogStory:
+    ) -> End:
         """Run the program until it refuses; why it did. Its reason is one line of text. `meanwhile`: what is done to it."""
         log = self.folder / f"{program}.log"
         with log.open("wb") as out:
             process = subprocess.Popen(
-                [sys.executable, "-m", f"tandem.{program}", str(manifest)],
+                [sys.executable, "-m", f"tandem.{program}", str(manifest), "--run-directory", str(self.folder / "run")],
                 env={**os.environ, **environ},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
@@ -80,7 +80,9 @@ class Refusals:
             finally:
                 process.kill()
         assert code == ExitCode.REFUSED, log.read_text()
-        story = read_story(log, 0)
-        assert story.reason
-        assert "\n" not in story.reason
-        return story
+        end = End.read(self.folder / "run", f"{program}-0")
+        assert end is not None, log.read_text()
+        assert end.pid == process.pid
+        assert end.reason
+        assert "\n" not in end.reason
+        return end

@@ -13,9 +13,16 @@ from tandem.local.plan import PlannedProcess
 
 HASTY = RestartPolicy(first_delay_s=0.05, max_delay_s=0.1, healthy_s=60.0, most_in_a_row=3)
 
-LIVES = """
+CAME_UP = """
+import json, os, pathlib, sys
+folder, name, kind = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+info = dict(name=name, kind=kind, pid=os.getpid(), metrics_port=0, came_up=True)
+(folder / f"{name}.tmp").write_text(json.dumps(info))
+(folder / f"{name}.tmp").rename(folder / f"{name}.process.json")
+"""
+LIVES = f"""
 import signal, subprocess, sys, time
-print('{"event": "started"}', flush=True)
+{CAME_UP}
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 while True: signal.pause()
 """
@@ -26,6 +33,17 @@ same_group, own_group = subprocess.Popen(sleeper), subprocess.Popen(sleeper, pro
 print(same_group.pid, own_group.pid, flush=True)
 {LIVES}
 """
+
+
+def ends(kind: str, reason: str, code: int) -> str:
+    """A process that says why it ends, and ends."""
+    return f"""
+import json, os, pathlib, sys
+end = dict(kind={kind!r}, reason={reason!r}, pid=os.getpid())
+pathlib.Path(sys.argv[1], sys.argv[2] + ".end.json").write_text(json.dumps(end))
+raise SystemExit({code})
+"""
+
 
 MANIFEST = """
 apiVersion: tandem.dev/v1alpha1
@@ -56,7 +74,8 @@ def supervised(folder: Path, name: str) -> Iterator[MakeJob]:
 
     def make(everyone: str = LIVES, policy: RestartPolicy = HASTY, pin: bool = False, **codes: str) -> LocalJob:
         def argv_of(plan: PlannedProcess) -> tuple[str, ...]:
-            return (sys.executable, "-S", "-c", codes.get(plan.name.replace("-", "_"), everyone))
+            code = codes.get(plan.name.replace("-", "_"), everyone)
+            return (sys.executable, "-S", "-c", code, str(folder / "run"), plan.name, plan.kind)
 
         job = LocalJob(write_manifest(folder, name), folder / "run", pin, policy, argv_of=argv_of)
         made.append(job)

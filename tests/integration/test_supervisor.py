@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from integration.supervised import HAS_WORKERS, LIVES, MakeJob, started, supervised, workers_of
+from integration.supervised import HAS_WORKERS, LIVES, MakeJob, ends, started, supervised, workers_of
 from integration.waiting import PATIENCE_S, eventually
 from tandem.local import JobEndedError, NotRunningError, UnknownProcessError
 from tandem.local.observe import Observer
@@ -18,9 +18,9 @@ from tandem.process import ExitCode
 
 pytestmark = pytest.mark.integration
 
-FAILS = 'print(\'{"event": "failed", "reason": "it broke", "kind": "RuntimeError"}\'); raise SystemExit(1)'
-REFUSES = 'print(\'{"event": "refused", "reason": "topic in does not exist", "kind": "X"}\'); raise SystemExit(78)'
-DIVERGES = 'print(\'{"event": "refused", "reason": "row 3 differs", "kind": "DivergedError"}\'); raise SystemExit(78)'
+FAILS = ends("failed", "it broke", 1)
+REFUSES = ends("refused", "topic in does not exist", 78)
+DIVERGES = ends("diverged", "row 3 differs", 78)
 MISUSED = 'print("m.yaml:3: spec.replicas is 0"); raise SystemExit(2)'
 ENDS_WELL = "raise SystemExit(0)"
 

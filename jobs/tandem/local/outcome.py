@@ -34,7 +34,7 @@ class Outcome:
 
 def refusal(slot: Slot, ended: Ended) -> Outcome:
     """A process refused to run, and a restart would not help: its own words are the reason."""
-    reason = ended.story.reason or f"no reason given; its log is {slot.command.log_file}"
+    reason = ended.end.reason or f"no reason given; its log is {slot.command.log_file}"
     return Outcome(ExitCode(ended.exit_code), f"{slot.plan.name} {how_it_ended(ended.exit_code)}: {reason}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from tandem.ending import EndKind
 from tandem.process import ExitCode
 
 
@@ -31,14 +32,14 @@ class RestartPolicy:
 class Ending:
     """How a process ended. `exit_code` −n: by signal n. `ran_s`: how long it ran. `in_a_row`: restarts since it was healthy.
 
-    `error` names the kind of failure that its log tells, `job_ran` whether a process of this job has ever come up,
+    `kind` is what the process said of its end, `job_ran` whether a process of this job has ever come up,
     `on_trial` whether it runs a manifest that no other process has proved yet, `came_up` whether this run came up.
     """
 
     exit_code: int
     ran_s: float
     in_a_row: int
-    error: str = ""
+    kind: EndKind = EndKind.FAILED
     job_ran: bool = False
     on_trial: bool = False
     came_up: bool = True
@@ -62,14 +63,6 @@ class Decision:
     in_a_row: int = 0
 
 
-_PASSING = "ConnectionFailedError"
-_OF_ONE_REPLICA = ("DivergedError", "SupersededError")
-_TOO_LATE = "SuccessionError"
-"""Another replica's generation has begun: it is joined by a new start, or refuses that by name."""
-_OF_ITS_SURROUNDINGS = ("UnlikeError", "TableChangedError", "JobError")
-"""Of a start, after the same code has run: what it read meanwhile has changed."""
-
-
 def decide(policy: RestartPolicy, ending: Ending) -> Decision:
     """Restart after a signal or a failure; stop the whole job when a restart cannot help.
 
@@ -80,13 +73,13 @@ def decide(policy: RestartPolicy, ending: Ending) -> Decision:
     code = ending.exit_code
     if code == ExitCode.OK:
         return Decision(Then.STAY_DOWN)
-    if ending.on_trial or (code == ExitCode.REFUSED and ending.error in _OF_ONE_REPLICA):
+    if ending.on_trial or (code == ExitCode.REFUSED and ending.kind in (EndKind.DIVERGED, EndKind.SUPERSEDED)):
         return Decision(Then.GIVE_UP)
     is_start = ending.job_ran and not ending.came_up
-    if code == ExitCode.REFUSED and is_start and ending.error in _OF_ITS_SURROUNDINGS:
+    if code == ExitCode.REFUSED and is_start and ending.kind is EndKind.CHANGED:  # since the same code ran before
         return Decision(Then.GIVE_UP)
-    outage = code == ExitCode.REFUSED and ending.error == _PASSING and ending.job_ran
-    is_late = code == ExitCode.REFUSED and ending.error == _TOO_LATE
+    outage = code == ExitCode.REFUSED and ending.kind is EndKind.UNREACHABLE and ending.job_ran
+    is_late = code == ExitCode.REFUSED and ending.kind is EndKind.TOO_LATE
     if code in (ExitCode.REFUSED, ExitCode.USAGE) and not outage and not is_late:
         return Decision(Then.STOP_JOB)
     in_a_row = 0 if ending.ran_s >= policy.healthy_s else ending.in_a_row

@@ -28,8 +28,8 @@ class ProcessState:
     """A process of the job as its supervisor sees it.
 
     `state`: `running`, `paused`, `restarting` (waits for its next start), `down` (stays down: it was stopped, ended well,
-    or is being held), or `given up`; `reason` says why it ended, `error` the kind of error. `started_at`: Unix time, s, of
-    its latest start.
+    or is being held), or `given up`; `reason` says why it ended, `end` of which kind that is (`ending.EndKind`).
+    `started_at`: Unix time, s, of its latest start.
     """
 
     name: str
@@ -40,7 +40,7 @@ class ProcessState:
     started_at: float = 0.0
     exit_code: int | None = None
     reason: str = ""
-    error: str = ""
+    end: str = ""
 
     @property
     def running(self) -> bool:
@@ -193,7 +193,7 @@ class RunDirectory:
     def _tidy(self) -> None:
         """Remove what an earlier supervisor left behind, and put its logs aside."""
         self.take_requests()
-        for left in (*self.path.glob("*.process.json"), self.path / _JOB):
+        for left in (*self.path.glob("*.process.json"), *self.path.glob("*.end.json"), self.path / _JOB):
             left.unlink(missing_ok=True)
         for log in self.path.glob("*.log"):
             if re.fullmatch(r"(replica|orderer|generator)-[0-9]+", log.stem):

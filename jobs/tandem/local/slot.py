@@ -6,23 +6,24 @@ import os
 import signal
 import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from tandem.embedded.process import ChildProcess, Command
+from tandem.ending import End, EndKind, last_words
 from tandem.local import sessions
-from tandem.local.endings import LogStory, read_story
 from tandem.local.plan import PlannedProcess
 from tandem.local.restarts import Decision, Ending, RestartPolicy, Then, decide
 from tandem.local.rundir import ProcessState, StartRequest
-from tandem.process import ExitCode
+from tandem.process import ExitCode, ProcessInfo
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A run has ended: how, what its log tells, and what was decided."""
+    """A run has ended: how, what it said of that, and what was decided."""
 
     exit_code: int
-    story: LogStory
+    end: End
     decision: Decision
 
     @property
@@ -37,7 +38,7 @@ class Ended:
                 then = "is not restarted any more"
             case _:
                 then = "stays down"
-        why = f": {self.story.reason}" if self.exit_code > 0 and self.story.reason else ""
+        why = f": {self.end.reason}" if self.exit_code > 0 and self.end.reason else ""
         return f"{how_it_ended(self.exit_code)}{why}; {then}"
 
 
@@ -78,6 +79,11 @@ class Slot:
         return self._state.looked_at()
 
     @property
+    def is_up(self) -> bool:
+        """Whether its present run has said that it does what it is there for."""
+        return self.child is not None and self._has_come_up(self.child.pid)
+
+    @property
     def running(self) -> bool:
         """Whether a run of it has not been seen to end."""
         return self.child is not None
@@ -116,7 +122,7 @@ class Slot:
             restarts=self._state.restarts + again,
             exit_code=None,
             reason="",
-            error="",
+            end="",
         )
 
     def check(self, policy: RestartPolicy, restarting: bool, job_ran: bool) -> Ended | None:
@@ -125,12 +131,10 @@ class Slot:
             return None
         session, self.child = self.child.pid, None
         sessions.end(session)
-        story = self.story()
-        self.came_up = self.came_up or story.came_up
+        end = self._end(session, exit_code)
+        self.came_up = self.came_up or end.came_up
         ran_s = time.monotonic() - self._started
-        ending = Ending(
-            exit_code, ran_s, self._in_a_row, story.error, job_ran or self.came_up, self.on_trial, story.came_up
-        )
+        ending = Ending(exit_code, ran_s, self._in_a_row, end.kind, job_ran or self.came_up, self.on_trial, end.came_up)
         decision = decide(policy, ending)
         if decision.then is Then.RESTART and (self.held or not restarting):
             self.held = True
@@ -138,13 +142,26 @@ class Slot:
         self._in_a_row = decision.in_a_row
         self.due = time.monotonic() + decision.delay_s if decision.then is Then.RESTART else None
         state = {Then.RESTART: "restarting", Then.GIVE_UP: "given up"}.get(decision.then, "down")
-        reason = story.reason if exit_code > 0 else ""
-        self._set(state=state, pid=0, exit_code=exit_code, reason=reason, error=story.error if exit_code > 0 else "")
-        return Ended(exit_code, story, decision)
+        reason, kind = (end.reason, end.kind.value) if exit_code > 0 else ("", "")
+        self._set(state=state, pid=0, exit_code=exit_code, reason=reason, end=kind)
+        return Ended(exit_code, end, decision)
 
-    def story(self) -> LogStory:
-        """What the log of the latest run tells."""
-        return read_story(self.command.log_file, self._log_start)
+    def _end(self, pid: int, exit_code: int) -> End:
+        """How a run ended: as it said itself, or else by its exit code and its last words."""
+        end = End.read(self._folder, self.plan.name)
+        if end is not None and end.pid == pid:
+            return end
+        kind = EndKind.REFUSED if exit_code == ExitCode.REFUSED else EndKind.FAILED
+        reason = last_words(self.command.log_file, self._log_start)
+        return End(kind, reason, came_up=self._has_come_up(pid), pid=pid)
+
+    def _has_come_up(self, pid: int) -> bool:
+        info = ProcessInfo.read(self._folder, self.plan.name)
+        return info is not None and info.pid == pid and info.came_up
+
+    @property
+    def _folder(self) -> Path:
+        return self.command.log_file.parent
 
     def put_down(self) -> None:
         """The job stops: forget the run, which has ended."""

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from tandem.ending import EndKind
 from tandem.local.rundir import ProcessState
 from tandem.local.scrape import Sample
-from tandem.protocol.publication import DivergedError
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +203,7 @@ def replica_status(
         rows_published=now.count(_ROWS),
         dead_letters=now.count("tandem_dead_letters_total"),
         trouble=now.trouble,
-        diverged=bool(now.count("tandem_replica_diverged")) or state.error == DivergedError.__name__,
+        diverged=bool(now.count("tandem_replica_diverged")) or state.end == EndKind.DIVERGED,
         rows_per_s=rate,
         p50_ms=_ms(latency.quantile(0.5)),
         p99_ms=_ms(latency.quantile(0.99)),

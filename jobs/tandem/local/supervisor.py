@@ -180,8 +180,7 @@ class LocalJob:
     def is_up(self, name: str) -> bool:
         """Whether the present run of a process has said that it started: a replica computes then."""
         with self._state:
-            slot = self._crew.slot(name)
-            return slot.running and slot.story().came_up
+            return self._crew.slot(name).is_up
 
     def announcement(self, name: str) -> ProcessInfo | None:
         """What the present run of a process tells about itself; None while there is none, or it has not come that far."""

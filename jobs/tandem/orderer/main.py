@@ -14,7 +14,7 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
-from tandem.entry import announced, log_end, manifest_or_exit
+from tandem.entry import Lifecycle, manifest_or_exit
 from tandem.health import Health
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
@@ -70,17 +70,19 @@ def run(
         return _report(registry, manifest.name, name, metrics.held_back, metrics.trouble())
 
     probes = Probes(lambda: health.is_stuck, started.is_set, report)
+    lifecycle = Lifecycle(name, "orderer", run_directory)
     with ExitStack() as stack:
-        port = stack.enter_context(announced(manifest, registry, name, "orderer", run_directory, probes, served_at))
         try:
+            port = stack.enter_context(lifecycle.announced(manifest, registry, probes, served_at))
             loop = _build(manifest, name, replica, metrics, stack)
             _log.info("started", metrics_port=port)
             started.set()
+            lifecycle.came_up()
             while not stopping.is_set():
                 health.beat()
                 loop.step()
         except Exception as error:
-            return log_end(error)
+            return lifecycle.ended(error)
     return ExitCode.OK
 
 

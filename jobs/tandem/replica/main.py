@@ -14,8 +14,9 @@ from prometheus_client import CollectorRegistry
 
 from tandem import logs
 from tandem.embedded import JarsError, JavaMissingError
+from tandem.ending import EndKind, Kinds
 from tandem.engine.interface import JobError
-from tandem.entry import REFUSALS, announced, log_end, manifest_or_exit
+from tandem.entry import REFUSALS, Lifecycle, manifest_or_exit
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import CodeNotFoundError, Manifest
 from tandem.manifest.notes import notes
@@ -24,7 +25,7 @@ from tandem.process import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
 from tandem.replica.handover import DrainedError, SteppedDownError
-from tandem.replica.identity import Changes
+from tandem.replica.identity import Changes, UnlikeError
 from tandem.replica.replica import Replica, new_incarnation
 from tandem.replica.reporter import Reporter
 from tandem.replica.starting import Starting
@@ -35,18 +36,20 @@ from tandem.topics import own_topics
 
 _log = logs.get_logger(__name__)
 
-_REFUSALS = (
-    *REFUSALS,
-    CodeNotFoundError,
-    JobError,
-    JavaMissingError,
-    JarsError,
-    RefusedError,
-    MissingMarkerError,
-    DivergedError,
-    TableError,
-    SuccessionError,
-)
+KINDS: Kinds = {
+    **REFUSALS,
+    **dict.fromkeys(
+        (CodeNotFoundError, JavaMissingError, JarsError, RefusedError, MissingMarkerError, TableError), EndKind.REFUSED
+    ),
+    JobError: EndKind.CHANGED,
+    UnlikeError: EndKind.CHANGED,
+    DivergedError: EndKind.DIVERGED,
+    SupersededError: EndKind.SUPERSEDED,
+    SuccessionError: EndKind.TOO_LATE,
+    DrainedError: EndKind.DRAINED,
+    SteppedDownError: EndKind.STEPPED_DOWN,
+}
+"""How a replica ends by its errors; all others are failures."""
 
 
 def main(
@@ -84,31 +87,25 @@ def run(
     """Run the replica `name` until SIGTERM, SIGINT, or a failure; says why in the log."""
     started = threading.Event()
     stopping = stop_on_signals(started)
+    lifecycle = Lifecycle(name, "replica", run_directory)
     with ExitStack() as stack:
         try:
-            replica = _prepare(manifest, name, run_directory, served_at, savepoint, changes, stack)
+            replica = _prepare(manifest, name, lifecycle, served_at, savepoint, changes, stack)
             started.set()
-            if replica.stand_by(stopping):
+            if replica.stand_by(stopping, lifecycle.came_up):
                 replica.activate()
+                lifecycle.came_up()
                 _log.info("started")
                 replica.run_until(stopping)
-        except SupersededError as error:
-            _log.info("superseded", reason=str(error), kind=type(error).__name__)
-            return ExitCode.REFUSED
-        except DrainedError as error:
-            _log.info("drained", reason=str(error))
-        except SteppedDownError as error:
-            _log.info("stepped_down", reason=str(error))
-            return ExitCode.FAILED
         except Exception as error:
-            return log_end(error, _REFUSALS)
+            return lifecycle.ended(error, KINDS)
     return ExitCode.OK
 
 
 def _prepare(
     manifest: Manifest,
     name: str,
-    run_directory: Path | None,
+    lifecycle: Lifecycle,
     served_at: tuple[str, int],
     savepoint: str,
     changes: Changes,
@@ -122,9 +119,7 @@ def _prepare(
     incarnation = new_incarnation(manifest.name, name)
     reporter = Reporter(manifest.name, name, incarnation, registry, alone=manifest.spec.replicas == 1)
     probes = Probes(lambda: reporter.health.is_stuck, lambda: reporter.is_ready, reporter.report)
-    port = stack.enter_context(
-        announced(manifest, registry, name, "replica", run_directory, probes, served_at, incarnation)
-    )
+    port = stack.enter_context(lifecycle.announced(manifest, registry, probes, served_at, incarnation))
     starting = reporter.starting = Starting()
     stack.callback(starting.ends)
     replica = Replica(manifest, name, incarnation, metrics, reporter, starting, savepoint, served_at[0], changes)

@@ -7,7 +7,7 @@ import shutil
 import socket
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -205,8 +205,10 @@ class Replica:
             with self._memory():
                 self._engine.warm_up(EnginePosition() if recent is None else recent.position)
 
-    def stand_by(self, stopping: threading.Event) -> bool:
+    def stand_by(self, stopping: threading.Event, came_up: Callable[[], None] = lambda: None) -> bool:
         """Wait for a slot, if the job has standbys; False if this replica is stopped before it gets one.
+
+        `came_up` : called when it stands by.
 
         A candidate for the next generation waits for no slot: those are the old generation's.
 
@@ -218,6 +220,7 @@ class Replica:
             return True
         self._starting.begins("")
         self._metrics.standby.set(1)
+        came_up()
         _log.info("standing_by")
         if self._engine is not None:
             self._shipping.prove_with(self._engine)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from tandem.ending import EndKind
 from tandem.process import ExitCode
-from tandem.protocol.publication import DivergedError
 from tandem_operator.observed import Component, ContainerSeen, Observed, PodSeen
 
 _MANY_RESTARTS: Final = 3
@@ -53,7 +53,7 @@ def failure(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
 def has_diverged(pod: PodSeen) -> bool:
     """Whether it computed other rows than those that are published: it ends then, and Kubernetes starts it again."""
     is_telling = pod.reported is not None and pod.reported.diverged
-    return is_telling or (pod.exit_code == ExitCode.REFUSED and DivergedError.__name__ in pod.message)
+    return is_telling or (pod.exit_code == ExitCode.REFUSED and pod.end is EndKind.DIVERGED)
 
 
 def has_hope(pod: PodSeen, now_ms: int, timeout_s: float) -> bool:

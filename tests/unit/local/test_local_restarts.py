@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from tandem.ending import EndKind
 from tandem.local.restarts import Decision, Ending, RestartPolicy, Then, decide
 from tandem.process import ExitCode
 
@@ -42,7 +43,7 @@ def test_a_process_that_was_healthy_starts_anew_in_the_count() -> None:
 @pytest.mark.parametrize("exit_code", [ExitCode.REFUSED, ExitCode.USAGE])
 @pytest.mark.parametrize("job_ran", [False, True])
 def test_a_refusal_stops_the_job(exit_code: ExitCode, job_ran: bool) -> None:
-    ending = Ending(exit_code, ran_s=2.0, in_a_row=0, error="MissingTopicError", job_ran=job_ran)
+    ending = Ending(exit_code, ran_s=2.0, in_a_row=0, kind=EndKind.REFUSED, job_ran=job_ran)
 
     assert decide(POLICY, ending).then is Then.STOP_JOB
 
@@ -55,20 +56,19 @@ def test_a_process_that_ended_well_stays_down() -> None:
 def test_a_broker_that_does_not_answer_is_a_mistake_before_the_job_ran_and_an_outage_afterwards(
     job_ran: bool, then: Then
 ) -> None:
-    ending = Ending(ExitCode.REFUSED, ran_s=10.0, in_a_row=0, error="ConnectionFailedError", job_ran=job_ran)
+    ending = Ending(ExitCode.REFUSED, ran_s=10.0, in_a_row=0, kind=EndKind.UNREACHABLE, job_ran=job_ran)
 
     assert decide(POLICY, ending).then is then
 
 
 def test_a_replica_that_diverged_stays_down_without_taking_the_others_along() -> None:
-    ending = Ending(ExitCode.REFUSED, ran_s=600.0, in_a_row=0, error="DivergedError", job_ran=True)
+    ending = Ending(ExitCode.REFUSED, ran_s=600.0, in_a_row=0, kind=EndKind.DIVERGED, job_ran=True)
 
     assert decide(POLICY, ending) == Decision(Then.GIVE_UP)
 
 
-@pytest.mark.parametrize("error", ["UnlikeError", "TableChangedError", "JobError"])
-def test_a_replica_that_starts_again_where_its_surroundings_have_changed_leaves_the_others_alone(error: str) -> None:
-    ending = Ending(ExitCode.REFUSED, ran_s=9.0, in_a_row=0, error=error, job_ran=True, came_up=False)
+def test_a_replica_that_starts_again_where_its_surroundings_have_changed_leaves_the_others_alone() -> None:
+    ending = Ending(ExitCode.REFUSED, ran_s=9.0, in_a_row=0, kind=EndKind.CHANGED, job_ran=True, came_up=False)
 
     assert decide(POLICY, ending) == Decision(Then.GIVE_UP)
     assert decide(POLICY, replace(ending, job_ran=False)).then is Then.STOP_JOB
@@ -76,14 +76,14 @@ def test_a_replica_that_starts_again_where_its_surroundings_have_changed_leaves_
 
 
 def test_a_replica_that_came_too_late_to_begin_a_generation_starts_again_to_join_it() -> None:
-    ending = Ending(ExitCode.REFUSED, ran_s=9.0, in_a_row=0, error="SuccessionError")
+    ending = Ending(ExitCode.REFUSED, ran_s=9.0, in_a_row=0, kind=EndKind.TOO_LATE)
 
     assert decide(POLICY, ending).then is Then.RESTART
     assert decide(POLICY, replace(ending, on_trial=True)).then is Then.GIVE_UP
 
 
 def test_a_replica_that_is_superseded_stays_down_without_taking_the_others_along() -> None:
-    ending = Ending(ExitCode.REFUSED, ran_s=600.0, in_a_row=0, error="SupersededError", job_ran=True)
+    ending = Ending(ExitCode.REFUSED, ran_s=600.0, in_a_row=0, kind=EndKind.SUPERSEDED, job_ran=True)
 
     assert decide(POLICY, ending) == Decision(Then.GIVE_UP)
 

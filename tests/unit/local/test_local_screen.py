@@ -123,7 +123,7 @@ def test_a_process_that_does_not_answer_is_not_said_to_start() -> None:
 
 
 def test_a_replica_that_ended_since_it_diverged_says_so_and_how() -> None:
-    state = ProcessState("replica-1", "replica", "given up", reason="epoch 7: other rows\n…", error="DivergedError")
+    state = ProcessState("replica-1", "replica", "given up", reason="epoch 7: other rows\n…", end="diverged")
     rows = screen(replace(STATUS, replicas=(PUBLISHING, replica_status(state))))
 
     assert rows["replica-1"] == "replica-1 given up: epoch 7: other rows"

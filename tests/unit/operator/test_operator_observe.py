@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tandem.ending import End, EndKind
 from tandem.manifest import ReplicatedStreamJob, parse
 from tandem.protocol.switchover import Holder, Role
 from tandem.report import OrdererReport, ReplicaReport
@@ -180,6 +181,18 @@ def test_why_a_container_ended_or_waits_is_told() -> None:
     assert (one.restarts, one.exit_code, one.message) == (4, 78, "no topic x")
     assert only(seen(pod(0, containerStatuses=[waits]))[0]).message == "ImagePullBackOff: not found"
     assert only(seen(pod(0, conditions=unscheduled))[0]).message == "0/3 nodes are available"
+
+
+def test_how_a_process_ended_is_what_it_said_itself() -> None:
+    end = End(EndKind.DIVERGED, "epoch 7: computed other rows", "DivergedError", 7, came_up=True, pid=9)
+    said = {"terminated": {"exitCode": 78, "message": end.encode()}}
+    killed = {"terminated": {"exitCode": 137, "message": "Killed"}}
+
+    one = only(seen(pod(0, containerStatuses=[{"name": "replica", "lastState": said}]))[0])
+    assert (one.end, one.message) == (EndKind.DIVERGED, "epoch 7: computed other rows")
+    later = {"name": "replica", "state": killed, "lastState": said}
+    one = only(seen(pod(0, containerStatuses=[later]))[0])
+    assert (one.end, one.message) == (None, "Killed"), "the newest end counts"
 
 
 def test_a_replica_that_its_probe_had_started_again_was_not_drained() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tandem.ending import EndKind
 from tandem_operator.observed import Component, ContainerSeen, PodPhase, PodSeen
 from tandem_operator.plan.failures import ends_again, failure, failure_beside, has_hope, refuses
 
@@ -62,7 +63,7 @@ def test_one_that_was_at_the_head_has_its_time_again_when_it_falls_behind() -> N
 
 
 def test_one_whose_last_words_are_of_a_divergence_has_none_although_it_runs_again() -> None:
-    again = replace(pod(100, started_s=5, restarts=1), exit_code=78, message='{"kind": "DivergedError"}')
+    again = replace(pod(100, started_s=5, restarts=1), exit_code=78, end=EndKind.DIVERGED)
 
     assert "computed other rows" in failure(again, NOW_MS, TIMEOUT_S)
     assert not has_hope(again, NOW_MS, TIMEOUT_S)

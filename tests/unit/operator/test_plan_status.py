@@ -9,6 +9,7 @@ import pytest
 from operator_builders import SETTINGS, job
 from tiny_cluster import BROKEN_ORDERER, TinyCluster
 
+from tandem.ending import EndKind
 from tandem.manifest import ManifestError, parse
 from tandem.report import Failover
 from tandem_operator.actions import Action, CreatePod, Emit, SetStatus
@@ -150,7 +151,7 @@ def test_a_replica_that_diverged_is_told() -> None:
 def test_a_replica_that_diverged_and_ended_before_anybody_asked_it_is_told_until_it_is_back() -> None:
     cluster = _running(replicas=2)
     pod = next(iter(cluster.pods.values()))
-    pod.exit_code, pod.message, pod.restarts, pod.age = 78, "DivergedError: epoch 7", 1, 0
+    pod.exit_code, pod.end, pod.restarts, pod.age = 78, EndKind.DIVERGED, 1, 0
     actions = plan(cluster.observed(), SETTINGS)
     assert _conditions(_status(actions) or {})["Diverged"] == ("True", "OtherRows")
     assert "Diverged" in _reasons(actions)

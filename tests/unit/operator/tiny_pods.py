@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tandem.ending import EndKind
 from tandem_operator.observed import Component, ContainerSeen, PodPhase
 
 STEP_MS = 5_000
@@ -26,6 +27,7 @@ class Pod:
     deleting: bool = False
     node_lost: bool = False
     exit_code: int | None = None
+    end: EndKind | None = None
     message: str = ""
     restarts: int = 0
     role: str = ""

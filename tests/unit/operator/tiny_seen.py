@@ -62,6 +62,7 @@ def _seen(cluster: TinyCluster, pod: Pod) -> PodSeen:
         restarts=pod.restarts,
         exit_code=pod.exit_code,
         ended=pod.exit_code == 0,
+        end=pod.end,
         message=pod.message,
         beside=pod.beside,
         reported=None if pod.silent else _reported(cluster, pod),
