@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from tandem import logs
 from tandem.embedded import JarsError, JavaMissingError
 from tandem.engine.interface import JobError
+from tandem.engine.users_code import line_of_thread
 from tandem.entry import REFUSALS, announced, log_end, manifest_or_exit
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import CodeNotFoundError, Manifest
@@ -27,11 +28,11 @@ from tandem.replica.handover import DrainedError, SteppedDownError
 from tandem.replica.identity import Changes
 from tandem.replica.replica import Replica, new_incarnation
 from tandem.replica.reporter import Reporter
-from tandem.replica.starting import Starting
 from tandem.replica.tables import TableError
 from tandem.replica.topic_watch import TopicWatch
 from tandem.serving import LOOPBACK, Probes
 from tandem.topics import own_topics
+from tandem.waits import Waits
 
 _log = logs.get_logger(__name__)
 
@@ -125,9 +126,11 @@ def _prepare(
     port = stack.enter_context(
         announced(manifest, registry, name, "replica", run_directory, probes, served_at, incarnation)
     )
-    starting = reporter.starting = Starting()
-    stack.callback(starting.ends)
-    replica = Replica(manifest, name, incarnation, metrics, reporter, starting, savepoint, served_at[0], changes)
+    waits = reporter.waits = Waits(line_of=line_of_thread)
+    metrics.watch(waits)
+    waits.start()
+    stack.callback(waits.stop)
+    replica = Replica(manifest, name, incarnation, metrics, reporter, waits, savepoint, served_at[0], changes)
     stack.callback(_close, replica)
     replica.prepare()
     connection = KafkaConnection(manifest.kafka_properties(os.environ))
