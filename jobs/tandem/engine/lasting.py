@@ -12,7 +12,7 @@ _NO_PLACE: Final = (
     "No Python code of the job is seen to run: a large epoch or a slow machine ends by itself, a join that makes far more "
     "rows than it gets may not."
 )
-_CORRECT: Final = "Nothing is lost meanwhile. If it does not end: stop the job, correct its code, and let it go on with"
+_CORRECT: Final = "Nothing is lost meanwhile. If it does not end: correct the job's code, and let the changed job go on"
 
 
 def begun(epoch: EpochRange) -> tuple[str, str]:
@@ -30,4 +30,4 @@ def remedy(command: str) -> str:
 
     `command` : by which the user lets the job go on with changed code.
     """
-    return f"{places() or _NO_PLACE} {_CORRECT} {command}"
+    return f"{places() or _NO_PLACE} {_CORRECT} with `{command}`, or on Kubernetes by applying it"
