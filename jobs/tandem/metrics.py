@@ -11,8 +11,13 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from tandem.protocol.values import Cut
 from tandem.report import HeldInput
+from tandem.waits import Waits
 
 _REFUSES = "1 while Kafka does not take what this process writes; its status says what, why, and what to do"
+_WAITS = (
+    "How long what the output waits for in this process has lasted, if that is most of a minute; its status says what"
+)
+_WAITS_BESIDE = "The same of what nobody waits for to get the output, e.g. a snapshot"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.5, 0.75, 1, 2.5, 5, 10, 30)
 
 
@@ -34,6 +39,11 @@ class _Maker:
         return Histogram(name, text, (*self.labels, *more_labels), registry=self.registry, buckets=_SECONDS)
 
 
+def _show(waits: Waits, output: Gauge, beside: Gauge) -> None:
+    output.set_function(waits.seconds)
+    beside.set_function(lambda: waits.seconds(beside=True))
+
+
 class OrdererMetrics:
     """What an orderer (or heartbeat generator) tells about itself."""
 
@@ -47,6 +57,8 @@ class OrdererMetrics:
         self.epoch = gauge("tandem_ordering_epoch", "Last accepted epoch; -1: none yet")
         self.epoch.set(-1)
         self.refused = gauge("tandem_orderer_refused_by_kafka", _REFUSES)
+        self._waits = gauge("tandem_orderer_waits_seconds", _WAITS)
+        self._waits_beside = gauge("tandem_orderer_waits_beside_seconds", _WAITS_BESIDE)
         self.trouble: Callable[[], str] = lambda: ""
         self.lag = gauge(
             "tandem_input_lag_records", "Input records that are not in any epoch yet, up to the end of the log"
@@ -66,6 +78,10 @@ class OrdererMetrics:
             labels,
             registry=registry,
         )
+
+    def watch(self, waits: Waits) -> None:
+        """Show what `waits` sees."""
+        _show(waits, self._waits, self._waits_beside)
 
     def held(self, found: tuple[HeldInput, ...]) -> None:
         """The partitions that an open transaction holds back now."""
@@ -100,6 +116,8 @@ class ReplicaMetrics:
             "tandem_published_epoch", "Last epoch that this replica knows as published; -1: none"
         )
         self.refused = gauge("tandem_replica_refused_by_kafka", _REFUSES)
+        self._waits = gauge("tandem_replica_waits_seconds", _WAITS)
+        self._waits_beside = gauge("tandem_replica_waits_beside_seconds", _WAITS_BESIDE)
         self.head_epoch = gauge("tandem_head_epoch", "Last epoch that the ordering log has cut; -1: none")
         for none_yet in (self.epoch, self.published_epoch, self.head_epoch):
             none_yet.set(-1)
@@ -175,6 +193,10 @@ class ReplicaMetrics:
             ("job_name", "replica", "topic"),
             registry=registry,
         )
+
+    def watch(self, waits: Waits) -> None:
+        """Show what `waits` sees."""
+        _show(waits, self._waits, self._waits_beside)
 
     def retention(self, topic: str, seconds: Iterable[float | None], records: Iterable[int | None]) -> None:
         """What is left in the partitions of `topic` before something is deleted that a restart needs; None: no limit."""

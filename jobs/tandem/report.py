@@ -47,7 +47,8 @@ class ReplicaReport:
 
     `slots`, `roles` and `wish` : what it last read in ZooKeeper; `coordinated`: whether ZooKeeper answers it now.
     `has_to_prove` : of a standby, whether something was published that it could prove its state with, or it has no state.
-    `waits_for` : what its start has been waiting for, if that takes more than a minute, in words.
+    `waits_for` : what its start or its output has been waiting for, if that takes most of a minute, in words;
+    `waits_beside`: the same of what nobody waits for to get the output, e.g. a snapshot.
     `trouble` : what Kafka does not take from it at the moment, why, and what to do; "": nothing.
     `drift` : what it found when it last looked at the job's topics, None: it has not looked yet.
     """
@@ -77,6 +78,7 @@ class ReplicaReport:
     wish: str = ""
     drift: tuple[TopicDrift, ...] | None = None
     waits_for: str = ""
+    waits_beside: str = ""
     trouble: str = ""
 
 
@@ -110,7 +112,7 @@ class OrdererReport:
     """An orderer or a heartbeat generator. `epoch`: the last one that was cut, −1: none.
 
     `lag_records` : of the inputs, up to the end of the log. `held` : those that an open transaction holds back.
-    `trouble` : as of a replica.
+    `trouble`, `waits_for`, `waits_beside` : as of a replica.
     """
 
     orderer: str
@@ -119,6 +121,8 @@ class OrdererReport:
     lag_records: int = 0
     held: tuple[HeldInput, ...] = ()
     trouble: str = ""
+    waits_for: str = ""
+    waits_beside: str = ""
 
 
 Report = ReplicaReport | OrdererReport

@@ -16,6 +16,7 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.states import KazooState
 
 from tandem.logs import get_logger
+from tandem.waits import Task
 
 _log = get_logger(__name__)
 
@@ -116,6 +117,7 @@ class Member(Nodes):
     path : the root of the nodes; made when ZooKeeper answers, as are `folders` in it.
     round : called while ZooKeeper answers, every quarter of a second and at once when what it has read changes.
     suspended : called when the connection is lost, when a round fails, and at the end.
+    task : says when ZooKeeper does not answer.
     """
 
     def __init__(
@@ -126,12 +128,15 @@ class Member(Nodes):
         round_: Callable[[Member], None],
         suspended: Callable[[], None],
         folders: Sequence[str] = ("",),
+        task: Task | None = None,
     ) -> None:
         retry = {"max_tries": -1, "delay": 0.05, "max_delay": 0.5}
         self._session = KazooClient(**options, connection_retry=retry)
         self._news = threading.Event()
         super().__init__(self._session, path, self._news.set)
         self._what = what
+        self._task = task or Task()
+        self._away = f"ZooKeeper at {options.get('hosts')} for the {what}"
         self._folders = folders
         self._round = round_
         self._suspended = suspended
@@ -154,6 +159,7 @@ class Member(Nodes):
         self._news.set()
         if self._thread.is_alive():
             self._thread.join(CALL_DEADLINE_S * 4)
+        self._task.ends()
         self._suspended()
         self._session.stop()
         self._session.close()
@@ -168,12 +174,19 @@ class Member(Nodes):
             self._suspended()
         self._news.set()
 
+    def _is_away(self, why: str) -> None:
+        self._task.begins(self._away)
+        self._task.at(why, _goes_on)
+
     def _run(self) -> None:
         while not self._stopped.is_set():
             self.has_news = self._news.wait(ROUND_S)
             self._news.clear()
-            if not self.connected or self._stopped.is_set():
+            if not self.connected:
+                self._is_away("no connection")
                 continue
+            if self._stopped.is_set():
+                break
             try:
                 if not self._made_folders:
                     self.ensure(*self._folders)
@@ -181,6 +194,16 @@ class Member(Nodes):
                 self._round(self)
                 if not self.connected:  # lost while the round took what it had read for true
                     self._suspended()
+                else:
+                    self._task.ends()
             except ZOOKEEPER_ERRORS as error:
                 _log.warning("zookeeper_round_failed", what=self._what, reason=repr(error))
+                self._is_away(repr(error))
                 self._suspended()
+
+
+def _goes_on() -> str:
+    return (
+        "A job that runs goes on, but no standby gets a slot, no switchover is carried out, and orderers propose only in "
+        "each other's silence. See whether its servers run, and can be reached from here"
+    )

@@ -96,8 +96,10 @@ class Causal:
         """Give up what is under way."""
         self._stopping.set()
 
-    def answered(self, fetched: Fetched, log: AnswerLog) -> Fetched:
+    def answered(self, fetched: Fetched, log: AnswerLog, at: Callable[[str], None] = lambda _: None) -> Fetched:
         """`fetched` with the answers that count. What the log does not know yet is asked, and proposed.
+
+        `at` : called with each step.
 
         Raises `StoppedError`, `ReadTimeoutError` if the log shows no answer, `JobError` if a function returns nonsense.
         """
@@ -105,6 +107,7 @@ class Causal:
         answers: dict[str, Answers | None] = {}
         undecided: list[_Open] = []
         for question in self.questions:
+            at(f"the answers to {question.name!r} ({1 + question.retries} times {question.timeout_s:g} s for a call)")
             if not question.count(fetched):
                 answers[question.name] = ()
             elif (known := self._known(question.name, epoch, log)) is not None:
@@ -112,6 +115,7 @@ class Causal:
             else:
                 undecided.append(self._begin(_Open(question, question.calls(fetched), self._clock_s()), epoch, log))
         for one in undecided:
+            at(f"the answers to {one.question.name!r} in the ordering log")
             answers[one.question.name] = self._decided(one, epoch, log)
         return self._complete(fetched, answers)
 

@@ -19,6 +19,7 @@ from tandem.engine.executors import HANDY, Executors
 from tandem.engine.interface import JobError
 from tandem.engine.jvm.classes import classes_jar
 from tandem.engine.memory import EXIT_ON_OUT_OF_MEMORY
+from tandem.engine.stacks import DAEMON
 from tandem.manifest import SparkSpec
 from tandem.manifest.spark_settings import fixed_settings
 
@@ -137,7 +138,7 @@ def settings_of(
     """All settings that a session starts with. With `executors`, their pods' template is written into `scratch`."""
     settings = {
         **_DEFAULTS,
-        **(HANDY if executors is not None else {}),
+        **({"spark.python.daemon.module": DAEMON} if executors is None else HANDY),
         **spark.conf,
         **fixed_settings(spark.conf),
         **_OURS,

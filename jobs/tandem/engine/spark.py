@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
+from tandem.engine import lasting
 from tandem.engine.blame import Failed, explained
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal, Proposer, StoppedError
@@ -37,6 +38,7 @@ from tandem.engine.static_tables import StaticTables
 from tandem.engine.trial import Trials
 from tandem.engine.warm_up import WarmUp
 from tandem.manifest import Manifest, OutputMode
+from tandem.waits import Task
 
 CUT_TIMEOUT_S = 0.5
 
@@ -92,6 +94,8 @@ class MicroBatchEngine:
         self._make_fetcher = make_fetcher
         self._phase = phase
         self._causal = causal
+        self.task = Task()
+        """Says what an epoch waits for."""
         self.first_epoch: dict[str, int] = {}
         """Of the first epoch: ms from `start` to what happened. Where a promotion's time goes."""
         self.given: EpochSize | None = None
@@ -219,32 +223,37 @@ class MicroBatchEngine:
                     self._check_query()
                 else:
                     self._passed("cut")
+                    self.task.begins(*lasting.begun(epoch))
                     with self._phase("fetch"):
                         fetched = fetcher.fetch(epoch)
                     self._passed("fetched")
                     if self._causal.questions:
                         with self._phase("ask"):
-                            fetched = self._causal.answered(fetched, fetcher)
+                            fetched = self._causal.answered(fetched, fetcher, self.task.at)
                     self._compute(fetched)
         except StoppedError:
             pass
         except BaseException as error:
             self._failure = error
         finally:
+            self.task.ends()
             fetcher.close()
 
     def _compute(self, fetched: Fetched) -> None:
         epoch = fetched.range.epoch
+        self.task.at("Spark, which takes it when it has committed the epoch before")
         with self._phase("offer"):
             position = EnginePosition(epoch, fetched.range.log_offset)
             records = self._intake.take(fetched)
             self.given = EpochSize(epoch, records.batch.num_rows, records.batch.nbytes)
             self._bridge.offer(position, records.batch, fetched.range.time_ms)
         self._passed("offered")
+        self.task.at("Spark, which computes it", self._why)
         with self._phase("compute"):
             try:
                 taken = self._taken()
             except StreamingQueryException as error:
+                self.task.at("the record that makes it fail, which is looked for", self._why)
                 records = self._without_culprits(fetched, Failed(fetched.range, records.batch, error))
                 taken = self._computed_again(position, records, fetched.range.time_ms)
         if taken is None:
@@ -257,8 +266,13 @@ class MicroBatchEngine:
         self._passed("computed")
         table, counts = records.completed(table)
         self._count(counts)
+        self.task.at("the publisher, which takes it when it has published others")
         self._on_epoch(epoch, table)
         self._bridge.acknowledge()
+        self.task.ends()
+
+    def _why(self) -> str:
+        return lasting.remedy(self._command)
 
     def _taken(self) -> tuple[int, pa.Table] | None:
         """The epoch that Spark has computed; None if this engine is stopped. Raises what the query failed with."""

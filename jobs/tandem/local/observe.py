@@ -7,7 +7,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from confluent_kafka import KafkaError, KafkaException
 
@@ -15,7 +15,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
 from tandem.kafka.history import markers_back_to
 from tandem.local.rundir import ProcessState, RunDirectory
-from tandem.local.scrape import Sample, scrape, waits_for
+from tandem.local.scrape import Sample, scrape
 from tandem.local.status import JobStatus, ReplicaStatus, orderer_status, replica_status, source_statuses
 from tandem.local.supervisor import LocalJob
 from tandem.manifest import Manifest
@@ -97,9 +97,7 @@ class Observer:
         else:
             share = owners[incarnation] / max(1, owners.total())
         port = None if info is None else info.metrics_port
-        status = replica_status(state, incarnation, sample, earlier if sample else None, now.at - first.at, share, port)
-        is_up = status.active or status.standby
-        return status if is_up or not status.answers else replace(status, waits_for=waits_for(port or 0))
+        return replica_status(state, incarnation, sample, earlier if sample else None, now.at - first.at, share, port)
 
     @property
     def _each_for_itself(self) -> bool:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tandem.report import ReplicaReport, Report, decode
+from tandem.report import Report, decode
 
 _FURTHER = frozenset({"le", "phase", "topic", "source"})
 _SOURCE = {
@@ -19,7 +19,12 @@ _SOURCE = {
     "tandem_source_unread": "unread",
 }
 _HELD_OFFSET, _HELD_SECONDS = "tandem_input_held_back_offset", "tandem_input_held_back_seconds"
-_REFUSED = ("tandem_replica_refused_by_kafka", "tandem_orderer_refused_by_kafka")
+_SAYS_MORE = tuple(
+    f"tandem_{who}_{what}"
+    for who in ("replica", "orderer")
+    for what in ("refused_by_kafka", "waits_seconds", "waits_beside_seconds")
+)
+"""While one of them is not 0, the process' report has words for it."""
 _LATENCY = "tandem_publish_latency_seconds_bucket"
 
 
@@ -65,7 +70,7 @@ class Sample:
 
     `held` : of an orderer, (topic, partition) → (offset, seconds) where an open transaction holds back an input.
     `sources` : of a replica, what became of each source's records.
-    `trouble` : what Kafka does not take from it, in the words of its report.
+    `trouble` : what Kafka does not take from it, in the words of its report; `waits`: what it has been waiting for.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
@@ -73,6 +78,7 @@ class Sample:
     held: Mapping[tuple[str, int], tuple[int, float]] = field(default_factory=dict)
     sources: Mapping[str, SourceSample] = field(default_factory=dict)
     trouble: str = ""
+    waits: tuple[str, ...] = ()
 
     def get(self, name: str) -> float | None:
         """The value of a metric; None if the process has none of that name."""
@@ -116,16 +122,10 @@ def scrape(port: int, timeout_s: float = 0.5) -> Sample | None:
         sample = None if content is None else parse(content.decode())
     except ValueError:
         return None
-    if sample is not None and any(map(sample.count, _REFUSED)):
-        report = _report(port, timeout_s)
-        sample = replace(sample, trouble="" if report is None else report.trouble)
+    if sample is not None and any(map(sample.count, _SAYS_MORE)) and (report := _report(port, timeout_s)) is not None:
+        waits = tuple(filter(None, (report.waits_for, report.waits_beside)))
+        sample = replace(sample, trouble=report.trouble, waits=waits)
     return sample
-
-
-def waits_for(port: int, timeout_s: float = 0.5) -> str:
-    """What the start of the replica behind a port has been waiting for, if that takes long; else ""."""
-    report = _report(port, timeout_s)
-    return report.waits_for if isinstance(report, ReplicaReport) else ""
 
 
 def _report(port: int, timeout_s: float) -> Report | None:

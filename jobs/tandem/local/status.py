@@ -21,8 +21,8 @@ class ReplicaStatus:
     such state as it was published. `share`: how much of the newest epochs (64 or more, if there are as many) it published, 0
     to 1, since its last start. `lag_*`: behind the log's head. `rows_per_s`, `p50_ms`, `p99_ms`: over the observer's window;
     after a single look there is no rate, and the quantiles are over the process's life. None without data. `catch_up_s`:
-    estimated time to the log's head while it is not there, None while nobody can tell. `waits_for`: what its start has been
-    waiting for, if that takes more than a minute. `trouble`: what Kafka does not take.
+    estimated time to the log's head while it is not there, None while nobody can tell. `waits`: what its start, its output
+    or what it does beside has been waiting for, if that takes most of a minute. `trouble`: what Kafka does not take.
     """
 
     name: str
@@ -55,7 +55,7 @@ class ReplicaStatus:
     rows_per_s: float | None = None
     p50_ms: float | None = None
     p99_ms: float | None = None
-    waits_for: str = ""
+    waits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class OrdererStatus:
     """An orderer or a heartbeat generator.
 
     `input_lag_records`: input that is in no epoch yet, when it last looked; None of one that leaves looking to the leader.
-    `held_back` : the inputs that an open transaction holds back.
+    `held_back` : the inputs that an open transaction holds back. `waits`, `trouble` : as of a replica.
     """
 
     name: str
@@ -95,6 +95,7 @@ class OrdererStatus:
     input_lag_records: int | None = None
     held_back: tuple[HeldBack, ...] = ()
     trouble: str = ""
+    waits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class JobStatus:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What an operator should know first: a job without redundancy, and starts that do not get on."""
+        """What an operator should know first: a job without redundancy, and what does not get on."""
         gone = [replica for replica in self.replicas if replica.state == "given up"]
         left = len(self.replicas) - len(gone)
         found = []
@@ -147,7 +148,8 @@ class JobStatus:
             names = ", ".join(replica.name for replica in gone)
             without = "WITHOUT REDUNDANCY" if left == 1 else "WITH LESS REDUNDANCY"
             found.append(f"{without}: {left} of {len(self.replicas)} replicas left, {names} is given up")
-        found += [f"{one.name} waits for {one.waits_for}" for one in self.replicas if one.waits_for]
+        processes: tuple[ReplicaStatus | OrdererStatus, ...] = (*self.replicas, *self.orderers)
+        found += [f"{process.name} waits for {what}" for process in processes for what in process.waits]
         return tuple(found)
 
     @property
@@ -203,6 +205,7 @@ def replica_status(
         rows_published=now.count(_ROWS),
         dead_letters=now.count("tandem_dead_letters_total"),
         trouble=now.trouble,
+        waits=now.waits,
         diverged=bool(now.count("tandem_replica_diverged")) or state.end == EndKind.DIVERGED,
         rows_per_s=rate,
         p50_ms=_ms(latency.quantile(0.5)),
@@ -230,6 +233,7 @@ def orderer_status(state: ProcessState, sample: Sample | None = None, elects: bo
         epoch=now.epoch("tandem_ordering_epoch"),
         cuts_proposed=now.count("tandem_cuts_proposed_total"),
         trouble=now.trouble,
+        waits=now.waits,
         cuts_won=now.count("tandem_cuts_won_total"),
         input_lag_records=now.count("tandem_input_lag_records") if looks else None,
         held_back=tuple(HeldBack(*tp, *found) for tp, found in now.held.items()),

@@ -14,6 +14,7 @@ from typing import Any
 
 from tandem.logs import get_logger
 from tandem.protocol.switchover import decode_holder, leading_orderer, replica_name
+from tandem.waits import Task
 from tandem.zookeeper import Member
 
 _log = get_logger(__name__)
@@ -29,6 +30,7 @@ class Election:
     name : who takes part, for whoever reads the node.
     on_change : called with whether this process leads now, from a thread of the election.
     beside : the replica that it stands beside; `slots`: the folder that tells which replicas are active.
+    task : says when ZooKeeper does not answer.
     """
 
     def __init__(
@@ -39,8 +41,9 @@ class Election:
         on_change: Callable[[bool], None] = lambda _: None,
         beside: str = "",
         slots: str = "",
+        task: Task | None = None,
     ) -> None:
-        self._member = Member(options, "election", path, self._round, lambda: self._set(False))
+        self._member = Member(options, "election", path, self._round, lambda: self._set(False), task=task)
         self._name = name
         self._on_change = on_change
         self._beside = beside

@@ -17,6 +17,7 @@ from tandem.protocol.cutting import next_ends
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.pace import Pace
 from tandem.protocol.values import Claim, Cut, Positions, Progress, TopicIds
+from tandem.waits import Task
 
 _log = get_logger(__name__)
 
@@ -61,7 +62,9 @@ class OrdererLoop:
         leading: Callable[[], bool],
         clocks: Clocks,
         metrics: OrdererMetrics,
+        task: Task | None = None,
     ) -> None:
+        self._task = task or Task()
         self._settings = settings
         self._decisions = decisions
         self._pace = pace
@@ -121,6 +124,7 @@ class OrdererLoop:
                 self._time_ms = max(self._time_ms, proposal.time_ms)
                 self._decisions.forget_before(proposal.epoch)
                 self._metrics.cut(proposal, self._settings.name)
+                self._task.ends()
             case Claim() if verdict is Verdict.ACCEPTED:
                 self._pace.claimed(proposal.epoch, now)
             case Progress():
@@ -132,25 +136,34 @@ class OrdererLoop:
             return
         available = self._input_ends(now)
         if available is None:
+            self._waits("Kafka, which does not say where the inputs end")
             return
         if not self._inputs.are_same(self._decisions.topic_ids, now):
+            self._waits("Kafka, which does not say whether the inputs are the topics that they were")
             return
         ends = next_ends(last, available, self._settings.max_records_per_epoch)
         if ends.records_since(last) > 0 or self._pace.wants_empty(now):
             self._pace.input_seen(now)
         if self._pace.wants_cut(now, leading):
             self._propose(last, ends, now)
+        elif ends.records_since(last) <= 0:
+            self._task.ends()
 
     def _propose(self, last: Positions, ends: Positions, now: float) -> None:
         epoch = self._decisions.last_epoch + 1
         bounded = self._sizes.bounded(last, ends, epoch, now)
         if bounded.records_since(last) <= 0 < ends.records_since(last):
+            self._waits("records of the inputs, which are counted before they are cut")
             return  # nothing is counted yet
         self._time_ms = max(self._time_ms, self._clocks.wall_ms())
         seed = self._random.getrandbits(63)
         self._appender.append(Cut(epoch, bounded, self._time_ms, seed, self._settings.name, self._topic_ids()))
+        self._waits("its proposal in the ordering log")
         self._proposed = (epoch, now)
         self._metrics.proposed.inc()
+
+    def _waits(self, step: str) -> None:
+        self._task.begins(f"the cut of epoch {self._decisions.last_epoch + 1}", step)
 
     def _topic_ids(self) -> TopicIds:
         """What the log does not say at its beginning, because it is older."""

@@ -32,9 +32,10 @@ from tandem.process import ExitCode, stop_on_signals
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
-from tandem.report import HeldInput, OrdererReport
+from tandem.report import OrdererReport
 from tandem.serving import LOOPBACK, Probes
 from tandem.topics import ensure_topics, isolation_levels, names_for
+from tandem.waits import Waits
 
 _log = logs.get_logger(__name__)
 
@@ -65,34 +66,46 @@ def run(
     registry = CollectorRegistry()
     metrics = OrdererMetrics(registry, manifest.name, name)
     health = Health(epoch_s=math.inf)  # it computes no epochs
+    waits = Waits()
+    metrics.watch(waits)
 
     def report() -> OrdererReport:
-        return _report(registry, manifest.name, name, metrics.held_back, metrics.trouble())
+        return _report(registry, manifest.name, name, metrics, waits)
 
     probes = Probes(lambda: health.is_stuck, started.is_set, report)
     lifecycle = Lifecycle(name, "orderer", run_directory)
     with ExitStack() as stack:
+        waits.start()
+        stack.callback(waits.stop)
+        at_work = waits.task()
         try:
             port = stack.enter_context(lifecycle.announced(manifest, registry, probes, served_at))
-            loop = _build(manifest, name, replica, metrics, stack)
+            loop = _build(manifest, name, replica, metrics, waits, stack)
             _log.info("started", metrics_port=port)
             started.set()
             lifecycle.came_up()
             while not stopping.is_set():
                 health.beat()
+                at_work.begins("a round of its loop, which should take less than a second")
                 loop.step()
+                at_work.ends()
         except Exception as error:
             return lifecycle.ended(error)
     return ExitCode.OK
 
 
-def _build(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics, stack: ExitStack) -> OrdererLoop:
+def _build(
+    manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics, waits: Waits, stack: ExitStack
+) -> OrdererLoop:
     spec = manifest.spec
     ordering = spec.ordering
     connection = KafkaConnection(manifest.kafka_properties(os.environ))
+    starting = waits.task()
+    starting.begins("Kafka: the job's topics")
     ensure_topics(Topics(connection), manifest, replica)
     topics = names_for(manifest, replica)
     decisions, start = _resume(connection, topics.ordering, topics.commits)
+    starting.ends()
     tail = LogTail(connection, {topics.ordering: start})
     stack.callback(tail.close)
     troubles = Troubles(look_at(connection, lambda: (topics.ordering,)), metrics.refused)
@@ -107,7 +120,7 @@ def _build(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics,
     stack.callback(appender.close)
     bounds = spec.take_over
     tick_s = (ordering.heartbeat_period.ms if ordering.mode == "heartbeat" else 5) / 1000
-    election = _election(manifest, name, replica, metrics) if ordering.mode == "leader" else None
+    election = _election(manifest, name, replica, metrics, waits) if ordering.mode == "leader" else None
     if election is not None:
         election.start()
         stack.callback(election.stop)
@@ -131,12 +144,11 @@ def _build(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics,
         (lambda: election.leading) if election is not None else (lambda: True),
         CLOCKS,
         metrics,
+        waits.task(),
     )
 
 
-def _report(
-    registry: CollectorRegistry, job: str, name: str, held: tuple[HeldInput, ...], trouble: str
-) -> OrdererReport:
+def _report(registry: CollectorRegistry, job: str, name: str, metrics: OrdererMetrics, waits: Waits) -> OrdererReport:
     def value(metric: str) -> int:
         return int(registry.get_sample_value(metric, {"job_name": job, "orderer": name}) or 0)
 
@@ -145,8 +157,10 @@ def _report(
         bool(value("tandem_orderer_leading")),
         value("tandem_ordering_epoch"),
         value("tandem_input_lag_records"),
-        held,
-        trouble=trouble,
+        metrics.held_back,
+        metrics.trouble(),
+        waits.words,
+        waits.words_beside,
     )
 
 
@@ -158,13 +172,16 @@ def _resume(connection: KafkaConnection, ordering: str, commits: str) -> tuple[D
     return decisions_after(connection, ordering, marker), marker.log_offset + 1
 
 
-def _election(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics) -> Election:
+def _election(manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics, waits: Waits) -> Election:
     options = manifest.zookeeper_options(os.environ)
     if options is None:
         raise ValueError("ordering.mode leader needs spec.zookeeper")  # the manifest's rules see to that
     root = f"/tandem/{manifest.name}"
     changed = metrics.leader_changes.inc
-    return Election(options, f"{root}/orderers", name, lambda _: changed(), beside=replica, slots=f"{root}/slots")
+    task = waits.task(beside=True)
+    return Election(
+        options, f"{root}/orderers", name, lambda _: changed(), beside=replica, slots=f"{root}/slots", task=task
+    )
 
 
 if __name__ == "__main__":

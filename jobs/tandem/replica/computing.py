@@ -19,6 +19,7 @@ from tandem.engine.second_plan import SecondPlan
 from tandem.engine.session import build_session
 from tandem.engine.shared_state import check_shared
 from tandem.engine.spark import MakeFetcher, MicroBatchEngine, OnCounts
+from tandem.engine.stacks import keep_in
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
 from tandem.manifest import Code, Manifest
@@ -78,6 +79,7 @@ class Computing:
         scratch.mkdir(parents=True, exist_ok=True)
         kept = keep(manifest, code, scratch)
         make_importable(kept, folders_of(manifest))
+        keep_in(scratch)
         begins("the JVM")
         session = build_session(
             manifest.name, self._name, manifest.spec.spark, file_system_jar(), scratch, executors=executors

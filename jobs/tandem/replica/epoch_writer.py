@@ -30,6 +30,7 @@ class EpochWriter:
     write_tables : writes the rows of an epoch that go to tables.
     transaction_time : learns how long transactions take; whoever renews the producer asks it.
     clock_s : any monotonic clock, s.
+    at : called with each step.
     """
 
     def __init__(
@@ -43,7 +44,9 @@ class EpochWriter:
         write_tables: Callable[[EpochRows], None],
         transaction_time: TransactionTime,
         clock_s: Callable[[], float] = time.monotonic,
+        at: Callable[[str], None] = lambda _: None,
     ) -> None:
+        self._at = at
         self._me = me
         self._generation = generation
         self._producer = producer
@@ -58,6 +61,7 @@ class EpochWriter:
         """Publish `rows`, or only the marker if they are skipped. Raises `TransactionTooSlowError`."""
         records: list[OutputRecord] = []
         if not action.skipped:
+            self._at("its rows are made into records")
             with self._metrics.phase("encode"):
                 records = self._records(rows)
                 self._write_tables(rows)
@@ -74,6 +78,7 @@ class EpochWriter:
         )
         last = OutputRecord(self._commits_topic, None, encode_marker(marker), (), 0)
         began, limit_s = self._clock_s(), self._transaction_time.limit_s
+        self._at(f"the end of its transaction of {len(records):,} records")
         with self._metrics.phase("publish"):
             outcome = self._publish(rows, records, last, limit_s)
         self._count(outcome, records)

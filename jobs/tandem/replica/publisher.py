@@ -34,12 +34,14 @@ from tandem.protocol.publication import DivergedError, Publication
 from tandem.protocol.succession import Succession
 from tandem.protocol.transaction_time import TransactionTime
 from tandem.protocol.values import Claim, Cut, Marker
+from tandem.replica.awaited import awaited
 from tandem.replica.epoch_writer import EpochWriter
 from tandem.replica.failovers import Failovers
 from tandem.replica.progress import CatchUp
 from tandem.replica.readiness import Readiness
 from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
+from tandem.waits import Task
 
 _log = get_logger(__name__)
 
@@ -73,6 +75,7 @@ class Publisher:
     on_published : called with each epoch that this replica has published, and its digest.
     on_marker : called with each epoch that whoever has published.
     succession : proposes this replica's config, if its generation has not begun yet.
+    task : says what the publication of an epoch waits for that this replica has computed.
     """
 
     def __init__(
@@ -92,7 +95,9 @@ class Publisher:
         on_published: Callable[[int, str], None] = lambda _epoch, _digest: None,
         on_marker: Callable[[int], None] = lambda _: None,
         succession: Succession | None = None,
+        task: Task | None = None,
     ) -> None:
+        self._task = task or Task()
         self._succession = succession
         self._settings = settings
         self._troubles = troubles
@@ -117,6 +122,7 @@ class Publisher:
             metrics,
             write_tables,
             self._transaction_time,
+            at=self._task.at,
         )
         self._on_published = on_published
         self._on_marker = on_marker
@@ -224,12 +230,22 @@ class Publisher:
             has_read_all = not self._tail.is_behind
             self._catch_up.check(head, has_read_all, now)
             self._readiness.look(head, has_read_all, now)
+            self._tell(action)
         if progress is not None:
             self._appender.append(progress)
         self._succeed()
         if action is not None:
             with bound(epoch=self._epoch_of(action)):
                 self._patiently(action)
+
+    def _tell(self, action: Action | None) -> None:
+        """Say what the oldest epoch waits for, if this replica has computed it."""
+        head = self._publication.head
+        if head in self._rows:
+            step = awaited(action, self._publication, self._settings.ordering_topic, self._settings.commits_topic)
+            self._task.begins(f"the publication of epoch {head}", step)
+        else:
+            self._task.ends()
 
     def _succeed(self) -> None:
         if self._succession is None:

@@ -66,7 +66,6 @@ from tandem.replica.rows import EpochRows
 from tandem.replica.shipping import StateShipping
 from tandem.replica.slots import Slots
 from tandem.replica.standby import Standby, bound_on_actives
-from tandem.replica.starting import Starting
 from tandem.replica.states import States
 from tandem.replica.table_access import reach
 from tandem.replica.tables import TableWriter, refuse_tables_of_earlier_runs, table_sinks
@@ -74,6 +73,7 @@ from tandem.replica.unread import UnreadRecords
 from tandem.serving import LOOPBACK
 from tandem.snapshots import Snapshotter
 from tandem.topics import check_limits, ensure_topics, sink_topics
+from tandem.waits import Waits
 
 _log = get_logger(__name__)
 
@@ -97,7 +97,7 @@ class Replica:
         incarnation: str,
         metrics: ReplicaMetrics,
         reporter: Reporter,
-        starting: Starting,
+        waits: Waits,
         savepoint: str = "",
         host: str = LOOPBACK,
         changes: Changes = Changes(),  # noqa: B008
@@ -112,7 +112,8 @@ class Replica:
         self._incarnation = incarnation
         self._metrics = metrics
         self._reporter = reporter
-        self._starting = starting
+        self._waits = waits
+        self._starting = waits.task()
         self._channels = Channels.of(manifest, name, os.environ)
         self._folder = manifest.checkpoint_directory / incarnation
         self._computing = Computing(manifest, name, incarnation, self._folder, os.environ)
@@ -130,7 +131,7 @@ class Replica:
         self._inputs: SameInputs | None = None
         self._sink_looks: Looks | None = None
         self._shipping = StateShipping(
-            manifest, self._channels.connection, self._channels.logs.commits, incarnation, self._folder, metrics
+            manifest, self._channels.connection, self._channels.logs.commits, incarnation, self._folder, metrics, waits
         )
 
     def prepare(self) -> None:
@@ -190,6 +191,7 @@ class Replica:
             engine = self._computing.prepare(
                 code, self._channels.fetcher, self._metrics.phase, proposer, unread.count, agreed, self._starting.begins
             )
+        engine.task = self._waits.task()
         self._engine = engine
         self._starting.begins("the ordering log: the job's identity")
         parts = plan_parts(hashes(engine.facts), engine.tables)
@@ -218,7 +220,7 @@ class Replica:
         slots = None if self._membership.candidate else self._join_slots()
         if slots is None or not spec.standbys:
             return True
-        self._starting.begins("")
+        self._starting.ends()
         self._metrics.standby.set(1)
         came_up()
         _log.info("standing_by")
@@ -276,10 +278,11 @@ class Replica:
         self._restored_epoch = position.epoch
         with self._memory():
             self._engine.start(position, self._on_epoch)
-        self._snapshotter = self._states.snapshotter()
+        self._snapshotter = self._states.snapshotter(self._waits.task(beside=True))
         place = self._channels.place_at(position)
         self._reporter.failovers.begins_after(place.publisher)
-        tables = TableWriter(manifest.name, table_sinks(manifest))
+        publishing = self._waits.task()
+        tables = TableWriter(manifest.name, table_sinks(manifest), publishing.at)
         bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
         self._publisher = Publisher(
             PublisherSettings(logs.ordering, logs.commits),
@@ -304,9 +307,11 @@ class Replica:
             self._on_published,
             self._shipping.published,
             Succession(membership.config) if membership.candidate else None,
+            publishing,
         )
         watched = Watched(logs, frozenset(self._channels.inputs))
-        self._retention = RetentionWatch(connection, watched, self._states.oldest, self._metrics)
+        looking = self._waits.task(beside=True)
+        self._retention = RetentionWatch(connection, watched, self._states.oldest, self._metrics, task=looking)
         if self._snapshotter is not None:
             self._snapshotter.start()
         self._retention.start()
@@ -369,7 +374,8 @@ class Replica:
         count, peers = 0, None
         if spec.standbys:
             count, peers = spec.replicas, Peers(self._incarnation, self._host, os.environ)
-        self._slots = Slots(options, self._manifest.name, count, self._incarnation, peers=peers)
+        task = self._waits.task(beside=True)
+        self._slots = Slots(options, self._manifest.name, count, self._incarnation, peers=peers, task=task)
         self._slots.start()
         self._reporter.slots = self._slots
         return self._slots

@@ -10,8 +10,8 @@ from tandem.protocol.switchover import View
 from tandem.protocol.values import Config
 from tandem.replica.failovers import Failovers
 from tandem.replica.slots import Slots
-from tandem.replica.starting import Starting
 from tandem.report import ReplicaReport, State, TopicDrift
+from tandem.waits import Waits
 
 
 class Reporter:
@@ -34,7 +34,7 @@ class Reporter:
         self.slots: Slots | None = None
         self.troubles: Troubles | None = None
         self.has_to_prove = True
-        self.starting: Starting | None = None
+        self.waits = Waits()
         self.generation, self.config_hash, self.candidate = 0, "", False
         self._drift: tuple[TopicDrift, ...] | None = None
 
@@ -84,7 +84,8 @@ class Reporter:
             roles={name: role.value for name, role in view.roles.items()},
             wish="" if view.wish is None else view.wish.id,
             drift=self._drift,
-            waits_for="" if self.starting is None else self.starting.waits_for,
+            waits_for=self.waits.words,
+            waits_beside=self.waits.words_beside,
             trouble="" if self.troubles is None else self.troubles.words,
         )
 

@@ -18,6 +18,7 @@ from tandem.protocol.retention import Limits, Margin, Need, margin_of
 from tandem.protocol.values import Positions, TopicPartition
 from tandem.replica.looks import EVERY_S, Looks
 from tandem.topics import LogTopics
+from tandem.waits import Task
 
 _log = get_logger(__name__)
 
@@ -48,6 +49,7 @@ class RetentionWatch:
         oldest_state: Callable[[int], EnginePosition],
         metrics: ReplicaMetrics,
         every_s: float = EVERY_S,
+        task: Task | None = None,
     ) -> None:
         self._connection = connection
         self._watched = watched
@@ -55,7 +57,7 @@ class RetentionWatch:
         self._metrics = metrics
         self._topics = Topics(connection)
         self._told: dict[TopicPartition, int] = {}
-        self._looks = Looks("retention", lambda: self._tell(self.look()), every_s)
+        self._looks = Looks("retention", lambda: self._tell(self.look()), every_s, task)
 
     def start(self) -> None:
         """Begin to look."""

@@ -27,6 +27,7 @@ from tandem.shipping import (
     Verifier,
 )
 from tandem.snapshots import rocksdb_state_format
+from tandem.waits import Waits
 
 _LEAST_SILENCE_MS, _MOST_SILENCE_MS, _SLOWER = 500.0, 3_000.0, 3.0
 _MOST_BYTES = 4_000_000
@@ -39,6 +40,7 @@ class StateShipping:
     ----------
     commits_topic : with the markers that this replica reads.
     folder : the incarnation's.
+    waits : makes the tasks that say what takes long.
     """
 
     def __init__(
@@ -49,7 +51,9 @@ class StateShipping:
         incarnation: str,
         folder: Path,
         metrics: ReplicaMetrics,
+        waits: Waits,
     ) -> None:
+        self._waits = waits
         self._manifest = manifest
         self._connection = connection
         self._commits_topic = commits_topic
@@ -98,6 +102,7 @@ class StateShipping:
             bases,
             self._folder / "followed",
             self._has_followed,
+            task=self._waits.task(beside=True),
         )
         self._follower.start()
 
@@ -118,6 +123,7 @@ class StateShipping:
             VerificationPace(),
             on_verified=self._has_proved,
             on_mismatch=self._has_dropped,
+            task=self._waits.task(beside=True),
         )
         self._verifier.start()
 
@@ -155,6 +161,7 @@ class StateShipping:
             checkpoint,
             ShippingTurn(self._incarnation, bound),
             self._shipped,
+            task=self._waits.task(beside=True),
         )
         shipper.start()
         self._shipper = shipper

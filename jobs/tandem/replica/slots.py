@@ -37,6 +37,7 @@ from tandem.protocol.switchover import (
     slot_to_take_over,
 )
 from tandem.replica.peers import Address, Peers
+from tandem.waits import Task
 from tandem.zookeeper import Member, Nodes
 
 _log = get_logger(__name__)
@@ -71,6 +72,7 @@ class Slots:
     job, count : the job, and how many slots it has; 0: nobody contends, replicas only say what they do.
     incarnation : who holds the slot, for whoever reads the node.
     peers : the other replicas, to watch them while this one stands by, and to be watched by them; None: nobody is.
+    task : says when ZooKeeper does not answer.
     """
 
     def __init__(
@@ -81,8 +83,9 @@ class Slots:
         incarnation: str,
         clock_s: Callable[[], float] = time.monotonic,
         peers: Peers | None = None,
+        task: Task | None = None,
     ) -> None:
-        self._member = Member(options, "slots", root_of(job), self._round, self._suspended, FOLDERS)
+        self._member = Member(options, "slots", root_of(job), self._round, self._suspended, FOLDERS, task)
         self._count = count
         self._me = incarnation
         self._clock_s = clock_s

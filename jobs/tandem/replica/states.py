@@ -33,6 +33,7 @@ from tandem.snapshots import (
     misfits,
     rocksdb_state_format,
 )
+from tandem.waits import Task
 
 _log = get_logger(__name__)
 
@@ -164,7 +165,7 @@ class States:
         _log.info("stateless_begun", epoch=position.epoch)
         return position
 
-    def snapshotter(self) -> Snapshotter | None:
+    def snapshotter(self, task: Task) -> Snapshotter | None:
         """What takes this incarnation's snapshots; None if the manifest names no store."""
         spec = self._manifest.spec.snapshots
         if spec is None or self._store is None:
@@ -173,7 +174,8 @@ class States:
             self._manifest.name, self._incarnation, self._lineage, rocksdb_state_format(pyspark.__version__)
         )
         retention = Retention(spec.retain_count, spec.retain_age.ms)
-        return Snapshotter(self._store, identity, self.checkpoint, SnapshotterSettings(spec.interval.ms, retention))
+        settings = SnapshotterSettings(spec.interval.ms, retention)
+        return Snapshotter(self._store, identity, self.checkpoint, settings, task=task)
 
     @property
     def _lineage(self) -> str:

@@ -57,9 +57,11 @@ class TableWriter:
     Parameters
     ----------
     job : names the application in Delta's transaction identifiers.
+    at : called with each step.
     """
 
-    def __init__(self, job: str, sinks: Sequence[TableSink]) -> None:
+    def __init__(self, job: str, sinks: Sequence[TableSink], at: Callable[[str], None] = lambda _: None) -> None:
+        self._at = at
         self._job = job
         self._sinks = sinks
 
@@ -73,6 +75,7 @@ class TableWriter:
             if len(mine) == 0:
                 continue
             table = pa.Table.from_struct_array(mine)
+            self._at(f"the {sink.kind} table {sink.path} of sink {sink.name}, which is written")
             if sink.kind == "delta":
                 self._write_delta(sink, rows.epoch, table)
             else:

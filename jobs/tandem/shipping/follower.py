@@ -26,6 +26,7 @@ from tandem.shipping.errors import DeltaError, DeltaGapError, UnknownStateError
 from tandem.shipping.state import FollowedState
 from tandem.shipping.topic import place_of
 from tandem.shipping.values import Delta, StateIdentity, decode_delta
+from tandem.waits import Task
 
 _log = get_logger(__name__)
 
@@ -35,6 +36,7 @@ _AGAIN_S = 1.0
 _MUCH_SHORTER = 0.7
 _KEPT_DIGESTS = 1_000
 _MOST_WAITING_BYTES = 64 << 20
+_FOLLOWING = "the state that it follows to stand by"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Follower:
     folder : for this object alone; it is removed in the end.
     on_followed : called with each epoch that the state has come to.
     clock_ms : any monotonic clock.
+    task : says what following waits for.
     """
 
     def __init__(
@@ -74,7 +77,9 @@ class Follower:
         folder: Path,
         on_followed: Callable[[int], None] = lambda _: None,
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
+        task: Task | None = None,
     ) -> None:
+        self._task = task or Task()
         self._connection = connection
         self._settings = settings
         self._identity = identity
@@ -188,6 +193,7 @@ class Follower:
         now = self._clock_ms()
         if self._stopped.is_set() or now < self._look_ms or not self._wants_base():
             return
+        self._task.begins(_FOLLOWING, "a base, from this machine or the snapshot store")
         self._look()
         needed = self._state is None or self._gap
         self._look_ms = self._clock_ms() + (self._settings.retry_ms if needed else self._settings.shorten_every_ms)
@@ -204,10 +210,12 @@ class Follower:
                 if not self._warned:
                     _log.warning("following_interrupted", reason=str(error), exc_info=True)
                 self._warned = True
+                self._task.at(f"it failed: {error}")
                 self._stopped.wait(_AGAIN_S)
 
     def _follow(self) -> None:
         """Read on from where the state stands, until there is something to be read again."""
+        self._task.begins(_FOLLOWING, "Kafka: the job's logs")
         self._read_markers()
         topic = self._settings.checkpoints_topic
         while not self._stopped.is_set():
@@ -221,6 +229,7 @@ class Follower:
                     self._commits_start = tail.next_offsets[self._settings.commits_topic]
                     self.advance()
                     self._warned, self.is_current = False, True
+                    self._task.ends()
 
     def _read_markers(self) -> None:
         topic = self._settings.commits_topic

@@ -23,6 +23,7 @@ from tandem.protocol.shipping import ShippingTurn
 from tandem.shipping.errors import DeltaError, DeltaGapError, NotCommittedError, UnknownStateError
 from tandem.shipping.files import is_committed, read_files, stores_in
 from tandem.shipping.values import Delta, StateIdentity, encode_delta, epoch_and_shipper
+from tandem.waits import Task
 
 _log = get_logger(__name__)
 
@@ -50,6 +51,7 @@ class Shipper:
     checkpoint : the folder that Spark writes.
     on_shipped : called with the epoch and bytes of each delta that the topic has taken from this replica.
     clock_ms : any monotonic clock.
+    task : says that what is to be shipped waits.
     """
 
     def __init__(
@@ -62,7 +64,9 @@ class Shipper:
         turn: ShippingTurn,
         on_shipped: Callable[[int, int], None] = lambda _epoch, _bytes: None,
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
+        task: Task | None = None,
     ) -> None:
+        self._task = task or Task()
         self._connection = connection
         self._settings = settings
         self._identity = identity
@@ -140,6 +144,7 @@ class Shipper:
         with self._lock:
             published, shipped = self._published, self._turn.shipped
             if not self._turn.is_mine(self._clock_ms()):
+                self._task.ends()
                 return
         epoch = max(shipped, self._sent) + 1
         while epoch <= published and not self._stopped.is_set():
@@ -152,6 +157,8 @@ class Shipper:
                 return
             self._sent = epoch
             epoch += 1
+        if len(producer) == 0:
+            self._task.ends()
 
     def _send(self, producer: Producer, epoch: int, most: int) -> bool:
         """Hand an epoch to the producer; False if it has no room now, or the epoch vanishes."""
@@ -190,6 +197,7 @@ class Shipper:
 
     def _warn(self, event: str, reason: str) -> None:
         """Once for each time that Kafka is away, however long."""
+        self._task.begins("the shipping of its state to those that stand by", reason)
         if not self._warned:
             _log.warning(event, reason=reason, effect="the job goes on; standbys follow snapshots meanwhile")
         self._warned = True

@@ -17,6 +17,7 @@ from tandem.engine.rehearsal import StateUnusableError
 from tandem.logs import get_logger
 from tandem.protocol.verification import VerificationPace
 from tandem.shipping.follower import Follower
+from tandem.waits import Task
 
 _log = get_logger(__name__)
 
@@ -36,6 +37,7 @@ class Verifier:
     on_verified : called with the newest epoch that was proved.
     on_mismatch : called with the epoch whose state turned out wrong; the follower has dropped it by then.
     clock_ms : any monotonic clock.
+    task : says that a proof lasts.
     """
 
     def __init__(
@@ -48,7 +50,9 @@ class Verifier:
         on_verified: Callable[[int], None] = lambda _: None,
         on_mismatch: Callable[[int], None] = lambda _: None,
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
+        task: Task | None = None,
     ) -> None:
+        self._task = task or Task()
         self._follower = follower
         self._rehearse = rehearse
         self._digest_of = digest_of
@@ -105,10 +109,13 @@ class Verifier:
         while not self._stopped.wait(_TICK_S):
             if self._follower.epoch < 0 or not self._pace.is_due(self._follower.published, self._follower.size):
                 continue
+            self._task.begins("a proof of the state that it follows", f"epochs after {self._follower.epoch}")
             try:
                 self.prove()
             except Exception as error:
                 _log.warning("state_not_verified", reason=str(error).partition("\n")[0])
+            finally:
+                self._task.ends()
 
     def _wrong(self, epoch: int, reason: str) -> None:
         if self._stopped.is_set():

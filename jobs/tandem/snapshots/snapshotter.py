@@ -18,6 +18,7 @@ from tandem.snapshots.local import pin
 from tandem.snapshots.store import SnapshotStore
 from tandem.snapshots.turn import Turn
 from tandem.snapshots.values import SnapshotHead, SnapshotManifest
+from tandem.waits import Task
 
 _log = get_logger(__name__)
 
@@ -53,6 +54,7 @@ class Snapshotter:
     checkpoint : the folder that Spark writes; links to its files are kept beside it while they are sent.
     now_ms : wall clock, ms since 1970.
     on_saved : called with each snapshot that this replica took, for metrics.
+    task : says what the next snapshot waits for.
     """
 
     def __init__(
@@ -63,9 +65,11 @@ class Snapshotter:
         settings: SnapshotterSettings,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         on_saved: Callable[[SnapshotManifest], None] = lambda _: None,
+        task: Task | None = None,
     ) -> None:
         self._store = store
         self._on_saved = on_saved
+        self._task = task or Task()
         self._identity = identity
         self._checkpoint = checkpoint
         self._staging = checkpoint.with_name(f"{checkpoint.name}-snapshot")
@@ -141,6 +145,7 @@ class Snapshotter:
         """Take a snapshot if it is this replica's turn; returns when to look again."""
         began = self._now_ms()
         due = began + self._settings.interval_ms
+        self._task.begins("the next snapshot", "an answer of the snapshot store")
         try:
             newest = self._store.newest()
             is_mine = newest is not None and newest.config_digest == self._identity.config_digest
@@ -156,10 +161,12 @@ class Snapshotter:
                         self._turn.give_back()
             self._succeeded()
         except SnapshotCancelledError as error:
+            self._task.ends()
             _log.info("snapshot_cancelled", reason=str(error))
         except Exception as error:
             due = self._now_ms() + self._settings.interval_ms
             self._failed(error)
+            self._task.at(f"it failed: {error}", _goes_on)
             with suppress(Exception):
                 self._collect()  # perhaps the store is full
         finally:
@@ -168,6 +175,7 @@ class Snapshotter:
 
     def _take(self, epoch: int) -> None:
         taken_at = self._now_ms()
+        self._task.at(f"the upload of epoch {epoch} to the snapshot store", _goes_on)
         position = self._pinned(epoch)
         mine = self._identity
         with self._state:
@@ -209,6 +217,7 @@ class Snapshotter:
         if _left_ms(self._collect_ms, now, self._settings.collect_every_ms) > 0 or self._stopped:
             return
         self._collect_ms = now + self._settings.collect_every_ms
+        self._task.at("the removal of old snapshots from the store", _goes_on)
         collected = self._store.collect_garbage(self._settings.retention, now)
         _log.info(
             "snapshots_collected",
@@ -231,6 +240,11 @@ class Snapshotter:
         if self._failures:
             _log.info("snapshots_go_on", failures=self._failures)
         self._failures = 0
+        self._task.ends()
+
+
+def _goes_on() -> str:
+    return "The job goes on meanwhile. See whether the store of spec.snapshots answers, and what its log says"
 
 
 def _left_ms(due_ms: int, now_ms: int, most_ms: int) -> int:

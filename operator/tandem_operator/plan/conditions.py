@@ -9,6 +9,7 @@ from tandem_operator.observed import Observed
 from tandem_operator.plan.facts import Facts
 from tandem_operator.plan.times import written
 from tandem_operator.plan.topics import Drift, in_words
+from tandem_operator.plan.waits import all_wait, orderers_wait, waits_beside, who_waits
 from tandem_operator.status import Condition, ConditionStatus, ConditionType, Status
 
 INVALID: Final = "InvalidSpec"
@@ -82,8 +83,11 @@ def _ready(observed: Observed, facts: Facts) -> Said:
         return Said("Ready", "False", "Suspended", "The job is suspended. Set spec.suspend: false to resume it")
     if facts.active and (refused := _refused_by_kafka(observed)):
         return Said("Ready", "False", "RefusedByKafka", refused)
+    if facts.active and (waits := all_wait(observed)):
+        return Said("Ready", "False", "StillWaiting", waits)
     if facts.active:
-        return Said("Ready", "True", "Active", _count(facts.active, facts.wanted_active, "active replicas at the head"))
+        counted = _count(facts.active, facts.wanted_active, "active replicas at the head")
+        return Said("Ready", "True", "Active", f"{counted}{_because(who_waits(observed))}")
     if facts.refused:
         return Said("Ready", "False", "Refused", f"{facts.refused}. Mend the job; its pods try again")
     if facts.failing:
@@ -121,6 +125,8 @@ def _ordering(observed: Observed, facts: Facts, leader: str | None) -> Said:
         return Said("OrderingAvailable", "False", "Suspended", "The job is suspended")
     if mode == "none":
         return Said("OrderingAvailable", "True", "EachForItself", "Each replica orders for itself")
+    if waits := orderers_wait(observed):
+        return Said("OrderingAvailable", "False", "StillWaiting", waits)
     if mode == "heartbeat":
         wanted = observed.job.spec.ordering.generators
         counted = _count(facts.beating, wanted, "generators beat")
@@ -197,7 +203,8 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
         return Said("Progressing", "True", "PodWaits", facts.hindered)
     if missing:
         return Said("Progressing", "True", "Starting", "Replicas start")
-    return Said("Progressing", "True", "Complete", "The job is as its spec asks")
+    beside = waits_beside(observed)
+    return Said("Progressing", "True", "Complete", f"The job is as its spec asks{_because(beside)}")
 
 
 def _held(facts: Facts) -> Said:

@@ -68,9 +68,9 @@ def test_a_job_without_redundancy_says_so_first() -> None:
 
 
 def test_a_start_that_does_not_get_on_says_what_it_waits_for() -> None:
-    starting = replace(BEHIND, waits_for="the JVM, for 75 s")
+    starting = replace(BEHIND, waits=("the JVM, for 1 min",))
 
-    assert "replica-1 waits for the JVM, for 75 s" in progress_line(replace(STATUS, replicas=(PUBLISHING, starting)))
+    assert "replica-1 waits for the JVM, for 1 min" in progress_line(replace(STATUS, replicas=(PUBLISHING, starting)))
 
 
 def test_a_replica_that_is_behind_says_how_far() -> None:

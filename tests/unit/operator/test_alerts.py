@@ -18,6 +18,7 @@ ALERT_NAMES = [
     "ReplicaDiverged",
     "ReplicationDegraded",
     "StandbyStale",
+    "StillWaiting",
 ]
 HEADINGS = ["## What readers notice", "## What to look at", "## What to do"]
 

@@ -80,6 +80,27 @@ def refused_by_kafka(words: str, seen: Observed) -> Observed:
     return replace(seen, pods=(replace(head, reported=replace(head.reported, trouble=words)), *others))
 
 
+def waiting(words: str, which: slice, seen: Observed) -> Observed:
+    """Some replicas report what they wait for."""
+    waits = [replace(p, reported=p.reported and replace(p.reported, waits_for=words)) for p in seen.pods[which]]
+    rest = [pod for pod in seen.pods if pod not in seen.pods[which]]
+    return replace(seen, pods=(*waits, *rest))
+
+
+def without_snapshots(seen: Observed) -> Observed:
+    """One replica reports that its snapshots do not get on."""
+    head, *others = seen.pods
+    assert head.reported is not None
+    reported = replace(head.reported, waits_beside="the next snapshot, for 1 min")
+    return replace(seen, pods=(replace(head, reported=reported), *others))
+
+
+def nothing_is_cut(seen: Observed) -> Observed:
+    """The orderer that leads waits for Kafka."""
+    waits = OrdererReport("orderer-1", leading=True, waits_for="the cut of epoch 8: Kafka, for 50 s")
+    return replace(seen, pods=(*seen.pods[:-1], replace(seen.pods[-1], orderer=waits)))
+
+
 def never_told(seen: Observed) -> Observed:
     """There is no status yet."""
     return replace(seen, status={})
@@ -88,6 +109,34 @@ def never_told(seen: Observed) -> Observed:
 CASES: list[tuple[str, str, str, str, Callable[[], Observed]]] = [
     ("Ready", "True", "Active", "2 of 2 active", lambda: running(replicas=2)),
     ("Ready", "False", "RefusedByKafka", "out/0 waits", lambda: refused_by_kafka("out/0 waits", running(replicas=2))),
+    (
+        "Ready",
+        "False",
+        "StillWaiting",
+        "replica-0 waits for epoch 7, for 50 s\nreplica-1 waits for epoch 7, for 50 s",
+        lambda: waiting("epoch 7, for 50 s", slice(2), running(replicas=2)),
+    ),
+    (
+        "Ready",
+        "True",
+        "Active",
+        "2 of 2 active replicas at the head. replica-0 waits for epoch 7",
+        lambda: waiting("epoch 7, for 50 s", slice(1), running(replicas=2)),
+    ),
+    (
+        "OrderingAvailable",
+        "False",
+        "StillWaiting",
+        "orderer-1 waits for the cut of epoch 8: Kafka, for 50 s",
+        lambda: nothing_is_cut(running(replicas=2)),
+    ),
+    (
+        "Progressing",
+        "True",
+        "Complete",
+        "as its spec asks. replica-0 waits for the next snapshot",
+        lambda: without_snapshots(running(replicas=2)),
+    ),
     ("Replicated", "True", "AllActive", "2 of 2 active", lambda: running(replicas=2)),
     ("Replicated", "True", "AllActive", "1 of 1 active", lambda: running(replicas=1, standbys=1)),
     ("Replicated", "False", "SingleReplica", "Set spec.replicas: 2, or spec.standbys: 1", lambda: running(replicas=1)),

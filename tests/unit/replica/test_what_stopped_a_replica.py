@@ -28,8 +28,8 @@ from tandem.replica.publisher import Publisher, PublisherSettings, PublisherStop
 from tandem.replica.refused import RefusedRows
 from tandem.replica.replica import Replica
 from tandem.replica.reporter import Reporter
-from tandem.replica.starting import Starting
 from tandem.topics import SinkTopics
+from tandem.waits import Waits
 
 CONFIG = Config(0, "c0ffee", Positions(), "replica-0")
 ROWS = pa.table(
@@ -50,7 +50,7 @@ class Bench:
         self.registry = CollectorRegistry()
         metrics = ReplicaMetrics(self.registry, "j", "replica-0")
         reporter = Reporter("j", "replica-0", "j.replica-0.1", self.registry)
-        self.replica = Replica(manifest(folder), "replica-0", "j.replica-0.1", metrics, reporter, Starting())
+        self.replica = Replica(manifest(folder), "replica-0", "j.replica-0.1", metrics, reporter, Waits())
         self.facts = {"the function masked (job.py:4)": "…"}
         self.moving_tables: frozenset[str] = frozenset()
         self._log: list[Record] = []
