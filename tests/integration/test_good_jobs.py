@@ -15,7 +15,6 @@ from integration import good_jobs
 from integration.good_jobs import GOOD, Process, written
 from tandem.engine.facts import differing, hashes
 from tandem.engine.second_plan import SecondPlan
-from tandem.engine.state_keys import kept_states
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -56,7 +55,8 @@ def test_a_good_job_is_accepted(spark: SparkSession, tmp_path: Path, name: str) 
     engine = Process(spark, written(tmp_path, [name]), tmp_path).prepare()
 
     assert engine.facts
-    kept_states(json.loads(engine._bridge._pruned(engine._frame).queryExecution().analyzed().toJSON()))
+    plan = engine._bridge._pruned(engine._frame).queryExecution().analyzed()
+    assert all(state.form for state in engine._bridge._described(plan))
 
 
 class Failing(SecondPlan):

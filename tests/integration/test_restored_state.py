@@ -180,6 +180,11 @@ CHANGES: dict[str, Change] = {
         lambda d: _kept(d, "id", length="2 minutes"),
         "windows of 60 s.* now by .*windows of 120 s",
     ),
+    "another function of the same column": (
+        lambda d: _kept(d, "id"),
+        lambda d: _kept(d, F.upper("id").alias("id")),
+        r"kept its state by .*, l/value.id, now by .*, upper\(l/value.id\)",
+    ),
     "other duplicates": (
         lambda d: d.dropDuplicates(["id"]).select(F.col("id").alias("value")),
         lambda d: d.dropDuplicates(["other"]).select(F.col("id").alias("value")),

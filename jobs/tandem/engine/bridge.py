@@ -23,9 +23,11 @@ from pyspark.sql.types import StructType
 from tandem.engine.checkpoint import WATERMARKS
 from tandem.engine.idle_inputs import idle_after
 from tandem.engine.interface import EnginePosition
+from tandem.engine.kept_state import KeptState
+from tandem.engine.key_expressions import FORM
 from tandem.engine.relocation import relocate
 from tandem.engine.state_guard import check_state, note_state
-from tandem.engine.state_keys import KeptState, kept_states
+from tandem.engine.state_keys import kept_states
 from tandem.logs import get_logger
 from tandem.manifest import SourceSpec
 from tandem.manifest.spark_settings import RETAINED_EPOCHS
@@ -95,7 +97,7 @@ class EpochBridge:
         relocate(checkpoint)
         pruned = self._pruned(frame)
         plan = json.loads(pruned.queryExecution().analyzed().toJSON())
-        states = _states(plan)
+        states = self._states(pruned.queryExecution().analyzed())
         if self._after.epoch >= 0:
             check_state(checkpoint, states)
         note_state(checkpoint, states)
@@ -142,6 +144,23 @@ class EpochBridge:
                 break
         return self._singleton("org.apache.spark.sql.classic.Dataset").ofRows(self._spark._jsparkSession, plan)
 
+    def _states(self, plan: Any) -> list[KeptState]:
+        """By what a plan keeps its state; nothing if it is one that cannot be read: that alone refuses no job."""
+        try:
+            return self._described(plan)
+        except Exception as error:
+            _log.warning("state_not_described", reason=f"{type(error).__name__}: {error}")
+            return []
+
+    def _described(self, plan: Any) -> list[KeptState]:
+        catalyst = "org.apache.spark.sql.catalyst.optimizer"
+        plan = self._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False, False).apply(plan)
+        simplified = plan
+        for name in ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding", "SimplifyCasts"):
+            simplified = self._singleton(f"{catalyst}.{name}").apply(simplified)
+        form = f"{FORM} of {self._spark.version}"
+        return kept_states(json.loads(plan.toJSON()), json.loads(simplified.toJSON()), form)
+
     def offer(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int) -> None:
         """Hand an epoch's records to Spark, and its time (Unix, ms). The last epoch must have been acknowledged."""
         with pa.OSFile(str(self._input), "wb") as sink, pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -168,15 +187,6 @@ class EpochBridge:
     def _singleton(self, name: str) -> Any:
         """A Scala object."""
         return getattr(reduce(getattr, f"{name}$".split("."), self._jvm), "MODULE$")
-
-
-def _states(plan: Sequence[Mapping[str, Any]]) -> list[KeptState]:
-    """By what a plan keeps its state; nothing if it is one that cannot be read: that alone refuses no job."""
-    try:
-        return kept_states(plan)
-    except Exception as error:
-        _log.warning("state_not_described", reason=f"{type(error).__name__}: {error}")
-        return []
 
 
 def _java(spark: SparkSession, schema: StructType) -> Any:

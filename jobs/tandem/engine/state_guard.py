@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from tandem.engine.interface import JobError
-from tandem.engine.state_keys import KeptState, difference
+from tandem.engine.kept_state import KeptState, difference
 
 _FILE: Final = "operators"
 
@@ -24,8 +24,8 @@ def check_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
     if found is not None:
         raise JobError(
             f"the job's code cannot go on from the state that the code before it left: {found}. It would take the one for "
-            "the other without a word. Keep the columns, their order and that of the sinks as they were; or give the "
-            "changed job another metadata.name, so that it begins with no state"
+            "the other without a word. Keep the columns, what is computed from them, their order and that of the sinks as "
+            "they were; or give the changed job another metadata.name, so that it begins with no state"
         )
 
 
@@ -43,4 +43,9 @@ def _read(path: Path) -> list[KeptState] | None:
     if not path.exists():
         return None
     found = json.loads(path.read_text())
-    return [KeptState(one["operator"], tuple(one["keys"]), tuple(one["values"])) for one in found]
+    return [
+        KeptState(
+            one["operator"], tuple(one["keys"]), tuple(one["values"]), tuple(one.get("made", ())), one.get("form", "")
+        )
+        for one in found
+    ]

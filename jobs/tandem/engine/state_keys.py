@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from tandem.engine.kept_state import KeptState
+from tandem.engine.key_expressions import Made, attribute_id, column, either, field_of, made, within
 from tandem.engine.plan_tree import Node, expressions, tree
 
 Columns = frozenset[str]
@@ -30,56 +32,33 @@ _OF_GROUPS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class KeptState:
-    """A stateful operator: what its state is kept by, and what is kept, in the order in which Spark keeps it."""
-
-    operator: str
-    keys: tuple[str, ...]
-    values: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a plan gives: the columns behind each attribute, its attributes in order, and whether it is a stream."""
+    """What a plan gives: the columns behind each attribute, how it is made, the attributes in order, whether it streams."""
 
     behind: Mapping[int, Columns]
+    made: Mapping[int, Made]
     output: tuple[int, ...]
     streams: bool
 
 
-def kept_states(plan: Sequence[Mapping[str, Any]]) -> list[KeptState]:
-    """The stateful operators of an analysed plan, in the plan's order; `plan`: as Spark's `toJSON` gives it."""
+def kept_states(
+    plan: Sequence[Mapping[str, Any]], simplified: Sequence[Mapping[str, Any]] = (), form: str = ""
+) -> list[KeptState]:
+    """The stateful operators of an analysed plan, in the plan's order; plans: as Spark's `toJSON` gives them.
+
+    `simplified`: the same plan with simpler expressions, which say how the keys are made; `form`: of what they say.
+    """
+    found = _states(plan)
+    ways = _states(simplified) if simplified else []
+    if [one.operator for one in ways] != [one.operator for one in found]:
+        return [replace(one, made=()) for one in found]
+    return [replace(one, made=other.made, form=form) for one, other in zip(found, ways, strict=True)]
+
+
+def _states(plan: Sequence[Mapping[str, Any]]) -> list[KeptState]:
     found: list[KeptState] = []
     _walk(tree(iter(plan)), found)
     return found
-
-
-def difference(old: Sequence[KeptState], new: Sequence[KeptState]) -> str | None:
-    """In words, where two plans keep other things in the same place; None if nowhere, as far as both have operators.
-
-    Operators that are new, are gone or are of another kind Spark refuses by itself.
-    """
-    for number, (before, after) in enumerate(zip(old, new, strict=False)):
-        if before.operator != after.operator or before == after:
-            continue
-        if before.keys != after.keys:
-            was, now = _words(before.keys), _words(after.keys)
-            return f"operator {number} ({before.operator}) kept its state by {was}, now by {now}"
-        if before.values != after.values and not _computed_otherwise(before, after):
-            return f"operator {number} ({before.operator}) kept {_words(before.values)}, now {_words(after.values)}"
-    return None
-
-
-def _computed_otherwise(before: KeptState, after: KeptState) -> bool:
-    """Whether aggregations of the same kinds take in something else from now on, as corrected code may mean to."""
-    if before.operator != "aggregation" or sorted(before.values) == sorted(after.values):
-        return False  # what a join keeps are columns; and aggregations in another order take each other's values
-    kinds = [[value.partition("(")[0] for value in one.values] for one in (before, after)]
-    return kinds[0] == kinds[1]
-
-
-def _words(parts: Sequence[str]) -> str:
-    return ", ".join(parts) or "nothing"
 
 
 def _walk(node: Node, found: list[KeptState]) -> _Seen:
@@ -96,74 +75,119 @@ def _walk(node: Node, found: list[KeptState]) -> _Seen:
 
 def _seen(node: Node, below: Sequence[_Seen]) -> _Seen:
     behind = {attribute: columns for one in reversed(below) for attribute, columns in one.behind.items()}
+    known = {attribute: way for one in reversed(below) for attribute, way in one.made.items()}
     streams = any(one.streams for one in below)
     if not below:
-        attributes = expressions(node.fields.get("output"))
-        names = {_id(attribute): frozenset({str(attribute.fields["name"])}) for attribute in attributes}
-        return _Seen(names, tuple(names), node.name == "StreamingExecutionRelation")
+        return _named(_Seen({}, {}, (), node.name == "StreamingExecutionRelation"), node.fields.get("output"))
     if node.name in ("Project", "Aggregate"):
         given = expressions(node.fields["projectList" if node.name == "Project" else "aggregateExpressions"])
-        output = {_id(one): _columns(one, behind) for one in given}
-        return _Seen(behind | output, tuple(output), streams)
+        columns = {attribute_id(one): _columns(one, behind) for one in given}
+        ways = {attribute_id(one): made(one, known) for one in given}
+        return _Seen(behind | columns, known | ways, tuple(columns), streams)
     if node.name == "Filter":
-        return _Seen(_of_topics(node, behind), below[0].output, streams)
+        return _of_topics(node, below[0])
     if node.name == "Union":
-        together = {
-            same[0]: frozenset[str]().union(*(behind[one] for one in same))
-            for same in zip(*(one.output for one in below), strict=False)
-        }
-        return _Seen(behind | together, below[0].output, streams)
-    made = expressions(node.fields.get("outputAttrs"))
-    if made:
-        names = {_id(attribute): frozenset({str(attribute.fields["name"])}) for attribute in made}
-        return _Seen(behind | names, tuple(names), streams)
+        same = list(zip(*(one.output for one in below), strict=False))
+        columns = {each[0]: frozenset[str]().union(*(behind[one] for one in each)) for each in same}
+        ways = {each[0]: either([known[one] for one in each]) for each in same}
+        return _Seen(behind | columns, known | ways, below[0].output, streams)
+    if node.name in ("Expand", "Generate"):
+        return _Seen(behind, known | _multiplied(node, known), below[0].output, streams)
+    if expressions(node.fields.get("outputAttrs")):
+        return _named(_Seen(behind, known, (), streams), node.fields["outputAttrs"])
     joined = tuple(attribute for one in below for attribute in one.output)
-    return _Seen(behind, joined, streams)
+    return _Seen(behind, known, joined, streams)
 
 
-def _of_topics(filtering: Node, behind: Mapping[int, Columns]) -> Mapping[int, Columns]:
+def _named(seen: _Seen, output: object) -> _Seen:
+    """With attributes of which only the names are known."""
+    names = {attribute_id(attribute): str(attribute.fields["name"]) for attribute in expressions(output)}
+    behind = {one: frozenset({name}) for one, name in names.items()}
+    ways = {one: column(name) for one, name in names.items()}
+    return _Seen({**seen.behind, **behind}, {**seen.made, **ways}, tuple(names), seen.streams)
+
+
+def _multiplied(node: Node, known: Mapping[int, Made]) -> dict[int, Made]:
+    """What comes of a node that makes several rows of one: of sliding windows, and of `explode`."""
+    if node.name == "Expand":
+        rows = [[made(one, known) for one in expressions(row)] for row in node.fields["projections"]]
+        return {
+            attribute_id(one): either(ways)
+            for one, *ways in zip(expressions(node.fields["output"]), *rows, strict=False)
+        }
+    (generator,) = expressions(node.fields["generator"])
+    way = made(generator, known)
+    given = expressions(node.fields["generatorOutput"])
+    return {attribute_id(one): replace(way, text=f"{way.text}.{place}", read=False) for place, one in enumerate(given)}
+
+
+def _of_topics(filtering: Node, below: _Seen) -> _Seen:
     """Above the filter that makes a source, every column is one of its topics: see `frames.split_sources`."""
     (condition,) = expressions(filtering.fields["condition"])
-    if condition.name != "In" or behind.get(_id(condition.children[0])) != frozenset({"topic"}):
-        return behind
+    if condition.name != "In" or below.behind.get(attribute_id(condition.children[0])) != frozenset({"topic"}):
+        return below
     topics = "+".join(str(literal.fields.get("value")) for literal in condition.children[1:])
-    return {attribute: frozenset(f"{topics}/{name}" for name in columns) for attribute, columns in behind.items()}
+    behind = {
+        attribute: frozenset(f"{topics}/{name}" for name in columns) for attribute, columns in below.behind.items()
+    }
+    return replace(below, behind=behind, made={one: column(f"{topics}/{way.text}") for one, way in below.made.items()})
 
 
 def _kept(node: Node, below: Sequence[_Seen]) -> KeptState | None:
     """The state of a node over streams; None if it keeps none."""
     behind = {attribute: columns for one in reversed(below) for attribute, columns in one.behind.items()}
+    known = {attribute: way for one in reversed(below) for attribute, way in one.made.items()}
 
-    def texts(written: object) -> tuple[str, ...]:
-        return tuple(_text(_columns(one, behind)) for one in expressions(written))
+    def by(operator: str, keys: Sequence[Node], values: tuple[str, ...] = ()) -> KeptState:
+        texts = tuple(_text(_columns(one, behind)) for one in keys)
+        return KeptState(operator, texts, values, tuple(_made(made(one, known)) for one in keys))
 
     if node.name == "Aggregate":
         functions = [one for given in expressions(node.fields["aggregateExpressions"]) for one in _functions(given)]
         values = {result: f"{one.name.lower()}({_text(_columns(one, behind))})" for result, one in functions}
-        return KeptState("aggregation", texts(node.fields["groupingExpressions"]), tuple(values.values()))
+        return by("aggregation", expressions(node.fields["groupingExpressions"]), tuple(values.values()))
+    if node.name == "Distinct":
+        return _by_output("distinct", below[0].output, below[0])
     if node.name in _DUPLICATES:
-        return KeptState(_DUPLICATES[node.name], texts(node.fields["keys"]))
+        return by(_DUPLICATES[node.name], expressions(node.fields["keys"]))
     if node.name in _OF_GROUPS:
         count = node.fields.get("groupingAttributesLen")
         if count is None:
-            return KeptState(_OF_GROUPS[node.name], texts(node.fields["groupingAttributes"]))
-        keys = tuple(_text(behind.get(one, frozenset())) for one in below[0].output[: int(count)])
-        return KeptState(_OF_GROUPS[node.name], keys)
+            return by(_OF_GROUPS[node.name], expressions(node.fields["groupingAttributes"]))
+        return _by_output(_OF_GROUPS[node.name], below[0].output[: int(count)], below[0])
     if node.name == "Join" and len(below) == 2:
         sides = [tuple(_text(behind.get(one, frozenset())) for one in side.output) for side in below]
-        return KeptState("join", _equal(expressions(node.fields.get("condition")), behind), (*sides[0], "|", *sides[1]))
+        pairs = _pairs(expressions(node.fields.get("condition")))
+        keys = tuple(" = ".join(_text(_columns(side, behind)) for side in pair.children) for pair in pairs)
+        ways = tuple(way for pair in pairs if (way := _equal(pair, below, known)) is not None)
+        return KeptState("join", keys, (*sides[0], "|", *sides[1]), ways)
     return None
 
 
-def _equal(conditions: Sequence[Node], behind: Mapping[int, Columns]) -> tuple[str, ...]:
-    """The pairs of columns that a join needs to be equal."""
-    found: list[str] = []
+def _by_output(operator: str, output: Sequence[int], below: _Seen) -> KeptState:
+    keys = tuple(_text(below.behind.get(one, frozenset())) for one in output)
+    return KeptState(operator, keys, (), tuple(_made(below.made[one]) if one in below.made else "" for one in output))
+
+
+def _pairs(conditions: Sequence[Node]) -> list[Node]:
+    """What a join needs to be equal."""
+    found: list[Node] = []
     for condition in conditions:
         if condition.name == "And":
-            found += _equal(condition.children, behind)
+            found += _pairs(condition.children)
         elif condition.name in ("EqualTo", "EqualNullSafe"):
-            found.append(" = ".join(_text(_columns(side, behind)) for side in condition.children))
-    return tuple(found)
+            found.append(condition)
+    return found
+
+
+def _equal(pair: Node, below: Sequence[_Seen], known: Mapping[int, Made]) -> str | None:
+    """A key of a join, the side on the left first; None if it compares nothing of one side with the other."""
+    outputs = [frozenset(side.output) for side in below]
+    used = [{attribute_id(one) for one in within(side) if one.name == "AttributeReference"} for side in pair.children]
+    for first, second in ((0, 1), (1, 0)):
+        if used[first] and used[second] and used[first] <= outputs[0] and used[second] <= outputs[1]:
+            return " = ".join(_made(made(pair.children[side], known)) for side in (first, second))
+    return None
 
 
 def _functions(expression: Node) -> Iterator[tuple[int, Node]]:
@@ -177,51 +201,28 @@ def _functions(expression: Node) -> Iterator[tuple[int, Node]]:
 
 def _columns(expression: Node, behind: Mapping[int, Columns]) -> Columns:
     if expression.name == "AttributeReference":
-        return behind.get(_id(expression), frozenset({str(expression.fields["name"])}))
+        return behind.get(attribute_id(expression), frozenset({str(expression.fields["name"])}))
     found = frozenset[str]().union(*(_columns(child, behind) for child in expression.children))
     if expression.name == "GetStructField":
-        return frozenset(f"{column}.{_field(expression)}" for column in found)
+        return frozenset(f"{column}.{field_of(expression)}" for column in found)
     if expression.name in _BY_POSITION:
         where = ",".join(str(child.fields.get("value")) for child in expression.children if child.name == "Literal")
         return frozenset(f"{column}[{where}]" for column in found)
-    if expression.name == "Alias" and any(one.name == "PreciseTimestampConversion" for one in _all(expression)):
+    if expression.name == "Alias" and any(one.name == "PreciseTimestampConversion" for one in within(expression)):
         return found | _windows(expression)
     return found
 
 
 def _windows(expression: Node) -> Columns:
     """The lengths that make a window, which is a key like any other: Spark writes them as constants in its arithmetic."""
-    constants = [one for one in _all(expression) if one.name == "Literal" and one.fields.get("dataType") == "long"]
+    constants = [one for one in within(expression) if one.name == "Literal" and one.fields.get("dataType") == "long"]
     seconds = sorted({int(str(one.fields["value"])) / 1e6 for one in constants} - {0.0})
     return frozenset({f"windows of {' and '.join(f'{length:g} s' for length in seconds)}"} if seconds else ())
 
 
-def _all(expression: Node) -> Iterator[Node]:
-    yield expression
-    for child in expression.children:
-        yield from _all(child)
-
-
-def _field(getting: Node) -> str:
-    """The name of the field that is taken."""
-    fields = _fields(getting.children[0])
-    ordinal = int(getting.fields["ordinal"])
-    return str(fields[ordinal]["name"]) if ordinal < len(fields) else f"#{ordinal}"
-
-
-def _fields(expression: Node) -> Sequence[Mapping[str, Any]]:
-    """Of an expression that is a struct, as far as what Spark writes tells them."""
-    if expression.name == "GetStructField":
-        outer, ordinal = _fields(expression.children[0]), int(expression.fields["ordinal"])
-        kind: Any = outer[ordinal]["type"] if ordinal < len(outer) else None
-    else:
-        kind = expression.fields.get("dataType") or expression.fields.get("schema")
-    return kind["fields"] if isinstance(kind, dict) and "fields" in kind else ()
-
-
-def _id(expression: Node) -> int:
-    return int(expression.fields.get("exprId", {}).get("id", -1))
-
-
 def _text(columns: Columns) -> str:
     return "+".join(sorted(_NUMBERED.sub("", column) for column in columns)) or "a constant"
+
+
+def _made(way: Made) -> str:
+    return _NUMBERED.sub("", way.text)

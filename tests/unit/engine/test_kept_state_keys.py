@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tandem.engine.interface import JobError
+from tandem.engine.kept_state import KeptState, difference
 from tandem.engine.state_guard import check_state, note_state
-from tandem.engine.state_keys import KeptState, _text, difference
+from tandem.engine.state_keys import _text
 
 BY_CUSTOMER = KeptState("aggregation", ("orders/value.customer",), ("sum(orders/value.n)", "sum(orders/value.m)"))
 
@@ -40,6 +42,38 @@ def test_what_is_taken_for_another_state(new: KeptState, expected: str | None, t
     else:
         with pytest.raises(JobError, match=expected):
             check_state(tmp_path, [new])
+
+
+ID = KeptState("aggregation", ("l/id",), made=("l/id",), form="1")
+
+
+@pytest.mark.parametrize(
+    ("new", "expected"),
+    [
+        (ID, None),
+        (replace(ID, made=("upper(l/id)",)), "by l/id, now by upper"),
+        (replace(ID, made=("upper(l/id)",), form="2"), None),
+        (replace(ID, made=(), form=""), None),
+        (replace(ID, keys=("l/other",), made=("l/other",), form="2"), "by l/id, now by l/other"),
+        (replace(ID, keys=("l/id+l/other",)), None),
+    ],
+)
+def test_expressions_are_compared_where_both_codes_are_described_alike(
+    new: KeptState, expected: str | None, tmp_path: Path
+) -> None:
+    note_state(tmp_path, [ID])
+    if expected is None:
+        check_state(tmp_path, [new])
+    else:
+        with pytest.raises(JobError, match=expected):
+            check_state(tmp_path, [new])
+
+
+def test_a_note_of_an_older_tandem_has_columns_only(tmp_path: Path) -> None:
+    (tmp_path / "operators").write_text('[{"operator": "aggregation", "keys": ["l/id"], "values": []}]')
+    check_state(tmp_path, [replace(ID, made=("upper(l/id)",))])
+    with pytest.raises(JobError, match="now by l/other"):
+        check_state(tmp_path, [replace(ID, keys=("l/other",))])
 
 
 def test_sinks_in_another_order_would_swap_their_states() -> None:
