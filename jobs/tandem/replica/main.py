@@ -16,12 +16,8 @@ from tandem import logs
 from tandem.embedded import JarsError, JavaMissingError
 from tandem.ending import EndKind, Kinds
 from tandem.engine.interface import JobError
-<<<<<<< HEAD
-from tandem.entry import REFUSALS, Lifecycle, manifest_or_exit
-=======
 from tandem.engine.users_code import line_of_thread
-from tandem.entry import REFUSALS, announced, log_end, manifest_or_exit
->>>>>>> h-live
+from tandem.entry import REFUSALS, Lifecycle, manifest_or_exit
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import CodeNotFoundError, Manifest
 from tandem.manifest.notes import notes
@@ -124,21 +120,12 @@ def _prepare(
     incarnation = new_incarnation(manifest.name, name)
     reporter = Reporter(manifest.name, name, incarnation, registry, alone=manifest.spec.replicas == 1)
     probes = Probes(lambda: reporter.health.is_stuck, lambda: reporter.is_ready, reporter.report)
-<<<<<<< HEAD
     port = stack.enter_context(lifecycle.announced(manifest, registry, probes, served_at, incarnation))
-    starting = reporter.starting = Starting()
-    stack.callback(starting.ends)
-    replica = Replica(manifest, name, incarnation, metrics, reporter, starting, savepoint, served_at[0], changes)
-=======
-    port = stack.enter_context(
-        announced(manifest, registry, name, "replica", run_directory, probes, served_at, incarnation)
-    )
     waits = reporter.waits = Waits(line_of=line_of_thread)
     metrics.watch(waits)
     waits.start()
     stack.callback(waits.stop)
     replica = Replica(manifest, name, incarnation, metrics, reporter, waits, savepoint, served_at[0], changes)
->>>>>>> h-live
     stack.callback(_close, replica)
     replica.prepare()
     connection = KafkaConnection(manifest.kafka_properties(os.environ))
