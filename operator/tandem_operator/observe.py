@@ -28,6 +28,10 @@ from tandem_operator.resources.tasks import TASK
 from tandem_operator.store import Key, Store
 
 _BACK_OFF: Final = "CrashLoopBackOff"
+_BY_ITSELF: Final = ("", "Completed", "Error")
+_KILLED: Final = {
+    "OOMKilled": "OOMKilled, it needs more memory than its limit, which spec.resources or a LimitRange of the namespace sets"
+}
 _MAIN_CONTAINERS: Final = ("replica", "generator")
 _COMPONENTS: Final = frozenset(Component)
 """Others are Spark's executors, and pods that carry out a wish."""
@@ -211,13 +215,20 @@ def _exit_code(container: Mapping[str, Any]) -> int | None:
 
 def _message(container: Mapping[str, Any]) -> str:
     """Why a container does not run, in Kubernetes' or the process's own words."""
-    ended = [container.get(name, {}).get("terminated", {}).get("message", "") for name in ("state", "lastState")]
+    ended = [_ending(container.get(name, {}).get("terminated", {})) for name in ("state", "lastState")]
     waiting = container.get("state", {}).get("waiting", {})
     reason = waiting.get("reason", "")
     told = ": ".join(part for part in (reason, waiting.get("message", "")) if part)
     # That it waits since it has ended again and again says less than how it ended; any other reason is another one.
     by_weight = (*ended, told) if reason in (_BACK_OFF, *BEGINNING) else (told, *ended)
     return next((text for text in by_weight if text), "").strip()
+
+
+def _ending(ended: Mapping[str, Any]) -> str:
+    """How it ended: that Kubernetes has ended it (`OOMKilled`), which the process could not say, and its last words."""
+    reason = ended.get("reason", "")
+    killed = _KILLED.get(reason, "" if reason in _BY_ITSELF else reason)
+    return ": ".join(part for part in (killed, ended.get("message", "").strip()) if part)
 
 
 def _unscheduled(status: Mapping[str, Any]) -> str:

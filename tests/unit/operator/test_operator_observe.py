@@ -182,6 +182,30 @@ def test_why_a_container_ended_or_waits_is_told() -> None:
     assert only(seen(pod(0, conditions=unscheduled))[0]).message == "0/3 nodes are available"
 
 
+@pytest.mark.parametrize(
+    ("reason", "message", "told"),
+    [
+        ("OOMKilled", "epoch 7", ": epoch 7"),
+        ("OOMKilled", "", ""),
+    ],
+)
+def test_a_container_that_was_killed_for_its_memory_is_told_so_with_its_last_words(
+    reason: str, message: str, told: str
+) -> None:
+    ended = {"exitCode": 137, "reason": reason, "message": message}
+    replica = {"name": "replica", "restartCount": 4, "state": {"terminated": ended}}
+    words = "OOMKilled, it needs more memory than its limit, which spec.resources or a LimitRange of the namespace sets"
+
+    assert only(seen(pod(0, containerStatuses=[replica]))[0]).message == words + told
+
+
+def test_another_end_that_kubernetes_gives_a_container_is_told_by_its_name() -> None:
+    ended = {"exitCode": 128, "reason": "ContainerCannotRun", "message": "no such file"}
+    replica = {"name": "replica", "state": {"terminated": ended}}
+
+    assert only(seen(pod(0, containerStatuses=[replica]))[0]).message == "ContainerCannotRun: no such file"
+
+
 def test_a_replica_that_its_probe_had_started_again_was_not_drained() -> None:
     well = {"terminated": {"exitCode": 0}}
     running = {"name": "replica", "state": {"running": {"startedAt": "2026-11-21T20:00:10Z"}}, "lastState": well}
