@@ -1,4 +1,4 @@
-"""Broker, ZooKeeper, replicas, a standby and orderers on a machine that others reach by IPv6 alone, as pods of such a cluster.
+"""Broker, ZooKeeper, replicas, a standby, orderers on a machine that others reach by IPv6 alone, as pods of some clusters.
 
 That machine is a network namespace. Root may make one, and others where the kernel lets users have namespaces of their own.
 It has 127.0.0.1, as pods have in every cluster, and no other address of IPv4.
