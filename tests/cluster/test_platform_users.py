@@ -1,4 +1,4 @@
-"""A platform that chooses users and adds containers to every pod, as OpenShift with a service mesh: all kinds of pods run."""
+"""A platform that chooses users and adds containers to pods, as OpenShift with a service mesh: all kinds of pods run."""
 
 from __future__ import annotations
 
