@@ -103,7 +103,7 @@ def _pod(body: Body, store: Store) -> PodSeen:
         restarts=main.restarts,
         exit_code=main.exit_code,
         ended=main.ended,
-        message=main.message or _unscheduled(status),
+        message=_fate(status) or main.message or _unscheduled(status),
         waits=main.waits or _told(status, "PodScheduled", "False").get("reason", ""),
         beside=beside,
         deleting=deleting,
@@ -229,6 +229,12 @@ def _ending(ended: Mapping[str, Any]) -> str:
     reason = ended.get("reason", "")
     killed = _KILLED.get(reason, "" if reason in _BY_ITSELF else reason)
     return ": ".join(part for part in (killed, ended.get("message", "").strip()) if part)
+
+
+def _fate(status: Mapping[str, Any]) -> str:
+    """Why the node has ended or rejected the whole pod (`Evicted`), which none of its containers knows."""
+    told = [status.get(part, "").strip() for part in ("reason", "message")]
+    return ": ".join(filter(None, told)) if status.get("phase") == PodPhase.FAILED else ""
 
 
 def _unscheduled(status: Mapping[str, Any]) -> str:

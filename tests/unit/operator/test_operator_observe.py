@@ -199,6 +199,14 @@ def test_a_container_that_was_killed_for_its_memory_is_told_so_with_its_last_wor
     assert only(seen(pod(0, containerStatuses=[replica]))[0]).message == words + told
 
 
+def test_why_a_node_has_ended_a_pod_is_told_rather_than_what_its_containers_said() -> None:
+    replica = {"name": "replica", "state": {"terminated": {"exitCode": 137, "message": "epoch 7"}}}
+    fate = {"reason": "Evicted", "message": "The node was low on resource: ephemeral-storage."}
+
+    told = only(seen(pod(0, phase="Failed", containerStatuses=[replica], **fate))[0])
+    assert told.message == "Evicted: The node was low on resource: ephemeral-storage."
+
+
 def test_another_end_that_kubernetes_gives_a_container_is_told_by_its_name() -> None:
     ended = {"exitCode": 128, "reason": "ContainerCannotRun", "message": "no such file"}
     replica = {"name": "replica", "state": {"terminated": ended}}
