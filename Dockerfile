@@ -34,7 +34,7 @@ RUN python requirements.py operator s3 > requirements.txt \
            /opt/tandem/lib/python3.*/site-packages/pyarrow/include \
            /opt/tandem/lib/python3.*/site-packages/pyspark/examples
 # The one jar that a replica needs beside PySpark's, so that it starts without a network and a place to write.
-COPY jobs/tandem/__init__.py jobs/tandem/
+COPY jobs/tandem/__init__.py jobs/tandem/listening.py jobs/tandem/
 COPY jobs/tandem/embedded jobs/tandem/embedded
 # Not every builder knows its own host name, which Spark asks for unless it is given an address.
 RUN SPARK_LOCAL_IP=127.0.0.1 PYTHONPATH=jobs python -m tandem.embedded --file-system /opt/tandem/jars

@@ -12,7 +12,7 @@ _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 """The whole manifest once more, as a text, of what `kubectl apply` made."""
 _POD_SPEC: Final = frozenset({"nodeName"})
 _POD_STATUS: Final = frozenset(
-    {"phase", "podIP", "conditions", "containerStatuses", "initContainerStatuses", "message"}
+    {"phase", "podIP", "conditions", "containerStatuses", "initContainerStatuses", "message", "reason"}
 )
 
 

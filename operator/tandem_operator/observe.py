@@ -29,6 +29,10 @@ from tandem_operator.resources.tasks import TASK
 from tandem_operator.store import Key, Store
 
 _BACK_OFF: Final = "CrashLoopBackOff"
+_BY_ITSELF: Final = ("", "Completed", "Error")
+_KILLED: Final = {
+    "OOMKilled": "OOMKilled, it needs more memory than its limit, which spec.resources or a LimitRange of the namespace sets"
+}
 _MAIN_CONTAINERS: Final = ("replica", "generator")
 _COMPONENTS: Final = frozenset(Component)
 """Others are Spark's executors, and pods that carry out a wish."""
@@ -101,7 +105,7 @@ def _pod(body: Body, store: Store) -> PodSeen:
         exit_code=main.exit_code,
         ended=main.ended,
         end=main.end,
-        message=main.message or _unscheduled(status),
+        message=_fate(status) or main.message or _unscheduled(status),
         waits=main.waits or _told(status, "PodScheduled", "False").get("reason", ""),
         beside=beside,
         deleting=deleting,
@@ -214,8 +218,7 @@ def _exit_code(container: Mapping[str, Any]) -> int | None:
 
 def _message(container: Mapping[str, Any]) -> str:
     """Why a container does not run, in Kubernetes' or the process's own words."""
-    end = _end(container)
-    ended = [end.reason] if end is not None else _last_words(container)
+    ended = [_ending(container.get(name, {}).get("terminated", {})) for name in ("state", "lastState")]
     waiting = container.get("state", {}).get("waiting", {})
     reason = waiting.get("reason", "")
     told = ": ".join(part for part in (reason, waiting.get("message", "")) if part)
@@ -224,14 +227,26 @@ def _message(container: Mapping[str, Any]) -> str:
     return next((text for text in by_weight if text), "").strip()
 
 
-def _last_words(container: Mapping[str, Any]) -> list[str]:
-    """What it left when it ended, the newest first."""
-    return [container.get(name, {}).get("terminated", {}).get("message", "") for name in ("state", "lastState")]
+def _ending(ended: Mapping[str, Any]) -> str:
+    """How it ended: that Kubernetes has ended it (`OOMKilled`), which the process could not say, and its last words."""
+    reason, said = ended.get("reason", ""), ended.get("message", "").strip()
+    end = End.decode(said)
+    killed = _KILLED.get(reason, "" if reason in _BY_ITSELF else reason)
+    return ": ".join(part for part in (killed, said if end is None else end.reason) if part)
 
 
 def _end(container: Mapping[str, Any]) -> End | None:
     """How the process in it ended last, as it said itself; None if it did not, as one that was killed."""
-    return End.decode(next(filter(None, _last_words(container)), ""))
+    for name in ("state", "lastState"):
+        if "terminated" in container.get(name, {}):
+            return End.decode(container[name]["terminated"].get("message", ""))
+    return None
+
+
+def _fate(status: Mapping[str, Any]) -> str:
+    """Why the node has ended or rejected the whole pod (`Evicted`), which none of its containers knows."""
+    told = [status.get(part, "").strip() for part in ("reason", "message")]
+    return ": ".join(filter(None, told)) if status.get("phase") == PodPhase.FAILED else ""
 
 
 def _unscheduled(status: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""A mutating webhook, as service meshes have: it puts a container of its own first into each pod of one namespace."""
+"""A mutating webhook, as service meshes and platforms have: it changes each pod that is made in one namespace."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ import base64
 import json
 import ssl
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from cluster.kubernetes import Kubectl, run
+from cluster.kubernetes import Kubectl, Object, run
+
+
+def added(path: str, value: Any) -> Object:
+    """A step of a JSON patch: `value` is put into a pod, at `path` of its spec."""
+    return {"op": "add", "path": f"/spec/{path}", "value": value}
 
 
 @contextmanager
-def injected(kubectl: Kubectl, host: str, folder: Path, container: Mapping[str, Any]) -> Iterator[None]:
-    """While the block runs, pods that are made in the namespace get `container` as their first one.
+def injected(kubectl: Kubectl, host: str, folder: Path, *steps: Object) -> Iterator[None]:
+    """While the block runs, pods that are made in the namespace are changed by a JSON patch.
 
     `host` : the address of this machine, as the API server sees it; `folder`: for a certificate.
     """
-    patch = json.dumps([{"op": "add", "path": "/spec/containers/0", "value": container}]).encode()
+    patch = json.dumps(steps).encode()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

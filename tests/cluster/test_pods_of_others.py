@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from cluster.conftest import with_snapshots
-from cluster.injecting import injected
+from cluster.injecting import added, injected
 from cluster.jobs import running_job
 from cluster.kubernetes import Kubectl, Object
 from cluster.light import LightJob
@@ -72,6 +72,20 @@ def test_an_init_container_that_fails_is_named_in_status_and_events(
     assert words in condition(kubectl, "light", "Ready")[1]
 
 
+@pytest.mark.thorough
+def test_an_init_container_that_never_ends_is_named_within_a_minute(
+    kubectl: Kubectl,
+    tandem: str,  # noqa: ARG001, it must be installed
+    image: str,
+) -> None:
+    template = {"spec": {"initContainers": [helper(image, "wait-for-vault", "sleep 1000")]}}
+    kubectl.apply(LightJob(kubectl).changed({"spec.podTemplate": template, "spec.image": image}))
+    words = "init container wait-for-vault has run for more than"
+    kubectl.wait(lambda: words in condition(kubectl, "light")[1], 60, "status names the init container")
+    kubectl.wait(lambda: words in events(kubectl, "light"), 5, "and so does an event")
+    assert words in condition(kubectl, "light", "Ready")[1]
+
+
 def test_under_a_quota_on_limits_a_job_with_limits_gets_its_pods_and_one_without_is_told_why_not(
     kubectl: Kubectl,
     tandem: str,  # noqa: ARG001, it must be installed
@@ -105,7 +119,9 @@ def test_a_job_runs_beside_sidecars_under_a_quota_and_as_a_user_that_the_image_d
         "initContainers": [helper(image, "proxy", asleep, restartPolicy="Always"), helper(image, "once", "true")],
         "containers": [replica],
     }
-    injecting = injected(kubectl, os.environ["KUBE_LAB_HOST"], tmp_path, helper(image, "mesh", asleep))
+    injecting = injected(
+        kubectl, os.environ["KUBE_LAB_HOST"], tmp_path, added("containers/0", helper(image, "mesh", asleep))
+    )
     name = f"others-{uuid.uuid4().hex[:6]}"
     resources = {"limits": LIMITS, "requests": {"cpu": "100m", "memory": "1Gi"}}
     with injecting, running_job(kubectl, servers, name, resources=resources, **spec) as job:

@@ -19,6 +19,7 @@ from tandem.embedded.ports import accepts, free_ports
 from tandem.embedded.process import Command, tail
 from tandem.embedded.server import Server
 from tandem.embedded.waiting import Deadline
+from tandem.listening import in_brackets, is_everywhere
 
 MAIN_CLASS = "kafka.Kafka"
 FORMAT_CLASS = "kafka.tools.StorageTool"
@@ -41,8 +42,9 @@ class BrokerSettings:
     extra: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.advertised == "0.0.0.0":  # noqa: S104
-            raise EmbeddedError("clients cannot connect to 0.0.0.0: pass advertised=… when host is 0.0.0.0")
+        if is_everywhere(self.advertised):
+            there = self.advertised
+            raise EmbeddedError(f"clients cannot connect to {there}: pass advertised=… when host is {there}")
         for word in (*self.sasl_users, *self.sasl_users.values()):
             if not _SAFE_WORD.fullmatch(word):
                 raise EmbeddedError(
@@ -56,8 +58,8 @@ class BrokerSettings:
 
     def _listeners(self) -> dict[str, object]:
         listeners = {"PLAINTEXT": self.port, **({"SASL": self.sasl_port} if self.sasl_port else {})}
-        here = [f"{name}://{self.host}:{port}" for name, port in listeners.items()]
-        there = [f"{name}://{self.advertised}:{port}" for name, port in listeners.items()]
+        here = [f"{name}://{in_brackets(self.host)}:{port}" for name, port in listeners.items()]
+        there = [f"{name}://{in_brackets(self.advertised)}:{port}" for name, port in listeners.items()]
         return {
             "process.roles": "broker,controller",
             "node.id": NODE_ID,
@@ -164,14 +166,14 @@ class KafkaBroker(Server):
     @property
     def bootstrap(self) -> str:
         """`bootstrap.servers` for clients, without authentication."""
-        return f"{self.settings.advertised}:{self.settings.port}"
+        return f"{in_brackets(self.settings.advertised)}:{self.settings.port}"
 
     @property
     def sasl_bootstrap(self) -> str:
         """`bootstrap.servers` of the listener that wants SASL_PLAINTEXT with mechanism PLAIN."""
         if self.settings.sasl_port is None:
             raise EmbeddedError("this broker has no SASL listener: pass sasl_users={name: password}")
-        return f"{self.settings.advertised}:{self.settings.sasl_port}"
+        return f"{in_brackets(self.settings.advertised)}:{self.settings.sasl_port}"
 
     def _ports(self) -> tuple[int, ...]:
         ports = (self.settings.port, self.settings.controller_port, self.settings.sasl_port)
@@ -212,12 +214,11 @@ class KafkaBroker(Server):
             raise ServerError(f"cannot format {self.data_dir} for Kafka (exit code {code}):\n{tail(self.log_file)}")
 
     def _answers(self) -> bool:
-        if not accepts(
-            self.settings.port, self.settings.host
-        ):  # spares the client's complaints about refused connections
+        host, port = self.settings.host, self.settings.port
+        if not accepts(port, host):  # spares the client's complaints about refused connections
             return False
         try:
-            client = AdminClient({"bootstrap.servers": f"{self.settings.host}:{self.settings.port}"}, logger=_SILENT)
+            client = AdminClient({"bootstrap.servers": f"{in_brackets(host)}:{port}"}, logger=_SILENT)
             cluster = client.describe_cluster(request_timeout=1.0).result(timeout=2.0)
         except (KafkaException, TimeoutError):
             return False

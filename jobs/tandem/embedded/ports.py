@@ -31,7 +31,7 @@ def free_ports(count: int, host: str = "127.0.0.1", attempts: int = 1_000) -> tu
 
 def is_free(port: int, host: str = "127.0.0.1") -> bool:
     """Whether a server could listen on the port now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host, port))

@@ -12,6 +12,7 @@ from tandem.embedded.process import Command
 from tandem.embedded.pyspark_files import LOGGING, pyspark_jars
 from tandem.embedded.server import Server
 from tandem.embedded.waiting import Deadline
+from tandem.listening import in_brackets
 
 MAIN_CLASS = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 JARS = (
@@ -100,7 +101,7 @@ class ZooKeeperServer(Server):
     @property
     def connect(self) -> str:
         """`host:port` for clients."""
-        return f"{self.settings.host}:{self.settings.port}"
+        return f"{in_brackets(self.settings.host)}:{self.settings.port}"
 
     def _ports(self) -> tuple[int, ...]:
         return (self.settings.port,)

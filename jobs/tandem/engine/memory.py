@@ -51,13 +51,14 @@ class JvmEndedError(Exception):
     """Spark's JVM ended by itself, or was killed."""
 
 
-def explained(error: BaseException, heap: str, last: EpochSize | None) -> BaseException:
+def explained(error: BaseException, heap: str, last: EpochSize | None, small: str = "") -> BaseException:
     """`error`, or what stands behind it: the JVM has ended, or was out of memory.
 
     Parameters
     ----------
     heap : the manifest's `spec.spark.driverMemory`.
     last : the epoch that was computed; None: none was yet.
+    small : what is known against the container's memory, "": nothing.
     """
     text = str(error)
     found = _OUT_OF_MEMORY.search(text)
@@ -68,7 +69,7 @@ def explained(error: BaseException, heap: str, last: EpochSize | None) -> BaseEx
         return JvmEndedError(
             f"Spark's JVM was killed by signal 9{_while_computing(last)}. Where there is no other reason, the machine or "
             f"the container was out of memory: beside the heap (spec.spark.driverMemory: {heap}) a replica needs about "
-            "700Mi, and eight times spec.ordering.maxBytesPerEpoch"
+            "700Mi, and eight times spec.ordering.maxBytesPerEpoch" + (f"; {small}" if small else "")
         )
     if code is not None and isinstance(error, Py4JError | OSError | EOFError):
         return JvmEndedError(

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tandem.embedded.pyspark_files import pyspark_jars
+from tandem.engine import wherever
 from tandem.engine.executors import HANDY, Executors
 from tandem.engine.interface import JobError
 from tandem.engine.jvm.classes import classes_jar
@@ -62,12 +64,13 @@ ARCHIVE_PREFIX = "spark-classes-"
 _DEFAULTS = {**_CHEAP, "spark.sql.session.timeZone": "UTC"}
 """What a job may set otherwise."""
 
+_LOOPBACK = "127.0.0.1"
 _OURS = {
     # The default file manager starts a shell process per file; the checkpoint is a cache in memory.
     "spark.hadoop.fs.file.impl": "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem",
     "spark.sql.streaming.checkpointFileManagerClass": _MANAGER,
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": _LOOPBACK,
+    "spark.driver.bindAddress": _LOOPBACK,
 }
 
 
@@ -101,13 +104,15 @@ def build_session(
     Raises
     ------
     JobError
-        Spark refuses a setting of `spark.conf`.
+        Spark refuses a setting of `spark.conf`, or would not start on this machine.
     """
+    _check_loopback()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     classes = classes_jar()
     archive = _shared_classes(archive_of(file_system_jar, classes)) if use_archive else ""
     settings = settings_of(job, replica, spark, file_system_jar, scratch, archive, executors)
     settings["spark.driver.extraClassPath"] += f"{os.pathsep}{classes}"
+    wherever.follow_time_zone(settings["spark.sql.session.timeZone"])
     builder = SparkSession.Builder()
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -156,7 +161,20 @@ def settings_of(
         python_path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(Path.cwd())])
         settings |= executors.settings(file_system_jar, _java_options(spark.conf, "executor"), python_path, scratch)
         settings["spark.master"] = executors.master
+        settings["spark.executorEnv.TZ"] = wherever.as_variable(settings["spark.sql.session.timeZone"])
     return settings
+
+
+def _check_loopback() -> None:
+    """Where the machine has no 127.0.0.1, the JVM would not start, and say so in the middle of a trace of Java's."""
+    try:
+        with socket.socket(socket.AF_INET) as probe:
+            probe.bind((_LOOPBACK, 0))
+    except OSError as error:
+        raise JobError(
+            f"this machine has no {_LOOPBACK} ({error}), where PySpark and its JVM look for each other; all else does with "
+            "IPv6 alone. Pods have it, also those of an IPv6 cluster. Elsewhere: ip address add 127.0.0.1/8 dev lo"
+        ) from error
 
 
 @contextmanager
@@ -181,7 +199,7 @@ def _java_options(conf: Mapping[str, str], process: str, more: str = "") -> str:
     chosen = conf.get(f"spark.{process}.extraJavaOptions")
     # The JVM starts with one collector only.
     ours = _JVM.replace("-XX:+UseSerialGC ", "") if re.search(r"-XX:\+Use\w+GC\b", chosen or "") else _JVM
-    options = (ours, more, chosen)
+    options = (ours, wherever.JVM, more, chosen)
     return " ".join(option for option in options if option)
 
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from tandem.manifest.loading import Manifest
 from tandem.manifest.problems import Issue, Problem
 from tandem.manifest.spark_settings import unknown
+
+_OF_THE_JOB: Final = ("replica", "executor")
+_OVERRULED: Final = {
+    "TZ": "Local time is that of spec.spark.conf[spark.sql.session.timeZone], UTC by default; set that, or remove it",
+    "PYTHONHASHSEED": "It is 0 in all replicas; remove it",
+}
 
 
 def notes(manifest: Manifest) -> tuple[Problem, ...]:
@@ -25,5 +32,16 @@ def _issues(manifest: Manifest) -> Iterator[Issue]:
             yield Issue(
                 ("spec", "ordering", key), f"has no effect in mode {ordering.mode}", "Set mode: heartbeat, or remove it"
             )
+    yield from _overruled(manifest)
     if manifest.spec.suspend:
         yield Issue(("spec", "suspend"), "only the operator heeds it; `tandem run` runs the job", "")
+
+
+def _overruled(manifest: Manifest) -> Iterator[Issue]:
+    """Variables that would make replicas differ while pods with others are rolled out."""
+    spec = (manifest.spec.pod_template or {}).get("spec") or {}
+    for index, container in enumerate(spec.get("containers") or ()):
+        for place, variable in enumerate(container.get("env") or ()):
+            if container["name"] in _OF_THE_JOB and variable["name"] in _OVERRULED:
+                at = ("spec", "podTemplate", "spec", "containers", index, "env", place)
+                yield Issue(at, f"{variable['name']} has no effect on the job", _OVERRULED[variable["name"]])

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from tandem import logs
 from tandem.embedded import JarsError, JavaMissingError
 from tandem.ending import EndKind, Kinds
+from tandem.engine.container import memory_limit, too_small
 from tandem.engine.interface import JobError
 from tandem.engine.users_code import line_of_thread
 from tandem.entry import REFUSALS, Lifecycle, manifest_or_exit
@@ -115,6 +116,9 @@ def _prepare(
     """A replica that is ready to compute; `stack` takes it apart."""
     for note in notes(manifest):
         _log.warning("noted", reason=str(note))
+    small = too_small(manifest.spec.spark.driver_memory, memory_limit())
+    if small:
+        _log.warning("memory_limit", reason=small)
     registry = CollectorRegistry()
     metrics = ReplicaMetrics(registry, manifest.name, name)
     incarnation = new_incarnation(manifest.name, name)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from tandem.engine.causal import Proposer
 from tandem.engine.checkpoint import find_newest
+from tandem.engine.container import memory_limit, too_small
 from tandem.engine.facts import functions_in, hashes
 from tandem.engine.interface import EnginePosition
 from tandem.engine.memory import explained
@@ -407,7 +408,8 @@ class Replica:
             yield
         except Exception as error:
             given = None if self._engine is None else self._engine.given
-            found = explained(error, self._manifest.spec.spark.driver_memory, given)
+            heap = self._manifest.spec.spark.driver_memory
+            found = explained(error, heap, given, too_small(heap, memory_limit()))
             if found is error:
                 raise
             raise found from error

@@ -10,6 +10,7 @@ from tandem_operator.observed import Component, ContainerSeen, Observed, PodSeen
 
 _MANY_RESTARTS: Final = 3
 _CURED_MS: Final = 600_000
+_NO_NODE: Final = "Unschedulable"
 
 
 def ends_again(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:
@@ -23,8 +24,12 @@ def refuses(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:
 
 
 def is_stopped(observed: Observed) -> bool:
-    """Whether no member works because each refuses to run, as after an error of the job's code: the job stands still."""
-    members = [pod for pod in observed.pods if pod.component is Component.MEMBER and not pod.is_gone]
+    """Whether no member works because each refuses to run, as after an error of the job's code: the job stands still.
+
+    One that no node takes, as in a cluster with fewer nodes than replicas, is none that could work.
+    """
+    there = [pod for pod in observed.pods if pod.component is Component.MEMBER and not pod.is_gone]
+    members = [pod for pod in there if pod.waits != _NO_NODE]
     return bool(members) and all(not pod.ready and refuses(pod, observed.now_ms) for pod in members)
 
 

@@ -10,6 +10,8 @@
 A job whose members all refuse to run, as after an error of its code, cannot be at the head: 1 is left out. Its savepoint is
 of the newest snapshot; without any, candidates begin with no state, and compute it from the inputs where the job has some.
 
+A job that has never been seen to work has no generation to keep: its members themselves begin the next one, see `version`.
+
 Until 3, whatever goes wrong changes nothing for the reader: the candidates go, and the status says why. A member is never
 touched before. Candidates are given up only while all members work and no candidate is at the head: so not after 3, should
 the operator be blind to it.
@@ -87,6 +89,8 @@ def step(
         if known is None or not known.saved:
             return _saved(observed, spec_job.spec.restore_from, settings, version, roster, known)
         return _tried(observed, spec_job, settings, version, roster, known, old)
+    if (version.is_mended or version.accepts) and not spec_job.spec.suspend:
+        return Step(_ended(observed), upgrade=Upgrade(revision=version.revision, savepoint="", saved=True))
     if known is not None and version.accepted and not version.is_held and candidates_of(observed):
         return _completed(observed, roster, known)
     return Step(_ended(observed), known if version.is_held else None)

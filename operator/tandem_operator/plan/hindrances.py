@@ -10,7 +10,8 @@ from tandem_operator.observed import ContainerSeen, PodSeen
 from tandem_operator.resources.plain import plain
 
 _MOUNTED_MS: Final = 30_000
-_BEFORE_MS: Final = 60_000
+_BEFORE_MS: Final = 30_000
+"""So that one that hangs is named within a minute, whoever looks."""
 _KINDS: Final = {"configMap": "ConfigMap", "secret": "Secret", "persistentVolumeClaim": "PersistentVolumeClaim"}
 
 

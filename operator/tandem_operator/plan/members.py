@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
-from tandem_operator.actions import Action, CreatePod, DeletePod
+from tandem_operator.actions import Action, CreatePod, DeletePod, Emit
 from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
 from tandem_operator.plan.leaving import leave
 from tandem_operator.plan.roster import Member, Roster, Standing, best, ended
@@ -91,6 +91,8 @@ def _burials(pods: Iterator[PodSeen], is_served: bool) -> Iterator[Action]:
         elif pod.deleting:
             continue
         elif pod.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED):
+            if pod.phase is PodPhase.FAILED and pod.message:
+                yield Emit("Warning", "PodFailed", f"Pod {pod.name} failed: {pod.message}"[:1024], once=pod.uid)
             yield DeletePod(pod.name, pod.uid, "it ended")
         elif ended(pod):
             yield DeletePod(pod.name, pod.uid, "its replica was drained")

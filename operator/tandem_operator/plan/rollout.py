@@ -31,6 +31,8 @@ def roll(roster: Roster, version: Version) -> tuple[Action, ...]:
     outdated = [member for member in roster.live if member.outdated]
     if not outdated or len(roster.live) != roster.wanted or roster.is_switching:
         return ()
+    if version.is_mended and not version.accepts:
+        return ()  # it is to be in the status first
     useless = [member for member in roster.useless if member.outdated]
     if useless and not is_on_trial(roster, version):
         return tuple(DeletePod(member.pod.name, member.pod.uid, _WHY) for member in useless)

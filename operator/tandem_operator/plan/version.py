@@ -9,6 +9,10 @@ Code that lies elsewhere, as in another ConfigMap, may be other code, and so is 
 Where it takes none, and could have no next generation, pods with that code are tried, and refused by the log if it is other
 code. A job that its own code has stopped can have one in any case.
 
+A job that has not been seen to work yet has no revision to go back to, and no members beside which candidates could start.
+If its code has stopped it, as a record of its first day may, the log has a configuration all the same, which is not the
+changed one's: so its next members begin another generation themselves. That is in the status before one is replaced.
+
 Any other change makes another revision of the job. One that was tried and failed is gone back from: pods are made from the
 last one that worked then, and those of the failed one are outdated.
 """
@@ -22,6 +26,7 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan.failures import is_stopped
 from tandem_operator.plan.good import good_revisions
+from tandem_operator.resources.candidates import accepting
 from tandem_operator.resources.manifest import config_of, is_other_config
 from tandem_operator.resources.pods import dated, pod, template
 from tandem_operator.resources.revisions import digest_of, job_of
@@ -44,6 +49,8 @@ class Version:
     fallback : the job of the last revision that worked, if that is another one and its pods would be accepted.
     is_rejected : the spec's revision was tried and failed.
     model : the pod whose manifest new ones get, None: the job's.
+    is_mended : it was stopped before it was seen to work, and the spec asks for another configuration than its members have.
+    accepts : that is in the status, so new members may begin another generation.
     """
 
     job: ReplicatedStreamJob
@@ -55,6 +62,8 @@ class Version:
     fallback: ReplicatedStreamJob | None = None
     is_rejected: bool = False
     model: PodSeen | None = None
+    is_mended: bool = False
+    accepts: bool = False
 
     @property
     def is_held(self) -> bool:
@@ -86,8 +95,10 @@ def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     target, revision = config_of(observed.job), digest_of(observed.job, settings)
     working = {seen.config for seen in observed.pods if _works(seen)}
     remembered = (old.config_hash.current if old.config_hash else None) or ""
+    last, is_unproved = _last_good(observed, revision), not good_revisions(observed.objects)
+    if is_unproved and is_stopped(observed):
+        remembered = ""  # it is not worth holding on to
     accepted = target if target in working else min(working, default=remembered)
-    last = _last_good(observed, revision)
     saves = last is not None and last.spec.snapshots is not None and observed.job.spec.snapshots is not None
     by_code = saves or (last is not None and is_stopped(observed))
     fits = last is not None and not (accepted and is_other_config(accepted, config_of(last), by_code))
@@ -98,7 +109,12 @@ def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     job = fallback if fallback is not None and (is_held or is_rejected) else observed.job
     templates = tuple((component, template(job, settings, component)) for component in _TEMPLATED)
     model = _model(observed, accepted) if is_held and fallback is None else None
-    return Version(job, templates, target, accepted, by_code, revision, fallback, is_rejected, model)
+    is_new = is_unproved and not accepted
+    is_mended = is_new and is_stopped(observed) and _has_others(observed, target)
+    accepts = is_new and old.upgrade is not None and old.upgrade.revision == revision
+    return Version(
+        job, templates, target, accepted, by_code, revision, fallback, is_rejected, model, is_mended, accepts
+    )
 
 
 def new_pod(
@@ -106,6 +122,8 @@ def new_pod(
 ) -> dict[str, Any]:
     """A pod to be created."""
     made = pod(version.job, observed.uid, settings, component, index, name)
+    if version.accepts and component is Component.MEMBER:
+        made = accepting(made)
     model = version.model
     if model is None:
         return made
@@ -117,6 +135,12 @@ def _last_good(observed: Observed, revision: str) -> ReplicatedStreamJob | None:
     """What pods were made from when all of them worked last, unless the spec asks for that anyway."""
     last = next(reversed(good_revisions(observed.objects)), None)
     return None if last is None or last.digest == revision else job_of(last.content, observed.job)
+
+
+def _has_others(observed: Observed, target: str) -> bool:
+    """Whether a member is of another configuration than the spec's, or has its code from elsewhere."""
+    members = (seen for seen in observed.pods if seen.component is Component.MEMBER and not seen.is_gone)
+    return any(is_other_config(seen.config, target, by_code=True) for seen in members)
 
 
 def _works(seen: PodSeen) -> bool:

@@ -7,7 +7,7 @@ member of the old generation, so that a cluster with as many nodes as members ha
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component
@@ -15,6 +15,8 @@ from tandem_operator.resources.names import COMPONENT, GENERATION, ROLE, process
 from tandem_operator.resources.pods import pod
 from tandem_operator.resources.revisions import digest_of
 from tandem_operator.resources.settings import Settings
+
+_ACCEPTS: Final = "--accept-changes"
 
 
 def candidate(
@@ -35,11 +37,20 @@ def candidate(
     }
 
 
+def accepting(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """A member's pod whose replica may begin another generation of the job than the log has."""
+    containers = [
+        {**one, "args": [*one["args"], _ACCEPTS]} if one["name"] == "replica" and "args" in one else one
+        for one in pod["spec"]["containers"]
+    ]
+    return {**pod, "spec": {**pod["spec"], "containers": containers}}
+
+
 def _renamed(container: Mapping[str, Any], names: Mapping[str, str], savepoint: str) -> dict[str, Any]:
     if "args" not in container:
         return dict(container)
     args = [names.get(arg, arg) for arg in container["args"]]
-    begins = ["--savepoint", savepoint] if savepoint else ["--accept-changes"]
+    begins = ["--savepoint", savepoint] if savepoint else [_ACCEPTS]
     return {**container, "args": [*args, *begins] if container["name"] == "replica" else args}
 
 

@@ -195,6 +195,38 @@ def test_how_a_process_ended_is_what_it_said_itself() -> None:
     assert (one.end, one.message) == (None, "Killed"), "the newest end counts"
 
 
+@pytest.mark.parametrize(
+    ("reason", "message", "told"),
+    [
+        ("OOMKilled", "epoch 7", ": epoch 7"),
+        ("OOMKilled", "", ""),
+    ],
+)
+def test_a_container_that_was_killed_for_its_memory_is_told_so_with_its_last_words(
+    reason: str, message: str, told: str
+) -> None:
+    ended = {"exitCode": 137, "reason": reason, "message": message}
+    replica = {"name": "replica", "restartCount": 4, "state": {"terminated": ended}}
+    words = "OOMKilled, it needs more memory than its limit, which spec.resources or a LimitRange of the namespace sets"
+
+    assert only(seen(pod(0, containerStatuses=[replica]))[0]).message == words + told
+
+
+def test_why_a_node_has_ended_a_pod_is_told_rather_than_what_its_containers_said() -> None:
+    replica = {"name": "replica", "state": {"terminated": {"exitCode": 137, "message": "epoch 7"}}}
+    fate = {"reason": "Evicted", "message": "The node was low on resource: ephemeral-storage."}
+
+    told = only(seen(pod(0, phase="Failed", containerStatuses=[replica], **fate))[0])
+    assert told.message == "Evicted: The node was low on resource: ephemeral-storage."
+
+
+def test_another_end_that_kubernetes_gives_a_container_is_told_by_its_name() -> None:
+    ended = {"exitCode": 128, "reason": "ContainerCannotRun", "message": "no such file"}
+    replica = {"name": "replica", "state": {"terminated": ended}}
+
+    assert only(seen(pod(0, containerStatuses=[replica]))[0]).message == "ContainerCannotRun: no such file"
+
+
 def test_a_replica_that_its_probe_had_started_again_was_not_drained() -> None:
     well = {"terminated": {"exitCode": 0}}
     running = {"name": "replica", "state": {"running": {"startedAt": "2026-11-21T20:00:10Z"}}, "lastState": well}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from operator_builders import UID, job
 
 from tandem.ending import EndKind
-from tandem_operator.observed import Component, ContainerSeen, PodPhase, PodSeen
-from tandem_operator.plan.failures import ends_again, failure, failure_beside, has_hope, refuses
+from tandem_operator.observed import Component, ContainerSeen, Observed, PodPhase, PodSeen
+from tandem_operator.plan.failures import ends_again, failure, failure_beside, has_hope, is_stopped, refuses
 
 NOW_MS = 1_800_000_000_000
 TIMEOUT_S = 900.0
@@ -43,6 +44,25 @@ def test_what_has_run_for_ten_minutes_since_it_refused_to_does_not_refuse(starte
 
     assert refuses(once, NOW_MS) is refused
     assert ("refuses to run: no topic" in failure(once, NOW_MS, TIMEOUT_S)) is refused
+
+
+def standing(*pods: PodSeen) -> Observed:
+    return Observed(job(replicas=2), UID, 1, NOW_MS, pods=pods)
+
+
+def test_a_job_stands_still_when_all_that_could_work_refuse_to() -> None:
+    refusing = replace(pod(60), exit_code=78)
+    starting = replace(pod(60), index=1)
+    without_node = replace(starting, phase=PodPhase.PENDING, waits="Unschedulable")
+    lost = replace(starting, phase=PodPhase.LOST, node_lost=True)
+
+    assert is_stopped(standing(refusing, replace(refusing, index=1)))
+    assert is_stopped(standing(refusing, without_node))
+    assert is_stopped(standing(refusing, lost))
+    assert not is_stopped(standing(refusing, starting))
+    assert not is_stopped(standing(refusing, replace(starting, phase=PodPhase.PENDING)))
+    assert not is_stopped(standing(without_node))
+    assert not is_stopped(standing())
 
 
 def test_what_ended_twice_may_come_up_yet() -> None:

@@ -375,6 +375,59 @@ def test_changed_code_that_fails_too_is_reported_and_the_next_change_is_tried() 
     assert progressing(cluster)[:2] == ("True", "Complete")
 
 
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("seen_ready", [False, True], ids=["never ready", "ready for a moment"])
+def test_a_job_that_its_first_record_has_stopped_goes_on_with_changed_code(
+    size: dict[str, Any], seen_ready: bool
+) -> None:
+    """The log has the configuration of the code that failed, though no operator has seen that work."""
+    cluster = TinyCluster(job(**size, job={"file": "job.py", "configMap": "code-1"}))
+    cluster.breaks = lambda _: True
+    passes(cluster, 6)
+    first = next(iter(cluster.pods.values()))
+    cluster.config = first.config
+    if seen_ready:
+        cluster.status["configHash"]["current"] = first.config
+
+    cluster.breaks = lambda _: False
+    cluster.change(job(**size, job={"file": "job.py", "configMap": "code-2"}))
+    _, made = passes(cluster, 60)
+
+    members = [next(c for c in pod["spec"]["containers"] if c["name"] == "replica")["args"] for pod in made]
+    assert [args[-1] for args in members] == ["--accept-changes"] * len(members)
+    assert progressing(cluster)[:2] == ("True", "Complete")
+    assert cluster.config != first.config
+    assert "upgrade" not in cluster.status
+
+    cluster.kill_node(cluster.actives()[0])
+    _, made = passes(cluster, 20)
+    assert made
+    assert not any("--accept-changes" in c["args"] for pod in made for c in pod["spec"]["containers"])
+
+
+def test_that_the_changed_code_begins_another_generation_is_known_before_a_pod_is_replaced() -> None:
+    cluster = TinyCluster(job(replicas=2))
+    cluster.breaks = lambda _: True
+    passes(cluster, 6)
+    before = set(cluster.pods)
+
+    cluster.change(job(replicas=2, job=CHANGED))
+    cluster.do(plan(cluster.observed(), SETTINGS))
+    assert set(cluster.pods) == before
+    assert not any(pod.deleting for pod in cluster.pods.values())
+    assert cluster.status["upgrade"]["savepoint"] == ""
+
+
+def test_a_job_that_waits_for_its_first_change_is_left_alone() -> None:
+    cluster = TinyCluster(job(replicas=2))
+    cluster.breaks = lambda _: True
+    _, made = passes(cluster, 20)
+
+    assert len(made) == 2
+    assert not any("--accept-changes" in c["args"] for pod in made for c in pod["spec"]["containers"])
+    assert "upgrade" not in cluster.status
+
+
 def test_one_replica_that_still_works_is_not_passed_over() -> None:
     cluster = stopped()
     works = of(cluster, Component.MEMBER)[0]

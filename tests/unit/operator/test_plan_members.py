@@ -10,7 +10,7 @@ from tiny_cluster import TinyCluster
 from tiny_pods import Pod
 
 from tandem.protocol.switchover import Wish
-from tandem_operator.actions import Action, CreatePod, DeletePod, Switch
+from tandem_operator.actions import Action, CreatePod, DeletePod, Emit, Switch
 from tandem_operator.observed import PodPhase
 from tandem_operator.plan import plan
 
@@ -75,6 +75,21 @@ def test_no_pod_is_removed_when_all_nodes_seem_to_be_lost() -> None:
         actions = plan(cluster.observed(), SETTINGS)
         assert not _deleted(actions)
         cluster.do(actions)
+
+
+def test_why_a_node_has_evicted_a_pod_is_told_before_the_pod_is_removed() -> None:
+    cluster = _running(replicas=2)
+    observed = cluster.observed()
+    words = "Evicted: The node was low on resource: ephemeral-storage"
+    first, *others = observed.pods
+    evicted = replace(first, phase=PodPhase.FAILED, ready=False, message=words, created_ms=observed.now_ms - 60_000)
+    actions = plan(replace(observed, pods=(evicted, *others)), SETTINGS)
+
+    told = next(one for one in actions if isinstance(one, Emit) and one.reason == "PodFailed")
+    (removed,) = _deleted(actions)
+    assert (told.type, told.message) == ("Warning", f"Pod {first.name} failed: {words}")
+    assert told.once == removed.uid == first.uid
+    assert actions.index(told) < actions.index(removed)
 
 
 def test_a_pod_that_is_being_deleted_is_left_to_hand_over_and_replaced_meanwhile() -> None:

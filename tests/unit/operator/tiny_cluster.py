@@ -178,6 +178,7 @@ class TinyCluster:
             config=meta["annotations"][CONFIG],
             generation=meta["labels"].get(GENERATION, ""),
             slots=spec.replicas if spec.standbys else 0,
+            accepts="--accept-changes" in body["spec"]["containers"][0].get("args", ()),
             created_ms=self.now_ms,
             role=meta["labels"].get(ROLE, ""),
             broken=self.breaks(meta["annotations"][TEMPLATE]),
@@ -239,11 +240,11 @@ class TinyCluster:
         """The first one at the head begins its generation; those of another one end, and are refused from then on."""
         candidates = [pod for pod in self.pods.values() if pod.component is Component.CANDIDATE and self.is_ready(pod)]
         members = [pod for pod in self.pods.values() if pod.component is Component.MEMBER and pod.runs]
-        working = [] if self.config else [pod for pod in members if pod.works]
+        working = [pod for pod in members if pod.works and (pod.accepts or not self.config)]
         first = next(iter((*candidates, *working)), None)
         self.config = first.config if first is not None else self.config
         for pod in members:
-            pod.broken = pod.broken or (self.config not in ("", pod.config))
+            pod.broken = pod.broken or (self.config not in ("", pod.config) and not pod.accepts)
 
     def _hand_over(self, pod: Pod) -> None:
         slot, standbys = self.slot(pod), [other for other in self.standbys() if other is not pod]

@@ -12,7 +12,10 @@ STEP_MS = 5_000
 
 @dataclass
 class Pod:
-    """A pod; `slots`: how many its process believes there are. `age`: steps since its process began."""
+    """A pod; `slots`: how many its process believes there are. `age`: steps since its process began.
+
+    `accepts` : it may begin another generation than the log has, though it is a member.
+    """
 
     name: str
     uid: str
@@ -23,6 +26,7 @@ class Pod:
     config: str = ""
     generation: str = ""
     slots: int = 0
+    accepts: bool = False
     phase: PodPhase = PodPhase.PENDING
     deleting: bool = False
     node_lost: bool = False
