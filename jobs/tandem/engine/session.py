@@ -164,8 +164,9 @@ def _blaming(given: Mapping[str, str]) -> Iterator[None]:
         blamed = [name for name in given if name in text]
         lines = [line.strip().removeprefix("Caused by: ") for line in text.splitlines()]
         said = next((line for line in reversed(lines) if any(name in line for name in blamed)), "")
-        if "JAVA_GATEWAY_EXITED" in text and "spark.driver.extraJavaOptions" in given:
-            blamed, said = ["spark.driver.extraJavaOptions"], "the JVM does not start; it says why on standard error"
+        of_jvm = [name for name in given if name.startswith("spark.driver.") and name.endswith("JavaOptions")]
+        if "JAVA_GATEWAY_EXITED" in text and of_jvm:
+            blamed, said = of_jvm, "the JVM does not start; it says why on standard error"
         if not said:
             raise
         named = ", ".join(f"spec.spark.conf[{name}]" for name in blamed)
