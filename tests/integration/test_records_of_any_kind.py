@@ -193,5 +193,7 @@ def test_a_name_in_other_letters_clashes_only_where_spark_ignores_case(spark: Sp
 def test_a_schema_that_spark_reads_no_json_of_is_refused_by_name(
     spark: SparkSession, tmp_path: Path, schema: str
 ) -> None:
-    with pytest.raises(JobError, match=r"source events: Spark reads no JSON of the schema .*Give these columns another type"):
+    with pytest.raises(
+        JobError, match=r"source events: Spark reads no JSON of the schema .*Give these columns another type"
+    ):
         Job(spark, tmp_path / "schema", [source(schema)], [kafka_sink()])
