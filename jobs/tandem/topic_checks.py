@@ -28,9 +28,9 @@ def losing(settings: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """
     return {
         name: f"topic {name} is compacted (its cleanup.policy is {found['cleanup.policy']}), so a record disappears when "
-        "there is a newer one of its key. A replica that starts with an old state, or with none, computes other rows then and is "
-        "refused. Take snapshots (spec.snapshots), and give the topic a min.compaction.lag.ms that is longer than the job "
-        f"may be down, e.g. a day; it is {found.get(_LAG, '0')}"
+        "there is a newer one of its key. A replica that starts with an old state, or with none, computes other rows then "
+        "and is refused. Take snapshots (spec.snapshots), and give the topic a min.compaction.lag.ms that is longer than "
+        f"the job may be down, e.g. a day; it is {found.get(_LAG, '0')}"
         for name, found in settings.items()
         if is_compacted(found) and int(found.get(_LAG, 0)) < _SHORT_LAG_MS
     }

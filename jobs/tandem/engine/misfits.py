@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-_BITS: Final = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
+_BITS: Final[dict[type[DataType], int]] = {ByteType: 8, ShortType: 16, IntegerType: 32, LongType: 64}
 _NO_NUMBERS: Final = ("NaN", "Infinity", "+Infinity", "-Infinity", "INF", "+INF", "-INF")
 
 

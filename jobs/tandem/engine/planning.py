@@ -9,7 +9,7 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.context import JobContext
@@ -39,7 +39,7 @@ def intake_of(manifest: Manifest) -> Intake:
     return Intake(spec.sources, spec.max_record_bytes, schemas)
 
 
-def _schema(ddl: str, source: SourceSpec) -> StructType:
+def _schema(ddl: str, source: SourceSpec) -> DataType:
     try:
         return StructType.fromDDL(ddl)
     except PySparkException as error:
