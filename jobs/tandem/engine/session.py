@@ -7,19 +7,24 @@ import os
 import re
 import shutil
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tandem.embedded.pyspark_files import pyspark_jars
+from tandem.embedded.pyspark_files import pyspark_jars, spark_home
 from tandem.engine.compiled import new
+from tandem.engine.environment import local_zone, settle
 from tandem.engine.executors import HANDY, Executors
 from tandem.engine.interface import JobError
 from tandem.engine.memory import EXIT_ON_OUT_OF_MEMORY
+from tandem.logs import get_logger
 from tandem.manifest import SparkSpec
 from tandem.manifest.spark_settings import fixed_settings
+
+_log = get_logger(__name__)
 
 _MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
@@ -104,6 +109,9 @@ def build_session(
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     archive = _shared_classes(archive_of(file_system_jar)) if use_archive else ""
     settings = settings_of(job, replica, spark, file_system_jar, scratch, archive, executors)
+    for name, instead in settle(os.environ, spark_home(), settings["spark.sql.session.timeZone"]):
+        _log.warning("environment_overruled", variable=name, remedy=instead)
+    time.tzset()
     builder = SparkSession.Builder()
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -151,6 +159,7 @@ def settings_of(
         python_path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(Path.cwd())])
         settings |= executors.settings(file_system_jar, _java_options(spark.conf, "executor"), python_path, scratch)
         settings["spark.master"] = executors.master
+        settings.setdefault("spark.executorEnv.TZ", local_zone(settings["spark.sql.session.timeZone"]))
     return settings
 
 
