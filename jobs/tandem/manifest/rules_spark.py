@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from tandem.manifest.models import LEAST_HEAP_PER_BYTE, ReplicatedStreamJob, Spec
+from tandem.manifest.models import LEAST_HEAP_PER_BYTE, MOST_BYTES_PER_EPOCH, ReplicatedStreamJob, Spec
 from tandem.manifest.problems import Issue, Location
 from tandem.manifest.quantities import amount
 from tandem.manifest.spark import memory_bytes
@@ -78,6 +78,9 @@ def epochs_fit_into_the_heap(job: ReplicatedStreamJob) -> Iterator[Issue]:
     if given is None:
         return
     most = heap // LEAST_HEAP_PER_BYTE // _MIB
+    if amount(given) > MOST_BYTES_PER_EPOCH:
+        yield Issue(("spec", "ordering", "maxBytesPerEpoch"), f"an epoch of {given} is too large", "Give 1Gi or less")
+        return
     if amount(given) > most * _MIB:
         at: Location = ("spec", "ordering", "maxBytesPerEpoch")
         message = (
