@@ -6,22 +6,26 @@ missing here is only noted.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
 
 import fsspec
-from confluent_kafka import KafkaException
+from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient
 from fsspec.dircache import DirCache
 
+from tandem.kafka.client import KafkaConnection, OutputLimits
 from tandem.manifest import Manifest, Problem, SecretError
 from tandem.manifest.kafka_properties import FILES
 from tandem.manifest.places import install, needed_module, scheme_of
 from tandem.manifest.problems import Issue, Location
 from tandem.manifest.vocabulary import nearest
 
+_FAILED = re.compile(r"^Failed to create (admin client|consumer|producer): ")
+_TRANSACTION_MS = 10_000
 _EXPLICIT = ("s3", "s3a")
 """Schemes whose file system names all its options, and passes over others in silence."""
 
@@ -107,12 +111,16 @@ def _client(manifest: Manifest, environ: Mapping[str, str]) -> Iterator[Issue]:
     except SecretError:
         return  # said when the job starts, where the secrets are
     properties = {name: value for name, value in properties.items() if name not in ("bootstrap.servers", "debug")}
+    connection = KafkaConnection({**properties, "log_level": "0"})
     try:
-        AdminClient({**properties, "log_level": "0"})
+        AdminClient({**connection.properties})  # alone first: what is wrong in itself is said in the client's own words
+        Consumer(connection.consumer()).close()
+        Producer(OutputLimits().producer(properties) | connection.plain_producer())
+        Producer(connection.transactional("none", _TRANSACTION_MS))
     except (KafkaException, ValueError) as error:
         reason = error.args[0]
         said = reason.str() if isinstance(error, KafkaException) else str(reason)
         blamed = next((name for name in manifest.spec.kafka.properties if name in said), None)
         at: Location = ("spec", "kafka", "properties", *((blamed,) if blamed else ()))
-        message = said.removeprefix("Failed to create admin client: ")
+        message = _FAILED.sub("", said)
         yield Issue(at, f"the Kafka client refuses it: {message}", "Correct it, or remove it")

@@ -1,4 +1,4 @@
-"""Topics that would take no record, refused before a job begins. Pure."""
+"""Topics that would take no record, refused before a job begins, and inputs that may lose records. Pure."""
 
 from __future__ import annotations
 
@@ -11,11 +11,29 @@ from tandem.kafka.errors import TopicMismatchError
 from tandem.kafka.topics import NewTopic
 
 MIN_ISR: Final = "min.insync.replicas"
+_LAG: Final = "min.compaction.lag.ms"
+_SHORT_LAG_MS: Final = 3_600_000
 
 
 def is_compacted(settings: Mapping[str, str]) -> bool:
     """Whether a topic with these settings takes only records that have a key (KIP-135)."""
     return "compact" in settings.get("cleanup.policy", "")
+
+
+def losing(settings: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """Inputs whose records may soon be gone though newer ones are there, each with why and what to do.
+
+    An epoch that a replica computes again must have the records that it had. Compaction spares the last segment, and
+    `min.compaction.lag.ms`.
+    """
+    return {
+        name: f"topic {name} is compacted (its cleanup.policy is {found['cleanup.policy']}), so a record disappears when "
+        "there is a newer one of its key. A replica that starts with an old state, or with none, computes other rows then "
+        "and is refused. Take snapshots (spec.snapshots), and give the topic a min.compaction.lag.ms that is longer than "
+        f"the job may be down, e.g. a day; it is {found.get(_LAG, '0')}"
+        for name, found in settings.items()
+        if is_compacted(found) and int(found.get(_LAG, 0)) < _SHORT_LAG_MS
+    }
 
 
 def check_defaults(own: Sequence[NewTopic], existing: Collection[str], broker: Mapping[str, str]) -> None:

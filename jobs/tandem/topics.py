@@ -11,7 +11,7 @@ from tandem.kafka.client import RECORD_OVERHEAD, OutputLimits
 from tandem.kafka.errors import MissingTopicError, TopicMismatchError
 from tandem.kafka.topics import KEPT_FOR_EVER, NewTopic, Topics
 from tandem.manifest import Manifest
-from tandem.topic_checks import check_defaults, check_written, is_compacted
+from tandem.topic_checks import check_defaults, check_written, is_compacted, losing
 
 DEAD_LETTER_SINK = "dead-letter"
 """The sink of rows that cannot be used; no sink of a manifest can have this name, it is no identifier."""
@@ -103,6 +103,11 @@ def _check_there(topics: Topics, names: Iterable[str]) -> None:
             time.sleep(_PAUSE_S)
         else:
             return
+
+
+def compacted_inputs(topics: Topics, manifest: Manifest) -> dict[str, str]:
+    """Inputs that lose records to compaction soon, each with what to do, as far as their settings may be seen."""
+    return losing(topics.settings(topic for source in manifest.spec.sources for topic in source.topics))
 
 
 def users_topics(manifest: Manifest) -> frozenset[str]:

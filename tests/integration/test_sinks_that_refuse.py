@@ -219,6 +219,18 @@ def test_a_column_topic_that_the_job_computes_is_refused_and_that_of_an_input_is
             one_stream(named, [kafka_sink()])
 
 
+def test_a_key_that_the_job_computes_in_another_case_is_refused_and_one_that_is_passed_on_is_ignored(
+    job_of_events: Job,
+) -> None:
+    events = job_of_events.sources["events"]
+
+    one_stream(events.withColumnRenamed("key", "Key"), [kafka_sink()])
+    one_stream(events.select("key", F.lit("x").alias("value"), "Partition"), [kafka_sink()])
+    for name in ("KEY", "Partition"):
+        with pytest.raises(JobError, match=rf"column `{name}`. Write `{name.lower()}`, in lower case"):
+            one_stream(events.select(F.length("value").alias(name), "value"), [kafka_sink()])
+
+
 def test_a_partition_beyond_all_numbers_of_partitions_stops_no_job(spark: SparkSession, tmp_path: Path) -> None:
     job = Job(spark, tmp_path / "partition", [raw_source()], [kafka_sink()])
     number = F.col("value").cast("string").cast("bigint")

@@ -102,7 +102,7 @@ class Orderer(Process):
                 return
             if recent:
                 epoch, last = proposed + 1, ends
-        ends = next_ends(last, available, self.world.schedule.max_records)
+        ends = next_ends(last, available, self.world.schedule.max_records, epoch)
         self._proposed = (epoch, self.now_ms, ends)
         wall_clock = int(self.now_ms)
         self.append(Cut(epoch, ends, wall_clock, self.world.rng.getrandbits(32), self.name))

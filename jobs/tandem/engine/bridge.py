@@ -21,7 +21,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from tandem.engine.checkpoint import WATERMARKS
-from tandem.engine.idle_inputs import idle_after
+from tandem.engine.idle_inputs import idle_after, without_watermark
 from tandem.engine.interface import EnginePosition
 from tandem.engine.kept_state import KeptState
 from tandem.engine.key_expressions import FORM
@@ -36,6 +36,10 @@ _log = get_logger(__name__)
 
 _MOST_PASSES = 20
 """Over a plan, whose depth bounds how many are needed; fewer only leave columns in it."""
+_NO_WATERMARK = (
+    "the job has no watermark over this source, or one over other sources, too, that have no idleTimeout. Set a watermark "
+    "on the source's DataFrame, or remove idleTimeout"
+)
 
 
 class EpochBridge:
@@ -102,6 +106,8 @@ class EpochBridge:
             check_state(checkpoint, states)
         note_state(checkpoint, states)
         self._keep_watermarks(checkpoint / WATERMARKS, idle_after(plan, self._sources))
+        for name in without_watermark(plan, self._sources):
+            _log.warning("idle_timeout_without_effect", source=name, reason=_NO_WATERMARK)
         manager = self._spark._jsparkSession.streams()
         option = self._jvm.scala.Option
 

@@ -242,7 +242,8 @@ class InputReader:
         elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             raise LostInputError(
                 f"{tp.topic}/{tp.partition}: offset {self._inputs[tp].fetched_to} was deleted before it was read. "
-                "Nothing was skipped: restore the records, or start the job under a new name; then raise retention.ms"
+                "Nothing was skipped: restore the records, or start the job under a new name; then raise retention.ms. "
+                "If other replicas have read it, this one lacks newer state: take snapshots (spec.snapshots)"
             )
         elif error.fatal() or not may_come_back(error):
             raise KafkaException(error)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
+from tandem.engine.interface import JobError
 from tandem.manifest import SourceSpec
 from tandem.manifest.ddl import column_names
 
@@ -28,12 +30,21 @@ class SourceFrames:
 
 
 def split_sources(stream: DataFrame, sources: Sequence[SourceSpec]) -> dict[str, SourceFrames]:
-    """The one physical stream of all records, filtered into a stream per source of the manifest."""
+    """The one physical stream of all records, filtered into a stream per source of the manifest. Raises `JobError`."""
     frames = {}
     for source in sources:
         mine = stream if len(sources) == 1 else stream.filter(F.col("topic").isin(*source.topics))
         frames[source.name] = _parsed(mine, source) if source.format == "json" else _raw(mine, source)
     return frames
+
+
+def wrong_schema(source: SourceSpec, error: PySparkException) -> JobError:
+    """Spark does not take the schema of a source, or does not read it from JSON: it never will."""
+    said = str(error).strip().partition("\n")[0].rstrip(".;")
+    return JobError(
+        f"source {source.name}: Spark reads no JSON of the schema {source.schema_ddl}: {said}. Give these columns "
+        "another type in spec.sources, e.g. STRING, and cast them in the job"
+    )
 
 
 def metadata_column(source: SourceSpec, spark: SparkSession) -> str:
@@ -59,8 +70,11 @@ def _parsed(raw: DataFrame, source: SourceSpec) -> SourceFrames:
     columns, spark = _columns(source), raw.sparkSession
     corrupt = _free("_corrupt_record", columns, spark)
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": corrupt}
-    record = F.from_json(F.col("value").cast("string"), f"{source.schema_ddl}, {corrupt} STRING", options)
-    parsed = raw.withColumn("record", record)
+    record = F.from_json(F.col("value").cast("string"), f"{source.schema_ddl}\n, {corrupt} STRING", options)
+    try:
+        parsed = raw.withColumn("record", record)
+    except PySparkException as error:
+        raise wrong_schema(source, error) from error
     is_good = F.col("record").isNotNull() & F.col(f"record.{corrupt}").isNull()
     own = ("key", _HEADERS) if source.include_headers else ("key",)
     taken = [name for name in own if _is_taken(name, columns, spark)]

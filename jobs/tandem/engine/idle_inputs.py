@@ -27,6 +27,19 @@ def idle_after(plan: Sequence[Mapping[str, Any]], sources: Sequence[SourceSpec])
     return found
 
 
+def without_watermark(plan: Sequence[Mapping[str, Any]], sources: Sequence[SourceSpec]) -> list[str]:
+    """The names of sources whose `idleTimeout` has no effect.
+
+    No watermark is over them, or only one over others, too, that are never idle.
+    """
+    given = [source for source in sources if source.idle_timeout is not None]
+    nodes = list(_watermarks(tree(iter(plan)))) if given else []
+    reads = [_read(node) if len(sources) > 1 else {frozenset(sources[0].topics)} for node in nodes]
+    timeouts = {frozenset(source.topics) for source in given}
+    idle = {topics for read in reads if read <= timeouts for topics in read}
+    return [source.name for source in given if frozenset(source.topics) not in idle]
+
+
 def _watermarks(node: Node) -> Iterator[Node]:
     if node.name == "EventTimeWatermark":
         yield node

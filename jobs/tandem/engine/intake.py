@@ -85,7 +85,8 @@ class EpochRecords:
         source = self.intake.source(message)
         columns = column_names(source.schema_ddl or "")
         unread = [name for name, null in zip(columns, nulls, strict=False) if null == "1"]
-        return int(seq), why_no_object(message.value(), source.schema_ddl or "", unread)
+        schema = self.intake.schemas.get(source.name)
+        return int(seq), why_no_object(message.value(), source.schema_ddl or "", unread, schema)
 
     def _letter(self, seq: int, reason: str) -> tuple[bytes | None, bytes]:
         message = self.messages[seq]

@@ -77,7 +77,8 @@ def _letter(record: InputRecord, reason: str, kept: int | None, cut_key: dict[st
         fields |= _value(record.value, kept)
     if cut_key:
         fields |= {"truncated": True} | cut_key
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode()
+    # Python's texts may hold halves of characters (`\ud800` in JSON), which no UTF-8 has.
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")
 
 
 def _value(value: bytes, kept: int) -> dict[str, Any]:

@@ -59,6 +59,7 @@ def _by_sink(result: object, sinks: Sequence[SinkSpec]) -> Mapping[str, DataFram
 def _kafka_rows(frame: DataFrame, sink: SinkSpec) -> DataFrame:
     schema = frame.schema
     check_kafka(sink.name, schema, _computes(frame, "topic"))
+    _refuse_other_case(sink, frame)
     types = {field.name: field.dataType for field in schema.fields}
     key = F.col("key").cast("binary") if "key" in types else F.lit(None).cast("binary")
     columns = [F.lit(sink.name).alias("sink"), key.alias("key"), F.col("value").cast("binary").alias("value")]
@@ -67,6 +68,16 @@ def _kafka_rows(frame: DataFrame, sink: SinkSpec) -> DataFrame:
     if "headers" in types:
         columns.append(F.col("headers").cast("array<struct<key:string,value:binary>>").alias("headers"))
     return frame.select(columns)
+
+
+def _refuse_other_case(sink: SinkSpec, frame: DataFrame) -> None:
+    """Spark's Kafka sink passes over a column `KEY`: its rows would have no key. One that is only passed on is ignored."""
+    for name in ("key", "partition", "headers"):
+        other = next((column for column in frame.columns if column.lower() == name), name)
+        if name not in frame.columns and other != name and _computes(frame, name):
+            raise JobError(
+                f"sink {sink.name}: the job gives its rows a column `{other}`. Write `{name}`, in lower case"
+            )
 
 
 def _partition(kind: DataType) -> Column:

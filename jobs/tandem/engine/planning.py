@@ -9,13 +9,13 @@ from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, StructType
 
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.context import JobContext
 from tandem.engine.described import Facts
 from tandem.engine.facts import facts_about
-from tandem.engine.frames import split_sources
+from tandem.engine.frames import split_sources, wrong_schema
 from tandem.engine.guard import Taken, guarded
 from tandem.engine.intake import Intake
 from tandem.engine.interface import JobError
@@ -26,17 +26,24 @@ from tandem.engine.plan_leaves import check_leaves
 from tandem.engine.session_state import changed_settings, forget_views, settings_of, views_of
 from tandem.engine.static_tables import StaticTables
 from tandem.logs import get_logger
-from tandem.manifest import Manifest
+from tandem.manifest import Manifest, SourceSpec
 from tandem.topics import DEAD_LETTER_SINK
 
 _log = get_logger(__name__)
 
 
 def intake_of(manifest: Manifest) -> Intake:
-    """What takes the records of a job's sources in."""
+    """What takes the records of a job's sources in. Raises `JobError`."""
     spec = manifest.spec
-    schemas = {s.name: StructType.fromDDL(s.schema_ddl) for s in spec.sources if s.schema_ddl is not None}
+    schemas = {s.name: _schema(s.schema_ddl, s) for s in spec.sources if s.schema_ddl is not None}
     return Intake(spec.sources, spec.max_record_bytes, schemas)
+
+
+def _schema(ddl: str, source: SourceSpec) -> DataType:
+    try:
+        return StructType.fromDDL(ddl)
+    except PySparkException as error:
+        raise wrong_schema(source, error) from error
 
 
 @dataclass(frozen=True, slots=True)

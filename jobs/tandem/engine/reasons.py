@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from itertools import islice
 from typing import Any, Final
 
+from pyspark.sql.types import DataType, StructType
+
 from tandem.engine.documents import is_deep
+from tandem.engine.misfits import is_told_by_kind, misfits
 
 NO_VALUE: Final = "the record has no value"
 TEXT_BEHIND: Final = (
@@ -27,19 +31,19 @@ _MARKS: Final = {
 _BRIEF: Final = 60
 
 
-def why_no_object(value: bytes | None, schema_ddl: str, unread: Collection[str]) -> str:
+def why_no_object(value: bytes | None, schema_ddl: str, unread: Collection[str], schema: DataType | None = None) -> str:
     """Why Spark reads no object of the schema in `value`.
 
-    `unread`: the columns that are null in what Spark did read.
+    `unread`: the columns that are null in what Spark did read. `schema`: `schema_ddl` as Spark reads it, if that is known.
     """
     if value is None:
         return NO_VALUE
     if not value.strip():
         return "the value is empty"
-    return f"the value is no JSON of the schema {schema_ddl}: {_trouble(value, unread)}"
+    return f"the value is no JSON of the schema {schema_ddl}: {_trouble(value, unread, schema)}"
 
 
-def _trouble(value: bytes, unread: Collection[str]) -> str:
+def _trouble(value: bytes, unread: Collection[str], schema: DataType | None) -> str:
     if value[0] == 0 and len(value) >= _SCHEMA_ID_BYTES:
         return (
             "it begins like a record of a schema registry (a zero byte, then the schema's id "
@@ -59,10 +63,21 @@ def _trouble(value: bytes, unread: Collection[str]) -> str:
         return str(error)
     if not isinstance(document, dict):
         return f"it is {_kind(document)}"
-    wrong = [f"{name} is {_brief(document[name])}" for name in unread if document.get(name) is not None]
+    found = list(islice(misfits(document, schema), 5)) if schema is not None else []
+    told = _told_by_their_kind(schema)
+    found += [(name, document[name]) for name in unread if document.get(name) is not None and name not in told]
+    wrong = [f"{path} is {_brief(content)}" for path, content in found]
     if not wrong:
-        return "Spark's parser does not take it (it bounds depth, names and numbers)"
+        return (
+            "Spark's parser does not take it: a part of it is not of its type, too deep, or too long a name or number"
+        )
     return "; ".join(wrong[:5])
+
+
+def _told_by_their_kind(schema: DataType | None) -> frozenset[str]:
+    """The columns of which `misfits` knows all: null in what Spark did read, they may be, since it read no further."""
+    fields = schema.fields if isinstance(schema, StructType) else []
+    return frozenset(field.name for field in fields if is_told_by_kind(field.dataType))
 
 
 def _kind(document: object) -> str:
@@ -72,5 +87,5 @@ def _kind(document: object) -> str:
 
 
 def _brief(content: Any) -> str:
-    text = json.dumps(content, ensure_ascii=False)
+    text = json.dumps(content, ensure_ascii=False).encode(errors="backslashreplace").decode()  # halves of characters
     return text if len(text) <= _BRIEF else f"{text[:_BRIEF]}…"

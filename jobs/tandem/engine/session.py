@@ -8,6 +8,7 @@ import re
 import shutil
 import socket
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,15 +16,18 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tandem.embedded.pyspark_files import pyspark_jars
-from tandem.engine import wherever
+from tandem.embedded.pyspark_files import pyspark_jars, spark_home
+from tandem.engine import environment
 from tandem.engine.executors import HANDY, Executors
 from tandem.engine.interface import JobError
 from tandem.engine.jvm.classes import classes_jar
 from tandem.engine.memory import EXIT_ON_OUT_OF_MEMORY
 from tandem.engine.stacks import DAEMON
+from tandem.logs import get_logger
 from tandem.manifest import SparkSpec
 from tandem.manifest.spark_settings import fixed_settings
+
+_log = get_logger(__name__)
 
 _MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 
@@ -112,7 +116,10 @@ def build_session(
     archive = _shared_classes(archive_of(file_system_jar, classes)) if use_archive else ""
     settings = settings_of(job, replica, spark, file_system_jar, scratch, archive, executors)
     settings["spark.driver.extraClassPath"] += f"{os.pathsep}{classes}"
-    wherever.follow_time_zone(settings["spark.sql.session.timeZone"])
+    zone = settings["spark.sql.session.timeZone"]
+    for name, instead in environment.settle(os.environ, spark_home(), zone):
+        _log.warning("environment_overruled", variable=name, remedy=instead)
+    time.tzset()
     builder = SparkSession.Builder()
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -161,7 +168,7 @@ def settings_of(
         python_path = os.pathsep.join([*filter(None, [os.environ.get("PYTHONPATH")]), str(Path.cwd())])
         settings |= executors.settings(file_system_jar, _java_options(spark.conf, "executor"), python_path, scratch)
         settings["spark.master"] = executors.master
-        settings["spark.executorEnv.TZ"] = wherever.as_variable(settings["spark.sql.session.timeZone"])
+        settings.setdefault("spark.executorEnv.TZ", environment.local_zone(settings["spark.sql.session.timeZone"]))
     return settings
 
 
@@ -187,8 +194,9 @@ def _blaming(given: Mapping[str, str]) -> Iterator[None]:
         blamed = [name for name in given if name in text]
         lines = [line.strip().removeprefix("Caused by: ") for line in text.splitlines()]
         said = next((line for line in reversed(lines) if any(name in line for name in blamed)), "")
-        if "JAVA_GATEWAY_EXITED" in text and "spark.driver.extraJavaOptions" in given:
-            blamed, said = ["spark.driver.extraJavaOptions"], "the JVM does not start; it says why on standard error"
+        of_jvm = [name for name in given if name.startswith("spark.driver.") and name.endswith("JavaOptions")]
+        if "JAVA_GATEWAY_EXITED" in text and of_jvm:
+            blamed, said = of_jvm, "the JVM does not start; it says why on standard error"
         if not said:
             raise
         named = ", ".join(f"spec.spark.conf[{name}]" for name in blamed)
@@ -199,7 +207,7 @@ def _java_options(conf: Mapping[str, str], process: str, more: str = "") -> str:
     chosen = conf.get(f"spark.{process}.extraJavaOptions")
     # The JVM starts with one collector only.
     ours = _JVM.replace("-XX:+UseSerialGC ", "") if re.search(r"-XX:\+Use\w+GC\b", chosen or "") else _JVM
-    options = (ours, wherever.JVM, more, chosen)
+    options = (ours, environment.JVM, more, chosen)
     return " ".join(option for option in options if option)
 
 

@@ -18,6 +18,7 @@ RECORD_OVERHEAD = 16_384
 
 _DEFAULT_BATCH_BYTES = 1_000_000  # librdkafka's own
 _MOST_BYTES = 1_000_000_000  # librdkafka allows no more
+_NOTHING: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +28,14 @@ class OutputLimits:
     record: int = 1_000_000
     batch: int = _DEFAULT_BATCH_BYTES
 
-    def producer(self) -> dict[str, int]:
-        """Settings of a producer that sends the largest record, and no batch that a topic refuses."""
+    def producer(self, given: Mapping[str, str] = _NOTHING) -> dict[str, int]:
+        """Settings of a producer that sends the largest record, and no batch that a topic refuses.
+
+        `given` : the user's; a batch is no larger than they say.
+        """
         largest = min(_MOST_BYTES, max(_DEFAULT_BATCH_BYTES, self.record + RECORD_OVERHEAD))
-        return {"message.max.bytes": largest, "batch.size": min(_DEFAULT_BATCH_BYTES, self.batch)}
+        batch = int(given.get("batch.size", _DEFAULT_BATCH_BYTES))
+        return {"message.max.bytes": largest, "batch.size": min(batch, self.batch)}
 
 
 @dataclass(frozen=True)
@@ -39,9 +44,18 @@ class KafkaConnection:
 
     properties: Mapping[str, str]
 
+    @property
+    def _common(self) -> dict[str, str | int | bool]:
+        """What all clients begin with. Of a pair of bounds the user may give one: the other, which is ours, follows."""
+        least, most = "reconnect.backoff.ms", "reconnect.backoff.max.ms"
+        common = {**_COMMON, **self.properties}
+        if int(common[least]) > int(common[most]):
+            common |= {least: common[most]} if most in self.properties else {most: common[least]}
+        return common
+
     def admin(self) -> dict[str, str | int | bool]:
         """Configuration of an AdminClient."""
-        return {**_COMMON, **self.properties}
+        return self._common
 
     def consumer(self, isolation_level: str = "read_committed") -> dict[str, str | int | bool]:
         """Configuration of a consumer that assigns itself and commits nothing.
@@ -49,7 +63,7 @@ class KafkaConnection:
         A position that retention deleted is an error, never a silent jump; the end of a partition is reported.
         """
         return {
-            **_COMMON,
+            **self._common,
             "group.id": "tandem",
             "enable.auto.commit": False,
             "enable.auto.offset.store": False,
@@ -65,7 +79,7 @@ class KafkaConnection:
     def appender(self) -> dict[str, str | int | bool]:
         """Configuration of the idempotent producer of proposals. Late proposals are worthless: they expire after 3 s."""
         return {
-            **_COMMON,
+            **self._common,
             "enable.idempotence": True,
             "acks": "all",
             "linger.ms": 0,
@@ -76,7 +90,7 @@ class KafkaConnection:
     def transactional(self, transactional_id: str, timeout_ms: int) -> dict[str, str | int | bool]:
         """Configuration of a transactional producer whose transactions the broker aborts after `timeout_ms`."""
         return {
-            **_COMMON,
+            **self._common,
             "transactional.id": transactional_id,
             "transaction.timeout.ms": timeout_ms,
             "message.timeout.ms": timeout_ms,
@@ -84,15 +98,21 @@ class KafkaConnection:
             "queue.buffering.max.messages": 1_000_000,
             "delivery.report.only.error": True,
             **self.properties,
+            **self._no_longer_than(timeout_ms),
         }
 
     def plain_producer(self) -> dict[str, str | int | bool]:
         """Configuration of the producer of rows when delivery is not exactly once."""
         return {
-            **_COMMON,
+            **self._common,
             "enable.idempotence": True,
             "acks": "all",
             "linger.ms": 0,
             "delivery.report.only.error": True,
             **self.properties,
         }
+
+    def _no_longer_than(self, transaction_ms: int) -> dict[str, int]:
+        """librdkafka refuses to wait for an answer for longer than a transaction may take."""
+        given = self.properties.get("socket.timeout.ms")
+        return {} if given is None else {"socket.timeout.ms": min(int(given), transaction_ms)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -86,8 +86,8 @@ class TransactionalProducer:
         deadline = time.monotonic() + timeout_s
         self._producer = None  # after a fatal error never abort: destroy and recreate
         producer = Producer(
-            self._batches.settings()
-            | self._connection.transactional(self._id, round(transaction_s * 1000))
+            self._connection.transactional(self._id, round(transaction_s * 1000))
+            | self._batches.settings(self._connection.properties)
             | {"partitioner": "murmur2_random"}
             | self._callbacks
         )
@@ -157,8 +157,8 @@ class PlainProducer:
     def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:  # noqa: ARG002 - nothing to wait for
         """(Re)create the producer."""
         self._producer = Producer(
-            self._batches.settings()
-            | self._connection.plain_producer()
+            self._connection.plain_producer()
+            | self._batches.settings(self._connection.properties)
             | {"partitioner": "murmur2_random"}
             | self._callbacks
         )
@@ -213,9 +213,9 @@ class _Batches:
         """Whether each record is sent by itself."""
         return self._refused_s is not None
 
-    def settings(self) -> dict[str, int]:
-        """Those of a producer."""
-        return self._limits().producer() | ({"batch.num.messages": 1} if self.alone else {})
+    def settings(self, given: Mapping[str, str]) -> dict[str, int]:
+        """Those of a producer; `given`: the user's, of which a smaller batch is obeyed."""
+        return self._limits().producer(given) | ({"batch.num.messages": 1} if self.alone else {})
 
     def refused(self, is_known: bool) -> None:
         """A record was refused; `is_known`: it is known which."""

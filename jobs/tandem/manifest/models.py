@@ -44,6 +44,9 @@ LEAST_HEAP_PER_BYTE: Final = 8
 HEAP_PER_BYTE: Final = 32
 """Bytes of heap for a byte of an epoch, by default. It takes 5 to 12, as the job's plan is, and the heap holds more."""
 
+MOST_BYTES_PER_EPOCH: Final = 2**30
+"""Arrow finds the values of a column by 31 bits."""
+
 Delivery = Literal["exactlyOnce", "atLeastOnce", "atMostOnce"]
 OrderingMode = Literal["leader", "heartbeat", "none"]
 OutputMode = Literal["append", "update"]
@@ -93,7 +96,7 @@ class JobSpec(Section):
         description="Spark's: append (rows that are final) or update (changed groups too). Default: append where Spark "
         "allows it, else update",
     )
-    one_row_per_record: bool = Field(
+    one_row_per_record: Flag = Field(
         default=False,
         description="The job makes one row of each input record, in one of its topics, so tandem verify counts a record "
         "that is neither a row nor a dead letter as lost",
@@ -192,7 +195,9 @@ class Spec(KubernetesSpec):
     def max_bytes_per_epoch(self) -> int:
         """Bytes: `ordering.maxBytesPerEpoch`, or what the heap takes at most in comfort."""
         given = self.ordering.max_bytes_per_epoch
-        return int(amount(given)) if given is not None else memory_bytes(self.spark.driver_memory) // HEAP_PER_BYTE
+        if given is not None:
+            return int(amount(given))
+        return min(MOST_BYTES_PER_EPOCH, memory_bytes(self.spark.driver_memory) // HEAP_PER_BYTE)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from os.path import normpath
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -10,7 +11,12 @@ from tandem.manifest.models import ReplicatedStreamJob
 from tandem.manifest.places import DELTA, PACKAGES, scheme_of
 from tandem.manifest.problems import Issue, Location, dotted
 from tandem.manifest.quantities import amount
-from tandem.manifest.rules_kafka import authentication_is_complete, properties_are_given_once, topics_do_not_meet
+from tandem.manifest.rules_kafka import (
+    authentication_is_complete,
+    buffers_hold_a_record,
+    properties_are_given_once,
+    topics_do_not_meet,
+)
 from tandem.manifest.rules_spark import (
     epochs_fit_into_the_heap,
     heap_fits_into_the_container,
@@ -88,6 +94,21 @@ def names_are_unique(job: ReplicatedStreamJob) -> Iterator[Issue]:
                 yield Issue(at, message, f"Give each of the {kind} a name of its own", (at, first))
 
 
+def tables_are_told_apart(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    """The rows of a table are in a column that is named after the sink."""
+    seen: dict[str, tuple[str, int]] = {}
+    for index, sink in enumerate(job.spec.sinks):
+        if sink.files is None:
+            continue
+        name, first = seen.setdefault(sink.name.lower(), (sink.name, index))
+        if name != sink.name:
+            at: Location = ("spec", "sinks", index, "name")
+            message = (
+                f"{sink.name} and {name}, the name of spec.sinks[{first}], differ only in case, which Spark ignores"
+            )
+            yield Issue(at, message, "Give each table another name", (at, ("spec", "sinks", first, "name")))
+
+
 def schema_goes_with_json(job: ReplicatedStreamJob) -> Iterator[Issue]:
     for index, source in enumerate(job.spec.sources):
         at: Location = ("spec", "sources", index)
@@ -117,7 +138,7 @@ def tables_do_not_meet(job: ReplicatedStreamJob) -> Iterator[Issue]:
         if sink.files is None:
             continue
         at: Location = ("spec", "sinks", index, "parquet" if sink.parquet else "delta", "path")
-        path = PurePosixPath(sink.files.path)
+        path = PurePosixPath(normpath(sink.files.path))
         for other_at, other in seen:
             if path.is_relative_to(other) or other.is_relative_to(path):
                 message = f"{path} and {other} of {dotted(other_at[:3])} lie within each other"
@@ -216,12 +237,14 @@ RULES: Final[tuple[Rule, ...]] = (
     savepoints_lie_in_a_store,
     no_ordering_only_at_least_once,
     names_are_unique,
+    tables_are_told_apart,
     schema_goes_with_json,
     sinks_are_of_one_kind,
     tables_do_not_meet,
     places_can_be_written_to,
     topics_do_not_meet,
     properties_are_given_once,
+    buffers_hold_a_record,
     authentication_is_complete,
     bounds_are_in_order,
     secrets_come_from_one_place,

@@ -13,6 +13,8 @@ from tandem.manifest.vocabulary import nearest
 _KAFKA: Final[Location] = ("spec", "kafka")
 _PROPERTIES: Final[Location] = (*_KAFKA, "properties")
 _SECRETS: Final[Location] = (*_KAFKA, "secretProperties")
+_BESIDE_RECORD: Final = 16_384
+"""Bytes that a record may have beside key, value and the user's headers, with plenty to spare."""
 _PROTOCOL: Final[Location] = (*_PROPERTIES, "security.protocol")
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
@@ -74,6 +76,16 @@ def properties_are_given_once(job: ReplicatedStreamJob) -> Iterator[Issue]:
         for name in job.spec.snapshots.secret_properties.keys() & job.spec.snapshots.properties.keys():
             at: Location = ("spec", "snapshots", "secretProperties", name)
             yield Issue(at, f"{name} is also in spec.snapshots.properties", "Keep one of them")
+
+
+def buffers_hold_a_record(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    """A producer waits for room that a larger record would never find."""
+    name, needed = "queue.buffering.max.kbytes", -(-(job.spec.max_record_bytes + _BESIDE_RECORD) // 1_024)
+    given = job.spec.kafka.properties.get(name, "")
+    if given.isdecimal() and int(given) < needed:
+        at, other = (*_PROPERTIES, name), ("spec", "maxRecordBytes")
+        message = f"{given} kilobytes hold no record of spec.maxRecordBytes, which is {job.spec.max_record_bytes} bytes"
+        yield Issue(at, message, f"Give {needed} or more, remove it, or lower maxRecordBytes", (at, other))
 
 
 def authentication_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from tandem.manifest.models import LEAST_HEAP_PER_BYTE, ReplicatedStreamJob, Spec
+from tandem.manifest.models import LEAST_HEAP_PER_BYTE, MOST_BYTES_PER_EPOCH, ReplicatedStreamJob, Spec
 from tandem.manifest.problems import Issue, Location
 from tandem.manifest.quantities import amount
 from tandem.manifest.spark import memory_bytes
@@ -21,6 +21,7 @@ from tandem.manifest.spark_settings import (
 )
 
 _CONF: Final[Location] = ("spec", "spark", "conf")
+_JAVA_OPTIONS: Final = ("extraJavaOptions", "defaultJavaOptions")
 _MIB: Final = 2**20
 BESIDE_HEAP: Final = 384 * _MIB
 """Bytes that a replica needs at least beside its heap, for the rest of the JVM and for Python; as many as Spark takes."""
@@ -55,7 +56,7 @@ def spark_settings_have_an_effect(job: ReplicatedStreamJob) -> Iterator[Issue]:
             yield Issue(at, f"Spark has no setting {key}, and passes over it in silence", f"Did you mean {meant}?")
         elif key == "spark.sql.session.timeZone" and (wrong := wrong_time_zone(value)) is not None:
             yield Issue(at, wrong.message, wrong.remedy)
-        elif key.endswith("xtraJavaOptions") and (heap := re.search(r"(?<!\S)-Xmx\S*", value)) is not None:
+        elif key.endswith(_JAVA_OPTIONS) and (heap := re.search(r"(?<!\S)-Xmx\S*", value)) is not None:
             field = "spec.executors.memory" if ".executor." in key else "spec.spark.driverMemory"
             yield Issue(at, f"Spark takes no {heap[0]} in {key}", f"Use {field}")
 
@@ -77,6 +78,9 @@ def epochs_fit_into_the_heap(job: ReplicatedStreamJob) -> Iterator[Issue]:
     if given is None:
         return
     most = heap // LEAST_HEAP_PER_BYTE // _MIB
+    if amount(given) > MOST_BYTES_PER_EPOCH:
+        yield Issue(("spec", "ordering", "maxBytesPerEpoch"), f"an epoch of {given} is too large", "Give 1Gi or less")
+        return
     if amount(given) > most * _MIB:
         at: Location = ("spec", "ordering", "maxBytesPerEpoch")
         message = (

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field
 
 from tandem.manifest.ddl import DdlError, column_names
 from tandem.manifest.problems import refusal
-from tandem.manifest.values import Duration, Identifier, PathText, Section, Topic, Within
+from tandem.manifest.values import Duration, Flag, Identifier, PathText, Section, Topic, Within
 
 Format = Literal["raw", "json"]
 StartingOffsets = Literal["earliest", "latest"]
@@ -43,7 +43,7 @@ class SourceSpec(Section):
     starting_offsets: StartingOffsets = Field(
         default="earliest", description="Where the job begins when it has never run"
     )
-    include_headers: bool = Field(
+    include_headers: Flag = Field(
         default=False, description="Whether rows have a column headers, as with Spark's Kafka source"
     )
     isolation_level: IsolationLevel = Field(

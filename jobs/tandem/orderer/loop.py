@@ -141,7 +141,7 @@ class OrdererLoop:
         if not self._inputs.are_same(self._decisions.topic_ids, now):
             self._waits("Kafka, which does not say whether the inputs are the topics that they were")
             return
-        ends = next_ends(last, available, self._settings.max_records_per_epoch)
+        ends = next_ends(last, available, self._settings.max_records_per_epoch, self._decisions.last_epoch + 1)
         if ends.records_since(last) > 0 or self._pace.wants_empty(now):
             self._pace.input_seen(now)
         if self._pace.wants_cut(now, leading):

@@ -9,12 +9,13 @@ from typing import NamedTuple
 from tandem.protocol.values import Positions, TopicPartition
 
 
-def next_ends(last: Positions, available: Positions, max_records: int) -> Positions:
+def next_ends(last: Positions, available: Positions, max_records: int, turn: int = 0) -> Positions:
     """The ends of the next epoch: at most `max_records` beyond `last`, shared fairly over the inputs.
 
     Fair is max-min: an input that has little gets all it has, the others share the rest equally, so one busy input never
-    starves another. An input that appears for the first time starts at offset 0. Positions never go back, even where
-    `available` does (a broker that answers with an older end).
+    starves another. Where there is not even a record for each, they take turns: `turn` is the number of the epoch. An input
+    that appears for the first time starts at offset 0. Positions never go back, even where `available` does (a broker that
+    answers with an older end).
 
     Examples
     --------
@@ -24,16 +25,20 @@ def next_ends(last: Positions, available: Positions, max_records: int) -> Positi
     """
     starts = {tp: last.get(tp, 0) for tp in {*last, *available}}
     waiting = {tp: max(0, available.get(tp, 0) - start) for tp, start in starts.items()}
-    shares = _max_min_fair(waiting, max_records)
+    shares = _max_min_fair(waiting, max_records, turn)
     return Positions({tp: start + shares[tp] for tp, start in starts.items()})
 
 
-def _max_min_fair(wishes: dict[TopicPartition, int], budget: int) -> dict[TopicPartition, int]:
+def _max_min_fair(wishes: dict[TopicPartition, int], budget: int, turn: int = 0) -> dict[TopicPartition, int]:
     shares = dict.fromkeys(wishes, 0)
+    hungry = sorted(tp for tp, wish in wishes.items() if wish)
+    if budget < len(hungry):
+        first = turn * budget % len(hungry)
+        return shares | dict.fromkeys((hungry + hungry)[first : first + budget], 1)
     smallest_first = sorted(wishes, key=lambda tp: (wishes[tp], tp))
     for position, tp in enumerate(smallest_first):
         remaining = len(smallest_first) - position
-        # Rounded up, so that a budget smaller than the number of inputs still moves somebody.
+        # Rounded up: inputs without a wish count among the remaining, too.
         shares[tp] = min(wishes[tp], budget // remaining if budget >= remaining else min(1, budget))
         budget -= shares[tp]
     return shares

@@ -32,13 +32,19 @@ def first_difference(connection: KafkaConnection, sinks: SinkTopics, mine: Epoch
     return f"no differing row among {len(published)} published ones found: they may be older than {_BACK} records"
 
 
-def likely_cause(functions: Collection[str], tables: Collection[str]) -> str:
+def likely_cause(functions: Collection[str], tables: Collection[str], compacted: Collection[str] = ()) -> str:
     """What made a replica compute other rows, as far as it can be told; for the log.
 
     Constants, data and kept tables have been compared when it started. What is left are `functions`, the job's own, which
-    Spark calls, and `tables`, static tables that are read where they are.
+    Spark calls, `tables`, static tables that are read where they are, and inputs that are `compacted`.
     """
     causes = []
+    if compacted:
+        causes.append(
+            f"{', '.join(sorted(compacted))} is compacted, and may have lost records since this epoch was published: start "
+            "from a savepoint or snapshot, or give the job another metadata.name to begin with the records that are left; "
+            "then take snapshots, and give the topic a longer min.compaction.lag.ms"
+        )
     if functions:
         causes.append(
             f"{', '.join(sorted(functions))} may read the clock, chance, the environment or files while Spark calls them: "

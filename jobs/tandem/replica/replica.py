@@ -7,7 +7,7 @@ import shutil
 import socket
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -73,7 +73,7 @@ from tandem.replica.tables import TableWriter, refuse_tables_of_earlier_runs, ta
 from tandem.replica.unread import UnreadRecords
 from tandem.serving import LOOPBACK
 from tandem.snapshots import Snapshotter
-from tandem.topics import check_limits, ensure_topics, sink_topics
+from tandem.topics import check_limits, compacted_inputs, ensure_topics, sink_topics
 from tandem.waits import Waits
 
 _log = get_logger(__name__)
@@ -130,6 +130,7 @@ class Replica:
         self._snapshotter: Snapshotter | None = None
         self._retention: RetentionWatch | None = None
         self._inputs: SameInputs | None = None
+        self._compacted: Mapping[str, str] = {}
         self._sink_looks: Looks | None = None
         self._shipping = StateShipping(
             manifest, self._channels.connection, self._channels.logs.commits, incarnation, self._folder, metrics, waits
@@ -153,6 +154,9 @@ class Replica:
         self._starting.begins("Kafka: the job's topics")
         topics = Topics(connection)
         ensure_topics(topics, manifest, self._name)
+        self._compacted = compacted_inputs(topics, manifest)
+        for reason in self._compacted.values():
+            _log.warning("input_is_compacted", reason=reason)
         self._refused = RefusedRows(sink_topics(topics, manifest), lambda: sink_topics(topics, manifest))
         check_limits(self._refused.sinks)
         if spec.ordering.mode != "none":  # else each replica has epochs of its own
@@ -478,8 +482,9 @@ class Replica:
         self._metrics.diverged.set(1)
         rows = self._publisher.rows_of(error.epoch) if self._publisher else None
         difference = first_difference(self._channels.connection, self._refused.sinks, rows or self._diverged_rows)
+        engine = self._engine
         cause = (
-            "" if self._engine is None else likely_cause(functions_in(self._engine.facts), self._engine.moving_tables)
+            "" if engine is None else likely_cause(functions_in(engine.facts), engine.moving_tables, self._compacted)
         )
         error.args = (f"{error.args[0]}; {difference}; {cause}",)
         return error

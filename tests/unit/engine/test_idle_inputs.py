@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tandem.engine.idle_inputs import idle_after
+from tandem.engine.idle_inputs import idle_after, without_watermark
 from tandem.manifest import Duration, SourceSpec
 
 RELATION = {"class": "a.StreamingExecutionRelation", "num-children": 0, "output": []}
@@ -50,3 +50,22 @@ def test_a_watermark_is_idle_when_all_its_sources_may_be(plan: list[dict[str, An
 
 def test_the_only_source_of_a_job_has_no_filter() -> None:
     assert idle_after(watermark("w", [RELATION]), [REFUNDS]) == {"w": 60_000}
+
+
+@pytest.mark.parametrize(
+    ("plan", "expected"),
+    [
+        (watermark("w", of_topics("orders", "more")), ["refunds"]),
+        (watermark("w", of_topics("orders", "more"), of_topics("refunds")), []),
+        (watermark("w", of_topics("orders", "more"), of_topics("rest")), ["orders", "refunds"]),
+        (of_topics("orders", "more"), ["orders", "refunds"]),
+    ],
+)
+def test_a_time_out_that_no_watermark_heeds_is_found(plan: list[dict[str, Any]], expected: list[str]) -> None:
+    assert without_watermark(plan, [ORDERS, REFUNDS, REST]) == expected
+
+
+def test_the_time_out_of_the_only_source_is_heeded_by_any_watermark() -> None:
+    assert without_watermark(watermark("w", [RELATION]), [ORDERS]) == []
+    assert without_watermark([RELATION], [ORDERS]) == ["orders"]
+    assert without_watermark([RELATION], [REST]) == []

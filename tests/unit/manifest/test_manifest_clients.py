@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka.admin import AdminClient
 
+from tandem.kafka.client import KafkaConnection, OutputLimits
 from tandem.manifest import KafkaSpec, SecretError, SecretReference, ZooKeeperAuth, ZooKeeperSpec
 from tandem.manifest.kafka_properties import ALLOWED, JAVA_ONLY, OWNED, SECRET
 
@@ -113,3 +115,37 @@ def test_a_property_has_one_kind() -> None:
     kinds = [ALLOWED, SECRET, frozenset(OWNED), frozenset(JAVA_ONLY)]
 
     assert sum(map(len, kinds)) == len(frozenset().union(*kinds))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("socket.timeout.ms", "60000"),
+        ("socket.timeout.ms", "300000"),
+        ("reconnect.backoff.ms", "1000"),
+        ("reconnect.backoff.max.ms", "10000"),
+        ("reconnect.backoff.max.ms", "10"),
+        ("batch.size", "16000000"),
+        ("retry.backoff.ms", "5000"),
+        ("queue.buffering.max.messages", "1"),
+    ],
+)
+def test_a_property_that_agrees_with_librdkafka_agrees_with_what_tandem_sets(name: str, value: str) -> None:
+    connection = KafkaConnection({"bootstrap.servers": "127.0.0.1:1", "log_level": "0", name: value})
+    rows = OutputLimits().producer(connection.properties)
+
+    AdminClient(connection.admin())
+    Consumer(connection.consumer()).close()
+    for settings in (connection.appender(), connection.plain_producer(), connection.transactional("id", 10_000)):
+        Producer(settings | rows)
+    others = [connection.admin(), connection.consumer(), connection.appender(), connection.plain_producer()]
+    assert all(settings[name] == value for settings in others)
+
+
+def test_a_batch_is_as_small_as_the_user_says_and_as_small_as_the_topics_say() -> None:
+    limits = OutputLimits(record=1_000, batch=500_000)
+
+    assert limits.producer({"batch.size": "16384"})["batch.size"] == 16_384
+    assert limits.producer({"batch.size": "16000000"})["batch.size"] == 500_000
+    assert limits.producer()["batch.size"] == 500_000
+    assert OutputLimits(batch=50_000_000).producer()["batch.size"] == 1_000_000

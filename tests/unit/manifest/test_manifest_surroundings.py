@@ -64,6 +64,11 @@ def test_a_value_that_the_kafka_client_does_not_take_is_found_without_a_broker(w
         "spec.kafka.properties[socket.timeout.ms]: the Kafka client refuses it: Invalid value for configuration property "
         '"socket.timeout.ms". Correct it, or remove it'
     ]
+    fetch = said(write(("properties: {}", 'properties: {fetch.max.bytes: "1000"}')))
+    assert fetch == [
+        "spec.kafka.properties[fetch.max.bytes]: the Kafka client refuses it: `fetch.max.bytes` must be >= "
+        "`message.max.bytes`. Correct it, or remove it"
+    ]
     kerberos = "properties: {security.protocol: SASL_SSL, sasl.mechanism: GSSAPI}"
     assert "No provider for SASL mechanism GSSAPI" in said(write(("properties: {}", kerberos)))[0]
 

@@ -183,6 +183,7 @@ def test_settings_of_executors_and_of_pages_are_accepted_where_they_have_an_effe
 def test_a_heap_among_the_options_of_the_jvm_is_refused_and_another_collector_replaces_ours() -> None:
     name = "spark.driver.extraJavaOptions"
     assert "Use spec.spark.driverMemory" in said({name: "-Dx=1 -Xmx2g"})
+    assert "Use spec.spark.driverMemory" in said({"spark.driver.defaultJavaOptions": "-Xmx2g"})
     assert "+UseSerialGC" in alone({name: "-Dx=1"})[name]
     assert "+UseSerialGC" not in alone({name: "-XX:+UseG1GC"})[name]
 

@@ -30,6 +30,14 @@ def test_a_new_input_begins_at_zero() -> None:
     assert next_ends(at(5), at(5, 2), 10) == at(5, 2)
 
 
+def test_with_fewer_records_than_inputs_each_has_its_turn_however_much_the_others_get() -> None:
+    last = at(0, 0, 0, 0)
+    for epoch in range(4):
+        busy = at(1_000, *(end + 1 for end in list(last.values())[1:]))  # the others always have one new record
+        last = next_ends(last, busy, 2, epoch)
+    assert last == at(2, 2, 2, 2)
+
+
 @given(any_positions, any_positions, budgets)
 def test_no_input_goes_back_or_beyond_its_end_or_gets_lost(last: Positions, available: Positions, budget: int) -> None:
     ends = next_ends(last, available, budget)

@@ -7,7 +7,8 @@ import pytest
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TopicMismatchError
 from tandem.kafka.topics import NewTopic
-from tandem.topic_checks import check_defaults, check_written
+from tandem.replica.divergence import likely_cause
+from tandem.topic_checks import check_defaults, check_written, losing
 
 OWN = [NewTopic("job.ordering", 1, 1, is_log=True), NewTopic("job.dead-letter", 1, 1)]
 CONNECTION = KafkaConnection({"bootstrap.servers": "kafka:9092"})
@@ -21,6 +22,19 @@ def test_nothing_is_made_with_fewer_replicas_than_must_be_in_sync() -> None:
     said = "topic job.dead-letter would get 1 replica, but 2 must be in sync before a record is taken"
     assert str(error.value).startswith(said)
     assert "Give spec.kafka.replicationFactor: 2" in str(error.value)
+
+
+def test_an_input_that_loses_records_soon_is_told_and_one_that_keeps_them_for_long_is_not() -> None:
+    compacted = {"cleanup.policy": "compact,delete", "min.compaction.lag.ms": "0"}
+    kept = compacted | {"min.compaction.lag.ms": "86400000"}
+
+    found = losing({"state": compacted, "kept": kept, "events": {"cleanup.policy": "delete"}, "unseen": {}})
+
+    assert list(found) == ["state"]
+    assert "its cleanup.policy is compact,delete" in found["state"]
+    assert "it is 0" in found["state"]
+    assert "state is compacted, and may have lost records" in likely_cause((), (), found)
+    assert "please report this" in likely_cause((), (), ())
 
 
 def test_what_is_there_and_what_may_not_be_seen_is_made_as_ever() -> None:

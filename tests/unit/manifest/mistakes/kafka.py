@@ -32,6 +32,10 @@ KAFKA: dict[str, Mistake] = {
         "properties: {}\n    s", f"properties:\n      ssl.truststore.location: /a {HERE}\n    s",
         "spec.kafka.properties[ssl.truststore.location]", "ssl.ca.location",
     ),
+    "a buffer that holds no record": (
+        "properties: {}\n    s", f'properties:\n      queue.buffering.max.kbytes: "100" {HERE}\n    s',
+        "spec.kafka.properties[queue.buffering.max.kbytes]", "Give 993 or more",
+    ),
     "a misspelt property": (
         "properties: {}\n    s", f"properties:\n      security.protcol: SSL {HERE}\n    s",
         "spec.kafka.properties[security.protcol]", "Did you mean security.protocol?",

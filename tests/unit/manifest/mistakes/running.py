@@ -71,6 +71,9 @@ RUNNING: dict[str, Mistake] = {
         "mode: leader", f"maxBytesPerEpoch: 1Gi {HERE}",
         "spec.ordering.maxBytesPerEpoch", "Give 128Mi or less, or raise driverMemory",
     ),
+    "an epoch of more than a column holds": (
+        "mode: leader", f"maxBytesPerEpoch: 2Gi {HERE}", "spec.ordering.maxBytesPerEpoch", "Give 1Gi or less",
+    ),
     "epochs of half a byte": (
         "mode: leader", f"maxBytesPerEpoch: '0.5' {HERE}", "spec.ordering.maxBytesPerEpoch", "whole bytes",
     ),

@@ -40,6 +40,15 @@ STREAMS: dict[str, Mistake] = {
     "two sinks of one name": (
         "name: archive", f"name: delays {HERE}", "spec.sinks[1].name", "also the name of spec.sinks[0]",
     ),
+    "two tables whose names differ only in case": (
+        "name: delays\n      topic: delays\n    - name: archive",
+        f"name: Archive\n      parquet: {{path: /data/other}}\n    - name: archive {HERE}",
+        "spec.sinks[1].name", "which Spark ignores. Give each table another name",
+    ),
+    "a truth value in quotes": (
+        "topics: [weather]", f'topics: [weather]\n      includeHeaders: "false" {HERE}',
+        "spec.sources[1].includeHeaders", "Write true or false, without quotes",
+    ),
     "two sources of one name": ("name: weather", f"name: flights {HERE}", "spec.sources[1].name", "spec.sources[0]"),
     "a source that cannot be a parameter": (
         "name: weather", f"name: the-weather {HERE}", "spec.sources[1].name", "no Python identifier",
