@@ -32,6 +32,26 @@ GOOD = [
     "if True:\n    def flights(flights, weather): ...",
     "try:\n    import fast\nexcept ImportError:\n    def flights(flights, weather): ...",
     "raise SystemExit('this must never run')\ndef flights(flights, weather): ...",
+    "from elsewhere import *",
+    "try:\n    from fast import *\nexcept ImportError:\n    pass",
+    "class flights:\n    def __new__(cls, flights, weather): ...",
+    "class Flights:\n    def __call__(self, flights, weather): ...\nflights = Flights()",
+    "import os\nmatch os.name:\n    case 'posix':\n        def flights(flights, weather): ...",
+    "for flights in makers: ...",
+    "for _ in range(1):\n    def flights(flights, weather): ...",
+    "while True:\n    def flights(flights, weather): ...\n    break",
+    "try:\n    def flights(flights, weather): ...\nexcept* ValueError: ...",
+    "with made() as flights: ...",
+    "print(flights := make())",
+    "first, *flights = make()",
+    "def make():\n    global flights\n    def flights(flights, weather): ...\nmake()",
+    "exec('flights = 1')",
+    "globals()['flights'] = make()",
+    "import sys\nsetattr(sys.modules[__name__], 'flights', make())",
+    "if fast():\n    def flights(flights, weather): ...\nelse:\n    def flights(frames): ...",
+    "def flights(flights, weather):\n    return flights",
+    "def flights(flights, weather):\n    if weather:\n        return {'delays': flights}",
+    "def flights(flights, weather):\n    yield flights",
 ]
 BAD = [
     ("def other(flights, weather): ...", "defines no function flights. It defines other"),
@@ -46,6 +66,15 @@ BAD = [
     ("def flights(flights, weather, context): ...", "named after sources (flights, weather) or ctx"),
     ("def flights(flights, weather, /): ...", "is called by names. Remove the '/'"),
     ("async def flights(flights, weather): ...", "flights is async. Write def flights(flights, weather):"),
+    ("def flights(flights, weather, spark): ...", "has a parameter spark, but there is no such source. Parameters are"),
+    ("def flights(flights, weather, spark): ...", "or ctx; the session is ctx.spark"),
+    (
+        "def flights(flights, weather):\n    flights.writeStream.start()",
+        "job.py:1: flights returns nothing. Tandem starts",
+    ),
+    ("def flights(flights, weather):\n    if weather:\n        return\n    return None", "flights returns nothing"),
+    ("def flights(flights, weather):\n    def rows():\n        return 1\n    rows()", "flights returns nothing"),
+    ("def flights(flights, weather):\n    rows = [lambda x: (yield x)]", "flights returns nothing"),
 ]
 
 
@@ -69,7 +98,7 @@ def test_code_that_cannot_be_called_with_the_sources_is_a_problem_of_the_functio
     [
         ("def flights(flights, weather)\n    pass", "job.py:1: expected ':'"),
         ("x = 1\n  y = 2", "job.py:2: unexpected indent"),
-        ("x = '\0'", "null bytes"),
+        ("x = '\0'", "job.py: source code string cannot contain null bytes. Correct"),
     ],
 )
 def test_code_that_is_no_python_is_a_problem_of_the_file(code: str, fragment: str, write: Writer) -> None:
@@ -90,6 +119,12 @@ def test_code_that_is_not_there_is_a_problem(write: Writer) -> None:
 
     assert (problem.path, problem.line) == ("spec.job.file", 8)
     assert "No such file" in problem.message
+
+
+def test_a_module_that_is_named_like_a_file_is_one(write: Writer) -> None:
+    (problem,) = check_code(load(write(("file: job.py", "module: job.py"))))
+
+    assert problem.detail.endswith("A file is named so: file: job.py")
 
 
 def test_a_module_is_found_without_importing_its_packages(write: Writer, tmp_path: Path) -> None:
