@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Final
 from tandem.manifest.bindings import UNKNOWN, Function, gives_something, module_names
 from tandem.manifest.loading import Manifest
 from tandem.manifest.problems import Issue, Location, Problem
+from tandem.manifest.taken_names import TAKEN
 from tandem.manifest.vocabulary import nearest
 
 CONTEXT: Final = "ctx"
@@ -68,6 +70,7 @@ def _issues(manifest: Manifest) -> Iterator[Issue]:
         remedy = "Paths start from the manifest's folder" if job.file else _how_to_find(job.module or "")
         yield Issue(at, str(error), remedy)
         return
+    yield from _names(manifest, code.path, at)
     try:
         tree = ast.parse(code.content, code.path.name)
     except SyntaxError as error:
@@ -85,6 +88,37 @@ def _issues(manifest: Manifest) -> Iterator[Issue]:
         yield Issue((*_JOB, "function"), message, _which(job.function, functions))
     elif len(its) == 1 and isinstance(its[0], Function):
         yield from _against(its[0], code.path.name, manifest)
+
+
+def _names(manifest: Manifest, file: Path, at: Location) -> Iterator[Issue]:
+    """Against names of the file, and of what lies beside it or the manifest, by which Python imports something else."""
+    stem = file.stem
+    if manifest.spec.job.file is not None and "." in stem:
+        remedy = f"Rename it, e.g. {stem.replace('.', '_')}.py"
+        yield Issue(at, f"{file.name} has a dot in its name, so Python cannot import it", remedy)
+    if manifest.spec.job.file is not None and stem == "__init__":
+        remedy = f"Name the package: module: {file.parent.name}, with the manifest beside its folder"
+        yield Issue(at, f"{file.name} is imported by the name of its package", remedy)
+    folders = {file.parent, manifest.base} if manifest.spec.job.file is not None else {manifest.base}
+    for folder in sorted(folders):
+        for entry in sorted(folder.iterdir()):
+            if entry.stem in TAKEN and _is_module(entry) and not _is_that(entry):
+                message = (
+                    f"{entry} has the name of a module that Python, Spark or Tandem imports, and would take its place"
+                )
+                yield Issue(at, message, "Rename it, or move it to another folder")
+
+
+def _is_module(entry: Path) -> bool:
+    with suppress(OSError):  # a folder of others, as there are in /tmp
+        return entry.is_file() if entry.suffix == ".py" else (entry / "__init__.py").is_file()
+    return False
+
+
+def _is_that(entry: Path) -> bool:
+    """Whether it is the module of that name which is imported here, as beside a project's own manifests."""
+    file = getattr(sys.modules.get(entry.stem), "__file__", None)
+    return file is not None and Path(file).resolve().is_relative_to(entry.resolve())
 
 
 def _how_to_find(module: str) -> str:

@@ -176,3 +176,57 @@ def test_a_module_that_has_no_file_is_a_problem(module: str, write: Writer) -> N
     with pytest.raises(CodeNotFoundError, match=module):
         find_code(manifest)
     assert check_code(manifest)[0].path == "spec.job.module"
+
+
+@pytest.mark.parametrize(
+    ("name", "fragment"),
+    [
+        ("job.v2.py", "job.v2.py has a dot in its name, so Python cannot import it. Rename it, e.g. job_v2.py"),
+        (
+            "shop/__init__.py",
+            "is imported by the name of its package. Name the package: module: shop, with the manifest",
+        ),
+        (
+            "queue.py",
+            "queue.py has the name of a module that Python, Spark or Tandem imports, and would take its place",
+        ),
+        ("pyspark.py", "Rename it, or move it to another folder"),
+    ],
+)
+def test_a_file_that_python_cannot_import_by_its_name_is_a_problem(
+    name: str, fragment: str, write: Writer, tmp_path: Path
+) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / name).write_text("def flights(flights, weather): ...")
+
+    (problem,) = check_code(load(write(("file: job.py", f"file: {name}"), code=None)))
+
+    assert (problem.path, problem.line) == ("spec.job.file", 8)
+    assert fragment in problem.detail
+
+
+@pytest.mark.parametrize("name", ["types.py", "logging/__init__.py", "src/queue.py"])
+def test_what_takes_the_place_of_a_module_that_workers_need_is_a_problem(
+    name: str, write: Writer, tmp_path: Path
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("X = 1")
+    (tmp_path / "src" / "job.py").write_text("def flights(flights, weather): ...")
+
+    (problem,) = check_code(load(write(("file: job.py", "file: src/job.py"), code=None)))
+
+    assert f"{tmp_path / name.removesuffix('/__init__.py')} has the name of a module that Python" in problem.detail
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["utils.py", "kafka.py", "test/__init__.py", "code.py", "logging/notes.txt", "time.py", "my-job.py", "01 job.py"],
+)
+def test_other_names_beside_a_job_are_good(name: str, write: Writer, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("def flights(flights, weather): ...")
+
+    assert check_code(load(write())) == ()
+    if name.endswith("job.py"):
+        assert check_code(load(write(("file: job.py", f"file: {name}")))) == ()
