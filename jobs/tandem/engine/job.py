@@ -9,14 +9,15 @@ import os
 import sys
 import traceback
 import zipimport
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from tandem.engine.advice import advice
 from tandem.engine.context import JobContext
 from tandem.engine.interface import JobError
 from tandem.manifest import JobSpec
@@ -39,11 +40,12 @@ def load_function(job: JobSpec, kept: Path) -> Callable[..., object]:
     """The job's function. Raises `JobError` with the user's own line if its module cannot be imported."""
     where = job.file or job.module
     try:
-        module = _module(job, kept)
+        with no_arguments(where):
+            module = _module(job, kept)
     except JobError:
         raise
     except (Exception, SystemExit) as error:
-        raise JobError(f"{where} could not be imported: {_last_frame(error, where)}") from error
+        raise JobError(f"{where} could not be imported: {_last_frame(error, where)}{advice(error)}") from error
     function: Callable[..., object] | None = getattr(module, job.function, None)
     if function is None or not callable(function):
         raise JobError(f"{where} has no function `{job.function}`. Define it, or name another one in spec.job.function")
@@ -64,39 +66,38 @@ def call(function: Callable[..., object], context: JobContext, sources: Mapping[
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
     wanted = offered if takes_all else {p.name: offered[p.name] for p in parameters if p.name in offered}
     try:
-        return function(**wanted)
+        with no_arguments(_file_of(function)):
+            return function(**wanted)
     except JobError:
         raise
     except (Exception, SystemExit) as error:
-        file = getattr(getattr(function, "__code__", None), "co_filename", __file__)
-        raise JobError(f"the job raised {_last_frame(error, file)}{_advice(error, context)}") from error
+        raise JobError(
+            f"the job raised {_last_frame(error, _file_of(function))}{_of_headers(error, context) or advice(error)}"
+        ) from error
 
 
-_ADVICE: Final = (
-    (
-        "Queries with streaming sources must be executed with writeStream",
-        "A stream has no rows while the function runs, so none can be counted, shown or collected there: remove the "
-        "line, and read the sink's topic to look at rows",
-    ),
-    (
-        "CALL_ON_STREAMING_DATASET_UNSUPPORTED",
-        "A stream has no rows while the function runs: return the DataFrame, and name where its rows go in spec.sinks",
-    ),
-    (
-        "_ALREADY_EXISTS",
-        "The function is called more than once, each time in the same session: write what may be there already, as "
-        "createOrReplaceTempView() or CREATE TABLE IF NOT EXISTS does",
-    ),
-    ("EOFError", "A replica has no terminal: take what the function asks for from spec.job.options"),
-    ("SystemExit", "A replica runs on: return the DataFrame instead of ending the process"),
-)
+@contextmanager
+def no_arguments(where: object) -> Iterator[None]:
+    """While the block runs, the command line is that of a program called without arguments, in every process alike.
+
+    A job that was a program often looks for its own: it finds its defaults, and not what Tandem was called with.
+    """
+    before = sys.argv
+    sys.argv = [str(where)]
+    try:
+        yield
+    finally:
+        sys.argv = before
 
 
-def _advice(error: BaseException, context: JobContext) -> str:
-    said = f"{type(error).__name__} {error}"
-    if "`headers`" in said and not any(source.include_headers for source in context.sources):
+def _file_of(function: object) -> str:
+    return str(getattr(getattr(function, "__code__", None), "co_filename", __file__))
+
+
+def _of_headers(error: BaseException, context: JobContext) -> str:
+    if "`headers`" in str(error) and not any(source.include_headers for source in context.sources):
         return ". Headers of the input are a column where its source says includeHeaders: true"
-    return next((f". {advice}" for sign, advice in _ADVICE if sign in said), "")
+    return ""
 
 
 def in_a_line(error: BaseException) -> str:

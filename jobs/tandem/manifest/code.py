@@ -5,20 +5,24 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Final
 
+from tandem.manifest.bindings import UNKNOWN, Function, gives_something, module_names
 from tandem.manifest.loading import Manifest
 from tandem.manifest.problems import Issue, Location, Problem
+from tandem.manifest.taken_names import TAKEN
 from tandem.manifest.vocabulary import nearest
 
 CONTEXT: Final = "ctx"
 """The parameter by which a job may ask for its context."""
 
 _JOB: Final[Location] = ("spec", "job")
-Function = ast.FunctionDef | ast.AsyncFunctionDef
+_SESSIONS: Final = frozenset({"spark", "session", "spark_session", "sc"})
+"""Parameters by which jobs elsewhere get the session."""
 
 
 class CodeNotFoundError(ValueError):
@@ -63,24 +67,64 @@ def _issues(manifest: Manifest) -> Iterator[Issue]:
     try:
         code = find_code(manifest)
     except CodeNotFoundError as error:
-        remedy = "Paths start from the manifest's folder" if job.file else "Install it, or put it beside the manifest"
+        remedy = "Paths start from the manifest's folder" if job.file else _how_to_find(job.module or "")
         yield Issue(at, str(error), remedy)
         return
+    yield from _names(manifest, code.path, at)
     try:
         tree = ast.parse(code.content, code.path.name)
     except SyntaxError as error:
-        yield Issue(at, f"{code.path.name}:{error.lineno}: {error.msg}", "Mend the Python code")
+        line = f":{error.lineno}" if error.lineno else ""
+        yield Issue(at, f"{code.path.name}{line}: {error.msg}", "Correct the Python code")
         return
     except ValueError as error:
         yield Issue(at, f"{code.path.name}: {error}", "Save the file as Python source")
         return
-    functions = {node.name: node for node in _top_level(tree.body) if isinstance(node, Function)}
-    if job.function in functions:
-        yield from _against(functions[job.function], code.path.name, manifest)
-    elif job.function not in _other_names(tree):
-        yield Issue(
-            (*_JOB, "function"), f"{code.path.name} defines no function {job.function}", _which(job.function, functions)
-        )
+    bound = module_names(tree)
+    functions = {name: node for name, (node, *_) in bound.items() if isinstance(node, Function)}
+    its = bound.get(job.function, [])
+    if not its and UNKNOWN not in bound:
+        message = f"{code.path.name} defines no function {job.function}"
+        yield Issue((*_JOB, "function"), message, _which(job.function, functions))
+    elif len(its) == 1 and isinstance(its[0], Function):
+        yield from _against(its[0], code.path.name, manifest)
+
+
+def _names(manifest: Manifest, file: Path, at: Location) -> Iterator[Issue]:
+    """Against names of the file, and of what lies beside it or the manifest, by which Python imports something else."""
+    stem = file.stem
+    if manifest.spec.job.file is not None and "." in stem:
+        remedy = f"Rename it, e.g. {stem.replace('.', '_')}.py"
+        yield Issue(at, f"{file.name} has a dot in its name, so Python cannot import it", remedy)
+    if manifest.spec.job.file is not None and stem == "__init__":
+        remedy = f"Name the package: module: {file.parent.name}, with the manifest beside its folder"
+        yield Issue(at, f"{file.name} is imported by the name of its package", remedy)
+    folders = {file.parent, manifest.base} if manifest.spec.job.file is not None else {manifest.base}
+    for folder in sorted(folders):
+        for entry in sorted(folder.iterdir()):
+            if entry.stem in TAKEN and _is_module(entry) and not _is_that(entry):
+                message = (
+                    f"{entry} has the name of a module that Python, Spark or Tandem imports, and would take its place"
+                )
+                yield Issue(at, message, "Rename it, or move it to another folder")
+
+
+def _is_module(entry: Path) -> bool:
+    with suppress(OSError):  # a folder of others, as there are in /tmp
+        return entry.is_file() if entry.suffix == ".py" else (entry / "__init__.py").is_file()
+    return False
+
+
+def _is_that(entry: Path) -> bool:
+    """Whether it is the module of that name which is imported here, as beside a project's own manifests."""
+    file = getattr(sys.modules.get(entry.stem), "__file__", None)
+    return file is not None and Path(file).resolve().is_relative_to(entry.resolve())
+
+
+def _how_to_find(module: str) -> str:
+    return (
+        f"A file is named so: file: {module}" if module.endswith(".py") else "Install it, or put it beside the manifest"
+    )
 
 
 def _which(name: str, functions: dict[str, Function]) -> str:
@@ -99,6 +143,9 @@ def _against(function: Function, file: str, manifest: Manifest) -> Iterator[Issu
         yield Issue(at, f"{where} is async", f"Write {call}")
     if function.decorator_list:
         return
+    if not gives_something(function):
+        remedy = "Tandem starts the query: return a DataFrame, or a dict of them with the sinks' names as keys"
+        yield Issue(at, f"{where} returns nothing", remedy)
     arguments = function.args
     if arguments.posonlyargs:
         yield Issue(at, f"{where} has parameters that are positional only, but is called by names", "Remove the '/'")
@@ -109,6 +156,8 @@ def _against(function: Function, file: str, manifest: Manifest) -> Iterator[Issu
         yield Issue(at, f"{where} has no parameter for {_sources(missing)}", f"Write {call}")
     if unknown:
         remedy = f"Parameters are named after sources ({', '.join(names)}) or {CONTEXT}"
+        if set(unknown) & _SESSIONS:
+            remedy += f"; the session is {CONTEXT}.spark"
         yield Issue(at, f"{where} has a parameter {', '.join(unknown)}, but there is no such source", remedy)
 
 
@@ -121,32 +170,6 @@ def _required(arguments: ast.arguments) -> list[str]:
     required = positional[: len(positional) - len(arguments.defaults)]
     keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
     return [argument.arg for argument in (*required, *(name for name, default in keyword_only if default is None))]
-
-
-def _top_level(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements that run on import, those inside `if` and `try` too."""
-    for statement in body:
-        yield statement
-        if isinstance(statement, ast.If | ast.Try | ast.With):
-            handlers = statement.handlers if isinstance(statement, ast.Try) else []
-            blocks = [statement.body, getattr(statement, "orelse", []), getattr(statement, "finalbody", [])]
-            for block in (*blocks, *(handler.body for handler in handlers)):
-                yield from _top_level(block)
-
-
-def _other_names(tree: ast.Module) -> set[str]:
-    """What the module binds by an import or an assignment: nothing can be said about those without running it."""
-    names: set[str] = set()
-    for statement in _top_level(tree.body):
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            names.update((alias.asname or alias.name).split(".")[0] for alias in statement.names)
-        elif isinstance(statement, ast.Assign | ast.AnnAssign):
-            names.update(
-                node.id
-                for node in ast.walk(statement)
-                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-            )
-    return names
 
 
 def _module_file(manifest: Manifest, module: str, search_path: Sequence[str] | None) -> Path | None:

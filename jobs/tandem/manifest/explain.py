@@ -28,7 +28,9 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "snapshots": "snapshots: {store: s3://bucket/snapshots}",
     "store": "store: s3://bucket/snapshots",
     "credentials": "credentials: {env: ZOOKEEPER_CREDENTIALS}",
+    "schema": "schema: carrier STRING, delay DOUBLE",
 }
+_ONE_TEXT: Final = "Write one text, if need be in quotes"
 
 Explanation = tuple[str, str]
 """Message and remedy."""
@@ -111,7 +113,8 @@ def _string(mistake: _Mistake) -> Explanation:
         return f"must be a string, not {_kind(mistake.value)}", f'Put it in quotes: "{text}"'
     if isinstance(mistake.value, list) and mistake.at[-1] in ("bootstrapServers", "connect"):
         return "must be one string, not a list", "Separate the servers by commas, e.g. kafka-0:9092,kafka-1:9092"
-    return f"must be a string, not {_kind(mistake.value)}", "Write one text, if need be in quotes"
+    example = EXAMPLES.get(str(mistake.at[-1]))
+    return f"must be a string, not {_kind(mistake.value)}", f"Write one text, e.g. {example}" if example else _ONE_TEXT
 
 
 def _integer(mistake: _Mistake) -> Explanation:

@@ -16,6 +16,7 @@ from pydantic import AfterValidator, Field
 
 from tandem.manifest.kafka import KafkaSpec
 from tandem.manifest.kubernetes import KubernetesSpec
+from tandem.manifest.places import looks_like_uri
 from tandem.manifest.problems import refusal
 from tandem.manifest.quantities import Quantity, amount
 from tandem.manifest.snapshots import SnapshotsSpec
@@ -58,6 +59,15 @@ def _python_file(path: str) -> str:
         raise refusal(f"{path!r} is a URI", "Give a path, relative to the manifest")
     if not path.endswith(".py"):
         raise refusal(f"{path!r} is no Python file", "Name a file that ends in .py, or use spec.job.module")
+    return path
+
+
+def _folder(path: str) -> str:
+    if "://" in path or looks_like_uri(path):
+        raise refusal(
+            f"{path!r} is a URI, and a checkpoint is in a folder",
+            "Give a path, e.g. /dev/shm/flights, or leave it out. What has to outlast machines goes to spec.snapshots.store",
+        )
     return path
 
 
@@ -148,7 +158,7 @@ class TakeOverSpec(Section):
 class CheckpointSpec(Section):
     """Where the query's checkpoint is: a cache, shared by the replicas on one machine; and what others get of it."""
 
-    directory: PathText | None = Field(
+    directory: Annotated[PathText, AfterValidator(_folder)] | None = Field(
         default=None, description="Default: a folder in memory; a relative one starts from the manifest"
     )
     shipping: Flag | None = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 PACKAGES: Final[dict[str, str]] = {
@@ -31,6 +32,12 @@ def scheme_of(place: str) -> str:
     """`s3` of `s3://bucket/path`; `file` of a path."""
     scheme, separator, _ = place.partition("://")
     return scheme if separator else "file"
+
+
+def looks_like_uri(place: str) -> str:
+    """The scheme of what is a path, but was meant as a URI, as Hadoop writes them (`hdfs:/out`, `file:/out`); else ""."""
+    found = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/(?!/)", place)
+    return found[1] if found else ""
 
 
 def needed_module(kind: str, place: str) -> str:

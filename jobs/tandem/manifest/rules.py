@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from tandem.manifest.models import ReplicatedStreamJob
-from tandem.manifest.places import DELTA, PACKAGES, scheme_of
+from tandem.manifest.places import DELTA, PACKAGES, looks_like_uri, scheme_of
 from tandem.manifest.problems import Issue, Location, dotted
 from tandem.manifest.quantities import amount
 from tandem.manifest.rules_kafka import (
@@ -160,7 +160,12 @@ def places_can_be_written_to(job: ReplicatedStreamJob) -> Iterator[Issue]:
     if job.spec.snapshots is not None:
         places.append((("spec", "snapshots", "store"), job.spec.snapshots.store, list(PACKAGES)))
     for at, place, known in places:
-        if (scheme := scheme_of(place)) not in known:
+        if scheme := looks_like_uri(place):
+            path = place.partition(":")[2]
+            others = f"Write {scheme}://{path}" if scheme in known else f"Write a path, or one of {', '.join(known)}"
+            message = f"{place} is taken for a folder named {scheme}: beside the manifest"
+            yield Issue(at, message, f"Write {path}" if scheme == "file" else others)
+        elif (scheme := scheme_of(place)) not in known:
             yield Issue(
                 at, f"nothing lasting can be written to {scheme}://", f"Write a path, or one of {', '.join(known)}"
             )

@@ -9,6 +9,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
+from ruamel.yaml.composer import ComposerError
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -57,7 +58,7 @@ def read(text: str) -> Document:
         Not YAML, no document, or several.
     """
     try:
-        root = YAML(typ="rt", pure=True).load(text)
+        root = _root(text)
     except YAMLError as error:
         raise _explained(error) from error
     reader = _Reader()
@@ -69,6 +70,17 @@ def first_line(text: str) -> int:
     """The line (from 1) of the first content that is no comment."""
     rows = (number for number, row in enumerate(text.splitlines(), 1) if re.match(r"\s*[^\s#%-]", row))
     return next(rows, 1)
+
+
+def _root(text: str) -> Any:
+    """The one document of a text; empty ones beside it, as templates leave them, do not count."""
+    try:
+        return YAML(typ="rt", pure=True).load(text)
+    except ComposerError:
+        found = [one for one in YAML(typ="rt", pure=True).load_all(text) if one is not None]
+        if len(found) != 1:
+            raise
+        return found[0]
 
 
 class _Reader:

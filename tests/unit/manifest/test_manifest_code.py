@@ -32,6 +32,26 @@ GOOD = [
     "if True:\n    def flights(flights, weather): ...",
     "try:\n    import fast\nexcept ImportError:\n    def flights(flights, weather): ...",
     "raise SystemExit('this must never run')\ndef flights(flights, weather): ...",
+    "from elsewhere import *",
+    "try:\n    from fast import *\nexcept ImportError:\n    pass",
+    "class flights:\n    def __new__(cls, flights, weather): ...",
+    "class Flights:\n    def __call__(self, flights, weather): ...\nflights = Flights()",
+    "import os\nmatch os.name:\n    case 'posix':\n        def flights(flights, weather): ...",
+    "for flights in makers: ...",
+    "for _ in range(1):\n    def flights(flights, weather): ...",
+    "while True:\n    def flights(flights, weather): ...\n    break",
+    "try:\n    def flights(flights, weather): ...\nexcept* ValueError: ...",
+    "with made() as flights: ...",
+    "print(flights := make())",
+    "first, *flights = make()",
+    "def make():\n    global flights\n    def flights(flights, weather): ...\nmake()",
+    "exec('flights = 1')",
+    "globals()['flights'] = make()",
+    "import sys\nsetattr(sys.modules[__name__], 'flights', make())",
+    "if fast():\n    def flights(flights, weather): ...\nelse:\n    def flights(frames): ...",
+    "def flights(flights, weather):\n    return flights",
+    "def flights(flights, weather):\n    if weather:\n        return {'delays': flights}",
+    "def flights(flights, weather):\n    yield flights",
 ]
 BAD = [
     ("def other(flights, weather): ...", "defines no function flights. It defines other"),
@@ -46,6 +66,15 @@ BAD = [
     ("def flights(flights, weather, context): ...", "named after sources (flights, weather) or ctx"),
     ("def flights(flights, weather, /): ...", "is called by names. Remove the '/'"),
     ("async def flights(flights, weather): ...", "flights is async. Write def flights(flights, weather):"),
+    ("def flights(flights, weather, spark): ...", "has a parameter spark, but there is no such source. Parameters are"),
+    ("def flights(flights, weather, spark): ...", "or ctx; the session is ctx.spark"),
+    (
+        "def flights(flights, weather):\n    flights.writeStream.start()",
+        "job.py:1: flights returns nothing. Tandem starts",
+    ),
+    ("def flights(flights, weather):\n    if weather:\n        return\n    return None", "flights returns nothing"),
+    ("def flights(flights, weather):\n    def rows():\n        return 1\n    rows()", "flights returns nothing"),
+    ("def flights(flights, weather):\n    rows = [lambda x: (yield x)]", "flights returns nothing"),
 ]
 
 
@@ -69,7 +98,7 @@ def test_code_that_cannot_be_called_with_the_sources_is_a_problem_of_the_functio
     [
         ("def flights(flights, weather)\n    pass", "job.py:1: expected ':'"),
         ("x = 1\n  y = 2", "job.py:2: unexpected indent"),
-        ("x = '\0'", "null bytes"),
+        ("x = '\0'", "job.py: source code string cannot contain null bytes. Correct"),
     ],
 )
 def test_code_that_is_no_python_is_a_problem_of_the_file(code: str, fragment: str, write: Writer) -> None:
@@ -90,6 +119,12 @@ def test_code_that_is_not_there_is_a_problem(write: Writer) -> None:
 
     assert (problem.path, problem.line) == ("spec.job.file", 8)
     assert "No such file" in problem.message
+
+
+def test_a_module_that_is_named_like_a_file_is_one(write: Writer) -> None:
+    (problem,) = check_code(load(write(("file: job.py", "module: job.py"))))
+
+    assert problem.detail.endswith("A file is named so: file: job.py")
 
 
 def test_a_module_is_found_without_importing_its_packages(write: Writer, tmp_path: Path) -> None:
@@ -141,3 +176,57 @@ def test_a_module_that_has_no_file_is_a_problem(module: str, write: Writer) -> N
     with pytest.raises(CodeNotFoundError, match=module):
         find_code(manifest)
     assert check_code(manifest)[0].path == "spec.job.module"
+
+
+@pytest.mark.parametrize(
+    ("name", "fragment"),
+    [
+        ("job.v2.py", "job.v2.py has a dot in its name, so Python cannot import it. Rename it, e.g. job_v2.py"),
+        (
+            "shop/__init__.py",
+            "is imported by the name of its package. Name the package: module: shop, with the manifest",
+        ),
+        (
+            "queue.py",
+            "queue.py has the name of a module that Python, Spark or Tandem imports, and would take its place",
+        ),
+        ("pyspark.py", "Rename it, or move it to another folder"),
+    ],
+)
+def test_a_file_that_python_cannot_import_by_its_name_is_a_problem(
+    name: str, fragment: str, write: Writer, tmp_path: Path
+) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / name).write_text("def flights(flights, weather): ...")
+
+    (problem,) = check_code(load(write(("file: job.py", f"file: {name}"), code=None)))
+
+    assert (problem.path, problem.line) == ("spec.job.file", 8)
+    assert fragment in problem.detail
+
+
+@pytest.mark.parametrize("name", ["types.py", "logging/__init__.py", "src/queue.py"])
+def test_what_takes_the_place_of_a_module_that_workers_need_is_a_problem(
+    name: str, write: Writer, tmp_path: Path
+) -> None:
+    (tmp_path / "src").mkdir()
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("X = 1")
+    (tmp_path / "src" / "job.py").write_text("def flights(flights, weather): ...")
+
+    (problem,) = check_code(load(write(("file: job.py", "file: src/job.py"), code=None)))
+
+    assert f"{tmp_path / name.removesuffix('/__init__.py')} has the name of a module that Python" in problem.detail
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["utils.py", "kafka.py", "test/__init__.py", "code.py", "logging/notes.txt", "time.py", "my-job.py", "01 job.py"],
+)
+def test_other_names_beside_a_job_are_good(name: str, write: Writer, tmp_path: Path) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("def flights(flights, weather): ...")
+
+    assert check_code(load(write())) == ()
+    if name.endswith("job.py"):
+        assert check_code(load(write(("file: job.py", f"file: {name}")))) == ()

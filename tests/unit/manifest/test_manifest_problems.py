@@ -43,6 +43,7 @@ def test_a_mistake_is_the_only_problem_and_has_its_line(name: str, write: Writer
         ("a: b: c\n", 1, "put texts that contain ': '"),
         ("a: 1\nb: 2\na: 3\n", 3, "the key a is written twice"),
         ("a: 1\n---\nb: 2\n", 2, "Keep one manifest per file"),
+        ("a: 1\n---\n---\nb: 2\n", 2, "Keep one manifest per file"),
         ("# x\nkind: SparkApplication\nspec: {mode: cluster}\n", 2, "'SparkApplication' is no kind"),
         ("a: \x07\n", 1, "control characters"),
     ],
@@ -54,6 +55,16 @@ def test_what_is_no_manifest_at_all_is_said_clearly(text: str, line: int, fragme
     problems = problems_of(path)
 
     assert any(problem.line == line and fragment in problem.detail for problem in problems), problems
+
+
+@pytest.mark.parametrize(
+    "around", ["---\n{}", "{}---\n", "{}---\n# nothing\n---\n", "---\n---\n{}...\n", "# x\n---\n{}"]
+)
+def test_empty_documents_beside_a_manifest_do_not_count(around: str, write: Writer) -> None:
+    path = write()
+    path.write_text(around.format(path.read_text()))
+
+    assert load(path).name == "flights"
 
 
 def test_a_file_of_another_kind_is_not_picked_to_pieces(tmp_path: Path) -> None:

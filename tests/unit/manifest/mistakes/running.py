@@ -77,6 +77,14 @@ RUNNING: dict[str, Mistake] = {
     "epochs of half a byte": (
         "mode: leader", f"maxBytesPerEpoch: '0.5' {HERE}", "spec.ordering.maxBytesPerEpoch", "whole bytes",
     ),
+    "a checkpoint in a store": (
+        "  spark: {}", f"  checkpoint: {{directory: 's3://lake/flights'}} {HERE}",
+        "spec.checkpoint.directory", "What has to outlast machines goes to spec.snapshots.store",
+    ),
+    "a checkpoint by a URI of Hadoop": (
+        "  spark: {}", f"  checkpoint: {{directory: 'dbfs:/flights'}} {HERE}",
+        "spec.checkpoint.directory", "Give a path",
+    ),
     "a text for a section": ("spark: {}", f"spark: fast {HERE}", "spec.spark", "must be a mapping, not a text"),
     "a port too high": ("spark: {}", f"metrics: {{port: 70000}} {HERE}", "spec.metrics.port", "The most is 65535"),
     "another version": ("dev/v1alpha1", f"dev/v1 {HERE}", "apiVersion", "Write apiVersion: tandem.dev/v1alpha1"),

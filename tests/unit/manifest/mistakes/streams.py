@@ -97,6 +97,17 @@ STREAMS: dict[str, Mistake] = {
         "        path: /data/out", f"        path: memory://lake/out {HERE}",
         "spec.sinks[1].parquet.path", "nothing lasting can be written to memory://",
     ),
+    "a table by a URI of Hadoop": (
+        "        path: /data/out", f"        path: hdfs:/data/out {HERE}",
+        "spec.sinks[1].parquet.path", "taken for a folder named hdfs: beside the manifest. Write hdfs:///data/out",
+    ),
+    "a table by a file's URI of Hadoop": (
+        "        path: /data/out", f"        path: file:/data/out {HERE}", "spec.sinks[1].parquet.path", "Write /data/out",
+    ),
+    "a schema that is a list": (
+        "schema: carrier STRING, dep_delay DOUBLE", f"schema: [carrier STRING] {HERE}",
+        "spec.sources[0].schema", "Write one text, e.g. schema: carrier STRING, delay DOUBLE",
+    ),
     "a table without a path": ("        path: /data/out", "        {}", "spec.sinks[1].parquet.path", "is missing"),
     "a table within another": (
         "topic: delays", "delta: {path: /data}", "spec.sinks[1].parquet.path", "Give each table a folder of its own",
