@@ -14,7 +14,6 @@ from confluent_kafka import Message
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from tandem.engine.bridge import EpochBridge
@@ -23,8 +22,9 @@ from tandem.engine.frames import split_sources
 from tandem.engine.intake import Intake
 from tandem.engine.interface import EnginePosition
 from tandem.engine.output import dead_letters, one_stream
+from tandem.engine.output_mode import output_mode
 from tandem.engine.python_times import times_of_python
-from tandem.engine.spark import output_mode
+from tandem.engine.query import EpochQuery, GiveUp
 from tandem.manifest import OutputMode, SinkSpec, SourceSpec
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 
@@ -73,6 +73,12 @@ def epoch_time_us(epoch: int) -> int:
     return (1_700_000_000 + epoch) * 1_000_000
 
 
+def within(seconds: float) -> GiveUp:
+    """An epoch is waited for no longer than that."""
+    deadline = time.monotonic() + seconds
+    return lambda: f"it was not computed within {seconds:.0f} s" if time.monotonic() > deadline else ""
+
+
 class Job:
     """A job on a bridge of its own: `run` computes epochs, from the position that the checkpoint stands at."""
 
@@ -93,7 +99,7 @@ class Job:
         self.sources = {name: frame.good for name, frame in self._frames.items()}
         self._sinks = sinks
         self._checkpoint = folder / "checkpoint"
-        self._query: StreamingQuery | None = None
+        self._query: EpochQuery | None = None
 
     def start(self, result: object, after: EnginePosition = BEGINNING, wished: OutputMode | None = None) -> None:
         """Start the query for what the job function returned."""
@@ -102,33 +108,32 @@ class Job:
         for letters in dead_letters(poison, "dead-letter"):
             stream = stream.unionByName(letters, allowMissingColumns=True)
         self._intake = replace(self._intake, times_us=times_of_python(stream))
-        self._query = self._bridge.start(stream, self._checkpoint, output_mode(stream, wished), after)
+        self._query = EpochQuery(self._bridge, stream, output_mode(stream, wished))
+        self._query.begin(self._checkpoint, after)
 
     def run(self, epoch: int, records: Sequence[Record], answers: Sequence[Answered] = ()) -> pa.Table:
         """Compute one epoch and acknowledge it."""
         taken_in = self._intake.take(fetched(epoch, records, answers))
-        self._bridge.offer(EnginePosition(epoch, epoch * 10), taken_in.batch, epoch_time_us(epoch) // 1_000)
-        deadline = time.monotonic() + EPOCH_DEADLINE_S
-        while (taken := self._bridge.take()) is None:
-            assert self._query is not None
-            assert self._query.isActive, self._query.exception()
-            assert time.monotonic() < deadline, f"epoch {epoch} was not computed"
-        assert taken[0] == epoch
-        self._bridge.acknowledge()
-        return taken_in.completed(taken[1])[0]
+        position, time_ms = EnginePosition(epoch, epoch * 10), epoch_time_us(epoch) // 1_000
+        assert self._query is not None
+        rows = self._query.compute(position, taken_in.batch, time_ms, within(EPOCH_DEADLINE_S))
+        self._query.commit()
+        return taken_in.completed(rows)[0]
 
     @property
     def last_plan(self) -> list[str]:
         """What Spark executed for the last epoch: each operator with its expressions, those nearest to the sink first."""
         assert self._query is not None
-        execution = self._query._jsq.streamingQuery().lastExecution()
+        assert self._query.streaming is not None
+        execution = self._query.streaming._jsq.streamingQuery().lastExecution()
         return [f"{node.nodeName()} {node.expressions().mkString(' ')}" for node in _nodes(execution.executedPlan())]
 
     @property
     def last_query(self) -> list[str]:
         """What Spark was asked to execute for the last epoch, before it optimised that; as `last_plan`."""
         assert self._query is not None
-        execution = self._query._jsq.streamingQuery().lastExecution()
+        assert self._query.streaming is not None
+        execution = self._query.streaming._jsq.streamingQuery().lastExecution()
         return [f"{node.nodeName()} {node.expressions().mkString(' ')}" for node in _nodes(execution.analyzed())]
 
     def committed(self, epoch: int) -> None:

@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from itertools import count
 from pathlib import Path
 from textwrap import indent
@@ -21,8 +20,8 @@ from tandem.engine.causal import Proposer
 from tandem.engine.job import make_importable
 from tandem.engine.kept_code import folders_of, keep
 from tandem.engine.planning import Plan, Planning, intake_of
+from tandem.engine.prepared import PreparedJob, prepare_job
 from tandem.engine.session import build_session
-from tandem.engine.spark import MicroBatchEngine
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
 from tandem.manifest import Manifest, SparkSpec, find_code, load
@@ -422,19 +421,10 @@ class Process:
         schema = from_arrow_schema(intake_of(self.manifest).schema)
         return planning.plan(EpochBridge(self.spark, schema, self.folder / "bridge"))
 
-    def prepare(self) -> MicroBatchEngine:
+    def prepare(self) -> PreparedJob:
         """All checks of a start, but for what needs another process."""
-        return MicroBatchEngine.prepare(
-            self.spark,
-            self.manifest,
-            self.kept,
-            self.folder,
-            self.folder,
-            _unused,
-            lambda _: nullcontext(),
-            Proposer("x", _unused),
-            self.tables,
-        )
+        proposer = Proposer("x", _unused)
+        return prepare_job(self.spark, self.manifest, self.kept, self.folder, proposer, self.tables)
 
 
 def _unused(*_: object) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,24 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.streaming import StatefulProcessor
 
-from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, epoch_time_us, fetched, kafka_sink, raw_source
+from integration.engine import (
+    BEGINNING,
+    EPOCH_DEADLINE_S,
+    Record,
+    epoch_time_us,
+    fetched,
+    kafka_sink,
+    raw_source,
+    within,
+)
 from tandem.engine.batch import SCHEMA, to_batch
 from tandem.engine.blame import Failed, explained
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.frames import split_sources
 from tandem.engine.interface import EnginePosition, JobError
 from tandem.engine.output import one_stream
-from tandem.engine.spark import output_mode
+from tandem.engine.output_mode import output_mode
+from tandem.engine.query import EpochQuery
 from tandem.engine.trial import Trials
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 
@@ -39,12 +48,13 @@ class Failing:
 
     def __init__(self, spark: SparkSession, folder: Path, plan: Plan) -> None:
         schema = from_arrow_schema(SCHEMA)
-        self._bridge, again = EpochBridge(spark, schema, folder / "a"), EpochBridge(spark, schema, folder / "b")
-        frame, second = (self._made(bridge, plan) for bridge in (self._bridge, again))
+        bridge, again = EpochBridge(spark, schema, folder / "a"), EpochBridge(spark, schema, folder / "b")
+        frame, second = (self._made(one, plan) for one in (bridge, again))
         self._checkpoint = folder / "checkpoint"
         mode = output_mode(frame)
-        self._trials = Trials(again, second, mode, folder)
-        self._query = self._bridge.start(frame, self._checkpoint, mode, BEGINNING)
+        self._trials = Trials(EpochQuery(again, second, mode), folder)
+        self._query = EpochQuery(bridge, frame, mode)
+        self._query.begin(self._checkpoint, BEGINNING)
 
     def _made(self, bridge: EpochBridge, plan: Plan) -> DataFrame:
         frames = split_sources(bridge.stream(), [raw_source()])
@@ -52,17 +62,12 @@ class Failing:
 
     def run(self, epoch: int, records: Sequence[Record]) -> StreamingQueryException | None:
         """Compute an epoch; what it fails with."""
-        self._bridge.offer(
-            EnginePosition(epoch, epoch), to_batch(fetched(epoch, records)), epoch_time_us(epoch) // 1_000
-        )
-        deadline = time.monotonic() + EPOCH_DEADLINE_S
-        while self._bridge.take() is None:
-            if not self._query.isActive:
-                error = self._query.exception()
-                assert isinstance(error, StreamingQueryException)
-                return error
-            assert time.monotonic() < deadline
-        self._bridge.acknowledge()
+        position, time_ms = EnginePosition(epoch, epoch), epoch_time_us(epoch) // 1_000
+        try:
+            self._query.compute(position, to_batch(fetched(epoch, records)), time_ms, within(EPOCH_DEADLINE_S))
+        except StreamingQueryException as error:
+            return error
+        self._query.commit()
         return None
 
     def says(self, first: Sequence[Record], then: Sequence[Record]) -> str:

@@ -85,11 +85,6 @@ class EpochBridge:
         dataset = self._singleton("org.apache.spark.sql.classic.Dataset")
         return DataFrame(dataset.ofRows(self._spark._jsparkSession, relation), self._spark)
 
-    def start(self, frame: DataFrame, checkpoint: Path, output_mode: str, after: EnginePosition) -> StreamingQuery:
-        """Start the query whose rows come out of `take`. `after` is where its checkpoint stands."""
-        self.stand_at(after)
-        return self.launch(frame, checkpoint, output_mode)
-
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query; from now on epochs after `after` may be offered."""
         self._input.parent.mkdir(parents=True, exist_ok=True)
@@ -167,12 +162,16 @@ class EpochBridge:
         form = f"{FORM} of {self._spark.version}"
         return kept_states(json.loads(plan.toJSON()), json.loads(simplified.toJSON()), form)
 
-    def offer(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int) -> None:
-        """Hand an epoch's records to Spark, and its time (Unix, ms). The last epoch must have been acknowledged."""
+    def write(self, batch: pa.RecordBatch) -> None:
+        """Put the records of the epoch to be offered where Spark reads them. The last epoch must have been acknowledged."""
         with pa.OSFile(str(self._input), "wb") as sink, pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
-        while not self._bridge.offer(_offset(position), str(self._input), time_ms):
-            pass  # bounded by the caller: Spark takes an offer as soon as it has committed the last epoch
+
+    def offer(self, position: EnginePosition, time_ms: int) -> bool:
+        """Offer what was written, as the epoch at `position` and of that time (Unix, ms); False if Spark, which commits the
+        last epoch first, has not taken it within 200 ms."""
+        taken: bool = self._bridge.offer(_offset(position), str(self._input), time_ms)
+        return taken
 
     def take(self) -> tuple[int, pa.Table] | None:
         """The epoch that was computed and its rows (no columns if there are no rows); None after 200 ms without one."""

@@ -9,14 +9,14 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.errors import StreamingQueryException
 
-from tandem.engine.bridge import EpochBridge
-from tandem.engine.causal import Causal
 from tandem.engine.faults import job_fault
 from tandem.engine.fetch import EpochFetcher
-from tandem.engine.intake import Intake
 from tandem.engine.interface import EnginePosition
+from tandem.engine.prepared import PreparedJob
+from tandem.engine.query import GivenUpError
+from tandem.protocol.values import EpochRange
 
 _CUT_TIMEOUT_S = 5.0
 _FETCH_TIMEOUT_S = 30.0
@@ -29,31 +29,16 @@ class StateUnusableError(Exception):
 class Rehearsal:
     """Runs the job's plan once more, beside the query that counts.
 
+    Nobody is asked the job's questions: only what is recorded is used. Where what the job raises about a record makes that a
+    dead letter, such an epoch ends a rehearsal.
+
     Parameters
     ----------
-    bridge, frame, output_mode : a query of its own over the job's plan.
-    causal : the job's questions; nobody is asked, only what is recorded is used.
-    intake : takes the records in.
-    leaves_letters : what the job raises about a record makes that a dead letter: such an epoch ends a rehearsal.
     timeout_s : for an epoch.
     """
 
-    def __init__(
-        self,
-        bridge: EpochBridge,
-        frame: DataFrame,
-        output_mode: str,
-        causal: Causal,
-        intake: Intake,
-        leaves_letters: bool = False,
-        timeout_s: float = 60.0,
-    ) -> None:
-        self._bridge = bridge
-        self._frame = frame
-        self._output_mode = output_mode
-        self._causal = causal
-        self._intake = intake
-        self._leaves_letters = leaves_letters
+    def __init__(self, job: PreparedJob, timeout_s: float = 60.0) -> None:
+        self._job = job
         self._timeout_s = timeout_s
 
     def run(
@@ -69,30 +54,39 @@ class Rehearsal:
         `StateUnusableError`, `LostInputError`, `ReadTimeoutError`.
         """
         give_own_identity(checkpoint)
+        query = self._job.spare
         try:
-            query = self._bridge.start(self._frame, checkpoint, self._output_mode, after)
-            try:
-                while (cut := fetcher.next_cut(_CUT_TIMEOUT_S)) is not None:
-                    fetched = self._causal.recorded(fetcher.fetch(cut, _FETCH_TIMEOUT_S), fetcher)
-                    position = EnginePosition(cut.epoch, cut.log_offset)
-                    records = self._intake.take(fetched)
-                    self._bridge.offer(position, records.batch, cut.time_ms)
-                    deadline = time.monotonic() + self._timeout_s
-                    while (taken := self._bridge.take()) is None:
-                        if stopped():
-                            return
-                        if not query.isActive or time.monotonic() > deadline:
-                            error = query.exception()
-                            if self._leaves_letters and error is not None and job_fault(error) is not None:
-                                return
-                            why = error or f"epoch {cut.epoch} took longer than {self._timeout_s:.0f} s"
-                            raise StateUnusableError(str(why).partition("\n")[0])
-                    yield taken[0], records.completed(taken[1])[0]
-                    self._bridge.acknowledge()
-            finally:
-                query.stop()
+            query.begin(checkpoint, after)
+            while (cut := fetcher.next_cut(_CUT_TIMEOUT_S)) is not None:
+                fetched = self._job.causal.recorded(fetcher.fetch(cut, _FETCH_TIMEOUT_S), fetcher)
+                records = self._job.intake.take(fetched)
+                rows = self._rows(cut, records.batch, stopped)
+                if rows is None:
+                    return
+                yield cut.epoch, records.completed(rows)[0]
+                query.commit()
         finally:
+            query.stop()
             fetcher.close()
+
+    def _rows(self, cut: EpochRange, batch: pa.RecordBatch, stopped: Callable[[], bool]) -> pa.Table | None:
+        """Of an epoch; None if the rehearsal ends here, and nothing is wrong with the state."""
+        deadline = time.monotonic() + self._timeout_s
+
+        def give_up() -> str:
+            return "it was stopped, or takes long" if stopped() or time.monotonic() > deadline else ""
+
+        try:
+            position = EnginePosition(cut.epoch, cut.log_offset)
+            return self._job.spare.compute(position, batch, cut.time_ms, give_up)
+        except GivenUpError as error:
+            if stopped():
+                return None
+            raise StateUnusableError(f"epoch {cut.epoch} took longer than {self._timeout_s:.0f} s") from error
+        except (StreamingQueryException, RuntimeError) as error:
+            if self._job.leaves_letters and job_fault(error) is not None:
+                return None
+            raise StateUnusableError(str(error).partition("\n")[0]) from error
 
 
 def give_own_identity(checkpoint: Path) -> None:

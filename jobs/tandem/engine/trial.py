@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.errors import PySparkException, StreamingQueryException
 
-from tandem.engine.bridge import EpochBridge
 from tandem.engine.checkpoint import copy_up_to, find_newest
 from tandem.engine.culprit import Attempt
 from tandem.engine.interface import EnginePosition
+from tandem.engine.query import EpochQuery, GivenUpError
 from tandem.engine.rehearsal import give_own_identity
+
+_TIMEOUT_S = 60.0
 
 
 class TrialError(Exception):
@@ -25,14 +26,12 @@ class TrialError(Exception):
 class Trials:
     """Parameters
     ----------
-    bridge, frame, output_mode : a query of its own over the job's plan, which nobody else uses meanwhile.
+    query : over the job's plan, which nobody else uses meanwhile.
     folder : for copies of the state.
     """
 
-    def __init__(self, bridge: EpochBridge, frame: DataFrame, output_mode: str, folder: Path) -> None:
-        self._bridge = bridge
-        self._frame = frame
-        self._output_mode = output_mode
+    def __init__(self, query: EpochQuery, folder: Path) -> None:
+        self._query = query
         self._folder = folder
         self._made = 0
 
@@ -78,17 +77,19 @@ class Trials:
         time_ms: int,
         over: Callable[[], str],
     ) -> BaseException | None:
-        query = self._bridge.start(self._frame, checkpoint, self._output_mode, after)
+        deadline = time.monotonic() + _TIMEOUT_S
+
+        def give_up() -> str:
+            slow = f"computing a part of the epoch took longer than {_TIMEOUT_S:.0f} s"
+            return over() or (slow if time.monotonic() > deadline else "")
+
+        self._query.begin(checkpoint, after)
         try:
-            self._bridge.offer(position, batch, time_ms)
-            deadline = time.monotonic() + 60.0
-            while self._bridge.take() is None:
-                if not query.isActive:
-                    return query.exception() or TrialError("the query has stopped")
-                if time.monotonic() > deadline:
-                    raise TrialError("computing a part of the epoch took longer than 60 s")
-                if why := over():
-                    raise TrialError(why)
+            self._query.compute(position, batch, time_ms, give_up)
+        except GivenUpError as error:
+            raise TrialError(str(error)) from error
+        except (StreamingQueryException, RuntimeError) as error:
+            return error
         finally:
-            query.stop()
+            self._query.stop()
         return None

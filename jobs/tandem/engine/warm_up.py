@@ -12,13 +12,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from pyspark.sql import DataFrame
-
-from tandem.engine.bridge import EpochBridge
-from tandem.engine.causal import Causal
 from tandem.engine.fetch import EpochFetcher, Fetched
-from tandem.engine.intake import Intake
 from tandem.engine.interface import EnginePosition
+from tandem.engine.prepared import PreparedJob
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
@@ -31,32 +27,17 @@ _MOST_BYTES = 8 * 2**20
 class WarmUp:
     """Runs the job's plan on epochs of the past; their rows are dropped.
 
+    Nobody is asked the job's questions: only what is recorded is used.
+
     Parameters
     ----------
-    bridge, frame, output_mode : a query of its own over the job's plan.
-    causal : the job's questions; nobody is asked, only what is recorded is used.
     folder : for its checkpoint; removed afterwards.
-    intake : takes the records in.
     epochs, timeout_s : how many epochs to run, and for how long at most.
     """
 
-    def __init__(
-        self,
-        bridge: EpochBridge,
-        frame: DataFrame,
-        output_mode: str,
-        causal: Causal,
-        folder: Path,
-        intake: Intake,
-        epochs: int = 4,
-        timeout_s: float = 15.0,
-    ) -> None:
-        self._bridge = bridge
-        self._frame = frame
-        self._output_mode = output_mode
-        self._causal = causal
+    def __init__(self, job: PreparedJob, folder: Path, epochs: int = 4, timeout_s: float = 15.0) -> None:
+        self._job = job
         self._folder = folder
-        self._intake = intake
         self._epochs = epochs
         self._timeout_s = timeout_s
 
@@ -75,20 +56,22 @@ class WarmUp:
     def _run(self, fetcher: EpochFetcher, stopped: Callable[[], bool]) -> None:
         deadline = time.monotonic() + self._timeout_s
         self._folder.mkdir(parents=True, exist_ok=True)
-        query = self._bridge.start(self._frame, self._folder / "checkpoint", self._output_mode, EnginePosition())
+
+        def give_up() -> str:
+            return "it was stopped, or takes long" if stopped() or time.monotonic() > deadline else ""
+
+        query, intake = self._job.spare, self._job.intake
+        query.begin(self._folder / "checkpoint", EnginePosition())
         try:
             for number in range(self._epochs):
                 fetched = self._next(fetcher)
                 if fetched is None and number > 0:
                     return
-                batch = self._intake.take(fetched).batch if fetched else self._intake.nothing
+                batch = intake.take(fetched).batch if fetched else intake.nothing
                 if batch.nbytes > _MOST_BYTES:
                     return  # it may not fit, and who computes it says so
-                self._bridge.offer(EnginePosition(number, 0), batch, fetched.range.time_ms if fetched else 0)
-                while self._bridge.take() is None:
-                    if stopped() or not query.isActive or time.monotonic() > deadline:
-                        return
-                self._bridge.acknowledge()
+                query.compute(EnginePosition(number, 0), batch, fetched.range.time_ms if fetched else 0, give_up)
+                query.commit()
         finally:
             query.stop()
 
@@ -96,4 +79,4 @@ class WarmUp:
         epoch = fetcher.next_cut(_CUT_TIMEOUT_S)
         if epoch is None:
             return None
-        return self._causal.recorded(fetcher.fetch(epoch, self._timeout_s), fetcher)
+        return self._job.causal.recorded(fetcher.fetch(epoch, self._timeout_s), fetcher)

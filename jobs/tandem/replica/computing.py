@@ -14,6 +14,7 @@ from tandem.engine.causal import Proposer
 from tandem.engine.executors import Executors
 from tandem.engine.job import make_importable
 from tandem.engine.kept_code import folders_of, keep
+from tandem.engine.prepared import prepare_job
 from tandem.engine.registering import await_executors, end
 from tandem.engine.second_plan import SecondPlan
 from tandem.engine.session import build_session
@@ -94,9 +95,9 @@ class Computing:
         copies = self._folder.parent / TABLES if executors is None else None
         tables = StaticTables(TableFiles(session, copies), agreed or {}, self._how)
         second = SecondPlan(session, manifest, kept, self.near / "second-plan", tables) if agreed is None else None
-        engine = MicroBatchEngine.prepare(
-            session, manifest, kept, self._folder, self.near, make_fetcher, phase, proposer, tables, second, count
-        )
+        compare = second if second is not None else lambda _: None
+        job = prepare_job(session, manifest, kept, self.near, proposer, tables, compare)
+        engine = MicroBatchEngine(job, self._folder, make_fetcher, phase, count)
         if executors is not None and engine.stateful_operators:
             check_shared(session, self._folder, engine.stateful_operators, executors.count)
         return engine

@@ -49,7 +49,7 @@ def _parts(manifest: Manifest) -> dict[str, str]:
                 engine = computing.prepare(
                     find_code(manifest), _unused, _untimed, proposer, _unused, None, lambda _: None
                 )
-                return plan_parts(hashes(engine.facts), engine.tables)
+                return plan_parts(hashes(engine.job.facts), engine.job.tables)
             finally:
                 computing.close()
     finally:

@@ -199,7 +199,7 @@ class Replica:
         engine.task = self._waits.task()
         self._engine = engine
         self._starting.begins("the ordering log: the job's identity")
-        parts = plan_parts(hashes(engine.facts), engine.tables)
+        parts = plan_parts(hashes(engine.job.facts), engine.job.tables)
         known, mine = as_planned(known, mine, parts, self._changes)
         if known is None:
             begun = begin_job(connection, self._appender, logs, mine, self._changes)
@@ -484,7 +484,9 @@ class Replica:
         difference = first_difference(self._channels.connection, self._refused.sinks, rows or self._diverged_rows)
         engine = self._engine
         cause = (
-            "" if engine is None else likely_cause(functions_in(engine.facts), engine.moving_tables, self._compacted)
+            ""
+            if engine is None
+            else likely_cause(functions_in(engine.job.facts), engine.job.moving_tables, self._compacted)
         )
         error.args = (f"{error.args[0]}; {difference}; {cause}",)
         return error

@@ -53,6 +53,7 @@ class Bench:
         self.replica = Replica(manifest(folder), "replica-0", "j.replica-0.1", metrics, reporter, Waits())
         self.facts = {"the function masked (job.py:4)": "…"}
         self.moving_tables: frozenset[str] = frozenset()
+        self.job: Any = self
         self._log: list[Record] = []
         self._offset = 0
         self._failure: BaseException | None = None

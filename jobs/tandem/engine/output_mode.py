@@ -1,0 +1,43 @@
+"""Spark's output mode of a job: the one that was asked for, or the one that the plan allows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from tandem.engine.interface import JobError
+from tandem.engine.job import in_a_line
+from tandem.manifest import OutputMode
+
+
+def output_mode(frame: DataFrame, wished: OutputMode | None = None) -> str:
+    """The mode that is wished; else `Append` where Spark allows it (windows, joins, processors), else `Update`.
+
+    Raises `JobError` if Spark refuses the mode that is wished for this plan, or both if none is.
+    """
+    if wished is None:
+        if not _refusal(frame, "Append"):
+            return "Append"
+        if (refusal := _refusal(frame, "Update")) is not None:
+            raise JobError(f"Spark refuses the job's plan: {in_a_line(refusal)}") from refusal
+        return "Update"
+    mode = wished.capitalize()
+    refusal = _refusal(frame, mode)
+    if refusal is not None:
+        raise JobError(f"spec.job.outputMode: {wished} does not suit the job: {in_a_line(refusal)}") from refusal
+    return mode
+
+
+def _refusal(frame: DataFrame, mode: str) -> PySparkException | None:
+    """Why Spark refuses a plan in an output mode; None if it does not."""
+    jvm: Any = frame.sparkSession._jvm
+    checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+    try:
+        checker.checkForStreaming(
+            frame._jdf.queryExecution().analyzed(), getattr(jvm.org.apache.spark.sql.streaming.OutputMode, mode)()
+        )
+    except PySparkException as error:
+        return error
+    return None

@@ -1,0 +1,87 @@
+"""A job that is ready to compute: its plan was made, checked and compared, and stands twice in this JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.causal import Causal, Proposer
+from tandem.engine.described import Facts
+from tandem.engine.intake import Intake
+from tandem.engine.output_mode import output_mode
+from tandem.engine.plan_check import check_determined, check_repeatable
+from tandem.engine.planning import Plan, Planning, intake_of
+from tandem.engine.python_times import times_of_python
+from tandem.engine.query import EpochQuery
+from tandem.engine.static_tables import StaticTables
+from tandem.manifest import Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedJob:
+    """What an engine computes epochs with.
+
+    Parameters
+    ----------
+    query, spare : the query that counts, and the same plan once more: to warm up with, to rehearse epochs, and to find the
+        record that makes one fail.
+    intake : takes the records in.
+    causal : answers what the job asks the outside world.
+    facts : what the plan is made of; see `facts_about`.
+    tables : the static tables that the plan reads: name → version. `moving_tables`: those that are read where they are.
+    command : by which the user lets the job go on with changed code.
+    leaves_letters : what the job raises about a record makes that a dead letter.
+    """
+
+    query: EpochQuery
+    spare: EpochQuery
+    intake: Intake
+    causal: Causal
+    facts: Facts
+    tables: Mapping[str, str]
+    moving_tables: frozenset[str]
+    command: str
+    leaves_letters: bool
+
+
+def prepare_job(
+    spark: SparkSession,
+    manifest: Manifest,
+    code: Path,
+    near: Path,
+    proposer: Proposer,
+    tables: StaticTables,
+    compare: Callable[[Plan], None] = lambda _: None,
+) -> PreparedJob:
+    """Make the job's plan and check it. Raises `JobError`.
+
+    `code` : the archive of the job's code; see `kept_code`.
+    `near` : a folder on this machine, in memory if there is any, for an epoch's rows on their way.
+    `tables` : reads the static tables of the job.
+    `compare` : called with the plan, raises `JobError` if it would be another one elsewhere.
+    """
+    planning, intake, spec = Planning(spark, manifest, code, tables), intake_of(manifest), manifest.spec
+    schema = from_arrow_schema(intake.schema)
+    bridge, spare = (EpochBridge(spark, schema, folder, spec.sources) for folder in (near, near / "warm-up"))
+    plan = planning.plan(bridge)
+    check_determined(plan.frame)
+    again = planning.plan(spare).frame
+    check_repeatable(plan.frame, again)
+    compare(plan)
+    mode = output_mode(plan.frame, spec.job.output_mode)
+    return PreparedJob(
+        query=EpochQuery(bridge, plan.frame, mode),
+        spare=EpochQuery(spare, again, mode),
+        intake=replace(intake, times_us=times_of_python(plan.frame)),
+        causal=Causal(tuple(plan.context.questions.values()), proposer),
+        facts=plan.facts,
+        tables=dict(tables.versions),
+        moving_tables=tables.moving,
+        command=f"tandem run {manifest.path} --accept-changes",
+        leaves_letters=spec.job.on_error == "deadLetter",
+    )

@@ -1,0 +1,106 @@
+"""One streaming query over a job's plan, which is given an epoch and gives its rows: the one loop of offer, take, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.checkpoint import find_newest, take_back
+from tandem.engine.interface import EnginePosition
+from tandem.engine.memory import jvm_exit_code
+
+GiveUp = Callable[[], str]
+"""Asked several times a second: why an epoch is waited for no longer; "": it is."""
+
+
+class GivenUpError(Exception):
+    """An epoch is waited for no longer; the text says why."""
+
+
+class EpochQuery:
+    """Not thread-safe, but for `failure` and `stop`.
+
+    Parameters
+    ----------
+    bridge, frame, output_mode : the query's source and sink, its plan, and Spark's output mode.
+    """
+
+    def __init__(self, bridge: EpochBridge, frame: DataFrame, output_mode: str) -> None:
+        self.frame = frame
+        self._bridge = bridge
+        self._output_mode = output_mode
+        self.streaming: StreamingQuery | None = None
+        """Spark's own object, while it runs and after."""
+
+    def begin(self, checkpoint: Path, after: EnginePosition) -> None:
+        """Start the query on a checkpoint that stands at `after`. Raises what `launch` raises."""
+        self.stand_at(after)
+        self.launch(checkpoint)
+
+    def stand_at(self, after: EnginePosition) -> None:
+        """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
+        self.streaming = None
+        self._bridge.stand_at(after)
+
+    def launch(self, checkpoint: Path) -> None:
+        """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
+        self.streaming = self._bridge.launch(self.frame, checkpoint, self._output_mode)
+
+    def begin_again(self, checkpoint: Path, epoch: int) -> None:
+        """A new query on the state before `epoch`, at which the last one failed, as if that had not been tried."""
+        self._bridge.unload_state()
+        take_back(checkpoint, epoch - 1)
+        before = find_newest([checkpoint], epoch - 1)
+        self.begin(checkpoint, EnginePosition() if before is None else before.position)
+
+    def compute(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp) -> pa.Table:
+        """`offer` an epoch and `take` its rows."""
+        self.offer(position, batch, time_ms, give_up)
+        return self.take(position, give_up)
+
+    def offer(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp) -> None:
+        """Give an epoch's records to Spark, and its time (Unix, ms). It takes them when it has committed the last epoch.
+
+        Raises `GivenUpError`, and what the query failed with.
+        """
+        self._bridge.write(batch)
+        while not self._bridge.offer(position, time_ms):
+            self._check(give_up)
+
+    def take(self, position: EnginePosition, give_up: GiveUp) -> pa.Table:
+        """The rows of the epoch offered last (no columns if there are none). Raises as `offer`."""
+        while (taken := self._bridge.take()) is None:
+            self._check(give_up)
+        epoch, rows = taken
+        if epoch != position.epoch:
+            raise RuntimeError(
+                f"Spark ran epoch {position.epoch} as batch {epoch}: the checkpoint is not at epoch {position.epoch - 1}"
+            )
+        return rows
+
+    def commit(self) -> None:
+        """The rows were taken over: Spark may commit the epoch."""
+        self._bridge.acknowledge()
+
+    def failure(self) -> BaseException | None:
+        """What ended the query; None while it runs, or starts."""
+        query = self.streaming
+        if query is None or query.isActive:
+            return None
+        return query.exception() or RuntimeError("the query has stopped")
+
+    def stop(self) -> None:
+        """Stop the query, if its JVM is still there."""
+        if self.streaming is not None and jvm_exit_code() is None and self.streaming.isActive:
+            self.streaming.stop()
+
+    def _check(self, give_up: GiveUp) -> None:
+        if why := give_up():
+            raise GivenUpError(why)
+        if (error := self.failure()) is not None:
+            raise error
