@@ -11,7 +11,7 @@ from written_job import PATIENCE_S, WrittenJob, headers_of
 from tandem.consumer import EpochConsumer
 from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline
-from tandem.kafka.headers import JOB_HEADER, RowId, job_of, row_id
+from tandem.kafka.headers import JOB_HEADER, RowId, job_of, readable_headers, row_id
 
 pytestmark = pytest.mark.integration
 
@@ -54,7 +54,7 @@ def polled(consumer: EpochConsumer, until: RowId) -> list[RowId | None]:
         message = consumer.poll(0.5)
         if message is not None:
             assert message.error() is None, message.error()
-            rows.append(row_id(message.headers()))
+            rows.append(row_id(readable_headers(message)))
     return rows
 
 
@@ -72,7 +72,7 @@ def test_batches_are_free_of_repeats_too(job: WrittenJob, consumer: EpochConsume
     rows: list[RowId | None] = []
     deadline = Deadline(PATIENCE_S)
     while len(rows) < len(ONCE) and not deadline.passed:
-        rows += [row_id(message.headers()) for message in consumer.consume(2, 0.5)]
+        rows += [row_id(readable_headers(message)) for message in consumer.consume(2, 0.5)]
 
     assert rows == ONCE
     assert consumer.consume(1, 0.1) == []
@@ -125,7 +125,7 @@ def test_rows_of_two_jobs_in_one_topic_are_all_seen_once(job: WrittenJob, consum
     seen: list[tuple[str | None, RowId | None]] = []
     deadline = Deadline(PATIENCE_S)
     while ("another", RowId(1, 2)) not in seen and not deadline.passed:
-        seen += [(job_of(m.headers()), row_id(m.headers())) for m in consumer.consume(10, 0.5)]
+        seen += [(job_of(readable_headers(m)), row_id(readable_headers(m))) for m in consumer.consume(10, 0.5)]
 
     assert [row for name, row in seen if name == "another"] == [RowId(0, 0), RowId(1, 2)]
     assert [row for name, row in seen if name is None] == ONCE

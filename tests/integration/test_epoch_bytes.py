@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +19,7 @@ from integration.written_job import PATIENCE_S, create_topics, transactional_pro
 from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.history import current_config
+from tandem.kafka.history import current_config, last_marker
 from tandem.kafka.topics import Topics
 from tandem.orderer.sizes import InputSizes
 from tandem.protocol.codec import encode_proposal
@@ -92,7 +97,21 @@ def test_marks_of_transactions_and_what_was_aborted_weigh_nothing(
     assert largest(found) <= 16  # six records of 1,256 bytes, six that were aborted, and four marks
 
 
-def test_an_epoch_of_an_earlier_version_that_does_not_fit_is_refused_and_leaves_nothing_behind(
+@contextmanager
+def running(job: Refusals, manifest: Path) -> Iterator[None]:
+    """A replica runs while the block does."""
+    log = job.folder / "running.log"
+    with log.open("wb") as out:
+        process = subprocess.Popen([sys.executable, "-m", "tandem.replica", str(manifest)], stdout=out, stderr=out)
+        try:
+            yield
+            assert process.poll() is None, log.read_text()
+        finally:
+            process.terminate()
+            process.wait(60)
+
+
+def test_an_epoch_of_an_earlier_version_that_does_not_fit_is_refused_and_computed_with_the_heap_that_is_named(
     kafka: KafkaBroker, topic_prefix: str, tmp_path: Path
 ) -> None:
     job = Refusals(tmp_path, kafka.bootstrap, topic_prefix)
@@ -119,3 +138,19 @@ def test_an_epoch_of_an_earlier_version_that_does_not_fit_is_refused_and_leaves_
     assert " MiB in all does not fit into Spark's heap of 512m" in story.reason
     assert "raise spec.spark.driverMemory to" in story.reason
     assert list((tmp_path / "checkpoint").iterdir()) == []
+
+    def has_published(epoch: int) -> bool:
+        newest = last_marker(job.connection, logs[1])
+        return newest is not None and newest.epoch == epoch
+
+    named = re.search(r"raise spec.spark.driverMemory to (\d+m) or more", story.reason)
+    assert named
+    with running(job, job.manifest(spark={"driverMemory": named[1]})):
+        assert wait_until(lambda: has_published(0), Deadline(120))
+    producer.produce(topic, b"later")
+    producer.produce(
+        logs[0], encode_proposal(Cut(1, Positions({TopicPartition(topic, 0): 221}), 2_000, 0, "orderer-0"))
+    )
+    assert producer.flush(PATIENCE_S) == 0
+    with running(job, job.manifest(spark={"driverMemory": "512m"})):  # as the message says
+        assert wait_until(lambda: has_published(1), Deadline(120))

@@ -14,7 +14,7 @@ from itertools import pairwise, zip_longest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from tandem.kafka.brokers import BrokerWatch
-from tandem.kafka.headers import row_id
+from tandem.kafka.headers import headers_of, row_id
 
 PARTITIONS = 2
 CATCH_UP_DEADLINE_S = 120.0
@@ -112,7 +112,7 @@ class Reader:
             if message is None or message.error():
                 continue
             self._next[message.topic()] = message.offset() + 1
-            value, row = int(message.value() or b"0"), row_id(message.headers())
+            value, row = int(message.value() or b"0"), row_id(headers_of(message))
             assert row is not None, f"a record of {message.topic()} does not say of which epoch it is"
             if message.topic() == self._copies_topic:
                 self._copies_of.append(row.epoch)

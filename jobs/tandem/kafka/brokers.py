@@ -1,4 +1,4 @@
-"""A client that has forgotten all brokers has nobody left to ask where they are."""
+"""What a client tells in its statistics only: that it has forgotten all brokers, or that they do not know its topics."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ class BrokerWatch:
 
     def __init__(self) -> None:
         self._without = 0
+        self.unknown: frozenset[str] | None = None
+        """The topics that the client reads, and the brokers do not know; None: it has not said yet."""
 
     @property
     def settings(self) -> dict[str, int | Callable[[str], None]]:
@@ -34,6 +36,12 @@ class BrokerWatch:
 
     def see(self, statistics: str) -> None:
         """Take in what the client tells: JSON, as in librdkafka's STATISTICS.md."""
-        brokers = json.loads(statistics)["brokers"].values()
+        said = json.loads(statistics)
+        brokers = said["brokers"].values()
         knows_one = any(broker["source"] != "logical" for broker in brokers)
         self._without = 0 if knows_one else self._without + 1
+        self.unknown = frozenset(
+            name
+            for name, topic in said.get("topics", {}).items()
+            if any(partition["desired"] and partition["unknown"] for partition in topic["partitions"].values())
+        )

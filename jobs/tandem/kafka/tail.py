@@ -9,6 +9,7 @@ from types import TracebackType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from tandem.kafka.absent import AGAIN_S, PATIENCE_S, Absences, is_absence
 from tandem.kafka.brokers import BrokerWatch
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
@@ -19,6 +20,7 @@ from tandem.logs import get_logger
 _log = get_logger(__name__)
 
 _BATCH = 1_000
+_ASKED_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +39,13 @@ class LogTail:
     Parameters
     ----------
     starts : topic → the first offset to read.
+    patience_s : how long a topic may be away that was there.
     """
 
-    def __init__(self, connection: KafkaConnection, starts: Mapping[str, int]) -> None:
+    def __init__(self, connection: KafkaConnection, starts: Mapping[str, int], patience_s: float = PATIENCE_S) -> None:
         self._connection = connection
         self._next = dict(starts)
+        self._absences = Absences(Topics(connection, _ASKED_S), patience_s)
         self._open()
 
     def __enter__(self) -> LogTail:
@@ -74,13 +78,16 @@ class LogTail:
         return end  # negative: no broker has said yet
 
     def poll(self, timeout_s: float) -> list[Record]:
-        """What has arrived; waits up to `timeout_s` for the first record. Raises `LostInputError`."""
+        """What has arrived; waits up to `timeout_s` for the first record.
+
+        Raises `LostInputError`, `MissingTopicError` for a topic that is not there any more, and does not come back.
+        """
+        self._look_for_topics()
         first = self._consumer.poll(timeout_s)
         if first is None:
             if self._watch.forgot_all:
                 _log.warning("brokers_forgotten", topics=sorted(self._next))
-                self._consumer.close()
-                self._open()
+                self._open_again()
             return []
         return [record for message in (first, *self._consumer.consume(_BATCH, 0)) for record in self._take(message)]
 
@@ -96,7 +103,23 @@ class LogTail:
                 raise ReadTimeoutError(f"read to {self._next} of {ends} in {timeout_s:.1f} s")
             yield from self.poll(0.02)
 
+    def _look_for_topics(self) -> None:
+        """A reader that goes on by itself says in its statistics which topics are away, and nothing else of it."""
+        unknown = self._watch.unknown
+        if unknown is not None:
+            self._absences.missed(unknown)
+            for topic in self._next.keys() - unknown - self._ended:
+                self._absences.seen(topic)
+        if self._ended and time.monotonic() - self._opened_s >= AGAIN_S:
+            self._open_again()
+
+    def _open_again(self) -> None:
+        self._consumer.close()
+        self._open()
+
     def _open(self) -> None:
+        self._opened_s = time.monotonic()
+        self._ended = set[str]()
         self._topics = Topics(self._connection)
         self._watch = BrokerWatch()
         self._consumer = Consumer(self._connection.consumer() | self._watch.settings)
@@ -111,14 +134,19 @@ class LogTail:
     def _take(self, message: Message) -> Iterator[Record]:
         topic, offset, error = message.topic() or "", message.offset(), message.error()
         if error is None:
+            self._absences.seen(topic)
             if offset is not None and offset >= self._next[topic]:
                 self._next[topic] = offset + 1
                 yield Record(topic, offset, message.value(), message.timestamp()[1])
         elif error.code() == KafkaError._PARTITION_EOF:
             # Control records at the end of a partition are never delivered; the end of the partition counts them.
             self._next[topic] = max(self._next[topic], offset or 0)
+            self._absences.seen(topic)
         elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
             raise LostInputError(f"{topic}/0: offset {self._next.get(topic)} is no longer there ({error.str()})")
+        elif is_absence(error):
+            self._ended.add(topic)
+            self._absences.missed([topic])
         elif error.fatal() or not is_transient(error):
             raise KafkaException(error)
 
@@ -139,4 +167,4 @@ def is_transient(error: KafkaError) -> bool:
 
 def may_come_back(error: KafkaError) -> bool:
     """Errors of an input that a new consumer gets over: one metadata answer without the topic ends librdkafka's reading."""
-    return is_transient(error) or error.code() in (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION)
+    return is_transient(error) or is_absence(error)

@@ -1,0 +1,79 @@
+"""Patience with a topic of a running reader that the brokers do not know: one that starts does not know of all yet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from typing import Final
+
+from confluent_kafka import KafkaError, KafkaException
+
+from tandem.kafka.errors import MissingTopicError, TandemKafkaError
+from tandem.kafka.topics import Topics
+from tandem.logs import get_logger
+
+_log = get_logger(__name__)
+
+PATIENCE_S: Final = 30.0
+AGAIN_S: Final = 2.0
+"""How long a new reader is given before the next one."""
+_TOLD_AFTER_S: Final = 3.0
+_ASKED_EVERY_S: Final = 5.0
+_CODES: Final = (KafkaError._UNKNOWN_TOPIC, KafkaError._UNKNOWN_PARTITION, KafkaError.UNKNOWN_TOPIC_OR_PART)
+
+
+def is_absence(error: KafkaError) -> bool:
+    """Whether an error says that a topic or a partition is not there. librdkafka's reader of it has ended then."""
+    return error.code() in _CODES
+
+
+class Absences:
+    """The topics of a reader that are not there at the moment.
+
+    Parameters
+    ----------
+    patience_s : how long one may be away before it is refused.
+    clock_s : any monotonic clock, s.
+    """
+
+    def __init__(
+        self, topics: Topics, patience_s: float = PATIENCE_S, clock_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._topics, self._patience_s, self._clock_s = topics, patience_s, clock_s
+        self._since_s: dict[str, float] = {}
+        self._told: set[str] = set()
+        self._asked_s = -float("inf")
+
+    def missed(self, topics: Collection[str]) -> None:
+        """The reader says that the brokers do not know these topics of it.
+
+        Raises `MissingTopicError` if one has been away for too long. While the brokers do not answer at all, nobody knows.
+        """
+        now = self._clock_s()
+        for topic in topics:
+            since = self._since_s.setdefault(topic, now)
+            if now - since >= _TOLD_AFTER_S and topic not in self._told:
+                _log.warning("log_missing", topic=topic, refused_after_s=round(self._patience_s))
+                self._told.add(topic)
+        if now - min(self._since_s.values(), default=now) >= self._patience_s and now - self._asked_s >= _ASKED_EVERY_S:
+            self._asked_s = now
+            self._refuse()
+
+    def seen(self, topic: str) -> None:
+        """The topic is there."""
+        if self._since_s.pop(topic, None) is not None and topic in self._told:
+            _log.info("log_there_again", topic=topic)
+            self._told.discard(topic)
+
+    def _refuse(self) -> None:
+        try:
+            missing = sorted(self._since_s.keys() - self._topics.all().keys())
+        except (KafkaException, TandemKafkaError) as error:
+            _log.warning("logs_unknown", topics=sorted(self._since_s), reason=str(error))
+            return
+        if missing:
+            raise MissingTopicError(
+                f"topic {', '.join(missing)}, a log that the job has written, has not been there for "
+                f"{self._patience_s:.0f} s: it was deleted. The job cannot go on without it: restore it with its records, "
+                "or give the job another metadata.name, so that it begins anew"
+            )
