@@ -21,6 +21,7 @@ from integration.engine import BEGINNING, Job, Record, as_json, kafka_sink
 from integration.restored_plans import Epoch, Plan, inputs, plans, records
 from tandem.engine.checkpoint import restore
 from tandem.engine.interface import EnginePosition, JobError
+from tandem.engine.plan_check import check_watermarks
 from tandem.manifest import SourceSpec
 from tandem.replica.rows import EpochRows
 
@@ -154,6 +155,55 @@ def test_an_input_that_is_idle_for_too_long_holds_back_no_other(spark: SparkSess
 
     assert first(2) == 3  # epoch 2 comes 2 s after epoch 0, so the watermark moves with it, and epoch 3 evicts
     assert first(None) == 6
+
+
+WATERMARKS: dict[str, tuple[Callable[[DataFrame], DataFrame], bool]] = {
+    "of another column, without state": (
+        lambda d: d.withColumn("b", F.col("at")).withWatermark("b", "5 seconds"),
+        False,
+    ),
+    "of another column, with windows": (
+        lambda d: (
+            d.withColumn("b", F.col("at")).withWatermark("b", "5 seconds").groupBy(F.window("b", "1 minute")).count()
+        ),
+        False,
+    ),
+    "of the same column": (lambda d: d.withWatermark("at", "5 seconds").dropDuplicates(["id", "at"]), False),
+    "of windows": (
+        lambda d: (
+            d.groupBy(F.window("at", "1 minute"))
+            .count()
+            .withColumn("b", F.window_time("window"))
+            .withWatermark("b", "5 seconds")
+        ),
+        False,
+    ),
+    "of windows, passed on": (
+        lambda d: d.groupBy(F.window("at", "1 minute")).count().groupBy(F.window("window", "3 minutes")).count(),
+        True,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WATERMARKS)
+def test_a_second_watermark_is_refused_where_spark_would_fail_later(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    plan, good = WATERMARKS[name]
+    source = SourceSpec(name="left", topics=("l",), format="json", schema="id STRING, at TIMESTAMP")
+    job = Job(spark, tmp_path / "job", [source, SourceSpec(name="right", topics=("r",))], [kafka_sink()])
+    frame = plan(job.sources["left"].withWatermark("at", "1 minute")).select(F.to_json(F.struct("*")).alias("value"))
+    job.start(frame)
+    job.run(0, [Record(as_json(id="a", at="2024-06-01T10:00:00Z"), topic="l")])
+    if good:
+        job.run(1, [Record(as_json(id="a", at="2024-06-01T11:00:00Z"), topic="l")])
+        check_watermarks(frame)
+    else:
+        with pytest.raises(AssertionError, match="Redefining watermark"):
+            job.run(1, [Record(as_json(id="a", at="2024-06-01T11:00:00Z"), topic="l")])
+        with pytest.raises(JobError, match="has a watermark already"):
+            check_watermarks(frame)
+    job.stop()
 
 
 Change = tuple[Callable[[DataFrame], DataFrame], Callable[[DataFrame], DataFrame], str | None]

@@ -28,7 +28,7 @@ from tandem.engine.interface import EnginePosition, JobError, OnEpoch
 from tandem.engine.isolation import isolated
 from tandem.engine.job import in_a_line
 from tandem.engine.memory import EpochSize, jvm_exit_code
-from tandem.engine.plan_check import check_determined, check_repeatable
+from tandem.engine.plan_check import check_determined, check_repeatable, check_watermarks
 from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.python_times import times_of_python
 from tandem.engine.rehearsal import Rehearsal
@@ -136,6 +136,7 @@ class MicroBatchEngine:
         plan = planning.plan(bridge)
         stream, context = plan.frame, plan.context
         check_determined(stream)
+        check_watermarks(stream)
         rehearsal = EpochBridge(spark, from_arrow_schema(intake.schema), near / "warm-up", manifest.spec.sources)
         again = planning.plan(rehearsal).frame
         check_repeatable(stream, again)
