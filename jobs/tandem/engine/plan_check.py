@@ -46,14 +46,17 @@ def check_determined(frame: DataFrame) -> None:
 
 
 def check_watermarks(frame: DataFrame) -> None:
-    """Raise `JobError` if a stream that has a watermark gets another one: Spark fails as soon as the first has a value."""
+    """Raise `JobError` if a stream that has a watermark gets another one.
+
+    Spark fails as soon as the first one has a value; over windows the second one never has one, so no window ever comes out.
+    """
     plan = tree(iter(json.loads(frame._jdf.queryExecution().analyzed().toJSON())))
     settings = frame.sparkSession.conf
     if settings.get("spark.sql.streaming.statefulOperator.allowMultiple", "true") == "true" and _twice(plan, 0):
         raise JobError(
             "the job's plan has withWatermark over a stream that has a watermark already, also by way of a join, a union or "
-            "windows. Spark fails at the first epoch after the first one has a value. Give each source one watermark, "
-            "before all else; windows pass theirs on"
+            "windows. Spark fails as soon as the first one has a value, or waits for ever for the second. Give each source "
+            "one watermark, before all else; windows pass theirs on"
         )
 
 

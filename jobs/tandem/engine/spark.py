@@ -102,6 +102,8 @@ class MicroBatchEngine:
         """The static tables that the plan reads: name → version."""
         self.moving_tables: frozenset[str] = frozenset()
         """Those that are read where they are."""
+        self.one_row = False
+        """Whether the plan shows that each record is one row, or a dead letter."""
         self._started_s = 0.0
         self._query: StreamingQuery | None = None
         self._failure: BaseException | None = None
@@ -153,6 +155,7 @@ class MicroBatchEngine:
         parts = (make_fetcher, phase, causal, warm_up, rehearsed, trials, intake, count, command, leaves_letters)
         engine = cls(bridge, stream, mode, folder / "checkpoint", *parts)
         engine.facts, engine.tables, engine.moving_tables = plan.facts, dict(tables.versions), tables.moving
+        engine.one_row = plan.one_row
         return engine
 
     @property
