@@ -43,7 +43,7 @@ class SinkTopics:
 
     `job` is named in every row: several jobs may write one topic. `compacted`: topics that take no record without a key;
     `unseen`: those of which that is not known, because we may not see their settings. `limits`: what topics take as a batch,
-    bytes, as far as it may be seen.
+    bytes, as far as it may be seen. `deltas`: the sinks that are Delta tables.
     """
 
     topics: Mapping[str, str]
@@ -54,6 +54,7 @@ class SinkTopics:
     compacted: frozenset[str] = frozenset()
     unseen: frozenset[str] = frozenset()
     limits: Mapping[str, int] = field(default_factory=dict)
+    deltas: frozenset[str] = frozenset()
 
     @property
     def output_limits(self) -> OutputLimits:
@@ -160,6 +161,7 @@ def sink_topics(topics: Topics, manifest: Manifest) -> SinkTopics:
         frozenset(name for name, found in settings.items() if is_compacted(found)),
         frozenset(name for name in partitions if "cleanup.policy" not in settings.get(name, {})),
         {name: int(found[_LIMIT]) for name, found in settings.items() if _LIMIT in found},
+        frozenset(sink.name for sink in manifest.spec.sinks if sink.kind == "delta"),
     )
 
 

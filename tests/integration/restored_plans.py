@@ -20,10 +20,12 @@ _COLUMNS: Final = "id STRING, n INT, at TIMESTAMP"
 
 @dataclass(frozen=True)
 class Timed:
-    """The two inputs with a watermark each; `right` has the columns `rid`, `m`, `rat`."""
+    """The two inputs with a watermark each, and plain; `right` has the columns `rid`, `m`, `rat`."""
 
     left: DataFrame
     right: DataFrame
+    plain_left: DataFrame
+    plain_right: DataFrame
 
 
 def timed(streams: Mapping[str, DataFrame], left_delay_s: int, right_delay_s: int) -> Timed:
@@ -31,7 +33,10 @@ def timed(streams: Mapping[str, DataFrame], left_delay_s: int, right_delay_s: in
     left = streams["left"].select("id", "n", "at")
     right = streams["right"].select(F.col("id").alias("rid"), F.col("n").alias("m"), F.col("at").alias("rat"))
     return Timed(
-        left.withWatermark("at", f"{left_delay_s} seconds"), right.withWatermark("rat", f"{right_delay_s} seconds")
+        left.withWatermark("at", f"{left_delay_s} seconds"),
+        right.withWatermark("rat", f"{right_delay_s} seconds"),
+        left,
+        right,
     )
 
 
@@ -163,6 +168,127 @@ def _time_outs(streams: Timed) -> DataFrame:
     return _rows(kept, "id")
 
 
+def _waits(streams: Timed) -> DataFrame:
+    def count(key: tuple[str], frames: Iterator[pd.DataFrame], state: Any) -> Iterator[pd.DataFrame]:
+        if state.hasTimedOut:
+            (known,) = state.get
+            state.remove()
+            yield pd.DataFrame({"id": [key[0]], "what": [f"{known} timed out at {state.getCurrentProcessingTimeMs()}"]})
+            return
+        known = (state.get[0] if state.exists else 0) + sum(len(frame) for frame in frames)
+        state.update((known,))
+        state.setTimeoutDuration(2_000)
+        yield pd.DataFrame({"id": [key[0]], "what": [f"{known}"]})
+
+    kept = streams.left.groupBy("id").applyInPandasWithState(
+        count, "id STRING, what STRING", "n INT", "append", "ProcessingTimeTimeout"
+    )
+    return _rows(kept, "id")
+
+
+def _of_pandas(streams: Timed) -> DataFrame:
+    kept = streams.right.groupBy("rid").transformWithStateInPandas(
+        _collecting(), "id STRING, what STRING", "append", "ProcessingTime"
+    )
+    return _rows(kept, "id")
+
+
+def _collecting() -> StatefulProcessor:
+    """Keeps lists and maps, some for two seconds of the epochs' time, and says all of it at each timer."""
+
+    class Collecting(StatefulProcessor):
+        def init(self, handle: StatefulProcessorHandle) -> None:
+            self._handle = handle
+            self._list = handle.getListState("list", "m INT", 2_000)
+            self._map = handle.getMapState("map", "m INT", "n INT")
+            self._brief = handle.getMapState("brief", "m INT", "n INT", 2_000)
+
+        def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+            for frame in rows:
+                for m in frame["m"]:
+                    self._list.appendValue((int(m),))
+                    for kept in (self._map, self._brief):
+                        known = kept.getValue((int(m) % 3,))
+                        kept.updateValue((int(m) % 3,), ((known[0] if known else 0) + 1,))
+            self._handle.registerTimer(timerValues.getCurrentProcessingTimeInMs() + 3_000)
+            yield pd.DataFrame({"id": [key[0]], "what": [self._said()]})
+
+        def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[pd.DataFrame]:  # noqa: N802, N803
+            at, due = timerValues.getCurrentProcessingTimeInMs(), expiredTimerInfo.getExpiryTimeInMs()
+            yield pd.DataFrame({"id": [key[0]], "what": [f"{self._said()} at {at}, expired {due}"]})
+
+        def _said(self) -> str:
+            listed = [value[0] for value in self._list.get()]
+            maps = [sorted((k[0], v[0]) for k, v in kept.iterator()) for kept in (self._map, self._brief)]
+            return f"{listed} {maps} {list(self._handle.listTimers())}"
+
+        def close(self) -> None:
+            """Nothing to release."""
+
+    return Collecting()
+
+
+def _sessions_by_column(streams: Timed) -> DataFrame:
+    gap = F.when(F.col("n") % 2 == 0, "30 seconds").otherwise("150 seconds")
+    return _rows(streams.left.groupBy("id", F.session_window("at", gap)).agg(F.sum("n"), F.max("at")), "id")
+
+
+def _three_inputs(streams: Timed) -> DataFrame:
+    """The third one is the second again, with a watermark of its own."""
+    near = F.expr("id = rid AND rat BETWEEN at - INTERVAL 1 MINUTE AND at + INTERVAL 2 MINUTES")
+    third = streams.plain_right.select(F.col("rid").alias("tid"), F.col("rat").alias("tat")).withWatermark(
+        "tat", "1 minute"
+    )
+    again = F.expr("id = tid AND tat BETWEEN at AND at + INTERVAL 3 MINUTES")
+    both = streams.left.join(streams.right, near).select("id", "n", "at", "m")
+    return _rows(both.join(third, again, "left_outer"), "id")
+
+
+def _right_outer(streams: Timed) -> DataFrame:
+    near = F.expr("id = rid AND rat BETWEEN at - INTERVAL 1 MINUTE AND at + INTERVAL 2 MINUTES")
+    return _rows(streams.left.join(streams.right, near, "right_outer"), "rid")
+
+
+def _joined_without_time(streams: Timed) -> DataFrame:
+    return _rows(streams.left.join(streams.right, F.expr("id = rid AND n < m")), "id")
+
+
+def _outer_join_by_windows(streams: Timed) -> DataFrame:
+    left = streams.left.groupBy("id", F.window("at", "1 minute")).count()
+    right = streams.right.groupBy("rid", F.window("rat", "1 minute").alias("w")).count()
+    return _rows(left.join(right, F.expr("id = rid AND window = w"), "left_outer").select("id", "window"), "id")
+
+
+def _watermark_of_a_later_column(streams: Timed) -> DataFrame:
+    later = streams.plain_left.withColumn("day", F.col("at") + F.expr("INTERVAL 1 DAY")).where("n % 5 > 0")
+    return _rows(later.withWatermark("day", "30 seconds").groupBy("id", F.window("day", "1 minute")).count(), "id")
+
+
+def _watermark_of_a_union(streams: Timed) -> DataFrame:
+    both = streams.plain_left.select("id", "at").union(streams.plain_right.select("rid", "rat"))
+    return _rows(both.withWatermark("at", "20 seconds").dropDuplicatesWithinWatermark(["id"]), "id")
+
+
+def _distinct(streams: Timed) -> DataFrame:
+    return _rows(streams.left.select("id", (F.col("n") % 4).alias("k")).distinct(), "id")
+
+
+def _known(streams: Timed) -> DataFrame:
+    known = streams.left.sparkSession.createDataFrame([("a", 1), ("c", 2)], "k STRING, v INT")
+    kept = streams.left.join(F.broadcast(known), F.expr("id = k"), "left_outer")
+    return _rows(kept.groupBy("id", F.window("at", "1 minute")).agg(F.sum("v"), F.count("*").alias("c")), "id")
+
+
+def _sorted_windows(streams: Timed) -> DataFrame:
+    kept = streams.left.groupBy(F.window("at", "2 minutes")).agg(
+        F.collect_list("n").alias("all"),
+        F.first("n").alias("first"),
+        F.approx_count_distinct("id").alias("ids"),
+        F.avg("n"),
+    )
+    return _rows(kept.select("*", F.lit("x").alias("id")), "id")
+
+
 OPERATORS: Final[Mapping[str, Callable[[Timed], DataFrame]]] = {
     "inner join": _join("inner"),
     "left outer join": _join("left_outer"),
@@ -179,6 +305,18 @@ OPERATORS: Final[Mapping[str, Callable[[Timed], DataFrame]]] = {
     "timers": _timers,
     "timers of the epochs' time, and state that expires": _ticks,
     "time-outs": _time_outs,
+    "time-outs of the epochs' time": _waits,
+    "timers, lists and maps of pandas": _of_pandas,
+    "sessions by column": _sessions_by_column,
+    "three inputs joined": _three_inputs,
+    "right outer join": _right_outer,
+    "join without time": _joined_without_time,
+    "windows joined": _outer_join_by_windows,
+    "watermark of a later column": _watermark_of_a_later_column,
+    "watermark of a union": _watermark_of_a_union,
+    "distinct": _distinct,
+    "windows of a table joined": _known,
+    "lists": _sorted_windows,
 }
 
 

@@ -41,7 +41,7 @@ ODD: dict[bytes | None, str] = {
 
 @pytest.fixture(scope="module")
 def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallJob]:
-    """It makes one row of each record, and says so; letters have at most 20,000 bytes."""
+    """It makes one row of each record, and does not say so; letters have at most 20,000 bytes."""
     name = f"any-{uuid.uuid4().hex[:6]}"
     schema = "id INT, `key` STRING, _corrupt_record STRING"
     source = {"name": "events", "topics": [f"{name}-in"], "format": "json", "schema": schema, "includeHeaders": True}
@@ -50,7 +50,7 @@ def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path_factory: pytest
         Cluster(kafka, zookeeper),
         name,
         CODE,
-        job={"file": "job.py", "oneRowPerRecord": True},
+        job={"file": "job.py"},
         sources=[source],
         sinks=[{"name": "copies", "topic": f"{name}-copies"}],
         ordering=HEARTBEAT,
@@ -100,7 +100,10 @@ def test_each_input_record_is_counted(job: SmallJob) -> None:
 
     assert report.good, report.findings
     assert (report.input_offsets, report.rows, report.dead_letters) == (7, 7, 5)
-    assert "7 input records were counted: each is to be one row or one dead letter (oneRowPerRecord)" in report.notes
+    assert (
+        "7 input records were counted: each is to be one row or one dead letter (as the job's plan shows)"
+        in report.notes
+    )
 
 
 def test_a_header_that_no_client_for_python_can_read_stops_neither_replica_nor_orderer_nor_verify(

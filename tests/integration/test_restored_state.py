@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from integration.engine import BEGINNING, Job, Record, as_json, kafka_sink
+from integration.engine import BEGINNING, Job, Record, as_json, kafka_sink, values
 from integration.restored_plans import Epoch, Plan, inputs, plans, records
 from tandem.engine.checkpoint import restore
 from tandem.engine.interface import EnginePosition, JobError
+from tandem.engine.plan_check import check_watermarks
 from tandem.manifest import SourceSpec
 from tandem.replica.rows import EpochRows
 
@@ -154,6 +155,56 @@ def test_an_input_that_is_idle_for_too_long_holds_back_no_other(spark: SparkSess
 
     assert first(2) == 3  # epoch 2 comes 2 s after epoch 0, so the watermark moves with it, and epoch 3 evicts
     assert first(None) == 6
+
+
+WATERMARKS: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
+    "of another column, without state": (
+        lambda d: d.withColumn("b", F.col("at")).withWatermark("b", "5 seconds"),
+        "fails",
+    ),
+    "of the same column": (lambda d: d.withWatermark("at", "5 seconds").dropDuplicates(["id", "at"]), "fails"),
+    "of windows": (
+        lambda d: (
+            d.groupBy(F.window("at", "1 minute"))
+            .count()
+            .withColumn("b", F.window_time("window"))
+            .withWatermark("b", "5 seconds")
+        ),
+        "waits",
+    ),
+    "of windows, passed on": (
+        lambda d: d.groupBy(F.window("at", "1 minute")).count().groupBy(F.window("window", "3 minutes")).count(),
+        "good",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WATERMARKS)
+def test_a_second_watermark_is_refused_where_spark_would_fail_or_wait_for_ever(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    plan, outcome = WATERMARKS[name]
+    source = SourceSpec(name="left", topics=("l",), format="json", schema="id STRING, at TIMESTAMP")
+    job = Job(spark, tmp_path / "job", [source, SourceSpec(name="right", topics=("r",))], [kafka_sink()])
+    frame = plan(job.sources["left"].withWatermark("at", "1 minute")).select(F.to_json(F.struct("*")).alias("value"))
+
+    def rows() -> list[str]:
+        times = [f"2024-06-01T{10 + epoch}:00:00Z" for epoch in range(4)]
+        tables = [job.run(epoch, [Record(as_json(id="a", at=at), topic="l")]) for epoch, at in enumerate(times)]
+        return [value for table in tables for value in values(table)]
+
+    job.start(frame)
+    if outcome == "fails":
+        with pytest.raises(AssertionError, match="Redefining watermark"):
+            rows()
+    else:
+        assert bool(rows()) is (outcome == "good")
+    job.stop()
+    if outcome == "good":
+        check_watermarks(frame)
+    else:
+        with pytest.raises(JobError, match="has a watermark already"):
+            check_watermarks(frame)
 
 
 Change = tuple[Callable[[DataFrame], DataFrame], Callable[[DataFrame], DataFrame], str | None]

@@ -38,7 +38,8 @@ def verify(
 ) -> None:
     """Read a job's logs and output topics, and report what is lost, duplicated or reordered. Changes nothing.
 
-    With spec.job.oneRowPerRecord, the input records are counted, too: each must be a row or a dead letter.
+    Where the job's plan makes one row of each input record, or spec.job.oneRowPerRecord says so, the input records are
+    counted, too: each must be a row or a dead letter.
 
     Works while the job runs, and after it. Exit code 0: the output is right; 1: something is lost, duplicated, reordered
     or diverged; 2: there is no such file; 78: it could not be verified, mend what the message says.

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from tandem.engine.facts import without_identity
 from tandem.engine.interface import JobError
+from tandem.engine.plan_tree import Node, tree
 
 _TIME = "use ctx.epoch_time(), which every replica reads from the log, or the record's own time"
 _RANDOM = "use ctx.rng(): a streaming query gives each batch another seed, also where the job gives one"
@@ -42,6 +43,26 @@ def check_determined(frame: DataFrame) -> None:
     if found:
         what = "; ".join(f"{name}: {remedy}" for name, remedy in found.items())
         raise JobError(f"the job's plan is not determined by its input, so its replicas would differ. Replace {what}")
+
+
+def check_watermarks(frame: DataFrame) -> None:
+    """Raise `JobError` if a stream that has a watermark gets another one.
+
+    Spark fails as soon as the first one has a value; over windows the second one never has one, so no window ever comes out.
+    """
+    plan = tree(iter(json.loads(frame._jdf.queryExecution().analyzed().toJSON())))
+    settings = frame.sparkSession.conf
+    if settings.get("spark.sql.streaming.statefulOperator.allowMultiple", "true") == "true" and _twice(plan, 0):
+        raise JobError(
+            "the job's plan has withWatermark over a stream that has a watermark already, also by way of a join, a union or "
+            "windows. Spark fails as soon as the first one has a value, or waits for ever for the second. Give each source "
+            "one watermark, before all else; windows pass theirs on"
+        )
+
+
+def _twice(node: Node, above: int) -> bool:
+    above += node.name == "EventTimeWatermark"
+    return above > 1 or any(_twice(child, above) for child in node.children)
 
 
 def check_repeatable(first: DataFrame, second: DataFrame) -> None:

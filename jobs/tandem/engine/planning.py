@@ -21,6 +21,7 @@ from tandem.engine.intake import Intake
 from tandem.engine.interface import JobError
 from tandem.engine.job import call, in_a_line, load_function
 from tandem.engine.kept_settings import check_kept, kept_settings
+from tandem.engine.one_row import makes_one_row
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
 from tandem.engine.session_state import changed_settings, forget_views, settings_of, views_of
@@ -51,12 +52,14 @@ class Plan:
     """A plan of a job, over the stream of one bridge.
 
     `facts`: what it is made of, see `facts_about`. `constants`: place in the code, and value, of those of `F.lit`.
+    `one_row`: whether it shows that each record is one row, see `makes_one_row`.
     """
 
     frame: DataFrame
     context: JobContext
     facts: Facts
     constants: tuple[tuple[str, Any], ...] = ()
+    one_row: bool = False
 
 
 class Planning:
@@ -102,7 +105,9 @@ class Planning:
         except PySparkException as error:
             raise JobError(f"the job's result cannot be published: {in_a_line(error)}") from error
         check_leaves(stream, bridge.source, self._tables.roots)
-        return Plan(stream, context, _facts(stream, taken, settings), tuple(taken.constants))
+        given = {name: frame.good for name, frame in frames.items()}
+        one_row = makes_one_row(result, given, spec.sources, spec.sinks)
+        return Plan(stream, context, _facts(stream, taken, settings), tuple(taken.constants), one_row)
 
     def _refuse_queries(self) -> None:
         active = self._session.streams.active

@@ -14,7 +14,7 @@ from tandem.engine.causal import Causal, Proposer
 from tandem.engine.described import Facts
 from tandem.engine.intake import Intake
 from tandem.engine.output_mode import output_mode
-from tandem.engine.plan_check import check_determined, check_repeatable
+from tandem.engine.plan_check import check_determined, check_repeatable, check_watermarks
 from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.python_times import times_of_python
 from tandem.engine.query import EpochQuery
@@ -36,6 +36,7 @@ class PreparedJob:
     tables : the static tables that the plan reads: name → version. `moving_tables`: those that are read where they are.
     command : by which the user lets the job go on with changed code.
     leaves_letters : what the job raises about a record makes that a dead letter.
+    one_row : whether the plan shows that each record is one row, or a dead letter.
     """
 
     query: EpochQuery
@@ -47,6 +48,7 @@ class PreparedJob:
     moving_tables: frozenset[str]
     command: str
     leaves_letters: bool
+    one_row: bool
 
 
 def prepare_job(
@@ -70,6 +72,7 @@ def prepare_job(
     bridge, spare = (EpochBridge(spark, schema, folder, spec.sources) for folder in (near, near / "warm-up"))
     plan = planning.plan(bridge)
     check_determined(plan.frame)
+    check_watermarks(plan.frame)
     again = planning.plan(spare).frame
     check_repeatable(plan.frame, again)
     compare(plan)
@@ -84,4 +87,5 @@ def prepare_job(
         moving_tables=tables.moving,
         command=f"tandem run {manifest.path} --accept-changes",
         leaves_letters=spec.job.on_error == "deadLetter",
+        one_row=plan.one_row,
     )

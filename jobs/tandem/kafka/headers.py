@@ -1,4 +1,7 @@
-"""The headers that every output row carries: its epoch, its index in it, and the job, whose epochs these are."""
+"""The headers that every output row carries: its epoch, its index in it, and the job, whose epochs these are.
+
+A marker may have one, too: that each input record of its epoch is one row, or a dead letter, as the job's plan shows.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from confluent_kafka import Message
 EPOCH_HEADER = "tandem.epoch"
 INDEX_HEADER = "tandem.index"
 JOB_HEADER = "tandem.job"
+ONE_ROW_HEADER = "tandem.one-row-per-record"
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -82,6 +86,11 @@ def job_of(headers: Headers) -> str | None:
     """The job that wrote a record; None if it does not say: it is older than this header, or no job of Tandem wrote it."""
     value = next((value for name, value in _items(headers) if name == JOB_HEADER), None)
     return value.decode(errors="replace") if isinstance(value, bytes) else value
+
+
+def says_one_row(headers: Headers) -> bool:
+    """Whether a marker says that each input record of its epoch is one row, or a dead letter."""
+    return any(name == ONE_ROW_HEADER for name, _ in _items(headers))
 
 
 def _items(headers: Headers) -> Iterable[tuple[str, HeaderValue]]:

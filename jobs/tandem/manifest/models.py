@@ -106,10 +106,10 @@ class JobSpec(Section):
         description="Spark's: append (rows that are final) or update (changed groups too). Default: append where Spark "
         "allows it, else update",
     )
-    one_row_per_record: Flag = Field(
-        default=False,
-        description="The job makes one row of each input record, in one of its topics, so tandem verify counts a record "
-        "that is neither a row nor a dead letter as lost",
+    one_row_per_record: Flag | None = Field(
+        default=None,
+        description="Whether the job makes one row of each input record, in one of its topics, so that tandem verify counts "
+        "a record that is neither a row nor a dead letter as lost. Default: where the job's plan shows it",
     )
     on_error: OnError = Field(
         default="stop",

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from tandem.kafka.errors import TransactionTooSlowError
-from tandem.kafka.headers import row_id
+from tandem.kafka.headers import ONE_ROW_HEADER, row_id
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import RowsRefusedError
 from tandem.kafka.transactions import EpochProducer
@@ -15,7 +15,7 @@ from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.codec import encode_marker
 from tandem.protocol.transaction_time import TransactionTime
 from tandem.protocol.values import EpochRange, Marker
-from tandem.replica.records import records_of
+from tandem.replica.records import Header, records_of
 from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
 
@@ -31,6 +31,7 @@ class EpochWriter:
     transaction_time : learns how long transactions take; whoever renews the producer asks it.
     clock_s : any monotonic clock, s.
     at : called with each step.
+    one_row : whether each input record is one row, or a dead letter; markers say so, for `tandem verify`.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class EpochWriter:
         transaction_time: TransactionTime,
         clock_s: Callable[[], float] = time.monotonic,
         at: Callable[[str], None] = lambda _: None,
+        one_row: bool = False,
     ) -> None:
         self._at = at
         self._me = me
@@ -56,6 +58,7 @@ class EpochWriter:
         self._write_tables = write_tables
         self._transaction_time = transaction_time
         self._clock_s = clock_s
+        self._of_marker: Sequence[Header] = [(ONE_ROW_HEADER, b"1")] if one_row else ()
 
     def write(self, action: Publish, rows: EpochRows, epoch: EpochRange) -> Outcome:
         """Publish `rows`, or only the marker if they are skipped. Raises `TransactionTooSlowError`."""
@@ -76,7 +79,7 @@ class EpochWriter:
             self._generation,
             epoch.config_offset,
         )
-        last = OutputRecord(self._commits_topic, None, encode_marker(marker), (), 0)
+        last = OutputRecord(self._commits_topic, None, encode_marker(marker), self._of_marker, 0)
         began, limit_s = self._clock_s(), self._transaction_time.limit_s
         self._at(f"the end of its transaction of {len(records):,} records")
         with self._metrics.phase("publish"):

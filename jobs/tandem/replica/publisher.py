@@ -51,6 +51,7 @@ class PublisherSettings:
     """Topics and time-outs. `patience_s`: how long Kafka may be away before the replica gives up and exits.
 
     `step_timeout_s`: of fencing, reading to the ends, and renewing the producer; `TransactionTime` has that of publishing.
+    `one_row`: whether the job's plan shows that each input record is one row, or a dead letter; markers say so.
     """
 
     ordering_topic: str
@@ -58,6 +59,7 @@ class PublisherSettings:
     step_timeout_s: float = 10.0
     patience_s: float = 300.0
     most_pending_epochs: int = 16
+    one_row: bool = False
 
 
 class PublisherStoppedError(Exception):
@@ -123,6 +125,7 @@ class Publisher:
             write_tables,
             self._transaction_time,
             at=self._task.at,
+            one_row=settings.one_row,
         )
         self._on_published = on_published
         self._on_marker = on_marker

@@ -10,6 +10,7 @@ from tandem.engine.letters import LEAST_BYTES
 from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, JOB_HEADER
 from tandem.kafka.records import OutputRecord
 from tandem.replica.rows import EpochRows, plain
+from tandem.replica.table_rows import unfit_for_delta
 from tandem.topics import SinkTopics
 
 _MOST_KEY_BYTES = 200
@@ -51,17 +52,21 @@ def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> 
     headers = plain(table["headers"]).to_pylist() if "headers" in names else nothing
     columns = (table[name].to_pylist() for name in ("sink", "key", "value"))
     letters_key = _letters_keys(sinks, rows.epoch)
+    unfit = unfit_for_delta(table, sinks.deltas)
     first = {topic: first_partition(rows.epoch, count) for topic, count in sinks.partitions.items()}
     for index, (sink, key, value, partition, extra) in enumerate(zip(*columns, partitions, headers, strict=True)):
         topic = sinks.topics.get(sink)
-        if topic is None:
+        if topic is None and index not in unfit:
             continue  # a row of a table
         own = [(EPOCH_HEADER, epoch), (INDEX_HEADER, b"%d" % index), *job]
         users = _headers(extra) if extra else []
         if key is None and topic == sinks.dead_letter:
             key = letters_key(index)
-        reason = _unfit(topic, key, value, partition, users, sinks) or refused.get(index, "")
-        if reason:
+        if topic is None:
+            reason = unfit[index]
+        else:
+            reason = _unfit(topic, key, value, partition, users, sinks) or refused.get(index, "")
+        if topic is None or reason:
             letter = _letter(sink, rows.epoch, index, key, reason)
             yield OutputRecord(sinks.dead_letter, letters_key(index), letter, own, 0)
             continue

@@ -290,7 +290,7 @@ class Replica:
         tables = TableWriter(manifest.name, table_sinks(manifest), publishing.at)
         bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
         self._publisher = Publisher(
-            PublisherSettings(logs.ordering, logs.commits),
+            PublisherSettings(logs.ordering, logs.commits, one_row=self._engine.job.one_row),
             self._refused,
             self._troubles,
             Publication(

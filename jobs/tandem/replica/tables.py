@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from tandem.manifest import Manifest
 from tandem.replica.rows import EpochRows
+from tandem.replica.table_rows import unfit_for_delta
 from tandem.topics import TABLE_PREFIX
 
 
@@ -66,12 +67,18 @@ class TableWriter:
         self._sinks = sinks
 
     def write(self, rows: EpochRows) -> None:
-        """Write an epoch's rows to every table; again, if they were written before. Empty epochs write nothing."""
+        """Write an epoch's rows to every table; again, if they were written before. Empty epochs write nothing.
+
+        Rows that a table cannot hold are left out: they are dead letters, see `records_of`.
+        """
         for sink in self._sinks:
             column = TABLE_PREFIX + sink.name
             if column not in rows.table.column_names:
                 continue
-            mine = rows.table.filter(pc.equal(rows.table["sink"], sink.name))[column].combine_chunks()
+            chosen = pc.equal(rows.table["sink"], sink.name)
+            if sink.kind == "delta" and (unfit := unfit_for_delta(rows.table, [sink.name])):
+                chosen = pc.and_(chosen, pa.array([index not in unfit for index in range(rows.table.num_rows)]))
+            mine = rows.table.filter(chosen)[column].combine_chunks()
             if len(mine) == 0:
                 continue
             table = pa.Table.from_struct_array(mine)

@@ -52,14 +52,16 @@ class Checker:
     delivery : what the reader was promised. With at least once, rows go through the consumer's filter first, so what is
         checked is what its reader sees.
     dead_letter : the topic of the dead letters.
-    counts : whether each input record is to be one row or one dead letter.
+    counts : whether each input record is to be one row or one dead letter; None: in the epochs whose markers say so.
     """
 
-    def __init__(self, delivery: Delivery, kept: Kept = Kept(), dead_letter: str = "", counts: bool = False) -> None:
+    def __init__(
+        self, delivery: Delivery, kept: Kept = Kept(), dead_letter: str = "", counts: bool | None = False
+    ) -> None:
         self._delivery = delivery
         self._dead_letter = dead_letter
         self._letters = 0
-        self.records = RecordCount() if counts and kept.ordering_whole else None
+        self.records = RecordCount(counts is None) if counts is not False and kept.ordering_whole else None
         """Counts input records, if the job allows that."""
         self._kept = kept
         self._tally = Tally()
@@ -84,8 +86,8 @@ class Checker:
         """The next record of the ordering topic."""
         self._coverage.on_proposal(proposal, offset)
 
-    def on_marker(self, marker: Marker, offset: int) -> None:
-        """The next record of the commits topic."""
+    def on_marker(self, marker: Marker, offset: int, one_row: bool = False) -> None:
+        """The next record of the commits topic; `one_row`: it says that each record of its epoch is a row or a letter."""
         last = self._published.last
         if not self._published.add(marker.epoch):
             self._marker_again(marker, offset)
@@ -99,7 +101,7 @@ class Checker:
         if marker.skipped:
             self._given_up(marker)
         elif self.records is not None:
-            self.records.on_marker(marker.epoch, marker.rows)
+            self.records.on_marker(marker.epoch, marker.rows, one_row)
         if marker.epoch >= self._whole_from:
             epoch = self._open.setdefault(marker.epoch, _Epoch())
             epoch.marker = marker

@@ -11,8 +11,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import LostInputError, ReadTimeoutError
-from tandem.kafka.headers import headers_of, job_of, row_id
+from tandem.kafka.errors import LostInputError, ReadTimeoutError, TandemKafkaError
+from tandem.kafka.headers import headers_of, job_of, row_id, says_one_row
 from tandem.kafka.tail import is_transient
 from tandem.kafka.topics import Topics
 from tandem.manifest import Manifest
@@ -22,6 +22,7 @@ from tandem.protocol.values import Cut, Marker, Positions, TopicPartition
 from tandem.verify.check import Checker, Kept
 from tandem.verify.inputs import InputBounds
 from tandem.verify.lead import Lead
+from tandem.verify.records import RecordCount
 from tandem.verify.report import Report
 from tandem.verify.through import read_through
 
@@ -34,7 +35,7 @@ Progress = Callable[[int, int], None]
 class JobHistory:
     """The topics of a job, and what it promises. `inputs`: topic → isolation level; `from_start`: those read from their
     first record on. `job` is its name; rows of other jobs in the same topics are not its own. `counts`: whether each input
-    record is to be one row of a topic, or a dead letter."""
+    record is to be one row of a topic, or a dead letter; None: in the epochs whose markers say so."""
 
     ordering: str
     commits: str
@@ -44,7 +45,7 @@ class JobHistory:
     delivery: Delivery
     job: str = ""
     dead_letter: str = ""
-    counts: bool = False
+    counts: bool | None = False
 
     @classmethod
     def of(cls, manifest: Manifest) -> JobHistory:
@@ -110,7 +111,7 @@ class HistoryReader:
         kept = Kept(self._ordering not in cut_off, self._commits not in cut_off, frozenset(cut_off) - _logs(history))
         self.checker = Checker(history.delivery, kept, history.dead_letter, history.counts)
         self._lead = Lead(self._next, window)
-        self._later: list[tuple[Marker, int]] = []
+        self._later: list[tuple[Marker, int, bool]] = []
         self._marker_end = 0
         self._consumer = Consumer(connection.consumer() | {"queued.min.messages": 10_000})
         self._consumer.assign([KafkaTopicPartition(*tp, offset) for tp, offset in self._next.items()])
@@ -133,8 +134,8 @@ class HistoryReader:
         ends |= self._topics.ends({**self._outputs, self._history.ordering: 1})
         self._marker_end = ends[self._commits]
         later, self._later = self._later, []
-        for marker, offset in later:
-            self._marker(marker, offset)
+        for marker, offset, one_row in later:
+            self._marker(marker, offset, one_row)
         self._read_until(lambda: all(self._next[tp] >= end for tp, end in ends.items()), ends, progress)
         if self.checker.waits_for_rows:
             highest = self._topics.ends(self._outputs, "read_uncommitted")
@@ -161,12 +162,19 @@ class HistoryReader:
         """The report, after the input records were counted if the job allows that. Only once."""
         count = self.checker.records
         if count is not None:
-            beginnings = self._topics.beginnings(self._inputs)
-            ranges = count.to_read(beginnings)
-            for level in sorted(set(self._history.inputs.values())):
-                mine = {tp: ends for tp, ends in ranges.items() if self._history.inputs[tp.topic] == level}
-                read_through(self._connection, level, mine, count.on_record, progress, self._stall_s)
+            try:
+                self._count(count, progress)
+            except (KafkaException, TandemKafkaError) as error:
+                if self._history.counts:
+                    raise
+                count.give_up(str(error))
         return self.report()
+
+    def _count(self, count: RecordCount, progress: Progress) -> None:
+        ranges = count.to_read(self._topics.beginnings(self._inputs))
+        for level in sorted(set(self._history.inputs.values())):
+            mine = {tp: ends for tp, ends in ranges.items() if self._history.inputs[tp.topic] == level}
+            read_through(self._connection, level, mine, count.on_record, progress, self._stall_s)
 
     def _read_until(self, done: Callable[[], bool], ends: Mapping[TopicPartition, int], progress: Progress) -> None:
         self._lead.start_again()
@@ -210,7 +218,7 @@ class HistoryReader:
     def _take(self, tp: TopicPartition, offset: int, message: Message) -> None:
         try:
             if tp == self._commits:
-                self._marker(decode_marker(message.value()), offset)
+                self._marker(decode_marker(message.value()), offset, says_one_row(headers_of(message)))
             elif tp == self._ordering:
                 proposal = decode_proposal(message.value())
                 self.checker.on_proposal(proposal, offset)
@@ -227,11 +235,11 @@ class HistoryReader:
         except CodecError:
             self.checker.on_foreign(tp.topic)
 
-    def _marker(self, marker: Marker, offset: int) -> None:
+    def _marker(self, marker: Marker, offset: int, one_row: bool) -> None:
         if offset >= self._marker_end:
-            self._later.append((marker, offset))
+            self._later.append((marker, offset, one_row))
             return
-        self.checker.on_marker(marker, offset)
+        self.checker.on_marker(marker, offset, one_row)
         self._lead.reached(self._commits, marker.epoch)
 
     def _failed(self, tp: TopicPartition, offset: int, error: KafkaError) -> None:

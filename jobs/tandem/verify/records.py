@@ -24,9 +24,15 @@ class RecordCount:
     """Counts the records of each epoch, and compares them with the rows that its marker promises.
 
     Offsets are no records: transactions leave gaps, and compaction does. So the inputs are read.
+
+    Parameters
+    ----------
+    derived : count the epochs whose markers say that the job's plan makes one row of each record; else all of them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, derived: bool = False) -> None:
+        self._derived = derived
+        self._why_not = ""
         self._partitions: dict[TopicPartition, _Partition] = {}
         self._rows: dict[int, int] = {}
         self._records: Counter[int] = Counter()
@@ -41,13 +47,21 @@ class RecordCount:
                 place.epochs.append(epoch.epoch)
                 place.ends.append(end)
 
-    def on_marker(self, epoch: int, rows: int) -> None:
+    def on_marker(self, epoch: int, rows: int, one_row: bool = False) -> None:
         """An epoch is published, with so many rows and dead letters."""
-        self._rows.setdefault(epoch, rows)
+        if one_row or not self._derived:
+            self._rows.setdefault(epoch, rows)
+
+    def give_up(self, why: str) -> None:
+        """The inputs cannot be read."""
+        self._why_not = why
+        self._rows.clear()
 
     def to_read(self, beginnings: Mapping[TopicPartition, int]) -> dict[TopicPartition, tuple[int, int]]:
         """Which offsets of the inputs are to be counted: from, up to. What retention has deleted is left out."""
         ranges: dict[TopicPartition, tuple[int, int]] = {}
+        if not self._rows:
+            return ranges
         for tp, place in self._partitions.items():
             beginning = beginnings.get(tp, 0)
             if place.start < beginning:
@@ -80,7 +94,11 @@ class RecordCount:
 
     def notes(self) -> Iterator[str]:
         """What was counted, and what could not be."""
-        yield f"{self.records:,} input records were counted: each is to be one row or one dead letter (oneRowPerRecord)"
+        if self._why_not:
+            yield f"the input records were not counted: {self._why_not}"
+        elif self._rows or not self._derived:
+            why = "as the job's plan shows" if self._derived else "oneRowPerRecord"
+            yield f"{self.records:,} input records were counted: each is to be one row or one dead letter ({why})"
         if gone := self._gone & self._rows.keys():
             yield f"{len(gone):,} epochs were not counted: retention has deleted some of their input records"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,8 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from tandem.kafka.headers import RowId, row_id
+from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
 from tandem.replica.tables import TableError, TableSink, TableWriter, refuse_tables_of_earlier_runs
+from tandem.topics import SinkTopics
 
 KINDS = ["parquet", "delta"]
 
@@ -38,6 +42,61 @@ def writer(kind: str, folder: Path) -> TableWriter:
 def content(kind: str, folder: Path) -> list[int]:
     table = DeltaTable(str(folder)).to_pyarrow_table() if kind == "delta" else pq.read_table(folder)
     return sorted(table["n"].to_pylist())
+
+
+def dates(kind: pa.DataType, values: Sequence[object]) -> EpochRows:
+    """A row of the table for each value, after one of a Kafka sink."""
+    days = pa.array([None, *values], pa.struct([("n", kind)]))
+    count = len(values) + 1
+    columns = {"sink": ["out", *(["archive"] * len(values))], "key": [None] * count, "value": [b""] * count}
+    types = {"sink": pa.string(), "key": pa.binary(), "value": pa.binary()}
+    table = {name: pa.array(column, types[name]) for name, column in columns.items()}
+    return EpochRows.of(0, pa.table({**table, "table_archive": days}), ordered=True)
+
+
+DAY = pa.date32()
+BEYOND = [2**31 - 1, -(2**31), 95_026_237, 2_932_897, -719_163]
+NESTED: dict[str, tuple[pa.DataType, Callable[[int | None], object]]] = {
+    "plain": (DAY, lambda day: day),
+    "struct": (pa.struct([("d", DAY)]), lambda day: {"d": day}),
+    "list": (pa.list_(DAY), lambda day: [0, day]),
+    "map": (pa.map_(pa.string(), DAY), lambda day: [("k", day)]),
+    "key of a map": (pa.map_(DAY, pa.string()), lambda day: [(day or 0, "v")]),
+    "list of structs": (
+        pa.list_(pa.struct([("m", pa.map_(pa.string(), DAY))])),
+        lambda day: [None, {"m": [("k", day)]}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_a_date_that_delta_cannot_hold_is_a_dead_letter_and_the_other_rows_are_in_the_table(
+    name: str, tmp_path: Path
+) -> None:
+    kind, nested = NESTED[name]
+    good = [0, -719_162, 2_932_896, None]
+    some = dates(kind, [{"n": nested(day)} for day in [*good, *BEYOND]])
+    sinks = SinkTopics({"out": "out"}, {"out": 1, "letters": 1}, "letters", 1_000_000, deltas=frozenset({"archive"}))
+
+    writer("delta", tmp_path).write(some)
+    records = [record for record in records_of(some, sinks) if record.topic == "letters"]
+    letters = [json.loads(record.value or b"") for record in records]
+
+    assert DeltaTable(str(tmp_path)).to_pyarrow_table().num_rows == len(good)
+    assert [letter["index"] for letter in letters] == [len(good) + 1 + place for place in range(len(BEYOND))]
+    assert [row_id(record.headers) for record in records] == [RowId(0, letter["index"]) for letter in letters]
+    assert letters[0]["sink"] == "archive"
+    assert "DATE outside of the years 1 to 9999" in letters[0]["reason"]
+
+
+def test_an_epoch_of_dates_that_delta_cannot_hold_leaves_the_table_alone(tmp_path: Path) -> None:
+    writer("delta", tmp_path).write(dates(DAY, [{"n": day} for day in BEYOND]))
+    assert not any(tmp_path.iterdir())
+
+
+def test_parquet_holds_any_date(tmp_path: Path) -> None:
+    writer("parquet", tmp_path).write(dates(DAY, [{"n": day} for day in BEYOND]))
+    assert pq.read_table(tmp_path)["n"].cast(pa.int32()).to_pylist() == BEYOND
 
 
 def together(*work: Sequence[EpochRows], kind: str, folder: Path) -> None:

@@ -10,6 +10,7 @@ from tandem.kafka.headers import RowId
 from tandem.protocol.publication import Delivery
 from tandem.protocol.values import Config, Cut, Marker, Positions, TopicPartition
 from tandem.verify.check import Checker, Kept
+from tandem.verify.records import RecordCount
 from tandem.verify.report import Report
 from tandem.verify.show import print_report
 
@@ -18,17 +19,27 @@ ENDS = [Positions({INPUT: 15}), Positions({INPUT: 15}), Positions({INPUT: 20, GR
 """Of three epochs, from offset 10 on; the second takes nothing, before the third the topic grows."""
 
 
-def read(rows: tuple[int, int, int] = (5, 0, 7), records: range = range(10, 25), beginning: int = 0) -> Report:
-    """What is found if the epochs have so many rows, the last of them a dead letter, and the input holds `records`."""
-    checker = Checker(Delivery.EXACTLY_ONCE, Kept(), "dead", counts=True)
+def read(
+    rows: tuple[int, int, int] = (5, 0, 7),
+    records: range = range(10, 25),
+    beginning: int = 0,
+    counts: bool | None = True,
+    one_row: tuple[bool, bool, bool] = (False, False, False),
+) -> Report:
+    """What is found if the epochs have so many rows, the last of them a dead letter, and the input holds `records`.
+
+    `one_row`: which markers say that each record is a row.
+    """
+    checker = Checker(Delivery.EXACTLY_ONCE, Kept(), "dead", counts)
     checker.on_proposal(Config(0, {}, Positions({INPUT: 10}), "r"), 0)
     for epoch, (ends, count) in enumerate(zip(ENDS, rows, strict=True)):
         checker.on_proposal(Cut(epoch, ends, 1_000 + epoch, 1, "o"), epoch + 1)
-        checker.on_marker(Marker(epoch, 0, "r", "d", count, epoch + 1, skipped=False), epoch)
+        checker.on_marker(Marker(epoch, 0, "r", "d", count, epoch + 1, skipped=False), epoch, one_row[epoch])
         for index in range(count):
             checker.on_row(LETTERS if index == count - 1 else OUT, RowId(epoch, index), index)
     count = checker.records
-    assert count is not None
+    if count is None:
+        return checker.report()
     ranges = count.to_read({INPUT: beginning})
     for tp, (start, end) in ranges.items():
         for offset in range(start, end):
@@ -43,6 +54,34 @@ def test_as_many_rows_and_letters_as_records_are_right() -> None:
     assert report.good
     assert (report.input_offsets, report.dead_letters, report.rows) == (12, 2, 12)
     assert "12 input records were counted: each is to be one row or one dead letter (oneRowPerRecord)" in report.notes
+
+
+def test_epochs_whose_markers_say_so_are_counted_without_a_declaration() -> None:
+    report = read(rows=(4, 0, 6), counts=None, one_row=(False, True, True))
+
+    assert report.lost == 1
+    assert "epoch 2 took 7 input records, but has 6 rows and dead letters" in str(report.findings)
+    assert any("7 input records were counted" in note and "plan" in note for note in report.notes)
+
+
+def test_without_such_markers_nothing_is_counted_or_read() -> None:
+    report = read(rows=(4, 0, 6), counts=None)
+
+    assert report.good
+    assert not any("counted" in note for note in report.notes)
+
+
+def test_a_declaration_that_it_is_not_so_wins() -> None:
+    assert read(rows=(4, 0, 6), counts=False, one_row=(True, True, True)).good
+
+
+def test_inputs_that_cannot_be_read_are_a_note_where_nobody_asked_for_the_count() -> None:
+    count = RecordCount(derived=True)
+    count.on_marker(0, 3, one_row=True)
+    count.give_up("Topic authorization failed")
+
+    assert list(count.findings()) == []
+    assert list(count.notes()) == ["the input records were not counted: Topic authorization failed"]
 
 
 def test_a_record_that_is_neither_a_row_nor_a_letter_is_lost() -> None:
