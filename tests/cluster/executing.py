@@ -10,7 +10,7 @@ from typing import Any, Final
 from cluster.conftest import own_namespace
 from cluster.installed import CHART
 from cluster.jobs import ClusterJob, running_job
-from cluster.kubernetes import Object, run
+from cluster.kubernetes import Kubectl, Object, run
 from integration.workload import Cluster
 
 EXECUTOR_S: Final = 120.0
@@ -48,10 +48,15 @@ def granted_executors(tandem: str) -> Iterator[None]:
 def job_with_executors(cluster: Cluster, prefix: str) -> Iterator[ClusterJob]:
     """Two replicas with an executor each, their state on a volume that all share, in a namespace of their own."""
     with own_namespace() as kubectl:
-        kubectl.apply(_VOLUME)
-        spec = {**SMALL, "checkpoint": {"directory": "/state/checkpoint"}, "podTemplate": {"spec": _WITH_VOLUME}}
-        with running_job(kubectl, cluster, f"{prefix}-{uuid.uuid4().hex[:6]}", **spec) as job:
+        name, spec = f"{prefix}-{uuid.uuid4().hex[:6]}", with_executors(kubectl)
+        with running_job(kubectl, cluster, name, **spec) as job:
             yield job
+
+
+def with_executors(kubectl: Kubectl) -> Object:
+    """What a job's spec needs for an executor each, with the state on a volume of the namespace, which is made."""
+    kubectl.apply(_VOLUME)
+    return {**SMALL, "checkpoint": {"directory": "/state/checkpoint"}, "podTemplate": {"spec": _WITH_VOLUME}}
 
 
 def executors(job: ClusterJob, replica: str) -> list[Object]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 from cluster.conftest import own_namespace, with_snapshots
-from cluster.executing import SMALL, executors
+from cluster.executing import executors, with_executors
 from cluster.injecting import added, injected
 from cluster.installed import Release, no_operator
 from cluster.jobs import START_S, ClusterJob, running_job
@@ -69,23 +69,24 @@ def of(job: ClusterJob, component: str) -> list[Object]:
 def test_members_generators_candidates_and_tasks_run(platform: Kubectl, servers: Cluster) -> None:
     """A savepoint is made by a task, which is over though the containers beside it run on, and an upgrade by candidates."""
     ordering = {"mode": "heartbeat", "minEpochInterval": "1s"}
-    with job_of(platform, servers, ordering=ordering, replicas=1, **with_snapshots(platform)) as job:
+    with job_of(platform, servers, ordering=ordering, **with_snapshots(platform)) as job:
         job.when_known_to_work()
-        check(of(job, "member"), 1, "replica")
+        check(of(job, "member"), 2, "replica")
         check(of(job, "generator"), 2, "generator")
         job.patch({"savepointNonce": 1})
         job.wait(lambda: "savepointNonce" in job.status.get("wishes", {}), 60, "a savepoint is asked for")
         job.wait(lambda: job.status["wishes"]["savepointNonce"]["outcome"] == "Done", 120, "and made")
         job.patch({"maxRecordBytes": 900_000})
         job.wait(
-            lambda: any(holds(pod, "Ready") for pod in of(job, "candidate")), START_S, "a candidate is at the head"
+            lambda: sum(holds(pod, "Ready") for pod in of(job, "candidate")) == 2, START_S, "a candidate is at the head"
         )
-        check(of(job, "candidate"), 1, "replica")
+        check(of(job, "candidate"), 2, "replica")
         job.wait(lambda: not of(job, "candidate"), START_S, "the next generation has its members")
-        job.when_ready()
+        job.when_staffed(2, 0)
+        job.delete()
 
 
 def test_an_orderer_beside_a_replica_and_executors_run(platform: Kubectl, servers: Cluster) -> None:
-    with job_of(platform, servers, replicas=1, **SMALL) as job:
-        check(job.pods(), 1, "orderer")
+    with job_of(platform, servers, **with_executors(platform)) as job:
+        check(job.pods(), 2, "orderer")
         check(executors(job, "replica-0"), 1, "executor")

@@ -12,7 +12,7 @@ import pytest
 
 from cluster.conftest import with_snapshots
 from cluster.injecting import added, injected
-from cluster.jobs import running_job
+from cluster.jobs import START_S, ClusterJob, running_job, submit
 from cluster.kubernetes import Kubectl, Object
 from cluster.light import LightJob
 from integration.workload import Cluster
@@ -99,6 +99,35 @@ def test_under_a_quota_on_limits_a_job_with_limits_gets_its_pods_and_one_without
     kubectl.wait(lambda: condition(kubectl, "light")[0] == "ApiRefused", 60, "the quota's refusal is told")
     message = condition(kubectl, "light")[1]
     assert "failed quota: all: must specify limits.cpu for: orderer,replica; limits.memory for: replica" in message
+
+
+@pytest.mark.thorough
+def test_a_limit_that_a_limit_range_gives_and_a_replica_exceeds_is_named_and_the_jobs_own_limit_mends_it(
+    kubectl: Kubectl,
+    servers: Cluster,
+    tandem: str,  # noqa: ARG001, it must be installed
+) -> None:
+    """The job asks for no resources at all; its processes follow no zone, seed or language of their pods either."""
+    limits = [{"type": "Container", "default": {"memory": "320Mi"}, "defaultRequest": {"memory": "128Mi"}}]
+    kubectl.apply({"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "all"}, "spec": {"limits": limits}})
+    others = {"TZ": "Asia/Tokyo", "PYTHONHASHSEED": "7", "LC_ALL": "C", "HTTP_PROXY": "http://nobody.invalid:3128"}
+    env = [{"name": name, "value": value} for name, value in others.items()]
+    template = {"spec": {"containers": [{"name": "replica", "env": env}]}}
+    name = f"limits-{uuid.uuid4().hex[:6]}"
+    started_s = submit(kubectl, servers, name, resources={}, podTemplate=template)
+    job = ClusterJob(kubectl, servers, name, started_s)
+    try:
+        told = "this container may use 320Mi of memory, by spec.resources.limits.memory or a LimitRange"
+        job.wait(lambda: told in job.condition("Ready")[2], START_S, "the limit is named")
+        job.patch({"resources": {"limits": {"memory": "2Gi"}, "requests": {"cpu": "100m"}}})
+        job.when_ready()
+        job.patch({"podTemplate": None})
+        job.wait(lambda: job.condition("Progressing")[1] == "RollingOut", 60, "replicas are replaced")
+        job.wait(lambda: job.condition("Progressing")[1] == "Complete", START_S, "and work beside those that have it")
+        job.check_exactly_once()
+        assert job.condition("Diverged")[0] == "False"
+    finally:
+        job.close()
 
 
 @pytest.mark.thorough

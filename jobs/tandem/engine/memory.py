@@ -71,6 +71,8 @@ def explained(error: BaseException, heap: str, last: EpochSize | None, small: st
             f"the container was out of memory: beside the heap (spec.spark.driverMemory: {heap}) a replica needs about "
             "700Mi, and eight times spec.ordering.maxBytesPerEpoch" + (f"; {small}" if small else "")
         )
+    if small and "JAVA_GATEWAY_EXITED" in text:
+        return JvmEndedError(f"Spark's JVM ended before it could be used; {small}")
     if code is not None and isinstance(error, Py4JError | OSError | EOFError):
         return JvmEndedError(
             f"Spark's JVM ended with exit code {code}{_while_computing(last)}: see the lines before in the log"

@@ -20,6 +20,7 @@ from tandem.engine.container import memory_limit, too_small
 from tandem.engine.facts import functions_in, hashes
 from tandem.engine.interface import EnginePosition
 from tandem.engine.memory import explained
+from tandem.engine.room import no_room
 from tandem.engine.spark import MicroBatchEngine
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.fencing import Fencer
@@ -192,7 +193,7 @@ class Replica:
         proposer = Proposer(self._incarnation, self._appender.append)
         unread = UnreadRecords(self._metrics, manifest.model.topics.dead_letter)
         agreed = agreed_tables(known.config) if known is not None and settled else None
-        with self._memory():
+        with self._room():
             engine = self._computing.prepare(
                 code, self._channels.fetcher, self._metrics.phase, proposer, unread.count, agreed, self._starting.begins
             )
@@ -209,7 +210,7 @@ class Replica:
         if spec.replicas + spec.standbys > 1 or self._membership.candidate:
             self._starting.begins("epochs to warm up with")
             recent = find_newest(self._states.checkpoints(), self._channels.newest_published().epoch)
-            with self._memory():
+            with self._room():
                 self._engine.warm_up(EnginePosition() if recent is None else recent.position)
 
     def stand_by(self, stopping: threading.Event, came_up: Callable[[], None] = lambda: None) -> bool:
@@ -281,7 +282,7 @@ class Replica:
         if position.epoch < 0 and membership.config.generation > 0 and not self._engine.stateful_operators:
             position = self._states.begin_after(self._channels.newest_published())  # any state is right for such a job
         self._restored_epoch = position.epoch
-        with self._memory():
+        with self._room():
             self._engine.start(position, self._on_epoch)
         self._snapshotter = self._states.snapshotter(self._waits.task(beside=True))
         place = self._channels.place_at(position)
@@ -392,7 +393,7 @@ class Replica:
         self._reporter.beat()
         if self._inputs is not None:
             self._inputs.check()
-        with self._memory():
+        with self._room():
             self._check_parts(self._engine, self._publisher)
 
     def _check_parts(self, engine: MicroBatchEngine, publisher: Publisher) -> None:
@@ -406,14 +407,15 @@ class Replica:
             raise classified(engine_failure)
 
     @contextmanager
-    def _memory(self) -> Iterator[None]:
-        """What the block raises, or that Spark had no memory left, if that is behind it."""
+    def _room(self) -> Iterator[None]:
+        """What the block raises, or that Spark had no memory left, or its files no room, if that is behind it."""
         try:
             yield
         except Exception as error:
             given = None if self._engine is None else self._engine.given
             heap = self._manifest.spec.spark.driver_memory
             found = explained(error, heap, given, too_small(heap, memory_limit()))
+            found = no_room(error, self._manifest.checkpoint_directory) or found
             if found is error:
                 raise
             raise found from error

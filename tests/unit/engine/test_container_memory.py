@@ -49,3 +49,12 @@ def test_a_jvm_that_was_killed_in_such_a_container_says_so(monkeypatch: pytest.M
     found = explained(RuntimeError("gone"), "1g", None, too_small("1g", 512 * MIB))
     assert isinstance(found, JvmEndedError)
     assert "; this container may use 512Mi of memory" in str(found)
+
+
+def test_so_does_one_that_was_killed_while_it_started() -> None:
+    said = "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."
+
+    found = explained(RuntimeError(said), "1g", None, too_small("1g", 256 * MIB))
+    assert str(found).startswith("Spark's JVM ended before it could be used; this container may use 256Mi of memory")
+    error = RuntimeError(said)
+    assert explained(error, "1g", None) is error

@@ -104,6 +104,7 @@ def test_a_new_job_whose_pods_never_came_up_is_mended_at_once() -> None:
     assert cluster.status["phase"] == "Failed"
     cluster.breaks = lambda _: False
     cluster.change(job(image="example.com/good:1", sources=[{"name": "a", "topics": ["other"]}]))
+    cluster.do(plan(cluster.observed(), SETTINGS))  # what it is about to do is in the status first
     actions = plan(cluster.observed(), SETTINGS)
     assert sum(isinstance(action, DeletePod) for action in actions) == 2
     cluster.converge()
