@@ -14,6 +14,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.denied import Denied, is_denied
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.history import cut_at, first_config
 from tandem.kafka.metadata import learn
@@ -173,6 +174,7 @@ class InputReader:
         self._consumer = Consumer(self._settings)
         self._pausing = Pausing(1.0)
         self._inputs: dict[TopicPartition, _Input] = {}
+        self._denied = Denied()
 
     @property
     def ahead(self) -> dict[TopicPartition, int]:
@@ -180,7 +182,7 @@ class InputReader:
         return {tp: len(one.ahead) for tp, one in self._inputs.items()}
 
     def fetch(self, starts: Positions, ends: Positions, timeout_s: float) -> list[tuple[TopicPartition, list[Message]]]:
-        """The records from `starts` to `ends`. Raises `LostInputError`, `ReadTimeoutError`."""
+        """The records from `starts` to `ends`. Raises `LostInputError`, `NotAllowedError`, `ReadTimeoutError`."""
         self._add(starts, ends)
         for tp, end in ends.items():
             self._inputs[tp].want(end)
@@ -188,6 +190,7 @@ class InputReader:
         deadline = heard + timeout_s
         waiting = {tp for tp, end in ends.items() if self._inputs[tp].fetched_to < end}
         while waiting:
+            self._denied.check()
             self._pause_full()
             messages = self._consumer.consume(_BATCH, 0) or self._one(0.02)
             self._take(messages)
@@ -235,6 +238,7 @@ class InputReader:
             if error is None:
                 # A plain tuple finds it as well, and is made in a fraction of the time.
                 self._inputs[message.topic(), message.partition()].take(message)  # type: ignore[index]
+                self._denied.over(message.topic() or "")
             else:
                 tp = TopicPartition(message.topic() or "", message.partition() or 0)
                 self._failed(tp, message.offset() or 0, error)
@@ -248,6 +252,8 @@ class InputReader:
                 "Nothing was skipped: restore the records, or start the job under a new name; then raise retention.ms. "
                 "If other replicas have read it, this one lacks newer state: take snapshots (spec.snapshots)"
             )
+        elif is_denied(error):
+            self._denied.add(tp.topic)
         elif error.fatal() or not may_come_back(error):
             raise KafkaException(error)
 

@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.denied import Denied, is_denied
 from tandem.kafka.errors import LostInputError
 from tandem.kafka.headers import headers_of
 from tandem.kafka.metadata import learn
@@ -91,7 +92,7 @@ class InputSizes:
         """`ends`, or less: as much as was counted, and is no more than `max_bytes` behind `last`; one record may be larger.
 
         Waits some ms for what is still to be counted. `turn` : which input comes first where not all can. Raises
-        `LostInputError`.
+        `LostInputError`, `NotAllowedError`.
         """
         self._used_ms = now_ms
         starts = Positions({tp: last.get(tp, 0) for tp in ends})
@@ -125,12 +126,14 @@ class _Reader:
         self._consumer: Consumer | None = None
         self._pausing = Pausing(1.0)
         self._inputs: dict[TopicPartition, _Counted] = {}
+        self._denied = Denied()
         self._heard_s = 0.0
 
     def sizes(
         self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, Sizes]:
         """What is counted from `starts` to `ends`."""
+        self._denied.check()
         consumer = self._following(starts)
         for tp, start in starts.items():
             self._inputs[tp].forget_before(start)
@@ -200,6 +203,7 @@ class _Reader:
             if error is None:
                 # A plain tuple finds it as well, and is made in a fraction of the time.
                 self._inputs[message.topic(), message.partition()].take(message.offset() or 0, weight(message))  # type: ignore[index]
+                self._denied.over(message.topic() or "")
             else:
                 tp = TopicPartition(message.topic() or "", message.partition() or 0)
                 self._failed(tp, message.offset() or 0, error)
@@ -213,6 +217,8 @@ class _Reader:
                 f"{tp.topic}/{tp.partition}: offset {self._inputs[tp].to} was deleted before it was read. "
                 "Nothing was skipped: restore the records, or start the job under a new name; then raise retention.ms"
             )
+        elif is_denied(error):
+            self._denied.add(tp.topic)
         elif error.fatal() or not may_come_back(error):
             raise KafkaException(error)
 

@@ -103,6 +103,7 @@ def test_the_time_zone_of_the_session_is_the_job_s_and_utc_by_default() -> None:
         assert alone({zone: value})[zone] == value
     assert "'europe/berlin' is no time zone. Did you mean Europe/Berlin?" in said({zone: "europe/berlin"})
     assert "a region or an offset" in said({zone: "+2500"})
+    assert "a region or an offset" in said({zone: "+18:30"})
 
 
 @pytest.mark.parametrize(
