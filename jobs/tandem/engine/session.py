@@ -175,8 +175,8 @@ def _check_extensions(session: SparkSession, given: str) -> None:
     for name in filter(None, map(str.strip, given.split(","))):
         if not utils.classIsLoadable(name):
             raise JobError(
-                f"there is no class {name}, which spec.spark.conf[{_EXTENSIONS}] names. Correct the name, or add its package "
-                "to spark.jars.packages or its file to spark.jars"
+                f"there is no class {name}, which spec.spark.conf[{_EXTENSIONS}] names. Correct the name, or add its "
+                "package to spark.jars.packages or its file to spark.jars"
             )
 
 

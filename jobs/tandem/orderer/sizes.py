@@ -21,6 +21,7 @@ from tandem.kafka.errors import LostInputError
 from tandem.kafka.headers import headers_of
 from tandem.kafka.metadata import learn
 from tandem.kafka.pausing import Pausing
+from tandem.kafka.prefetch import Share
 from tandem.kafka.tail import may_come_back
 from tandem.logs import get_logger
 from tandem.protocol.cutting import Sizes, ends_within
@@ -33,7 +34,6 @@ RECORD_BYTES = 256
 
 _BATCH = 10_000
 _QUEUE_KIB = 16_384
-_LEAST_QUEUE_KIB = 512
 _EPOCHS_AHEAD = 20
 """A partition is paused only when so much is counted, while others are waited for: what librdkafka holds is lost by that."""
 _WAIT_S = 0.01
@@ -120,7 +120,7 @@ class _Reader:
     """Counts the records of one isolation level."""
 
     def __init__(self, connection: KafkaConnection, level: str, max_bytes: int, max_records: int) -> None:
-        self._settings = {**connection.consumer(level), "queued.min.messages": min(max_records, 20_000)}
+        self._connection, self._level = connection, level
         self._max_bytes, self._max_records = max_bytes, max_records
         self._most_ahead = _EPOCHS_AHEAD * max_records
         self._consumer: Consumer | None = None
@@ -184,8 +184,8 @@ class _Reader:
             self.rest()
         new = {tp: start for tp, start in starts.items() if tp not in self._inputs}
         if self._consumer is None:
-            queue = max(_LEAST_QUEUE_KIB, _QUEUE_KIB // max(1, len(starts)))
-            self._consumer = Consumer({**self._settings, "queued.max.messages.kbytes": queue})
+            share = Share.of(len(starts), _QUEUE_KIB, min(self._max_records, 20_000))
+            self._consumer = Consumer(share.settings | self._connection.consumer(self._level) | share.queue)
         if new:
             learn(self._consumer, {tp.topic for tp in new})
             self._inputs |= {tp: _Counted(start, start) for tp, start in new.items()}
