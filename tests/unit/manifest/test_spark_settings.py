@@ -202,3 +202,10 @@ def test_a_heap_must_fit_into_the_container_with_what_is_beside_it(heap: str, li
 def test_spark_s_own_settings_are_known() -> None:
     assert {"spark.sql.session.timeZone", "spark.executor.memory"} <= known_settings()
     assert len(known_settings()) > 1_500
+
+
+def test_columns_that_differ_only_in_case_are_accepted_where_spark_minds_it() -> None:
+    sources = [{"name": "flights", "topics": ["flights"], "format": "json", "schema": "id INT, ID INT"}]
+
+    assert "the columns id and ID differ only in case" in said({}, sources=sources)
+    assert said({"spark.sql.caseSensitive": "True"}, sources=sources) == ""
