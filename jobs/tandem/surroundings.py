@@ -26,6 +26,8 @@ from tandem.manifest.vocabulary import nearest
 
 _FAILED = re.compile(r"^Failed to create (admin client|consumer|producer): ")
 _TRANSACTION_MS = 10_000
+_OF_SPARK = frozenset({"spark.jars", "spark.files", "spark.archives", "spark.submit.pyFiles"})
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _EXPLICIT = ("s3", "s3a")
 """Schemes whose file system names all its options, and passes over others in silence."""
 
@@ -93,15 +95,25 @@ def _files(manifest: Manifest) -> Iterator[Issue]:
     if zookeeper is not None:
         files = {"caFile": zookeeper.ca_file, "certFile": zookeeper.cert_file, "keyFile": zookeeper.key_file}
         named += [(("spec", "zookeeper", key), value) for key, value in files.items()]
+    named += _files_of_spark(manifest.spec.spark.conf)
     for at, value in named:
         if (
             value is not None
             and not manifest.resolve(value).exists()
-            and not (at[1] == "kafka" and Path(value).exists())
+            and not (at[1] in ("kafka", "spark") and Path(value).exists())
         ):
             yield Issue(
                 at, f"there is no file {value}", "Relative paths start from the manifest's folder; in a pod, mount it"
             )
+
+
+def _files_of_spark(conf: Mapping[str, str]) -> Iterator[tuple[Location, str]]:
+    """Spark passes over jars that are not there, with a line in its log."""
+    for name in _OF_SPARK & conf.keys():
+        for part in filter(None, map(str.strip, conf[name].split(","))):
+            path = part.removeprefix("file://").partition("#")[0]
+            if not _SCHEME.match(path) and not any(mark in path for mark in "*?[{"):
+                yield ("spec", "spark", "conf", name), path
 
 
 def _client(manifest: Manifest, environ: Mapping[str, str]) -> Iterator[Issue]:

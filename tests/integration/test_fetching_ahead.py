@@ -18,6 +18,7 @@ from tandem.embedded import KafkaBroker
 from tandem.engine import fetch
 from tandem.engine.fetch import InputReader
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.prefetch import Share
 from tandem.protocol.values import Positions, TopicPartition
 
 pytestmark = pytest.mark.integration
@@ -25,7 +26,8 @@ pytestmark = pytest.mark.integration
 LONG, SLOW, LIVELY = range(3)
 ROUNDS = 30
 CUT = 7_000
-MOST = fetch._AHEAD_RECORDS + fetch._BATCH
+SHARE = Share.of(1)
+MOST = SHARE.records + fetch._BATCH
 """Records ahead: enough of them, and what came at once with the last of those."""
 
 
@@ -149,14 +151,14 @@ def test_what_is_held_of_a_long_partition_is_bounded_while_a_slow_one_is_waited_
     reading.write(LONG, long)
 
     with reading.waiting_for_the_slow(slow):
-        assert eventually(lambda: reading.held(LONG) > fetch._AHEAD_RECORDS)
+        assert eventually(lambda: reading.held(LONG) > SHARE.records)
         reading.goes_on_reading(ROUNDS)
         assert reading.held(LONG) <= MOST
         assert (counted.pauses, counted.resumes) == (1, 0)
     reading.fetch_the_rest(len(long))
 
     assert reading.values == [long, slow, numbers(ROUNDS)]
-    assert counted.pauses <= 1 + len(long) / (fetch._AHEAD_RECORDS / 2), "half of it is used up before it goes on"
+    assert counted.pauses <= 1 + len(long) / (SHARE.records / 2), "half of it is used up before it goes on"
 
 
 def test_of_large_records_fewer_are_held(make_reading: Callable[..., Reading]) -> None:
@@ -164,7 +166,7 @@ def test_of_large_records_fewer_are_held(make_reading: Callable[..., Reading]) -
     size = 20_000
     long, slow = [b"%20000d" % number for number in range(5_000)], numbers(6)
     reading.write(LONG, long)
-    enough = fetch._AHEAD_KIB * 1_024 // size
+    enough = SHARE.bytes // size
 
     for part in (slow[:3], slow[3:]):
         with reading.waiting_for_the_slow(part):
@@ -197,7 +199,7 @@ def test_transactions_are_read_to_their_ends_after_a_pause(
             long += values
 
     with reading.waiting_for_the_slow(slow):
-        assert eventually(lambda: reading.held(LONG) > fetch._AHEAD_RECORDS)
+        assert eventually(lambda: reading.held(LONG) > SHARE.records)
         reading.goes_on_reading(ROUNDS)
         assert reading.held(LONG) <= MOST
     reading.fetch_the_rest(count * (size + 1))
@@ -230,7 +232,7 @@ def test_records_that_come_again_after_a_pause_count_once(
     reading.write(LONG, long)
 
     with reading.waiting_for_the_slow(slow):
-        assert eventually(lambda: reading.held(LONG) > fetch._AHEAD_RECORDS)
+        assert eventually(lambda: reading.held(LONG) > SHARE.records)
         reading.goes_on_reading(1)
     reading.fetch_the_rest(len(long))
 

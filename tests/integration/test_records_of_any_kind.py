@@ -185,6 +185,8 @@ def test_a_name_in_other_letters_clashes_only_where_spark_ignores_case(spark: Sp
     spark.conf.set("spark.sql.caseSensitive", "true")
     try:
         assert columns("minded") == ["Key", "METADATA", "key", "metadata"]
+        told_apart = Job(spark, tmp_path / "apart", [source("id INT, ID INT")], [kafka_sink()]).sources["events"]
+        assert told_apart.columns == ["id", "ID", "key", "metadata"]
     finally:
         spark.conf.unset("spark.sql.caseSensitive")
 

@@ -14,9 +14,11 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.denied import Denied, is_denied
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.metadata import learn
 from tandem.kafka.pausing import Pausing
+from tandem.kafka.prefetch import Share
 from tandem.kafka.tail import LogTail, may_come_back
 from tandem.logs import get_logger
 from tandem.protocol.codec import CodecError, decode_proposal
@@ -26,9 +28,6 @@ from tandem.protocol.values import EpochRange, Positions, TopicPartition
 _log = get_logger(__name__)
 
 _BATCH = 10_000
-_AHEAD_RECORDS = 20_000
-_AHEAD_KIB = 16_384
-"""Of each partition librdkafka fetches so much ahead, and once more may be held here (plus a batch)."""
 _BEHIND_S = 5.0
 _SILENCE_S = 5.0
 """Records that are there come at once; while none came for so long, another client is tried (see `BrokerWatch`)."""
@@ -124,10 +123,9 @@ class _Input:
     ahead: deque[Message] = field(default_factory=deque)
     ahead_bytes: int = 0
 
-    @property
-    def fullness(self) -> float:
+    def fullness(self, share: Share) -> float:
         """Of `ahead`; above 1 there is more of it than need be."""
-        return max(len(self.ahead) / _AHEAD_RECORDS, self.ahead_bytes / (_AHEAD_KIB * 1_024))
+        return max(len(self.ahead) / share.records, self.ahead_bytes / share.bytes)
 
     def want(self, end: int) -> None:
         """The next epoch ends at `end`."""
@@ -162,14 +160,12 @@ class InputReader:
     """
 
     def __init__(self, connection: KafkaConnection, isolation_level: str) -> None:
-        self._settings = {
-            **connection.consumer(isolation_level),
-            "queued.max.messages.kbytes": _AHEAD_KIB,
-            "queued.min.messages": _AHEAD_RECORDS,
-        }
-        self._consumer = Consumer(self._settings)
+        self._connection, self._isolation_level = connection, isolation_level
+        self._share = Share.of(1)
+        self._made: Consumer | None = None
         self._pausing = Pausing(1.0)
         self._inputs: dict[TopicPartition, _Input] = {}
+        self._denied = Denied()
 
     @property
     def ahead(self) -> dict[TopicPartition, int]:
@@ -177,7 +173,7 @@ class InputReader:
         return {tp: len(one.ahead) for tp, one in self._inputs.items()}
 
     def fetch(self, starts: Positions, ends: Positions, timeout_s: float) -> list[tuple[TopicPartition, list[Message]]]:
-        """The records from `starts` to `ends`. Raises `LostInputError`, `ReadTimeoutError`."""
+        """The records from `starts` to `ends`. Raises `LostInputError`, `NotAllowedError`, `ReadTimeoutError`."""
         self._add(starts, ends)
         for tp, end in ends.items():
             self._inputs[tp].want(end)
@@ -185,6 +181,7 @@ class InputReader:
         deadline = heard + timeout_s
         waiting = {tp for tp, end in ends.items() if self._inputs[tp].fetched_to < end}
         while waiting:
+            self._denied.check()
             self._pause_full()
             messages = self._consumer.consume(_BATCH, 0) or self._one(0.02)
             self._take(messages)
@@ -201,24 +198,33 @@ class InputReader:
 
     def close(self) -> None:
         """Close the consumer."""
-        self._consumer.close()
+        if self._made is not None:
+            self._made.close()
+
+    @property
+    def _consumer(self) -> Consumer:
+        """Made when it is known how many partitions share the memory."""
+        if self._made is None:
+            settings = self._connection.consumer(self._isolation_level)
+            self._made = Consumer(self._share.settings | settings | self._share.queue)
+        return self._made
 
     def _add(self, starts: Positions, ends: Positions) -> None:
         new = {tp: starts.get(tp, 0) for tp in ends if tp not in self._inputs}
         if new:
+            self._share = Share.of(len(ends))
             learn(self._consumer, {tp.topic for tp in new})
             self._inputs |= {tp: _Input(position) for tp, position in new.items()}
             self._consumer.incremental_assign([KafkaTopicPartition(*tp, position) for tp, position in new.items()])
 
     def _pause_full(self) -> None:
-        fullness = {tp: one.fullness for tp, one in self._inputs.items() if one.ahead}
+        fullness = {tp: one.fullness(self._share) for tp, one in self._inputs.items() if one.ahead}
         self._pausing.changes(fullness).carry_out(self._consumer)
 
     def _connect_anew(self, waiting: set[TopicPartition]) -> None:
         _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(waiting)])
-        self._consumer.close()
-        self._consumer = Consumer(self._settings)
-        self._pausing = Pausing(1.0)
+        self.close()
+        self._made, self._pausing = None, Pausing(1.0)
         learn(self._consumer, {tp.topic for tp in self._inputs})
         self._consumer.assign([KafkaTopicPartition(*tp, one.fetched_to) for tp, one in self._inputs.items()])
 
@@ -232,6 +238,7 @@ class InputReader:
             if error is None:
                 # A plain tuple finds it as well, and is made in a fraction of the time.
                 self._inputs[message.topic(), message.partition()].take(message)  # type: ignore[index]
+                self._denied.over(message.topic() or "")
             else:
                 tp = TopicPartition(message.topic() or "", message.partition() or 0)
                 self._failed(tp, message.offset() or 0, error)
@@ -245,6 +252,8 @@ class InputReader:
                 "Nothing was skipped: restore the records, or start the job under a new name; then raise retention.ms. "
                 "If other replicas have read it, this one lacks newer state: take snapshots (spec.snapshots)"
             )
+        elif is_denied(error):
+            self._denied.add(tp.topic)
         elif error.fatal() or not may_come_back(error):
             raise KafkaException(error)
 

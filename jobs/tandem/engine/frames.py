@@ -105,4 +105,4 @@ def _free(name: str, columns: Sequence[str], spark: SparkSession) -> str:
 def _is_taken(name: str, columns: Sequence[str], spark: SparkSession) -> bool:
     """Whether a column of that name is meant: Spark ignores case, unless it is set to mind it."""
     alike = [column for column in columns if column.lower() == name]
-    return name in alike or (bool(alike) and spark.conf.get("spark.sql.caseSensitive") != "true")
+    return name in alike or (bool(alike) and str(spark.conf.get("spark.sql.caseSensitive")).strip().lower() != "true")

@@ -9,7 +9,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,11 @@ _CHEAP = {
 _JVM = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m {EXIT_ON_OUT_OF_MEMORY}"
 """One small heap on one core; the JVM ends when that is full, see `memory`. Without C2, whose compilations take a minute of
 a core that the first epochs need."""
+
+_EXTENSIONS = "spark.sql.extensions"
+_EVENT_LOGS = "/tmp/spark-events"  # noqa: S108 - Spark's own
+_NAMES = re.compile(r"(?=.*[A-Za-z]{2})(?:.*[/.]|.*[A-Z].*[A-Z])")
+"""Values that are found in a message are files and classes, not numbers and truth values."""
 
 ARCHIVE_PREFIX = "spark-classes-"
 
@@ -135,6 +140,7 @@ def build_session(
         elif executors is not None:
             session._jsparkSession.extensions().injectColumnar(ours.ShuffleOrder())
         session._jsparkSession.sessionState()  # made at its first use, which reads the settings
+        _check_extensions(session, spark.conf.get(_EXTENSIONS, ""))
     return session
 
 
@@ -184,16 +190,31 @@ def _check_loopback() -> None:
         ) from error
 
 
+def _check_extensions(session: SparkSession, given: str) -> None:
+    """Raise `JobError` for a class that is not there: Spark passes over it in silence."""
+    utils = session._jvm.org.apache.spark.util.Utils  # type: ignore[union-attr]
+    for name in filter(None, map(str.strip, given.split(","))):
+        if not utils.classIsLoadable(name):
+            raise JobError(
+                f"there is no class {name}, which spec.spark.conf[{_EXTENSIONS}] names. Correct the name, or add its "
+                "package to spark.jars.packages or its file to spark.jars"
+            )
+
+
 @contextmanager
 def _blaming(given: Mapping[str, str]) -> Iterator[None]:
     """Raise `JobError` where Spark refuses a setting that the user gave."""
     try:
         yield
+    except JobError:
+        raise
     except Exception as error:
         text = f"{error} {getattr(error, 'java_exception', '')}"
         blamed = [name for name in given if name in text]
-        lines = [line.strip().removeprefix("Caused by: ") for line in text.splitlines()]
+        lines = [line.strip(": ").removeprefix("Caused by: ") for line in text.splitlines()]
         said = next((line for line in reversed(lines) if any(name in line for name in blamed)), "")
+        if not said:
+            blamed, said = _blamed_by_value(given, lines)
         of_jvm = [name for name in given if name.startswith("spark.driver.") and name.endswith("JavaOptions")]
         if "JAVA_GATEWAY_EXITED" in text and of_jvm:
             blamed, said = of_jvm, "the JVM does not start; it says why on standard error"
@@ -201,6 +222,19 @@ def _blaming(given: Mapping[str, str]) -> Iterator[None]:
             raise
         named = ", ".join(f"spec.spark.conf[{name}]" for name in blamed)
         raise JobError(f"Spark refuses {named}: {said}. Correct the value, or remove it") from error
+
+
+def _blamed_by_value(given: Mapping[str, str], lines: Sequence[str]) -> tuple[list[str], str]:
+    """The settings of which Spark names the value only, a class or a file, and the line that does."""
+    values = dict(given)
+    if "spark.eventLog.enabled" in given:
+        values.setdefault("spark.eventLog.dir", _EVENT_LOGS)
+    parts = {name: [part.strip() for part in value.split(",")] for name, value in values.items()}
+    for line in lines:
+        blamed = [name for name, some in parts.items() if any(_NAMES.search(part) and part in line for part in some)]
+        if blamed:
+            return blamed, line
+    return [], ""
 
 
 def _java_options(conf: Mapping[str, str], process: str, more: str = "") -> str:

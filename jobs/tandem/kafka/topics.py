@@ -78,7 +78,7 @@ class Topics:
         if missing:
             raise MissingTopicError(
                 f"topic {', '.join(missing)} does not exist. Create it, or correct its name in the manifest "
-                "(Tandem creates only its own topics)"
+                "(Tandem creates only its own topics); if it is there, give the account the right Describe on it"
             )
         return {name: existing[name] for name in wanted}
 

@@ -43,17 +43,26 @@ def column_names(ddl: str) -> tuple[str, ...]:
     return tuple(names)
 
 
+def columns_alike(ddl: str) -> tuple[str, str] | None:
+    """Two columns, or fields of one struct, whose names differ only in case; None: there are none. Raises `DdlError`."""
+    parser = _Parser(ddl)
+    parser.columns(end=None)
+    return parser.alike
+
+
 class _Parser:
     def __init__(self, ddl: str) -> None:
         self._tokens = _TOKEN.findall(_COMMENT.sub(" ", ddl))
         self._next = 0
+        self.alike: tuple[str, str] | None = None
 
     def columns(self, end: str | None) -> list[str]:
         names: list[str] = []
         while True:
             name = self._name()
-            if name.lower() in (known.lower() for known in names):
+            if name in names:
                 raise DdlError(f"two columns are named {name}")
+            self.alike = self.alike or next(((known, name) for known in names if known.lower() == name.lower()), None)
             names.append(name)
             if self._skip(":") and end is None:
                 raise DdlError(f"there is a ':' after {name}, where a space belongs")

@@ -7,6 +7,7 @@ from os.path import normpath
 from pathlib import PurePosixPath
 from typing import Final
 
+from tandem.manifest.ddl import columns_alike
 from tandem.manifest.models import ReplicatedStreamJob
 from tandem.manifest.places import DELTA, PACKAGES, looks_like_uri, scheme_of
 from tandem.manifest.problems import Issue, Location, dotted
@@ -119,6 +120,18 @@ def schema_goes_with_json(job: ReplicatedStreamJob) -> Iterator[Issue]:
         if source.format == "raw" and source.schema_ddl is not None:
             remedy = "Set format: json, or remove the schema"
             yield Issue((*at, "schema"), "format raw (the default) has no schema", remedy, concerns)
+
+
+def columns_are_told_apart(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    if job.spec.spark.conf.get("spark.sql.caseSensitive", "").strip().lower() == "true":
+        return
+    for index, source in enumerate(job.spec.sources):
+        alike = columns_alike(source.schema_ddl) if source.schema_ddl is not None else None
+        if alike is not None:
+            at: Location = ("spec", "sources", index, "schema")
+            message = f"the columns {alike[0]} and {alike[1]} differ only in case, which Spark ignores"
+            remedy = 'Rename one of them, or set spark.sql.caseSensitive: "true" in spec.spark.conf'
+            yield Issue(at, message, remedy, (at, ("spec", "spark", "conf")))
 
 
 def sinks_are_of_one_kind(job: ReplicatedStreamJob) -> Iterator[Issue]:
@@ -244,6 +257,7 @@ RULES: Final[tuple[Rule, ...]] = (
     names_are_unique,
     tables_are_told_apart,
     schema_goes_with_json,
+    columns_are_told_apart,
     sinks_are_of_one_kind,
     tables_do_not_meet,
     places_can_be_written_to,

@@ -269,6 +269,10 @@ _SHORT_ZONES: Final = (
 """What Spark takes beside regions: `java.time.ZoneId.SHORT_IDS`."""
 
 
+_FARTHEST_MIN: Final = 18 * 60
+"""From UTC, for Java."""
+
+
 def wrong_time_zone(zone: str) -> Refusal | None:
     """What is wrong with a value of spark.sql.session.timeZone; None: it is a region or an offset, as Java reads them."""
     text = zone.strip()
@@ -276,7 +280,9 @@ def wrong_time_zone(zone: str) -> Refusal | None:
     hours, _, minutes = offset[1:].partition(":")
     is_offset = offset[:1] in ("+", "-") and hours.isdigit() and (not minutes or minutes.replace(":", "").isdigit())
     regions = zoneinfo.available_timezones()
-    if not regions or text in regions or text in _SHORT_ZONES or (is_offset and int(hours) <= 18):
+    if is_offset:
+        is_offset = int(hours) * 60 + int(minutes.partition(":")[0] or 0) <= _FARTHEST_MIN
+    if not regions or text in regions or text in _SHORT_ZONES or is_offset:
         return None
     near = get_close_matches(text, regions, 1, 0.6)
     example = f"Did you mean {near[0]}?" if near else "Write a region or an offset, e.g. Europe/Berlin, UTC, +02:00"

@@ -16,10 +16,12 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.denied import Denied, is_denied
 from tandem.kafka.errors import LostInputError
 from tandem.kafka.headers import headers_of
 from tandem.kafka.metadata import learn
 from tandem.kafka.pausing import Pausing
+from tandem.kafka.prefetch import Share
 from tandem.kafka.tail import may_come_back
 from tandem.logs import get_logger
 from tandem.protocol.cutting import Sizes, ends_within
@@ -32,7 +34,6 @@ RECORD_BYTES = 256
 
 _BATCH = 10_000
 _QUEUE_KIB = 16_384
-_LEAST_QUEUE_KIB = 512
 _EPOCHS_AHEAD = 20
 """A partition is paused only when so much is counted, while others are waited for: what librdkafka holds is lost by that."""
 _WAIT_S = 0.01
@@ -91,7 +92,7 @@ class InputSizes:
         """`ends`, or less: as much as was counted, and is no more than `max_bytes` behind `last`; one record may be larger.
 
         Waits some ms for what is still to be counted. `turn` : which input comes first where not all can. Raises
-        `LostInputError`.
+        `LostInputError`, `NotAllowedError`.
         """
         self._used_ms = now_ms
         starts = Positions({tp: last.get(tp, 0) for tp in ends})
@@ -119,18 +120,20 @@ class _Reader:
     """Counts the records of one isolation level."""
 
     def __init__(self, connection: KafkaConnection, level: str, max_bytes: int, max_records: int) -> None:
-        self._settings = {**connection.consumer(level), "queued.min.messages": min(max_records, 20_000)}
+        self._connection, self._level = connection, level
         self._max_bytes, self._max_records = max_bytes, max_records
         self._most_ahead = _EPOCHS_AHEAD * max_records
         self._consumer: Consumer | None = None
         self._pausing = Pausing(1.0)
         self._inputs: dict[TopicPartition, _Counted] = {}
+        self._denied = Denied()
         self._heard_s = 0.0
 
     def sizes(
         self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, Sizes]:
         """What is counted from `starts` to `ends`."""
+        self._denied.check()
         consumer = self._following(starts)
         for tp, start in starts.items():
             self._inputs[tp].forget_before(start)
@@ -181,8 +184,8 @@ class _Reader:
             self.rest()
         new = {tp: start for tp, start in starts.items() if tp not in self._inputs}
         if self._consumer is None:
-            queue = max(_LEAST_QUEUE_KIB, _QUEUE_KIB // max(1, len(starts)))
-            self._consumer = Consumer({**self._settings, "queued.max.messages.kbytes": queue})
+            share = Share.of(len(starts), _QUEUE_KIB, min(self._max_records, 20_000))
+            self._consumer = Consumer(share.settings | self._connection.consumer(self._level) | share.queue)
         if new:
             learn(self._consumer, {tp.topic for tp in new})
             self._inputs |= {tp: _Counted(start, start) for tp, start in new.items()}
@@ -200,6 +203,7 @@ class _Reader:
             if error is None:
                 # A plain tuple finds it as well, and is made in a fraction of the time.
                 self._inputs[message.topic(), message.partition()].take(message.offset() or 0, weight(message))  # type: ignore[index]
+                self._denied.over(message.topic() or "")
             else:
                 tp = TopicPartition(message.topic() or "", message.partition() or 0)
                 self._failed(tp, message.offset() or 0, error)
@@ -213,6 +217,8 @@ class _Reader:
                 f"{tp.topic}/{tp.partition}: offset {self._inputs[tp].to} was deleted before it was read. "
                 "Nothing was skipped: restore the records, or start the job under a new name; then raise retention.ms"
             )
+        elif is_denied(error):
+            self._denied.add(tp.topic)
         elif error.fatal() or not may_come_back(error):
             raise KafkaException(error)
 

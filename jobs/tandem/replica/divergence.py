@@ -9,7 +9,7 @@ from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, headers_of, job_of
+from tandem.kafka.headers import headers_of, job_of, row_id
 from tandem.kafka.topics import Topics
 from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
@@ -23,8 +23,9 @@ def first_difference(connection: KafkaConnection, sinks: SinkTopics, mine: Epoch
     """One line for the log: index, topic, key and value of the first differing row here and as published."""
     published = _published(connection, sinks, mine.epoch, timeout_s)
     computed: dict[int, Row] = {
-        int(dict(record.headers)[INDEX_HEADER] or b"-1"): (record.topic, record.key, record.value)
+        row.index: (record.topic, record.key, record.value)
         for record in records_of(mine, sinks)
+        if (row := row_id(record.headers)) is not None
     }
     for index in sorted(computed.keys() | published.keys()):
         if computed.get(index) != published.get(index):
@@ -81,9 +82,9 @@ def _published(connection: KafkaConnection, sinks: SinkTopics, epoch: int, timeo
                     unfinished.discard((message.topic(), message.partition()))
                 continue
             named = headers_of(message)
-            headers, is_ours = dict(named or []), job_of(named) in (None, sinks.job)
-            if is_ours and headers.get(EPOCH_HEADER) == str(epoch).encode():
-                found[int(headers.get(INDEX_HEADER) or b"-1")] = (message.topic() or "", message.key(), message.value())
+            row, is_ours = row_id(named), job_of(named) in (None, sinks.job)
+            if is_ours and row is not None and row.epoch == epoch:
+                found[row.index] = (message.topic() or "", message.key(), message.value())
     finally:
         consumer.close()
     return found

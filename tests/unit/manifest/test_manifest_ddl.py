@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.manifest.ddl import DdlError, column_names
+from tandem.manifest.ddl import DdlError, column_names, columns_alike
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def test_a_schema_gives_its_columns(ddl: str, names: tuple[str, ...]) -> None:
         ("a STRING b INT", "a comma or the end was expected, not 'b'"),
         ("a TEXT", "unknown type TEXT, perhaps STRING"),
         ("a DUBLE", "unknown type DUBLE, perhaps DOUBLE"),
-        ("a STRING, A INT", "two columns are named A"),
+        ("a STRING, a INT", "two columns are named a"),
         ("a ARRAY", "'<' was expected, not the end"),
         ("a ARRAY<INT", "'>' was expected, not the end"),
         ("a MAP<STRING>", "',' was expected, not '>'"),
         ("a STRUCT<x: FOO>", "x has the unknown type FOO"),
-        ("a STRUCT<x: INT, X: INT>", "two columns are named X"),
+        ("a STRUCT<x: INT, x: INT>", "two columns are named x"),
         ("a: STRING, b: INT", "there is a ':' after a, where a space belongs"),
         ("a DECIMAL(x)", "'x' in a's type is no whole number"),
         ("a DECIMAL(", "'' in a's type is no whole number"),
@@ -60,3 +60,9 @@ def test_what_is_no_schema_is_explained(ddl: str, message: str) -> None:
         column_names(ddl)
 
     assert message in str(caught.value)
+
+
+def test_columns_that_differ_only_in_case_are_found_also_within_structs() -> None:
+    assert columns_alike("id INT, name STRING, ID INT") == ("id", "ID")
+    assert columns_alike("s STRUCT<x: INT, X: INT>") == ("x", "X")
+    assert columns_alike("x INT, s STRUCT<X: INT>") is None

@@ -59,6 +59,17 @@ def test_a_library_that_a_table_or_a_store_needs_is_named(write: Writer) -> None
     )
 
 
+def test_a_jar_that_is_not_there_is_named_since_spark_passes_over_it(write: Writer, tmp_path: Path) -> None:
+    (tmp_path / "mine.jar").write_bytes(b"")
+    jars = "mine.jar, /absent.jar,local:///opt/x.jar,s3a://b/y.jar,lib/*.jar"
+    spark = f'spark: {{conf: {{spark.jars: "{jars}", spark.files: "{tmp_path}/mine.jar#name"}}}}'
+
+    assert said(write(("spark: {}", spark))) == [
+        "spec.spark.conf[spark.jars]: there is no file /absent.jar. Relative paths start from the manifest's folder; in a "
+        "pod, mount it"
+    ]
+
+
 def test_a_value_that_the_kafka_client_does_not_take_is_found_without_a_broker(write: Writer) -> None:
     assert said(write(("properties: {}", "properties: {socket.timeout.ms: fast}"))) == [
         "spec.kafka.properties[socket.timeout.ms]: the Kafka client refuses it: Invalid value for configuration property "

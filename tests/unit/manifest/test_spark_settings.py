@@ -103,6 +103,7 @@ def test_the_time_zone_of_the_session_is_the_job_s_and_utc_by_default() -> None:
         assert alone({zone: value})[zone] == value
     assert "'europe/berlin' is no time zone. Did you mean Europe/Berlin?" in said({zone: "europe/berlin"})
     assert "a region or an offset" in said({zone: "+2500"})
+    assert "a region or an offset" in said({zone: "+18:30"})
 
 
 @pytest.mark.parametrize(
@@ -201,3 +202,10 @@ def test_a_heap_must_fit_into_the_container_with_what_is_beside_it(heap: str, li
 def test_spark_s_own_settings_are_known() -> None:
     assert {"spark.sql.session.timeZone", "spark.executor.memory"} <= known_settings()
     assert len(known_settings()) > 1_500
+
+
+def test_columns_that_differ_only_in_case_are_accepted_where_spark_minds_it() -> None:
+    sources = [{"name": "flights", "topics": ["flights"], "format": "json", "schema": "id INT, ID INT"}]
+
+    assert "the columns id and ID differ only in case" in said({}, sources=sources)
+    assert said({"spark.sql.caseSensitive": "True"}, sources=sources) == ""

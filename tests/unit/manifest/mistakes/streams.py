@@ -45,6 +45,10 @@ STREAMS: dict[str, Mistake] = {
         f"name: Archive\n      parquet: {{path: /data/other}}\n    - name: archive {HERE}",
         "spec.sinks[1].name", "which Spark ignores. Give each table another name",
     ),
+    "columns that differ only in case": (
+        "schema: carrier STRING, dep_delay DOUBLE", f"schema: id STRING, ID INT {HERE}", "spec.sources[0].schema",
+        "the columns id and ID differ only in case, which Spark ignores. Rename one of them, or set",
+    ),
     "a truth value in quotes": (
         "topics: [weather]", f'topics: [weather]\n      includeHeaders: "false" {HERE}',
         "spec.sources[1].includeHeaders", "Write true or false, without quotes",
