@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
@@ -15,9 +16,11 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, fetched
 from tandem.embedded import Jars
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Proposer
+from tandem.engine.interface import EnginePosition
 from tandem.engine.job import make_importable
 from tandem.engine.kept_code import folders_of, keep
 from tandem.engine.planning import Plan, Planning, intake_of
@@ -32,6 +35,8 @@ _NUMBERS = count()
 HELPER = '''
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
 
 LOG = logging.getLogger(__name__)
 STOP = frozenset({"and", "or", "the"})
@@ -53,6 +58,26 @@ class Lookup:
 
 def clean(text):
     return " ".join(word for word in str(text).split() if word not in STOP)
+
+
+POOL, LOCK, LOCAL, READY = ThreadPoolExecutor(2), threading.Lock(), threading.local(), threading.Event()
+OPEN = open(__file__)
+RANDOM = np.random.default_rng()
+
+
+class Refresher(threading.Thread):
+    def run(self):
+        READY.wait(1)
+
+
+REFRESHER = Refresher(daemon=True)
+REFRESHER.start()
+
+
+def alone(text):
+    with LOCK:
+        READY.set()
+        return [len(text), POOL is not None, REFRESHER.daemon, OPEN.closed, RANDOM is None, getattr(LOCAL, "x", None)]
 '''
 
 HEAD = '''
@@ -72,7 +97,7 @@ from pyspark.sql import functions as F, types as T
 from pyspark.sql.functions import col, expr, lit, pandas_udf, udf
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.streaming import StatefulProcessor
-from words import Lookup, clean
+from words import Lookup, alone, clean
 import words
 
 logging.basicConfig(level=logging.WARNING)
@@ -83,7 +108,7 @@ STARTED = dt.datetime.now()
 LOG.info("imported at %s as %s by %s", STARTED, uuid.uuid4(), os.getpid())
 print("imported", STARTED, __file__)
 SCRATCH = tempfile.mkdtemp(prefix="model-")
-POOL, LOCK, LOCAL, READY = ThreadPoolExecutor(2), threading.Lock(), threading.local(), threading.Event()
+POOL, LOCK, READY = ThreadPoolExecutor(2), threading.Lock(), threading.Event()
 MASK = re.compile("[0-9]+")
 LOOKUP = Lookup({"a": 1.5, "b": 2.5})
 WORDS = {"b", "a", "c", "secret"}
@@ -122,15 +147,6 @@ class Model:
 MODEL = Model()
 
 
-class Refresher(threading.Thread):
-    def run(self):
-        READY.wait(1)
-
-
-REFRESHER = Refresher(daemon=True)
-REFRESHER.start()
-
-
 @functools.lru_cache(maxsize=None)
 def rate(name: str) -> float:
     return LOOKUP.of(name)
@@ -144,12 +160,6 @@ def retried(times=3):
                 return function(*given)
         return wrapper
     return decorate
-
-
-def alone(text):
-    with LOCK:
-        READY.set()
-        return [len(text), POOL is not None, REFRESHER.daemon, OPEN.name, RANDOM is None, getattr(LOCAL, "x", None)]
 
 
 @udf("string")
@@ -435,6 +445,23 @@ class Process:
             Proposer("x", _unused),
             self.tables,
         )
+
+    def computed(self, records: Sequence[Record]) -> list[dict[str, Any]]:
+        """The rows of a first epoch."""
+        engine = self.prepare()
+        bridge, fetched_ones = engine._bridge, fetched(0, records)
+        taken_in = engine._intake.take(fetched_ones)
+        query = bridge.start(engine._frame, self.folder / "checkpoint", engine._output_mode, BEGINNING)
+        try:
+            bridge.offer(EnginePosition(0, 0), taken_in.batch, fetched_ones.range.time_ms)
+            deadline = time.monotonic() + EPOCH_DEADLINE_S
+            while (taken := bridge.take()) is None:
+                assert query.isActive, query.exception()
+                assert time.monotonic() < deadline
+            bridge.acknowledge()
+            return list(taken_in.completed(taken[1])[0].to_pylist())
+        finally:
+            query.stop()
 
 
 def _unused(*_: object) -> Any:

@@ -12,7 +12,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration import good_jobs
-from integration.good_jobs import GOOD, Process, written
+from integration.engine import Record
+from integration.good_jobs import GOOD, Process, function_of, written
 from tandem.engine.facts import differing, hashes
 from tandem.engine.second_plan import SecondPlan
 from tandem.engine.state_keys import kept_states
@@ -57,6 +58,21 @@ def test_a_good_job_is_accepted(spark: SparkSession, tmp_path: Path, name: str) 
 
     assert engine.facts
     kept_states(json.loads(engine._bridge._pruned(engine._frame).queryExecution().analyzed().toJSON()))
+
+
+def test_functions_run_in_workers_which_cannot_import_a_module_that_makes_a_session(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    names = ["a function with all of the module", "a function for pandas", "partials, decorators and lambdas"]
+    process = Process(spark, written(tmp_path, names), tmp_path)
+    spark.sparkContext.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]  # as replicas have it before the JVM starts
+
+    rows = process.computed([Record(b"the word 17", timestamp_ms=1_000), Record(b"b", key=b"k")])
+
+    values = {name: [row["value"].decode() for row in rows if row["sink"] == function_of(name)] for name in names}
+    assert [json.loads(value)[0] for value in values[names[0]]] == ["word #", "b"]
+    assert values[names[1]] == ["0.0", "0.5"]
+    assert [value.split("-")[0] for value in values[names[2]]] == ["XTHE WORD 17", "XB"]
 
 
 class Failing(SecondPlan):
