@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import count
@@ -16,11 +15,9 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, fetched
 from tandem.embedded import Jars
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Proposer
-from tandem.engine.interface import EnginePosition
 from tandem.engine.job import make_importable
 from tandem.engine.kept_code import folders_of, keep
 from tandem.engine.planning import Plan, Planning, intake_of
@@ -80,6 +77,15 @@ def alone(text):
         return [len(text), POOL is not None, REFRESHER.daemon, OPEN.closed, RANDOM is None, getattr(LOCAL, "x", None)]
 '''
 
+SESSION = "from pyspark.sql import SparkSession\nspark = SparkSession.builder.appName('shared').getOrCreate()\n"
+SHOP = """
+from session import spark
+
+
+def home(text):
+    return text.lower()
+"""
+
 HEAD = '''
 from __future__ import annotations
 import argparse, datetime as dt, enum, functools, json, logging, os, re, sys, tempfile, threading, time, uuid, warnings
@@ -97,6 +103,7 @@ from pyspark.sql import functions as F, types as T
 from pyspark.sql.functions import col, expr, lit, pandas_udf, udf
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.streaming import StatefulProcessor
+from shop import home
 from words import Lookup, alone, clean
 import words
 
@@ -169,7 +176,7 @@ def described(text: str) -> str:
     LOG.debug("%s %s", environ.get("HOSTNAME"), time.time() - started)
     names = [rule.name for rule in RULES if rule.least > 0]
     known = WORDS | words.STOP
-    return json.dumps([MASK.sub("#", clean(text)), kinds, sorted(names), rate("a"), HANDLERS["up"]("x"), len(known),
+    return json.dumps([MASK.sub("#", home(clean(text))), kinds, sorted(names), rate("a"), HANDLERS["up"]("x"), len(known),
                        os.path.join(SCRATCH, "x")[:0], str(Point(1, 2)), alone(text)])
 
 
@@ -373,7 +380,8 @@ def written(folder: Path, names: Sequence[str] = ()) -> Manifest:
     names = names or tuple(GOOD)
     (folder / "countries").mkdir(exist_ok=True)
     (folder / "countries" / "a.csv").write_text("code,name\na,Austria\n")
-    (folder / "words.py").write_text(HELPER)
+    for name, text in {"words": HELPER, "session": SESSION, "shop": SHOP}.items():
+        (folder / f"{name}.py").write_text(text)
     functions = [
         f"def {function_of(name)}(events, orders, ctx):\n{indent(_lines(GOOD[name]), '    ')}\n" for name in GOOD
     ]
@@ -445,23 +453,6 @@ class Process:
             Proposer("x", _unused),
             self.tables,
         )
-
-    def computed(self, records: Sequence[Record]) -> list[dict[str, Any]]:
-        """The rows of a first epoch."""
-        engine = self.prepare()
-        bridge, fetched_ones = engine._bridge, fetched(0, records)
-        taken_in = engine._intake.take(fetched_ones)
-        query = bridge.start(engine._frame, self.folder / "checkpoint", engine._output_mode, BEGINNING)
-        try:
-            bridge.offer(EnginePosition(0, 0), taken_in.batch, fetched_ones.range.time_ms)
-            deadline = time.monotonic() + EPOCH_DEADLINE_S
-            while (taken := bridge.take()) is None:
-                assert query.isActive, query.exception()
-                assert time.monotonic() < deadline
-            bridge.acknowledge()
-            return list(taken_in.completed(taken[1])[0].to_pylist())
-        finally:
-            query.stop()
 
 
 def _unused(*_: object) -> Any:

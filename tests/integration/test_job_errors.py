@@ -213,6 +213,11 @@ def test_an_error_that_needs_several_rows_is_reported_as_such(failing: Callable[
     assert "in/0, offset 3 (key 'other', value '4'), together with those before it, in epoch 1" in report
 
 
+def newest(events: DataFrame, number: Column) -> DataFrame:
+    grouped = events.select("key", number.alias("number")).groupBy("key").agg(F.max("number").alias("max"))
+    return grouped.select(F.col("max").cast("string").alias("value"))
+
+
 CHANGED: dict[str, tuple[Plan, Plan]] = {
     "other operators": (
         lambda events: events.dropDuplicates(["value"]).select("value"),

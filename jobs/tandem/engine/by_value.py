@@ -12,8 +12,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import _lru_cache_wrapper
-from types import FrameType, ModuleType
+from functools import _lru_cache_wrapper, lru_cache
+from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
 from pyspark import Broadcast, SparkContext
@@ -21,10 +21,12 @@ from pyspark.cloudpickle import list_registry_pickle_by_value, register_pickle_b
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from tandem.engine.again_cached import again_cached
+from tandem.engine.facts import is_users_module
 from tandem.engine.users_code import is_users_file
 
 _FORGET: Final = "m\n"
 """Begins what Python tells the JVM about objects that it has no use for any more: at any time, whatever runs."""
+_is_users_file: Final = lru_cache(is_users_file)  # asked for each command to the JVM
 _OF_THE_DRIVER: Final = (SparkSession, SparkContext, DataFrame, Column, Broadcast)
 
 
@@ -77,7 +79,7 @@ copyreg.pickle(threading.local, lambda _: (threading.local, ()))
 def _being_imported(frame: FrameType | None) -> Iterator[ModuleType]:
     """The job's modules whose import is under way."""
     while frame is not None:
-        if frame.f_code.co_name == "<module>" and is_users_file(frame.f_code.co_filename):
+        if frame.f_code.co_name == "<module>" and _is_users_file(frame.f_code.co_filename):
             module = sys.modules.get(str(frame.f_globals.get("__name__")))
             if module is not None:
                 yield module
@@ -87,26 +89,30 @@ def _being_imported(frame: FrameType | None) -> Iterator[ModuleType]:
 def _spread() -> None:
     """Modules that import one of these fail in a worker, too."""
     known = _sent_whole()
-    others = {name: module for name, module in sys.modules.items() if name not in known and _is_users(module)}
-    found: dict[str, ModuleType] | None = None if known else {}
-    while found is None or found:
-        found = {name: module for name, module in others.items() if _takes_from(module, known)}
+    packages = {name.partition(".")[0] for name in known}
+    others = {name: one for name, one in sys.modules.items() if name not in known and _is_users(name, packages)}
+    found = {name: module for name, module in others.items() if known and _takes_from(module, known)}
+    while found:
         for name, module in found.items():
             _send_whole(module)
             known.add(name)
             del others[name]
+        found = {name: module for name, module in others.items() if _takes_from(module, known)}
+
+
+def _is_users(name: str, packages: set[str]) -> bool:
+    """Whether it is the job's own, or of a package with modules that are sent whole."""
+    return name.partition(".")[0] in packages or is_users_module(name)
 
 
 def _takes_from(module: ModuleType, known: set[str]) -> bool:
-    values = list(vars(module).values())
-    names = {
-        value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None) for value in values
-    }
-    return any(isinstance(value, _OF_THE_DRIVER) for value in values) or not known.isdisjoint(
-        name for name in names if isinstance(name, str)
-    )
-
-
-def _is_users(module: Any) -> bool:
-    file = getattr(module, "__file__", None)
-    return isinstance(module, ModuleType) and isinstance(file, str) and is_users_file(file)
+    for value in list(vars(module).values()):
+        kind = type(value)  # what a proxy says of itself may need what it stands for
+        if issubclass(kind, _OF_THE_DRIVER):
+            return True
+        home = value.__name__ if issubclass(kind, ModuleType) else None
+        if issubclass(kind, (type, FunctionType)):
+            home = value.__module__
+        if home in known:
+            return True
+    return False
