@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Final
 
 import typer
 from prometheus_client import CollectorRegistry
@@ -27,6 +28,7 @@ _log = logs.get_logger(__name__)
 
 REFUSALS = (LostInputError, MissingTopicError, TopicMismatchError, ConnectionFailedError, NotAllowedError, SecretError)
 """Errors of the cluster or of the manifest, after which a restart would not help any process."""
+_ACCOUNT: Final = "\n=== Streaming Query ===\n"
 
 
 def manifest_or_exit(path: Path) -> Manifest:
@@ -70,6 +72,11 @@ def announced(
         yield served_on
 
 
+def reason_of(error: Exception) -> str:
+    """What an error says; of a query's, without Spark's account of where the query stood."""
+    return str(error).partition(_ACCOUNT)[0].rstrip()
+
+
 def log_end(error: Exception, refusals: tuple[type[Exception], ...] = REFUSALS) -> ExitCode:
     """Log that the process refuses (`error` is one of `refusals`) or fails, and why; what it must exit with.
 
@@ -78,5 +85,7 @@ def log_end(error: Exception, refusals: tuple[type[Exception], ...] = REFUSALS) 
     refuses = isinstance(error, refusals)
     event, code = ("refused", ExitCode.REFUSED) if refuses else ("failed", ExitCode.FAILED)
     # The words of an error that was found out from another one say all.
-    _log.error(event, reason=str(error), kind=type(error).__name__, exc_info=not refuses and error.__cause__ is None)
+    _log.error(
+        event, reason=reason_of(error), kind=type(error).__name__, exc_info=not refuses and error.__cause__ is None
+    )
     return code
