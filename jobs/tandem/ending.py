@@ -19,6 +19,7 @@ TERMINATION_LOG: Final = Path("/dev/termination-log")
 
 _MOST_BYTES: Final = 4_096
 """Of a container's message: Kubernetes cuts off the rest."""
+_ACCOUNT: Final = "\n=== Streaming Query ===\n"
 _TAIL_BYTES: Final = 8_192
 _TAIL_LINES: Final = 15
 
@@ -55,6 +56,11 @@ def kind_of(error: Exception, kinds: Kinds) -> EndKind:
     return next((kinds[known] for known in type(error).__mro__ if known in kinds), EndKind.FAILED)
 
 
+def reason_of(error: Exception) -> str:
+    """What an error says; of a query's, without Spark's account of where the query stood."""
+    return str(error).partition(_ACCOUNT)[0].rstrip()
+
+
 @dataclass(frozen=True, slots=True)
 class End:
     """The end of a process.
@@ -75,7 +81,7 @@ class End:
         """The end of this process by `error`."""
         epoch = getattr(error, "epoch", None)
         known = epoch if isinstance(epoch, int) else None
-        return End(kind_of(error, kinds), str(error), type(error).__name__, known, came_up, os.getpid())
+        return End(kind_of(error, kinds), reason_of(error), type(error).__name__, known, came_up, os.getpid())
 
     @staticmethod
     def decode(text: str) -> End | None:

@@ -31,6 +31,8 @@ _NUMBERS = count()
 HELPER = '''
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np
 
 LOG = logging.getLogger(__name__)
 STOP = frozenset({"and", "or", "the"})
@@ -52,7 +54,36 @@ class Lookup:
 
 def clean(text):
     return " ".join(word for word in str(text).split() if word not in STOP)
+
+
+POOL, LOCK, LOCAL, READY = ThreadPoolExecutor(2), threading.Lock(), threading.local(), threading.Event()
+OPEN = open(__file__)
+RANDOM = np.random.default_rng()
+
+
+class Refresher(threading.Thread):
+    def run(self):
+        READY.wait(1)
+
+
+REFRESHER = Refresher(daemon=True)
+REFRESHER.start()
+
+
+def alone(text):
+    with LOCK:
+        READY.set()
+        return [len(text), POOL is not None, REFRESHER.daemon, OPEN.closed, RANDOM is None, getattr(LOCAL, "x", None)]
 '''
+
+SESSION = "from pyspark.sql import SparkSession\nspark = SparkSession.builder.appName('shared').getOrCreate()\n"
+SHOP = """
+from session import spark
+
+
+def home(text):
+    return text.lower()
+"""
 
 HEAD = '''
 from __future__ import annotations
@@ -71,7 +102,8 @@ from pyspark.sql import functions as F, types as T
 from pyspark.sql.functions import col, expr, lit, pandas_udf, udf
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 from pyspark.sql.streaming import StatefulProcessor
-from words import Lookup, clean
+from shop import home
+from words import Lookup, alone, clean
 import words
 
 logging.basicConfig(level=logging.WARNING)
@@ -82,7 +114,7 @@ STARTED = dt.datetime.now()
 LOG.info("imported at %s as %s by %s", STARTED, uuid.uuid4(), os.getpid())
 print("imported", STARTED, __file__)
 SCRATCH = tempfile.mkdtemp(prefix="model-")
-POOL, LOCK, LOCAL, READY = ThreadPoolExecutor(2), threading.Lock(), threading.local(), threading.Event()
+POOL, LOCK, READY = ThreadPoolExecutor(2), threading.Lock(), threading.Event()
 MASK = re.compile("[0-9]+")
 LOOKUP = Lookup({"a": 1.5, "b": 2.5})
 WORDS = {"b", "a", "c", "secret"}
@@ -121,15 +153,6 @@ class Model:
 MODEL = Model()
 
 
-class Refresher(threading.Thread):
-    def run(self):
-        READY.wait(1)
-
-
-REFRESHER = Refresher(daemon=True)
-REFRESHER.start()
-
-
 @functools.lru_cache(maxsize=None)
 def rate(name: str) -> float:
     return LOOKUP.of(name)
@@ -145,12 +168,6 @@ def retried(times=3):
     return decorate
 
 
-def alone(text):
-    with LOCK:
-        READY.set()
-        return [len(text), POOL is not None, REFRESHER.daemon, OPEN.name, RANDOM is None, getattr(LOCAL, "x", None)]
-
-
 @udf("string")
 def described(text: str) -> str:
     started = time.time()
@@ -158,7 +175,7 @@ def described(text: str) -> str:
     LOG.debug("%s %s", environ.get("HOSTNAME"), time.time() - started)
     names = [rule.name for rule in RULES if rule.least > 0]
     known = WORDS | words.STOP
-    return json.dumps([MASK.sub("#", clean(text)), kinds, sorted(names), rate("a"), HANDLERS["up"]("x"), len(known),
+    return json.dumps([MASK.sub("#", home(clean(text))), kinds, sorted(names), rate("a"), HANDLERS["up"]("x"), len(known),
                        os.path.join(SCRATCH, "x")[:0], str(Point(1, 2)), alone(text)])
 
 
@@ -362,7 +379,8 @@ def written(folder: Path, names: Sequence[str] = ()) -> Manifest:
     names = names or tuple(GOOD)
     (folder / "countries").mkdir(exist_ok=True)
     (folder / "countries" / "a.csv").write_text("code,name\na,Austria\n")
-    (folder / "words.py").write_text(HELPER)
+    for name, text in {"words": HELPER, "session": SESSION, "shop": SHOP}.items():
+        (folder / f"{name}.py").write_text(text)
     functions = [
         f"def {function_of(name)}(events, orders, ctx):\n{indent(_lines(GOOD[name]), '    ')}\n" for name in GOOD
     ]

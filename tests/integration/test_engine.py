@@ -146,6 +146,22 @@ UNDETERMINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
     "randn with a seed": (lambda d: d.select(F.randn(3).cast("string").alias("value")), "randn()"),
     "rand in a filter": (lambda d: d.filter(F.expr("rand() > 0.5")).select("value"), "rand()"),
     "unix_timestamp": (lambda d: d.selectExpr("string(unix_timestamp()) AS value"), "current_timestamp()"),
+    "a text that means a time": (
+        lambda d: d.select(F.lit(" Now ").cast("timestamp").cast("string").alias("value")),
+        "the time 'Now'",
+    ),
+    "a text that is compared with a time": (lambda d: d.where("timestamp > 'today'"), "the time 'today'"),
+    "a text that becomes a day": (lambda d: d.where(F.to_date(F.lit("tomorrow UTC")) > "2024-01-01"), "'tomorrow UTC'"),
+    "a text that becomes a time": (lambda d: d.where(F.to_timestamp(F.lit("now")) > F.col("timestamp")), "'now'"),
+    "a constant of SQL that means a day": (lambda d: d.where("to_date(timestamp) <= DATE 'today'"), "DATE 'today'"),
+    "a method of Java that draws": (
+        lambda d: d.selectExpr("java_method('java.util.UUID', 'randomUUID') AS value"),
+        "java.util.UUID.randomUUID()",
+    ),
+    "a method of Java that reads the clock": (
+        lambda d: d.selectExpr("reflect('java.lang.System', 'currentTimeMillis') AS value"),
+        "java.lang.System.currentTimeMillis()",
+    ),
     "non-deterministic UDF": (
         lambda d: d.select(F.udf(lambda value: value).asNondeterministic()("value").alias("value")),
         "the non-deterministic UDF",
@@ -181,7 +197,9 @@ def test_a_determined_plan_passes(job: Job) -> None:
     def build() -> DataFrame:
         events = job.sources["events"].withWatermark("timestamp", "1 minute")
         counted = events.groupBy(F.window("timestamp", "1 hour"), "key").agg(F.count("*").alias("n"))
-        return counted.select("key", F.to_json(F.struct("n")).alias("value"))
+        parts = ["to_date(window.start) > date'2024-01-01'", "'now' AS topic", "CAST('2024-01-01' AS DATE)"]
+        parts += ["reflect('java.net.URLDecoder', 'decode', 'now%20', 'utf-8')", "n = 'today' AS day"]
+        return counted.selectExpr("key", f"to_json(struct(n, {', '.join(parts)})) AS value")
 
     check_determined(build())
     check_repeatable(build(), build())

@@ -6,14 +6,19 @@ import json
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from integration import good_jobs
-from integration.good_jobs import GOOD, Process, written
+from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, fetched
+from integration.good_jobs import GOOD, Process, function_of, written
 from tandem.engine.facts import differing, hashes
+from tandem.engine.interface import EnginePosition
 from tandem.engine.second_plan import SecondPlan
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -57,6 +62,38 @@ def test_a_good_job_is_accepted(spark: SparkSession, tmp_path: Path, name: str) 
     assert engine.facts
     plan = engine._bridge._pruned(engine._frame).queryExecution().analyzed()
     assert all(state.form for state in engine._bridge._described(plan))
+
+
+def test_functions_run_in_workers_which_cannot_import_a_module_that_makes_a_session(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    names = ["a function with all of the module", "a function for pandas", "partials, decorators and lambdas"]
+    process = Process(spark, written(tmp_path, names), tmp_path)
+    spark.sparkContext.environment["PYTHONPATH"] = os.environ["PYTHONPATH"]  # as replicas have it before the JVM starts
+
+    rows = computed(process, [Record(b"the Word 17", timestamp_ms=1_000), Record(b"b", key=b"k")])
+
+    values = {name: [row["value"].decode() for row in rows if row["sink"] == function_of(name)] for name in names}
+    assert [json.loads(value)[0] for value in values[names[0]]] == ["word #", "b"]
+    assert values[names[1]] == ["0.0", "0.5"]
+    assert [value.split("-")[0] for value in values[names[2]]] == ["XTHE WORD 17", "XB"]
+
+
+def computed(process: Process, records: Sequence[Record]) -> list[dict[str, Any]]:
+    """The rows of a first epoch."""
+    engine, epoch = process.prepare(), fetched(0, records)
+    bridge, taken_in = engine._bridge, engine._intake.take(epoch)
+    query = bridge.start(engine._frame, process.folder / "checkpoint", engine._output_mode, BEGINNING)
+    try:
+        bridge.offer(EnginePosition(0, 0), taken_in.batch, epoch.range.time_ms)
+        deadline = time.monotonic() + EPOCH_DEADLINE_S
+        while (taken := bridge.take()) is None:
+            assert query.isActive, query.exception()
+            assert time.monotonic() < deadline
+        bridge.acknowledge()
+        return list(taken_in.completed(taken[1])[0].to_pylist())
+    finally:
+        query.stop()
 
 
 class Failing(SecondPlan):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,12 @@ class Failing:
             return error
         self._query.commit()
         return None
+
+    def committed(self, epoch: int) -> None:
+        """Wait until Spark has committed it."""
+        deadline = time.monotonic() + EPOCH_DEADLINE_S
+        while not (self._checkpoint / "commits" / str(epoch)).exists():
+            assert time.monotonic() < deadline
 
     def says(self, first: Sequence[Record], then: Sequence[Record]) -> str:
         """What is reported of the second epoch."""
@@ -209,6 +216,50 @@ def test_an_error_that_needs_several_rows_is_reported_as_such(failing: Callable[
     )
     assert "ARITHMETIC_OVERFLOW" in report
     assert "in/0, offset 3 (key 'other', value '4'), together with those before it, in epoch 1" in report
+
+
+def newest(events: DataFrame, number: Column) -> DataFrame:
+    grouped = events.select("key", number.alias("number")).groupBy("key").agg(F.max("number").alias("max"))
+    return grouped.select(F.col("max").cast("string").alias("value"))
+
+
+CHANGED: dict[str, tuple[Plan, Plan]] = {
+    "other operators": (
+        lambda events: events.dropDuplicates(["value"]).select("value"),
+        lambda events: events.groupBy("key").count().select(F.col("count").cast("string").alias("value")),
+    ),
+    "other types": (
+        lambda events: events.groupBy("key").agg(F.max("offset").alias("m")).select(F.lit("x").alias("value")),
+        lambda events: (
+            events.groupBy("key").agg(F.max(F.col("offset").cast("string"))).select(F.lit("x").alias("value"))
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGED)
+def test_code_that_does_not_fit_its_state_is_refused_with_what_to_do(
+    failing: Callable[[Plan], Failing], kind: str
+) -> None:
+    before, after = CHANGED[kind]
+    first = failing(before)
+    assert first.run(0, [Record(b"1", key=b"k")]) is None
+    first.committed(0)
+    first._query.stop()
+    again = failing(after)
+    again._query.stop()
+    again._query.begin(first._checkpoint, EnginePosition(0, 0))
+
+    error = again.run(1, [Record(b"2", key=b"k")])
+
+    assert error is not None
+    epoch = EpochRange(1, Positions({IN: 0}), Positions({IN: 1}), 1_700_000_001_000, 1, 1)
+    failed = Failed(epoch, to_batch(fetched(1, [Record(b"2")])), error)
+    report = explained(failed, lambda _: pytest.fail("no record is looked for"), lambda: False, "tandem run it")
+    assert isinstance(report, JobError), report
+    assert "cannot go on from the state that the code before it left: [ST" in str(report)
+    assert str(report).endswith("begins with no state, at the first records of its inputs")
+    assert "\n" not in str(report)
 
 
 def test_an_error_that_does_not_come_again_says_so(failing: Callable[[Plan], Failing], tmp_path: Path) -> None:

@@ -7,10 +7,12 @@ import sys
 from collections.abc import Callable, Mapping
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -288,6 +290,27 @@ def test_what_is_the_same_everywhere_passes(replica: Callable[..., Replica]) -> 
     one = made.tried()
 
     assert one.facts == replica(code).plan().facts  # as another replica's
+
+
+LISTENER = """
+from pyspark.sql.streaming import StreamingQueryListener
+class Listener(StreamingQueryListener):
+    def onQueryStarted(self, event): ...
+    def onQueryProgress(self, event): ...
+    def onQueryIdle(self, event): ...
+    def onQueryTerminated(self, event): ...
+"""
+
+
+def test_a_listener_of_the_job_is_called_in_its_own_process(
+    replica: Callable[..., Replica], spark: SparkSession
+) -> None:
+    """And not where the plan was made once more, which is gone by then."""
+    replica(body("ctx.spark.streams.addListener(Listener())", before=LISTENER)).tried()
+
+    gateway: Any = spark.sparkContext._gateway
+    called = JavaObject("GATEWAY_SERVER", gateway._gateway_client).getCallbackClient().getPort()
+    assert called == gateway._python_proxy_port
 
 
 def test_watermarks_which_spark_gives_new_identities_each_time_are_the_same_elsewhere(

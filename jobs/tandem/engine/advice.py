@@ -34,6 +34,11 @@ _ADVICE: Final = (
         "Name the job by its package, e.g. spec.job.module: package.job, and let the manifest lie beside the package's "
         "folder",
     ),
+    (
+        "PicklingError",
+        "Spark sends the function with all that it uses to its Python workers. Make such an object in the function, when it "
+        "is needed first, or in a module beside the job that asks Spark for nothing, which the workers import",
+    ),
     ("ModuleNotFoundError", "Install it where the replicas run, or put it beside the job's file or the manifest"),
 )
 """What an error's name and text contain, and what to do."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from pyspark.errors import StreamingQueryException
 from tandem.engine.culprit import Attempt, Culprit, first_culprit
 from tandem.engine.faults import Coordinates, any_fault, job_fault, ranges
 from tandem.engine.interface import EnginePosition, JobError
+from tandem.engine.state_guard import ANOTHER_NAME, CANNOT_GO_ON
 from tandem.engine.trial import TrialError
 from tandem.logs import get_logger
 from tandem.protocol.values import EpochRange
@@ -22,6 +24,14 @@ SEARCH_S = 45.0
 """For how long a record is looked for: the report waits meanwhile."""
 
 _NOT_OF_A_RECORD = ("STATE_STORE", "STREAMING_STATEFUL_OPERATOR", "LostInputError", "OutOfMemory", "STREAM_LOG_UPDATE")
+
+_OTHER_STATE = re.compile(
+    r"\[(?:STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA|STATE_STORE_(?:KEY_SCHEMA_NOT_COMPATIBLE|"
+    r"VALUE_SCHEMA_NOT_COMPATIBLE|INVALID_VARIABLE_TYPE_CHANGE|COLUMN_FAMILY_SCHEMA_INCOMPATIBLE|"
+    r"INVALID_VALUE_SCHEMA_EVOLUTION|INVALID_CONFIG_AFTER_RESTART))\].*?(?= SQLSTATE|$)",
+    re.DOTALL,
+)
+"""What Spark says where the code's operators, or the types that they keep, are not those of the state."""
 
 _SQL_REMEDY = (
     "`try_cast` and the other `try_` functions give NULL instead, as many expressions do with "
@@ -60,7 +70,7 @@ def explained(
     """
     said, error = job_fault(failed.error), failed.error
     if not failed.concerns_records:
-        return error
+        return _of_other_state(error) or error
     _log.warning("epoch_failed", epoch=failed.epoch.epoch, reason=any_fault(error), next="looking for the record")
     deadline = time.monotonic() + SEARCH_S
     nothing = "none of its records alone"
@@ -76,6 +86,15 @@ def explained(
     if culprit is None and said is None:
         return error
     return JobError(about(failed, error, culprit, nothing, command))
+
+
+def _of_other_state(error: BaseException) -> JobError | None:
+    """A restart cannot help where Spark refuses a state for what it is."""
+    said = _OTHER_STATE.search(str(error))
+    if said is None:
+        return None
+    remedy = f"Keep its operators and types as they were; or {ANOTHER_NAME[0].lower()}{ANOTHER_NAME[1:]}"
+    return JobError(f"{CANNOT_GO_ON} {' '.join(said[0].split())} {remedy}")
 
 
 def about(failed: Failed, error: BaseException, culprit: Culprit | None, nothing: str, command: str) -> str:

@@ -18,6 +18,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.streaming.query import StreamingQueryManager
 
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.planning import Planning, intake_of
@@ -39,6 +40,8 @@ def main(order: dict[str, Any]) -> None:
     copies = None if order["copies"] is None else Path(order["copies"])
     tables = StaticTables(TableFiles(session, copies), order["tables"])
     _be_another_host()
+    # Their callbacks would go to this process, also those of the process that started it.
+    StreamingQueryManager.addListener = lambda *_: None  # type: ignore[method-assign]
     with time_machine.travel(time.time() + _LATER.total_seconds(), tick=True):
         manifest = load(Path(order["manifest"]))
         planning = Planning(session, manifest, Path(order["code"]), tables)

@@ -71,20 +71,31 @@ def differing(mine: Facts, others: Facts, constants: Collection[tuple[str, Any]]
 
 def constants_of(frame: DataFrame) -> Iterator[tuple[str, str]]:
     """(place in the code, text) of the constants that were given to operators of columns, as in `F.col("n") + 1`."""
+    for leaf in _literals_of(frame):
+        context = leaf.origin().context()
+        if context.contextType().toString() == "DataFrame":
+            file, _, line = context.callSite().rpartition(":")
+            if line.isdigit():
+                yield f"{Path(file).name}:{line}", leaf.toString()
+
+
+def typed_in_sql(frame: DataFrame) -> Iterator[str]:
+    """The constants of SQL, as they were written there."""
+    for leaf in _literals_of(frame):
+        origin = leaf.origin()
+        if origin.sqlText().isDefined() and origin.startIndex().isDefined() and origin.stopIndex().isDefined():
+            yield origin.sqlText().get()[origin.startIndex().get() : origin.stopIndex().get() + 1]
+
+
+def _literals_of(frame: DataFrame) -> Iterator[Any]:
     jvm: Any = frame.sparkSession._jvm
     as_java = jvm.scala.jdk.javaapi.CollectionConverters.asJava
     plans = [frame._jdf.queryExecution().analyzed()]
     while plans:
         plan = plans.pop()
         plans.extend(as_java(plan.children()))
-        for leaf in (
-            leaf for expression in as_java(plan.expressions()) for leaf in as_java(expression.collectLeaves())
-        ):
-            context = leaf.origin().context()
-            if leaf.nodeName() == "Literal" and context.contextType().toString() == "DataFrame":
-                file, _, line = context.callSite().rpartition(":")
-                if line.isdigit():
-                    yield f"{Path(file).name}:{line}", leaf.toString()
+        leaves = (leaf for expression in as_java(plan.expressions()) for leaf in as_java(expression.collectLeaves()))
+        yield from (leaf for leaf in leaves if leaf.nodeName() == "Literal")
 
 
 def _as_in_plan(value: Any) -> str:

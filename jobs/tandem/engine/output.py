@@ -50,10 +50,16 @@ def _by_sink(result: object, sinks: Sequence[SinkSpec]) -> Mapping[str, DataFram
         and all(isinstance(v, DataFrame) for v in result.values())
     ):
         return result
-    found = sorted(result) if isinstance(result, Mapping) else type(result).__name__
     raise JobError(
-        f"the job returned {found}. Return a DataFrame, or a dict of DataFrames with the sinks {names} as keys"
+        f"the job returned {_told(result)}. Return a DataFrame, or a dict of DataFrames with the sinks {names} as keys"
     )
+
+
+def _told(result: object) -> str:
+    if not isinstance(result, Mapping):
+        return type(result).__name__
+    values = (f"{key!r}: {type(value).__name__}" for key, value in result.items())
+    return f"{{{', '.join(values)}}}"
 
 
 def _kafka_rows(frame: DataFrame, sink: SinkSpec) -> DataFrame:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
-from tandem.engine.facts import without_identity
+from tandem.engine.facts import typed_in_sql, without_identity
 from tandem.engine.interface import JobError
 from tandem.engine.plan_tree import Node, tree
 
@@ -37,9 +38,24 @@ _UNDETERMINED = {
 }
 
 
+_DAYS: Final = "now|today|tomorrow|yesterday"
+_DAY: Final = re.compile(rf"\s*({_DAYS})(\s+\S+)?\s*", re.IGNORECASE)
+"""Texts that Spark reads as a moment, with a time zone or without."""
+_TYPED_DAY: Final = re.compile(rf"(date|timestamp\w*)\s*['\"]\s*({_DAYS})\b", re.IGNORECASE)
+_TO_TIME: Final = ("Cast", "ParseToDate", "ParseToTimestamp")
+_TIMES: Final = ("date", "timestamp", "timestamp_ntz")
+_OUTSIDE: Final = frozenset(
+    {"random", "randomUUID", "now", "nanoTime", "currentTimeMillis", "getenv", "getProperty", "getLocalHost"}
+)
+"""Names of Java's methods that tell of chance, the clock or the host."""
+
+
 def check_determined(frame: DataFrame) -> None:
     """Raise `JobError` naming every undetermined expression of a streaming plan, and what to use instead."""
-    found = dict(_findings(json.loads(frame._jdf.queryExecution().analyzed().toJSON())))
+    nodes = json.loads(frame._jdf.queryExecution().analyzed().toJSON())
+    found = dict(undetermined(nodes))
+    if _has_constant_times(nodes):
+        found |= {text: _TIME for text in typed_in_sql(frame) if _TYPED_DAY.match(text)}
     if found:
         what = "; ".join(f"{name}: {remedy}" for name, remedy in found.items())
         raise JobError(f"the job's plan is not determined by its input, so its replicas would differ. Replace {what}")
@@ -101,19 +117,46 @@ def _literals(nodes: Any, parent: str = "") -> Iterator[tuple[str, str]]:
             yield from _literals(value, parent)
 
 
-def _findings(nodes: Any) -> Iterator[tuple[str, str]]:
-    """Walk the plan's JSON: lists of nodes, whose fields hold expressions as lists of nodes again."""
+def undetermined(nodes: Any) -> Iterator[tuple[str, str]]:
+    """(expression, what to use instead) of a plan's JSON: lists of nodes, whose fields hold expressions as such lists again.
+
+    An expression's children follow it in its list.
+    """
     if isinstance(nodes, list):
-        for node in nodes:
-            yield from _findings(node)
+        for index, node in enumerate(nodes):
+            yield from undetermined(node)
+            yield from _with_constants(node, nodes[index + 1 : index + 3])
     elif isinstance(nodes, dict):
         yield from _finding(nodes)
         for value in nodes.values():
-            yield from _findings(value)
+            yield from undetermined(value)
+
+
+def _with_constants(node: Any, following: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """What is undetermined for its first constants: texts that stand for a moment, methods of Java."""
+    if not isinstance(node, dict) or not all(isinstance(one, dict) for one in following):
+        return
+    name, texts = _name(node), [str(one.get("value")) for one in following if _name(one) == "Literal"]
+    is_time = name != "Cast" or node.get("dataType") in _TIMES
+    if name in _TO_TIME and is_time and _name(following[0]) == "Literal" and _DAY.fullmatch(texts[0]):
+        yield f"the time '{texts[0].strip()}'", _TIME
+    if name in ("CallMethodViaReflection", "TryReflect") and not _OUTSIDE.isdisjoint(texts[1:]):
+        yield f"{'.'.join(texts)}()", f"for times {_TIME}; for chance ctx.rng(); for all else ctx.determinant(...)"
+
+
+def _has_constant_times(nodes: Any) -> bool:
+    if isinstance(nodes, list):
+        return any(_has_constant_times(node) for node in nodes)
+    is_time = isinstance(nodes, dict) and _name(nodes) == "Literal" and nodes.get("dataType") in _TIMES
+    return is_time or (isinstance(nodes, dict) and any(_has_constant_times(value) for value in nodes.values()))
+
+
+def _name(node: dict[str, Any]) -> str:
+    return str(node.get("class", "")).rpartition(".")[2]
 
 
 def _finding(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    name = str(node.get("class", "")).rpartition(".")[2]
+    name = _name(node)
     if name in _UNDETERMINED:
         yield _UNDETERMINED[name]
     elif name == "PythonUDF" and node.get("udfDeterministic") in (False, "false"):

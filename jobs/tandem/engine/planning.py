@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructType
 
 from tandem.engine.bridge import EpochBridge
+from tandem.engine.by_value import sent_whole
 from tandem.engine.context import JobContext
 from tandem.engine.described import Facts
 from tandem.engine.facts import facts_about
@@ -81,7 +82,7 @@ class Planning:
         self._settings, self._kept = settings_of(session), kept_settings(session)
         self._imported = Taken()
         self._function: Callable[..., object]
-        with guarded(self._imported, tables):
+        with guarded(self._imported, tables), sent_whole(session):
             self._function = load_function(manifest.spec.job, code)
         self._views = views_of(session)
 
@@ -91,7 +92,7 @@ class Planning:
         taken = self._imported.copy()
         context = JobContext(self._session, dict(spec.job.options), spec.sources)
         frames = split_sources(bridge.stream(), spec.sources)
-        with guarded(taken, self._tables):
+        with guarded(taken, self._tables), sent_whole(self._session):
             result = call(self._function, context, {name: frame.good for name, frame in frames.items()})
         forget_views(self._session, self._views)
         check_kept(self._kept, self._session)

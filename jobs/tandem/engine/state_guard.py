@@ -12,6 +12,10 @@ from tandem.engine.interface import JobError
 from tandem.engine.kept_state import KeptState, difference
 
 _FILE: Final = "operators"
+CANNOT_GO_ON: Final = "the job's code cannot go on from the state that the code before it left:"
+ANOTHER_NAME: Final = (
+    "Give the changed job another metadata.name, so that it begins with no state, at the first records of its inputs"
+)
 
 
 def check_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
@@ -20,19 +24,25 @@ def check_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
     State that an older Tandem saved does not say by what it is kept, and is taken as it is.
     """
     known = _read(checkpoint / _FILE)
-    found = None if known is None else difference(known, plan)
+    if known is None:
+        return
+    if not known and plan:
+        kept = ", ".join(f"{one.operator} by {', '.join(one.keys) or 'nothing'}" for one in plan)
+        raise JobError(
+            f"{CANNOT_GO_ON} it left none, and the code now keeps some ({kept}), in which all that was read before would be "
+            f"missing. {ANOTHER_NAME}"
+        )
+    found = difference(known, plan)
     if found is not None:
         raise JobError(
-            f"the job's code cannot go on from the state that the code before it left: {found}. It would take the one for "
-            "the other without a word. Keep the columns, what is computed from them, their order and that of the sinks as "
-            "they were; or give the changed job another metadata.name, so that it begins with no state"
+            f"{CANNOT_GO_ON} {found}. It would take the one for the other without a word. Keep the columns, what is "
+            "computed from them, their order and that of the sinks as they were; or "
+            f"{ANOTHER_NAME[0].lower()}{ANOTHER_NAME[1:]}"
         )
 
 
 def note_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
     """Say by what the state in `checkpoint` is kept from now on. The file may be shared with another checkpoint."""
-    if not plan:
-        return
     checkpoint.mkdir(parents=True, exist_ok=True)
     written = checkpoint / f".{_FILE}"
     written.write_text(json.dumps([asdict(state) for state in plan]))

@@ -14,6 +14,7 @@ from tandem.engine.checkpoint import Checkpoint, copy_up_to, find_newest
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
 from tandem.kafka.history import current_config, cut_at, last_marker
+from tandem.kafka.topics import Topics
 from tandem.local.found_plan import found_plan
 from tandem.manifest import Manifest, config_parts, find_code
 from tandem.process import RefusedError
@@ -80,6 +81,7 @@ def changed_start(manifest: Manifest) -> ChangedStart:
         )
     connection, topics = KafkaConnection(manifest.kafka_properties(os.environ)), manifest.model.topics
     try:
+        Topics(connection).partitions([topics.ordering, topics.commits])
         accepted = current_config(connection, topics.ordering, topics.commits)
     except MissingTopicError:
         accepted = None

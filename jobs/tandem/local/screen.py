@@ -46,8 +46,7 @@ def job_table(status: JobStatus, title: str | None = None) -> Table:
 def progress_line(status: JobStatus) -> str:
     """The job in one line, for logs and pipes."""
     at = datetime.fromtimestamp(status.at).astimezone().strftime("%H:%M:%S")
-    published = "nothing published yet" if status.published_epoch is None else f"epoch {status.published_epoch}"
-    parts = [f"{at} {status.job}: {published}", *status.warnings, *map(_replica_words, status.replicas)]
+    parts = [f"{at} {status.job}: {_published(status)}", *status.warnings, *map(_replica_words, status.replicas)]
     others = [orderer for orderer in status.orderers if orderer.state != "running"]
     if status.leader is not None:
         parts.append(f"{status.leader} leads")
@@ -56,6 +55,15 @@ def progress_line(status: JobStatus) -> str:
     parts += _unread(status)
     parts += filter(None, (status.trouble, *status.troubles))
     return "; ".join(parts)
+
+
+def _published(status: JobStatus) -> str:
+    """The newest published epoch; that which the replicas know while Kafka does not say."""
+    known = max((one.published_epoch for one in status.replicas), default=-1)
+    epoch = known if status.published_epoch is None else status.published_epoch
+    if epoch >= 0:
+        return f"epoch {epoch}"
+    return "newest epoch not known" if status.trouble else "nothing published yet"
 
 
 def _title(title: str, status: JobStatus) -> Text:

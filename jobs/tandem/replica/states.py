@@ -83,7 +83,10 @@ class States:
         sources = layout(((source.name, source.topics) for source in spec.sources), partitions)
         found = misfits(savepoint, sources, spec.spark.parallelism)
         if found:
-            raise RefusedError(f"the job cannot go on from savepoint {name}: {'; '.join(found)}")
+            raise RefusedError(
+                f"the job cannot go on from savepoint {name}: {'; '.join(found)}. Change that back; or give the changed job "
+                "another metadata.name, so that it begins with no state, at the first records of its inputs"
+            )
         return savepoint
 
     def belong_to(self, config: Config) -> None:

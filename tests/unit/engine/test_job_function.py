@@ -61,6 +61,10 @@ RAISED = {
     "a variable": ("import os\nos.environ['NO_SUCH']", r"KeyError: 'NO_SUCH' \(job.py:2\)\. Set the variable where"),
     "a package": ("import no_such", r"No module named 'no_such' \(job.py:1\)\. Install it where the replicas run"),
     "its own package": ("from .other import x", r"known parent package \(job.py:1\)\. Name the job by its package"),
+    "a lock in a function": (
+        "import pickle\npickle.dumps(lambda: 1)",
+        r"PicklingError: .* \(job.py:2\)\. Spark sends the function with all that it uses",
+    ),
     "a file": ("open('no-such.json')", r"'no-such.json' \(job.py:1\)\. Replicas run in any folder: begin paths with"),
 }
 

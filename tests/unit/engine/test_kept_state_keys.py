@@ -76,6 +76,15 @@ def test_a_note_of_an_older_tandem_has_columns_only(tmp_path: Path) -> None:
         check_state(tmp_path, [replace(ID, keys=("l/other",))])
 
 
+def test_code_that_keeps_state_cannot_go_on_from_code_that_kept_none(tmp_path: Path) -> None:
+    note_state(tmp_path, [])
+    check_state(tmp_path, [])
+    with pytest.raises(
+        JobError, match=r"left none, and the code now keeps some \(aggregation by orders/value.customer\)"
+    ):
+        check_state(tmp_path, [BY_CUSTOMER])
+
+
 def test_sinks_in_another_order_would_swap_their_states() -> None:
     by_product = KeptState("aggregation", ("orders/value.product",))
     assert difference([BY_CUSTOMER, by_product], [by_product, BY_CUSTOMER]) is not None

@@ -190,6 +190,14 @@ def test_a_line_before_the_first_epoch_says_so() -> None:
     assert line.endswith("flights: nothing published yet; replica-0 starts")
 
 
+def test_a_line_while_kafka_does_not_answer_says_what_the_replicas_know() -> None:
+    away = JobStatus("flights", 1_700_000_000.0, (replace(PUBLISHING, published_epoch=7),), (), trouble="Kafka: down")
+    unknown = replace(away, replicas=(replace(PUBLISHING, published_epoch=-1),))
+
+    assert "flights: epoch 7; replica-0" in progress_line(away)
+    assert "flights: newest epoch not known; replica-0" in progress_line(unknown)
+
+
 def test_rates_and_quantiles_are_those_since_the_earlier_sample() -> None:
     state = ProcessState("replica-0", "replica", "running", 11)
     earlier = Sample({"tandem_rows_published_total": 1_000.0}, Histogram(((0.1, 0.0), (10.0, 50.0))))
