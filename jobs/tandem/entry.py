@@ -37,20 +37,6 @@ REFUSALS: Kinds = {
 """Errors of the cluster or of the manifest, after which a restart would not help any process."""
 
 
-def manifest_or_exit(path: Path) -> Manifest:
-    """The manifest in `path`. Raises `typer.Exit` with `REFUSED` if it cannot be used, and says why on standard error."""
-    try:
-        loaded = load(path)
-    except (ManifestError, OSError) as error:
-        typer.echo(error, err=True)
-        raise typer.Exit(ExitCode.REFUSED) from error
-    missing = check_surroundings(loaded, os.environ)
-    if missing:
-        typer.echo(ManifestError(path, missing), err=True)
-        raise typer.Exit(ExitCode.REFUSED)
-    return loaded
-
-
 class Lifecycle:
     """What a process leaves for its supervisor: where it can be found, whether it came up, and how it ended."""
 
@@ -80,6 +66,20 @@ class Lifecycle:
             self._info = replace(self._info, incarnation=incarnation)
             stack.enter_context(self._info.announced(self._run_directory))
             yield self._info.metrics_port
+
+    def manifest_or_exit(self, path: Path) -> Manifest:
+        """The manifest in `path`. Raises `typer.Exit` with `REFUSED` if it cannot be used, and says why on standard error."""
+        try:
+            loaded = load(path)
+            if missing := check_surroundings(loaded, os.environ):
+                raise ManifestError(path, missing)
+        except (ManifestError, OSError) as error:
+            End(EndKind.REFUSED, str(error), type(error).__name__, pid=os.getpid()).leave(
+                self._run_directory, self._info.name
+            )
+            typer.echo(error, err=True)
+            raise typer.Exit(ExitCode.REFUSED) from error
+        return loaded
 
     def came_up(self) -> None:
         """It does what it is there for."""

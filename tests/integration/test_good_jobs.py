@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from integration import good_jobs
-from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, fetched
+from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, fetched, within
 from integration.good_jobs import GOOD, Process, function_of, written
 from tandem.engine.facts import differing, hashes
 from tandem.engine.interface import EnginePosition
@@ -57,11 +56,12 @@ def test_every_process_finds_the_same_plan(spark: SparkSession, tmp_path: Path) 
 
 @pytest.mark.parametrize("name", GOOD)
 def test_a_good_job_is_accepted(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    engine = Process(spark, written(tmp_path, [name]), tmp_path).prepare()
+    job = Process(spark, written(tmp_path, [name]), tmp_path).prepare()
 
-    assert engine.facts
-    plan = engine._bridge._pruned(engine._frame).queryExecution().analyzed()
-    assert all(state.form for state in engine._bridge._described(plan))
+    assert job.facts
+    bridge = job.query._bridge
+    plan = bridge._pruned(job.query.frame).queryExecution().analyzed()
+    assert all(state.form for state in bridge._described(plan))
 
 
 def test_functions_run_in_workers_which_cannot_import_a_module_that_makes_a_session(
@@ -81,19 +81,16 @@ def test_functions_run_in_workers_which_cannot_import_a_module_that_makes_a_sess
 
 def computed(process: Process, records: Sequence[Record]) -> list[dict[str, Any]]:
     """The rows of a first epoch."""
-    engine, epoch = process.prepare(), fetched(0, records)
-    bridge, taken_in = engine._bridge, engine._intake.take(epoch)
-    query = bridge.start(engine._frame, process.folder / "checkpoint", engine._output_mode, BEGINNING)
+    job, epoch = process.prepare(), fetched(0, records)
+    taken_in = job.intake.take(epoch)
+    job.query.begin(process.folder / "checkpoint", BEGINNING)
     try:
-        bridge.offer(EnginePosition(0, 0), taken_in.batch, epoch.range.time_ms)
-        deadline = time.monotonic() + EPOCH_DEADLINE_S
-        while (taken := bridge.take()) is None:
-            assert query.isActive, query.exception()
-            assert time.monotonic() < deadline
-        bridge.acknowledge()
-        return list(taken_in.completed(taken[1])[0].to_pylist())
+        time_ms = epoch.range.time_ms
+        rows = job.query.compute(EnginePosition(0, 0), taken_in.batch, time_ms, within(EPOCH_DEADLINE_S))
+        job.query.commit()
+        return list(taken_in.completed(rows)[0].to_pylist())
     finally:
-        query.stop()
+        job.query.stop()
 
 
 class Failing(SecondPlan):

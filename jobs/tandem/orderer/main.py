@@ -14,7 +14,7 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
-from tandem.entry import Lifecycle, manifest_or_exit
+from tandem.entry import Lifecycle
 from tandem.health import Health
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
@@ -52,14 +52,13 @@ def main(
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
 ) -> None:
     """Run one orderer of a job until it is stopped."""
-    loaded = manifest_or_exit(manifest)
+    lifecycle = Lifecycle(name, "orderer", run_directory)
+    loaded = lifecycle.manifest_or_exit(manifest)
     logs.configure(log_level, job=loaded.name, orderer=name)
-    raise typer.Exit(run(loaded, name, replica, run_directory, (metrics_address, metrics_port)))
+    raise typer.Exit(run(loaded, name, replica, lifecycle, (metrics_address, metrics_port)))
 
 
-def run(
-    manifest: Manifest, name: str, replica: str, run_directory: Path | None, served_at: tuple[str, int]
-) -> ExitCode:
+def run(manifest: Manifest, name: str, replica: str, lifecycle: Lifecycle, served_at: tuple[str, int]) -> ExitCode:
     """Order until SIGTERM, SIGINT, or a failure; says why in the log."""
     started = threading.Event()
     stopping = stop_on_signals(started)
@@ -73,7 +72,6 @@ def run(
         return _report(registry, manifest.name, name, metrics, waits)
 
     probes = Probes(lambda: health.is_stuck, started.is_set, report)
-    lifecycle = Lifecycle(name, "orderer", run_directory)
     with ExitStack() as stack:
         waits.start()
         stack.callback(waits.stop)

@@ -18,7 +18,7 @@ from tandem.ending import EndKind, Kinds
 from tandem.engine.container import memory_limit, too_small
 from tandem.engine.interface import JobError
 from tandem.engine.users_code import line_of_thread
-from tandem.entry import REFUSALS, Lifecycle, manifest_or_exit
+from tandem.entry import REFUSALS, Lifecycle
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import CodeNotFoundError, Manifest
 from tandem.manifest.notes import notes
@@ -71,17 +71,18 @@ def main(
     log_level: Annotated[str, typer.Option(help="DEBUG, INFO, WARNING or ERROR")] = "INFO",
 ) -> None:
     """Run one replica of a job until it is stopped."""
-    loaded = manifest_or_exit(manifest)
+    lifecycle = Lifecycle(name, "replica", run_directory)
+    loaded = lifecycle.manifest_or_exit(manifest)
     logs.configure(log_level, job=loaded.name, replica=name)
     port = loaded.spec.metrics.port if metrics_port is None else metrics_port
     changes = Changes(accept_changes, generation)
-    _leave(run(loaded, name, run_directory, (metrics_address, port), savepoint, changes))
+    _leave(run(loaded, name, lifecycle, (metrics_address, port), savepoint, changes))
 
 
 def run(
     manifest: Manifest,
     name: str,
-    run_directory: Path | None,
+    lifecycle: Lifecycle,
     served_at: tuple[str, int],
     savepoint: str = "",
     changes: Changes = Changes(),  # noqa: B008
@@ -89,7 +90,6 @@ def run(
     """Run the replica `name` until SIGTERM, SIGINT, or a failure; says why in the log."""
     started = threading.Event()
     stopping = stop_on_signals(started)
-    lifecycle = Lifecycle(name, "replica", run_directory)
     with ExitStack() as stack:
         try:
             replica = _prepare(manifest, name, lifecycle, served_at, savepoint, changes, stack)
