@@ -68,7 +68,7 @@ class Lifecycle:
             yield self._info.metrics_port
 
     def manifest_or_exit(self, path: Path) -> Manifest:
-        """The manifest in `path`. Raises `typer.Exit` if it cannot be used, and says why on standard error and in its end."""
+        """The manifest in `path`. Raises `typer.Exit` if it cannot be used, and says why on standard error."""
         try:
             loaded = load(path)
             if missing := check_surroundings(loaded, os.environ):
