@@ -100,6 +100,8 @@ class MicroBatchEngine:
         """Of the first epoch: ms from `start` to what happened. Where a promotion's time goes."""
         self.given: EpochSize | None = None
         """The epoch that Spark was given last."""
+        self.heap = "1g"
+        """The manifest's `spec.spark.driverMemory`."""
         self.facts: Facts = {}
         """What the plan is made of; see `facts_about`."""
         self.tables: dict[str, str] = {}
@@ -156,6 +158,7 @@ class MicroBatchEngine:
         parts = (make_fetcher, phase, causal, warm_up, rehearsed, trials, intake, count, command, leaves_letters)
         engine = cls(bridge, stream, mode, folder / "checkpoint", *parts)
         engine.facts, engine.tables, engine.moving_tables = plan.facts, dict(tables.versions), tables.moving
+        engine.heap = manifest.spec.spark.driver_memory
         return engine
 
     @property
@@ -272,7 +275,7 @@ class MicroBatchEngine:
         self.task.ends()
 
     def _why(self) -> str:
-        return lasting.remedy(self._command)
+        return lasting.remedy(self._command, self.given, self.heap)
 
     def _taken(self) -> tuple[int, pa.Table] | None:
         """The epoch that Spark has computed; None if this engine is stopped. Raises what the query failed with."""
