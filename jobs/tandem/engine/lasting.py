@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from tandem.engine.memory import EpochSize, in_mib, is_hopeless, suggested_heap
 from tandem.engine.stacks import places
+from tandem.manifest.spark import memory_bytes
 from tandem.protocol.values import EpochRange
 
 _MOST_INPUTS: Final = 3
@@ -25,9 +27,25 @@ def begun(epoch: EpochRange) -> tuple[str, str]:
     return f"epoch {epoch.epoch} with {records}", f"its records in Kafka, {places}{more}"
 
 
-def remedy(command: str) -> str:
+def remedy(command: str, given: EpochSize | None, heap: str) -> str:
     """Where the job's code is that computes now, and what to do; takes a second or two at most.
 
-    `command` : by which the user lets the job go on with changed code.
+    Parameters
+    ----------
+    command : by which the user lets the job go on with changed code.
+    given, heap : the epoch, and the manifest's `spec.spark.driverMemory`.
     """
-    return f"{places() or _NO_PLACE} {_CORRECT} with `{command}`, or on Kubernetes by applying it"
+    return (
+        f"{too_small(given, heap)}{places() or _NO_PLACE} {_CORRECT} with `{command}`, or on Kubernetes by applying it"
+    )
+
+
+def too_small(given: EpochSize | None, heap: str) -> str:
+    """That an epoch may not fit into a heap: a JVM that is nearly full is busy with that for minutes before it ends."""
+    if given is None or not is_hopeless(given.size, memory_bytes(heap)):
+        return ""
+    need = f"{suggested_heap(given.size, memory_bytes(heap))}m"
+    return (
+        f"Its {in_mib(given.size)} may not fit into Spark's heap of {heap}: if so, raise spec.spark.driverMemory to {need} "
+        "or more, and the container's memory with it. "
+    )

@@ -101,7 +101,7 @@ def out_of_memory(heap: str, last: EpochSize | None, said: str) -> Exception:
             "table that it reads needs more. Raise spec.spark.driverMemory, and the container's memory with it"
         )
     what = f"epoch {last.epoch} with {last.records:,} records of {in_mib(last.size)} in all"
-    if last.size * _HOPELESS_PER_BYTE > have:
+    if is_hopeless(last.size, have):
         need = f"{suggested_heap(last.size, have)}m"
         return EpochTooLargeError(
             f"{what} does not fit into Spark's heap of {heap} ({said}). It is in the log, and stays as it is: raise "
@@ -114,6 +114,11 @@ def out_of_memory(heap: str, last: EpochSize | None, said: str) -> Exception:
         "record needs more: raise spec.spark.driverMemory and the container's memory, or lower "
         "spec.ordering.maxBytesPerEpoch (for epochs that are not cut yet)"
     )
+
+
+def is_hopeless(size: int, heap: int) -> bool:
+    """Whether no plan computes an epoch of `size` bytes with so much heap, bytes."""
+    return size * _HOPELESS_PER_BYTE > heap
 
 
 def suggested_heap(size: int, have: int) -> int:

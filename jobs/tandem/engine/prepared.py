@@ -34,7 +34,7 @@ class PreparedJob:
     causal : answers what the job asks the outside world.
     facts : what the plan is made of; see `facts_about`.
     tables : the static tables that the plan reads: name → version. `moving_tables`: those that are read where they are.
-    command : by which the user lets the job go on with changed code.
+    command : by which the user lets the job go on with changed code. `heap`: the manifest's `spec.spark.driverMemory`.
     leaves_letters : what the job raises about a record makes that a dead letter.
     one_row : whether the plan shows that each record is one row, or a dead letter.
     """
@@ -47,6 +47,7 @@ class PreparedJob:
     tables: Mapping[str, str]
     moving_tables: frozenset[str]
     command: str
+    heap: str
     leaves_letters: bool
     one_row: bool
 
@@ -86,6 +87,7 @@ def prepare_job(
         tables=dict(tables.versions),
         moving_tables=tables.moving,
         command=f"tandem run {manifest.path} --accept-changes",
+        heap=spec.spark.driver_memory,
         leaves_letters=spec.job.on_error == "deadLetter",
         one_row=plan.one_row,
     )

@@ -180,7 +180,7 @@ class MicroBatchEngine:
         self.task.ends()
 
     def _why(self) -> str:
-        return lasting.remedy(self.job.command)
+        return lasting.remedy(self.job.command, self.given, self.job.heap)
 
     def _give_up(self) -> str:
         return "the replica was stopped" if self._stopped.is_set() else ""

@@ -220,6 +220,8 @@ class Publisher:
             with self._state:
                 self._failure = error
                 self._state.notify_all()
+        finally:
+            self._task.ends()
 
     def _step(self) -> None:
         with self._state:

@@ -199,6 +199,12 @@ class Follower:
         self._look_ms = self._clock_ms() + (self._settings.retry_ms if needed else self._settings.shorten_every_ms)
 
     def _run(self) -> None:
+        try:
+            self._run_on()
+        finally:
+            self._task.ends()
+
+    def _run_on(self) -> None:
         while not self._stopped.is_set():
             try:
                 self._follow()

@@ -100,6 +100,12 @@ class Shipper:
             self._turn.published(epoch, self._clock_ms())
 
     def _run(self) -> None:
+        try:
+            self._run_on()
+        finally:
+            self._task.ends()
+
+    def _run_on(self) -> None:
         while not self._stopped.is_set():
             try:
                 self._ship()

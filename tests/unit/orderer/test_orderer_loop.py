@@ -17,6 +17,7 @@ from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal, TopicIds, TopicPartition
 from tandem.report import HeldInput
+from tandem.waits import Waits
 
 INPUT = TopicPartition("in", 0)
 MOST_MS = 120.0
@@ -28,7 +29,9 @@ class Bench:
     """A loop whose log shows what the test says, and nothing else."""
 
     def __init__(self, decisions: Decisions | None = None) -> None:
-        self.now_ms, self.wall_ms, self.leads, self.available = 0.0, 0, True, 1
+        self.now_ms, self.wall_ms, self.leads = 0.0, 0, True
+        self.available: int | None = 1
+        self.waits = Waits(0.0)
         self.same = True
         self.counted: int | None = None
         self.proposed: list[Proposal] = []
@@ -50,6 +53,7 @@ class Bench:
             lambda: self.leads,
             Clocks(lambda: self.now_ms, lambda: self.wall_ms),
             OrdererMetrics(self.registry, "job", "me"),
+            self.waits.task(),
         )
         self.shows(CONFIG)
 
@@ -75,8 +79,8 @@ class Bench:
     def append(self, proposal: Proposal) -> None:
         self.proposed.append(proposal)
 
-    def ends(self) -> Positions:
-        return Positions({INPUT: self.available})
+    def ends(self) -> Positions | None:
+        return None if self.available is None else Positions({INPUT: self.available})
 
     def refresh(self, _read_up_to: Positions, _now_ms: float, _known: TopicIds) -> None:
         pass
@@ -118,6 +122,35 @@ def test_a_cut_that_the_log_does_not_show_is_proposed_again_after_a_while(bench:
     assert cut_of(bench.after(0.0)).epoch == 0
     assert bench.after(AGAIN_MS / 2) == []
     assert cut_of(bench.after(AGAIN_MS)).epoch == 0
+
+
+def test_what_a_cut_waits_for_is_told_until_it_is_accepted(bench: Bench) -> None:
+    bench.available = None
+    bench.after(0.0)
+    assert bench.waits.words.startswith("the cut of epoch 0: Kafka, which does not say where the inputs end, for ")
+
+    bench.available, bench.same = 1, False
+    bench.after(1_000.0)
+    assert "whether the inputs are the topics that they were" in bench.waits.words
+
+    bench.same, bench.counted = True, 0
+    bench.after(1_000.0)
+    assert "records of the inputs, which are counted before they are cut" in bench.waits.words
+
+    bench.counted = None
+    cut = cut_of(bench.after(1_000.0))
+    assert "its proposal in the ordering log" in bench.waits.words
+    bench.shows(cut)
+    bench.after(1.0)
+    assert bench.waits.words == ""
+
+
+def test_without_input_nothing_is_waited_for(bench: Bench) -> None:
+    bench.available = None
+    bench.after(0.0)
+    bench.available = 0
+    bench.after(1_000.0)
+    assert bench.waits.words == ""
 
 
 def test_a_cut_that_the_log_shows_is_not_proposed_again(bench: Bench) -> None:

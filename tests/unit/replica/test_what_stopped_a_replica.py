@@ -57,6 +57,7 @@ class Bench:
         self._log: list[Record] = []
         self._offset = 0
         self._failure: BaseException | None = None
+        self.waits = Waits(0.0)
         anything: Any = self
         self.publisher = Publisher(
             PublisherSettings("ordering", "commits"),
@@ -70,6 +71,7 @@ class Bench:
             CatchUp("replica-0", -1),
             metrics,
             Failovers(),
+            task=self.waits.task(),
         )
         monkeypatch.setattr(self.replica, "_publisher", self.publisher)
         monkeypatch.setattr(self.replica, "_engine", self)
@@ -144,6 +146,12 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     made = Bench(tmp_path, monkeypatch)
     yield made
     made.publisher.stop()
+
+
+def test_what_the_publication_of_a_computed_epoch_waits_for_is_told(bench: Bench) -> None:
+    bench.computes(0)
+    claim = "the publication of epoch 0: a claim of it in ordering, for 0 s"
+    assert wait_until(lambda: bench.waits.words == claim, Deadline(DEADLINE_S), 0.005), bench.waits.words
 
 
 ENDS = [

@@ -22,6 +22,7 @@ from tandem.snapshots import (
     SnapshotterSettings,
 )
 from tandem.snapshots.turn import Turn
+from tandem.waits import Waits
 
 INTERVAL_MS = 5_000
 DEFAULTS = SnapshotterSettings()
@@ -49,6 +50,7 @@ class Replica:
     def __init__(
         self, name: str, folder: Path, root: Path, clock: Callable[[], int], settings: SnapshotterSettings
     ) -> None:
+        self.waits = Waits(0.0)
         self.checkpoint = checkpoint(folder / name / "checkpoint", last=0)
         self.snapshotter = Snapshotter(
             SnapshotStore(f"faulty://{root}"),
@@ -56,6 +58,7 @@ class Replica:
             self.checkpoint,
             settings,
             clock,
+            task=self.waits.task(beside=True),
         )
         self.snapshotter.start()
 
@@ -252,6 +255,34 @@ def test_a_state_that_cannot_be_taken_is_warned_about(start: Start, root: Path, 
     replica.publish(1)
     until(lambda: any("state/0/0: version 1 of 2 is missing" in line for line in warnings), "a warning")
     assert newest(root) == -1
+
+
+def test_a_snapshot_that_does_not_come_about_is_named_until_one_does(
+    start: Start, clock: Clock, faults: type[Faults]
+) -> None:
+    answers = threading.Event()
+
+    def hangs(operation: str, _path: str) -> None:
+        if operation == "write":
+            assert answers.wait(DEADLINE_S)
+            raise OSError("no answer from the store")
+
+    faults.set(hangs)
+    replica = start()
+
+    def says(words: str) -> bool:
+        return replica.waits.words_beside.startswith(words)
+
+    replica.publish(1)
+    until(lambda: says("the next snapshot: an answer of the snapshot store"), "a store that hangs")
+    answers.set()
+    until(lambda: says("the next snapshot: it failed: ") and replica.snapshotter.is_waiting, "one that fails")
+    assert "no answer from the store" in replica.waits.words_beside
+
+    faults.heal()
+    clock.now_ms += DEFAULTS.interval_ms
+    replica.publish(2)
+    until(lambda: replica.waits.words_beside == "", "a snapshot")
 
 
 def test_stopping_does_not_wait_for_a_store_that_hangs(start: Start, faults: type[Faults], warnings: list[str]) -> None:
