@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -69,6 +70,7 @@ from tandem.replica.standby import Standby, bound_on_actives
 from tandem.replica.starting import Starting
 from tandem.replica.states import States
 from tandem.replica.table_access import reach
+from tandem.replica.table_copies import note_tables, remove_unneeded
 from tandem.replica.tables import TableWriter, refuse_tables_of_earlier_runs, table_sinks
 from tandem.replica.unread import UnreadRecords
 from tandem.serving import LOOPBACK
@@ -191,6 +193,7 @@ class Replica:
                 code, self._channels.fetcher, self._metrics.phase, proposer, unread.count, agreed, self._starting.begins
             )
         self._engine = engine
+        note_tables(self._folder, engine.tables.values())
         self._starting.begins("the ordering log: the job's identity")
         parts = plan_parts(hashes(engine.facts), engine.tables)
         known, mine = as_planned(known, mine, parts, self._changes)
@@ -199,6 +202,9 @@ class Replica:
             known, _ = as_planned(begun, mine, parts, self._changes)
         if known is not None and not settled:
             self._belong_to(known)
+        if known is not None and not self._membership.candidate:
+            needed = {*engine.tables.values(), *agreed_tables(known.config).values()}
+            remove_unneeded(self._computing.copies, self._folder, needed, time.time())
         if spec.replicas + spec.standbys > 1 or self._membership.candidate:
             self._starting.begins("epochs to warm up with")
             recent = find_newest(self._states.checkpoints(), self._channels.newest_published().epoch)
