@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import shutil
 import uuid
@@ -74,6 +75,7 @@ class TableFiles:
     def _agreed_copy(self, agreed: str | None) -> tuple[str, list[str]] | None:
         if agreed is None or self.folder is None or not (copy := self.folder / agreed).is_dir():
             return None
+        os.utime(copy)  # it is taken now: see `replica.table_copies`
         return agreed, _roots(copy)
 
     def _read_now(self, paths: Sequence[str]) -> tuple[str, list[str]]:
@@ -118,6 +120,8 @@ class TableFiles:
                 parts.append((file.name, _hash_of(target)))
             version = _version(parts)
             copy = self.folder / version
+            if copy.is_dir():
+                os.utime(copy)
             if not copy.is_dir():
                 try:
                     temporary.rename(copy)

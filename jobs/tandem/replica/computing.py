@@ -29,7 +29,7 @@ from tandem.manifest.models import default_checkpoint_directory
 from tandem.process import RefusedError
 
 TABLES = "static-tables"
-"""The folder, beside the checkpoints, of what static tables held when a generation began."""
+"""The folder, beside the checkpoints, of what static tables held when a generation began; one in it for each job."""
 
 
 class Computing:
@@ -53,6 +53,8 @@ class Computing:
         near = folder if self._executors is None else default_checkpoint_directory(manifest.name) / incarnation
         self.near = near
         """A folder on this machine for files of the moment."""
+        self.copies = folder.parent / TABLES / manifest.name
+        """Of the job's static tables."""
         self._session: SparkSession | None = None
 
     def prepare(
@@ -92,7 +94,7 @@ class Computing:
             await_executors(session, executors)
         begins("the job's module and function, which make its plan")
         # Executors cannot read this machine's files.
-        copies = self._folder.parent / TABLES if executors is None else None
+        copies = self.copies if executors is None else None
         tables = StaticTables(TableFiles(session, copies), agreed or {}, self._how)
         second = SecondPlan(session, manifest, kept, self.near / "second-plan", tables) if agreed is None else None
         compare = second if second is not None else lambda _: None

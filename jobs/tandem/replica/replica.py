@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -70,6 +71,7 @@ from tandem.replica.slots import Slots
 from tandem.replica.standby import Standby, bound_on_actives
 from tandem.replica.states import States
 from tandem.replica.table_access import reach
+from tandem.replica.table_copies import note_tables, remove_unneeded
 from tandem.replica.tables import TableWriter, refuse_tables_of_earlier_runs, table_sinks
 from tandem.replica.unread import UnreadRecords
 from tandem.serving import LOOPBACK
@@ -199,6 +201,7 @@ class Replica:
             )
         engine.task = self._waits.task()
         self._engine = engine
+        note_tables(self._folder, engine.tables.values())
         self._starting.begins("the ordering log: the job's identity")
         parts = plan_parts(hashes(engine.job.facts), engine.job.tables)
         known, mine = as_planned(known, mine, parts, self._changes)
@@ -207,6 +210,9 @@ class Replica:
             known, _ = as_planned(begun, mine, parts, self._changes)
         if known is not None and not settled:
             self._belong_to(known)
+        if known is not None and not self._membership.candidate:
+            needed = {*engine.tables.values(), *agreed_tables(known.config).values()}
+            remove_unneeded(self._computing.copies, self._folder, needed, time.time())
         if spec.replicas + spec.standbys > 1 or self._membership.candidate:
             self._starting.begins("epochs to warm up with")
             recent = find_newest(self._states.checkpoints(), self._channels.newest_published().epoch)
