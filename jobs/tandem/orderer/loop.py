@@ -139,11 +139,11 @@ class OrdererLoop:
         if ends.records_since(last) > 0 or self._pace.wants_empty(now):
             self._pace.input_seen(now)
         if self._pace.wants_cut(now, leading):
-            self._propose(last, ends, now)
+            self._propose(last, ends, available, now)
 
-    def _propose(self, last: Positions, ends: Positions, now: float) -> None:
+    def _propose(self, last: Positions, ends: Positions, available: Positions, now: float) -> None:
         epoch = self._decisions.last_epoch + 1
-        bounded = self._sizes.bounded(last, ends, epoch, now)
+        bounded = self._sizes.bounded(last, ends, epoch, now, available)
         if bounded.records_since(last) <= 0 < ends.records_since(last):
             return  # nothing is counted yet
         self._time_ms = max(self._time_ms, self._clocks.wall_ms())
