@@ -23,6 +23,7 @@ from tandem.kafka.history import current_config, last_marker
 from tandem.kafka.topics import Topics
 from tandem.orderer.sizes import InputSizes
 from tandem.protocol.codec import encode_proposal
+from tandem.protocol.cutting import next_ends
 from tandem.protocol.values import Cut, Positions, TopicPartition
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -70,6 +71,33 @@ def test_compressed_records_count_as_what_they_are_and_a_larger_one_has_an_epoch
     alone = next((a, b) for a, b in itertools.pairwise(found) if b[large] == 21)
     assert alone[1].records_since(alone[0]) == 1
     assert len(found) - 1 <= 14  # two epochs of five records or more could be one
+
+
+def test_offsets_without_records_make_no_epochs_of_their_own(
+    kafka: KafkaBroker, topic_prefix: str, connection: KafkaConnection
+) -> None:
+    """As compaction leaves them, and transactions that were aborted: an epoch has so many records, not offsets."""
+    topic, tp = f"{topic_prefix}.in", TopicPartition(f"{topic_prefix}.in", 0)
+    create_topics(kafka.bootstrap, {topic: 1})
+    producer = transactional_producer(kafka.bootstrap, topic_prefix)
+    for count, ends in ((3_000, producer.abort_transaction), (5, producer.commit_transaction)):
+        producer.begin_transaction()
+        for number in range(count):
+            producer.produce(topic, f"{number}")
+        producer.flush(PATIENCE_S)
+        ends(PATIENCE_S)
+    sizes = InputSizes(connection, {topic: "read_committed"}, MOST, 2)
+    available, found = Topics(connection).ends({topic: 1}), [Positions({tp: 0})]
+    deadline = Deadline(PATIENCE_S)
+    while found[-1] != available:
+        assert not deadline.passed, found
+        cut = sizes.bounded(found[-1], next_ends(found[-1], available, 2), len(found), 0.0, available)
+        if cut != found[-1]:
+            found.append(cut)
+    sizes.close()
+
+    assert found[1][tp] > 3_000
+    assert len(found) <= 7, "at most an epoch for each record and the marks"
 
 
 def test_marks_of_transactions_and_what_was_aborted_weigh_nothing(

@@ -145,13 +145,13 @@ class OrdererLoop:
         if ends.records_since(last) > 0 or self._pace.wants_empty(now):
             self._pace.input_seen(now)
         if self._pace.wants_cut(now, leading):
-            self._propose(last, ends, now)
+            self._propose(last, ends, available, now)
         elif ends.records_since(last) <= 0:
             self._task.ends()
 
-    def _propose(self, last: Positions, ends: Positions, now: float) -> None:
+    def _propose(self, last: Positions, ends: Positions, available: Positions, now: float) -> None:
         epoch = self._decisions.last_epoch + 1
-        bounded = self._sizes.bounded(last, ends, epoch, now)
+        bounded = self._sizes.bounded(last, ends, epoch, now, available)
         if bounded.records_since(last) <= 0 < ends.records_since(last):
             self._waits("records of the inputs, which are counted before they are cut")
             return  # nothing is counted yet

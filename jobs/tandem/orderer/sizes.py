@@ -24,7 +24,7 @@ from tandem.kafka.pausing import Pausing
 from tandem.kafka.prefetch import Share
 from tandem.kafka.tail import may_come_back
 from tandem.logs import get_logger
-from tandem.protocol.cutting import Sizes, ends_within
+from tandem.protocol.cutting import Sizes, beyond_gaps, ends_within
 from tandem.protocol.values import Positions, TopicPartition
 
 _log = get_logger(__name__)
@@ -88,8 +88,12 @@ class InputSizes:
         self._isolation = dict(isolation)
         self._used_ms = -float("inf")
 
-    def bounded(self, last: Positions, ends: Positions, turn: int, now_ms: float) -> Positions:
+    def bounded(
+        self, last: Positions, ends: Positions, turn: int, now_ms: float, available: Positions | None = None
+    ) -> Positions:
         """`ends`, or less: as much as was counted, and is no more than `max_bytes` behind `last`; one record may be larger.
+
+        Or more, up to `available`, where there are fewer records than offsets.
 
         Waits some ms for what is still to be counted. `turn` : which input comes first where not all can. Raises
         `LostInputError`, `NotAllowedError`.
@@ -99,7 +103,8 @@ class InputSizes:
         sizes: dict[TopicPartition, Sizes] = {}
         for level, reader in self._readers.items():
             mine = [tp for tp in ends if self._isolation[tp.topic] == level]
-            sizes |= reader.sizes({tp: starts[tp] for tp in mine}, {tp: ends[tp] for tp in mine})
+            sizes |= reader.sizes({tp: starts[tp] for tp in mine}, {tp: ends[tp] for tp in mine}, available or ends)
+        ends = Positions({tp: max(end, sizes[tp].to) for tp, end in ends.items()})
         return ends_within(starts, ends, sizes, self._max_bytes, turn)
 
     def meanwhile(self, now_ms: float) -> None:
@@ -130,9 +135,12 @@ class _Reader:
         self._heard_s = 0.0
 
     def sizes(
-        self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+        self,
+        starts: Mapping[TopicPartition, int],
+        ends: Mapping[TopicPartition, int],
+        available: Mapping[TopicPartition, int],
     ) -> dict[TopicPartition, Sizes]:
-        """What is counted from `starts` to `ends`."""
+        """What is counted from `starts` to `ends`, or beyond these where offsets without a record lie between."""
         self._denied.check()
         consumer = self._following(starts)
         for tp, start in starts.items():
@@ -153,7 +161,11 @@ class _Reader:
         elif now - self._heard_s > _SILENCE_S:
             _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(waiting)], who="orderer")
             self.close()
-        return {tp: _sizes(one, ends[tp]) for tp, one in self._inputs.items() if tp in ends}
+        return {tp: self._sizes(tp, starts[tp], end, available.get(tp, end)) for tp, end in ends.items()}
+
+    def _sizes(self, tp: TopicPartition, start: int, end: int, available: int) -> Sizes:
+        one = self._inputs.get(tp, _Counted(start, start))
+        return _sizes(one, beyond_gaps(start, end, available, one.offsets, one.to))
 
     def read_on(self) -> None:
         """Count what has come, as far as the next epoch may reach, without waiting for it."""

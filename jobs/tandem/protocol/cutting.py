@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tandem.protocol.values import Positions, TopicPartition
@@ -81,6 +81,27 @@ def ends_within(
     for tp in waiting:
         taken[tp] = _prefix(counted[tp].weights, shares[tp], taken.get(tp, 0))
     return Positions({tp: max(last.get(tp, 0), _end(one, taken.get(tp, 0))) for tp, one in counted.items()})
+
+
+def beyond_gaps(start: int, end: int, available: int, offsets: Sequence[int], to: int) -> int:
+    """Where an epoch ends in one input if it takes `end - start` records, not offsets: compaction may leave few of many.
+
+    Parameters
+    ----------
+    available : where the input ends.
+    offsets : of the records behind `start` that were counted, ascending; none before `to` is missing.
+
+    Examples
+    --------
+    >>> beyond_gaps(0, 10, 5_000, [4_000, 4_001], 4_002)
+    4002
+    >>> beyond_gaps(0, 1, 5_000, [4_000, 4_100], 4_101)
+    4100
+    """
+    count = end - start
+    if count <= 0 or to <= end:
+        return end
+    return max(end, min(available, offsets[count] if count < len(offsets) else to))
 
 
 _NOTHING = Sizes((), (), 0)

@@ -96,7 +96,9 @@ class Bench:
 
     # ... and the sizes of what is in them.
 
-    def bounded(self, _last: Positions, ends: Positions, _turn: int, _now_ms: float) -> Positions:
+    def bounded(
+        self, _last: Positions, ends: Positions, _turn: int, _now_ms: float, _available: Positions
+    ) -> Positions:
         return ends if self.counted is None else Positions({INPUT: self.counted})
 
     def meanwhile(self, _now_ms: float) -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from protocol_builders import any_positions, at
 
-from tandem.protocol.cutting import next_ends
+from tandem.protocol.cutting import beyond_gaps, next_ends
 from tandem.protocol.values import Positions
 
 budgets = st.integers(1, 30)
@@ -36,6 +36,24 @@ def test_with_fewer_records_than_inputs_each_has_its_turn_however_much_the_other
         busy = at(1_000, *(end + 1 for end in list(last.values())[1:]))  # the others always have one new record
         last = next_ends(last, busy, 2, epoch)
     assert last == at(2, 2, 2, 2)
+
+
+def test_an_epoch_takes_so_many_records_however_many_offsets_are_without_one() -> None:
+    few = [4_000, 4_001, 4_700]
+
+    assert beyond_gaps(0, 2, 9_000, few, 4_701) == 4_700
+    assert beyond_gaps(0, 100, 9_000, few, 4_701) == 4_701
+    assert beyond_gaps(0, 100, 4_500, few, 4_701) == 4_500, "no further than the input is known to go"
+    assert beyond_gaps(0, 100, 9_000, [], 8_000) == 8_000
+    assert beyond_gaps(0, 100, 9_000, [3], 50) == 100, "what comes next is not known"
+    assert beyond_gaps(5, 5, 9_000, few, 4_701) == 5
+
+
+@given(st.integers(0, 50), st.integers(1, 20), st.integers(0, 40))
+def test_inputs_without_gaps_are_cut_where_they_were(start: int, count: int, counted: int) -> None:
+    offsets = range(start, start + counted)
+
+    assert beyond_gaps(start, start + count, 1_000, offsets, start + counted) == start + count
 
 
 @given(any_positions, any_positions, budgets)
