@@ -201,7 +201,7 @@ class Replica:
             )
         engine.task = self._waits.task()
         self._engine = engine
-        note_tables(self._folder, engine.tables.values())
+        note_tables(self._folder, engine.job.tables.values())
         self._starting.begins("the ordering log: the job's identity")
         parts = plan_parts(hashes(engine.job.facts), engine.job.tables)
         known, mine = as_planned(known, mine, parts, self._changes)
@@ -211,7 +211,7 @@ class Replica:
         if known is not None and not settled:
             self._belong_to(known)
         if known is not None and not self._membership.candidate:
-            needed = {*engine.tables.values(), *agreed_tables(known.config).values()}
+            needed = {*engine.job.tables.values(), *agreed_tables(known.config).values()}
             remove_unneeded(self._computing.copies, self._folder, needed, time.time())
         if spec.replicas + spec.standbys > 1 or self._membership.candidate:
             self._starting.begins("epochs to warm up with")
