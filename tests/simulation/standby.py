@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 from simulation.peers import SimulatedPeers, tell_of_end
 from simulation.replica import Replica
 from simulation.states import NOTHING, Checkpoint, Machine, States
-from tandem.protocol.actions import Outcome
+from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.publication import ANYBODY
 from tandem.protocol.silence import SilenceBound
@@ -171,10 +171,10 @@ class StandbyReplica(Replica):
         self.own[what.epoch] = self._checkpoint
         self.machine.keep(self._checkpoint)
 
-    def _published(self, epoch: int, outcome: Outcome) -> None:
+    def _published(self, action: Publish, outcome: Outcome) -> None:
         if outcome is Outcome.COMMITTED and self.world.redundancy.store:
-            self._states.offer(epoch, f"{self._state:x}" if epoch == self._epoch else "")
-        super()._published(epoch, outcome)
+            self._states.offer(action.epoch, f"{self._state:x}" if action.epoch == self._epoch else "")
+        super()._published(action, outcome)
 
     # Going ---------------------------------------------------------------------------------------------------------
 
