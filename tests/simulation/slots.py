@@ -31,7 +31,7 @@ class SimulatedMember:
         round_: Callable[[Any], None],
         suspended: Callable[[], None],
         _folders: object,
-        _task: object = None,
+        _task: object,
     ) -> None:
         self._replica: StandbyReplica = options["replica"]
         self._world = self._replica.world
