@@ -21,9 +21,12 @@ SAID_OTHERWISE = {
     "heap_fits_into_the_container",
     "epochs_fit_into_the_heap",
     "spark_settings_have_an_effect",
+    "buffers_hold_a_record",
+    "columns_are_told_apart",
+    "tables_are_told_apart",
 }
 """Rules of the runtime that a list with keys says without CEL, or that only the operator checks: CEL cannot bound what it
-costs to compare amounts that may be numbers or texts, and knows no list of Spark's settings."""
+costs to compare amounts that may be numbers or texts, reads no schema, and knows no list of Spark's settings."""
 
 
 def by_rule(rule: Rule) -> str:
