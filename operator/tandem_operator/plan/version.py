@@ -10,9 +10,9 @@ Where it takes none, and could have no next generation, pods with that code are 
 code. A job that its own code has stopped can have one in any case.
 
 A job that its code has stopped, and of which what ran last was never known to work, has nothing to go back to: a new one
-that a record of its first day has stopped, or one whose next generation began and failed like the one before. The log has its
-configuration all the same: so its next members begin another generation themselves. That is in the status before one is
-replaced.
+that a record of its first day has stopped, or one whose next generation began and failed like the one before. The log has
+its configuration all the same: so its next members begin another generation themselves. That is in the status before one
+is replaced.
 
 Any other change makes another revision of the job. One that was tried and failed is gone back from: pods are made from the
 last one that worked then, and those of the failed one are outdated.
