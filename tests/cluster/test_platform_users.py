@@ -62,6 +62,10 @@ def check(pods: list[Object], count: int, container: str) -> None:
         assert holds(pod, "Ready"), pod["status"]
 
 
+def ready(pods: list[Object]) -> int:
+    return sum(holds(pod, "Ready") for pod in pods)
+
+
 def of(job: ClusterJob, component: str) -> list[Object]:
     return job.kubectl.list("pods", f"tandem.dev/job={job.name},app.kubernetes.io/component={component}")
 
@@ -77,9 +81,7 @@ def test_members_generators_candidates_and_tasks_run(platform: Kubectl, servers:
         job.wait(lambda: "savepointNonce" in job.status.get("wishes", {}), 60, "a savepoint is asked for")
         job.wait(lambda: job.status["wishes"]["savepointNonce"]["outcome"] == "Done", 120, "and made")
         job.patch({"maxRecordBytes": 900_000})
-        job.wait(
-            lambda: sum(holds(pod, "Ready") for pod in of(job, "candidate")) == 2, START_S, "a candidate is at the head"
-        )
+        job.wait(lambda: ready(of(job, "candidate")) == 2, 2 * START_S, "the candidates are at the head")
         check(of(job, "candidate"), 2, "replica")
         job.wait(lambda: not of(job, "candidate"), START_S, "the next generation has its members")
         job.when_staffed(2, 0)

@@ -33,6 +33,12 @@ def is_stopped(observed: Observed) -> bool:
     return bool(members) and all(not pod.ready and refuses(pod, observed.now_ms) for pod in members)
 
 
+def nobody_works(observed: Observed) -> bool:
+    """Whether the candidates of the next generation refuse, too, of a job that stands still; or there are none."""
+    candidates = [pod for pod in observed.pods if pod.component is Component.CANDIDATE and not pod.is_gone]
+    return is_stopped(observed) and all(not pod.ready and refuses(pod, observed.now_ms) for pod in candidates)
+
+
 def _is_cured(seen: PodSeen | ContainerSeen, now_ms: int) -> bool:
     return bool(seen.started_ms) and now_ms - seen.started_ms >= _CURED_MS
 

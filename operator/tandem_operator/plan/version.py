@@ -9,9 +9,10 @@ Code that lies elsewhere, as in another ConfigMap, may be other code, and so is 
 Where it takes none, and could have no next generation, pods with that code are tried, and refused by the log if it is other
 code. A job that its own code has stopped can have one in any case.
 
-A job that has not been seen to work yet has no revision to go back to, and no members beside which candidates could start.
-If its code has stopped it, as a record of its first day may, the log has a configuration all the same, which is not the
-changed one's: so its next members begin another generation themselves. That is in the status before one is replaced.
+A job that its code has stopped, and of which what ran last was never known to work, has nothing to go back to: a new one
+that a record of its first day has stopped, or one whose next generation began and failed like the one before. The log has
+its configuration all the same: so its next members begin another generation themselves. That is in the status before one
+is replaced.
 
 Any other change makes another revision of the job. One that was tried and failed is gone back from: pods are made from the
 last one that worked then, and those of the failed one are outdated.
@@ -24,7 +25,7 @@ from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component, Observed, PodSeen
-from tandem_operator.plan.failures import is_stopped
+from tandem_operator.plan.failures import is_stopped, nobody_works
 from tandem_operator.plan.good import good_revisions
 from tandem_operator.resources.candidates import accepting
 from tandem_operator.resources.manifest import config_of, is_other_config
@@ -49,7 +50,7 @@ class Version:
     fallback : the job of the last revision that worked, if that is another one and its pods would be accepted.
     is_rejected : the spec's revision was tried and failed.
     model : the pod whose manifest new ones get, None: the job's.
-    is_mended : it was stopped before it was seen to work, and the spec asks for another configuration than its members have.
+    is_mended : it stands still with nothing to go back to, and the spec asks for another configuration than theirs.
     accepts : that is in the status, so new members may begin another generation.
     """
 
@@ -95,10 +96,13 @@ def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     target, revision = config_of(observed.job), digest_of(observed.job, settings)
     working = {seen.config for seen in observed.pods if _works(seen)}
     remembered = (old.config_hash.current if old.config_hash else None) or ""
-    last, is_unproved = _last_good(observed, revision), not good_revisions(observed.objects)
-    if is_unproved and is_stopped(observed):
-        remembered = ""  # it is not worth holding on to
     accepted = target if target in working else min(working, default=remembered)
+    good = next(reversed(good_revisions(observed.objects)), None)
+    known = None if good is None else job_of(good.content, observed.job)
+    is_adrift = nobody_works(observed) and not _is_of(accepted, known)
+    accepted = "" if is_adrift else accepted
+    accepts = not accepted and old.upgrade is not None and old.upgrade.revision == revision
+    last = None if good is None or good.digest == revision or is_adrift or accepts else known
     saves = last is not None and last.spec.snapshots is not None and observed.job.spec.snapshots is not None
     by_code = saves or (last is not None and is_stopped(observed))
     fits = last is not None and not (accepted and is_other_config(accepted, config_of(last), by_code))
@@ -109,12 +113,15 @@ def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     job = fallback if fallback is not None and (is_held or is_rejected) else observed.job
     templates = tuple((component, template(job, settings, component)) for component in _TEMPLATED)
     model = _model(observed, accepted) if is_held and fallback is None else None
-    is_new = is_unproved and not accepted
-    is_mended = is_new and is_stopped(observed) and _has_others(observed, target)
-    accepts = is_new and old.upgrade is not None and old.upgrade.revision == revision
+    is_mended = is_adrift and _has_others(observed, target)
     return Version(
         job, templates, target, accepted, by_code, revision, fallback, is_rejected, model, is_mended, accepts
     )
+
+
+def _is_of(accepted: str, known: ReplicatedStreamJob | None) -> bool:
+    """Whether the configuration that ran last is that of the revision that is known to work."""
+    return known is not None and bool(accepted) and not is_other_config(accepted, config_of(known), by_code=True)
 
 
 def new_pod(
@@ -129,12 +136,6 @@ def new_pod(
         return made
     made_from = model.template if model.component is component else ""
     return dated(made, model.manifest, model.config, made_from)
-
-
-def _last_good(observed: Observed, revision: str) -> ReplicatedStreamJob | None:
-    """What pods were made from when all of them worked last, unless the spec asks for that anyway."""
-    last = next(reversed(good_revisions(observed.objects)), None)
-    return None if last is None or last.digest == revision else job_of(last.content, observed.job)
 
 
 def _has_others(observed: Observed, target: str) -> bool:

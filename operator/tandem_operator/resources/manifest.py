@@ -40,7 +40,9 @@ class SecretVariable:
 def runtime_tree(job: ReplicatedStreamJob) -> dict[str, Any]:
     """The manifest that the job's processes read, as a plain mapping; `tandem.manifest.parse` reads it."""
     tree = job.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
-    spec = {key: value for key, value in tree["spec"].items() if key not in _KUBERNETES_ONLY}
+    # How many executors there are decides which of Spark's settings have an effect, which the processes check, too.
+    left_out = _KUBERNETES_ONLY - ({"executors"} if job.spec.executors.instances else set())
+    spec = {key: value for key, value in tree["spec"].items() if key not in left_out}
     spec["job"] = {key: value for key, value in spec["job"].items() if key != "configMap"}
     # Several pods have the port, each of its own address: fixed, so that probes and scrapers need not ask for it.
     spec["metrics"] = {"enabled": True, "port": METRICS_PORT}

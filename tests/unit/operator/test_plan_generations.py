@@ -405,6 +405,34 @@ def test_a_job_that_its_first_record_has_stopped_goes_on_with_changed_code(
     assert not any("--accept-changes" in c["args"] for pod in made for c in pod["spec"]["containers"])
 
 
+@pytest.mark.parametrize("goes_back", [False, True], ids=["changed once more", "changed back"])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_a_job_whose_next_generation_began_and_was_stopped_like_the_one_before_goes_on_with_the_next_change(
+    size: dict[str, Any], goes_back: bool
+) -> None:
+    """Nothing that ran last is known to work, and what is known to work the log refuses."""
+    cluster = TinyCluster(job(**size))
+    cluster.converge()
+    known = next(iter(cluster.pods.values())).template
+    cluster.change(job(**size, job=CHANGED))
+    for pod in cluster.pods.values():
+        pod.broken, pod.restarts, pod.exit_code, pod.message = True, 1, 78, "the job raised while it ran"
+    while not any(cluster.is_ready(pod) and pod.component is Component.CANDIDATE for pod in cluster.pods.values()):
+        passes(cluster, 1)
+    passes(cluster, 1)  # its generation has begun
+    bad = {pod.template for pod in cluster.pods.values()} - {known}
+    cluster.breaks = lambda template: template in bad
+    for pod in cluster.pods.values():
+        pod.broken, pod.exit_code, pod.message = True, 78, "the job raised while it ran"
+    passes(cluster, 20)
+    assert not cluster.actives()
+
+    cluster.change(job(**size) if goes_back else job(**size, job={**CHANGED, "options": {"late": "6"}}))
+    passes(cluster, 60)
+    assert progressing(cluster)[:2] == ("True", "Complete")
+    assert not of(cluster, Component.CANDIDATE)
+
+
 def test_that_the_changed_code_begins_another_generation_is_known_before_a_pod_is_replaced() -> None:
     cluster = TinyCluster(job(replicas=2))
     cluster.breaks = lambda _: True

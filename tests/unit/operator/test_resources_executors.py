@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from operator_builders import SETTINGS, UID, job
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component
+from tandem_operator.resources.manifest import runtime_job, runtime_tree
 from tandem_operator.resources.names import INDEX
 from tandem_operator.resources.objects import wanted_objects
 from tandem_operator.resources.pods import pod
@@ -46,6 +48,23 @@ def container(made: dict[str, Any]) -> dict[str, Any]:
 def test_without_executors_a_replica_is_told_nothing_and_has_no_token() -> None:
     assert not [name for name in environment(job()) if name.startswith("TANDEM_")]
     assert member(job())["spec"]["automountServiceAccountToken"] is False
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.executor.memoryOverhead",
+        "spark.kubernetes.executor.request.cores",
+        "spark.task.maxFailures",
+        "spark.executor.memory",
+    ],
+)
+def test_settings_of_executors_that_the_api_server_takes_the_replicas_take_too(name: str) -> None:
+    """They read a manifest without most of what concerns Kubernetes, and check it again."""
+    given = with_executors(spark={"conf": {name: "2g"}}, checkpoint={"directory": "/state"})
+
+    assert runtime_job(given).spec.spark.conf == {name: "2g"}
+    assert "executors" not in runtime_tree(job())["spec"]
 
 
 def test_executors_belong_to_their_driver_and_are_as_many_and_as_large_as_asked_for() -> None:

@@ -73,12 +73,12 @@ def test_the_runtime_reads_the_manifest_as_it_was_meant(spec: dict[str, Any], tm
     assert read.spec.take_over == given.spec.take_over
 
 
-def test_nothing_that_is_for_kubernetes_only_reaches_the_runtime() -> None:
+def test_nothing_that_is_for_kubernetes_only_reaches_the_runtime_but_what_settings_of_spark_are_judged_by() -> None:
     read = runtime_job(job(**_MANY))
     assert read.spec.image is None
     assert read.spec.pod_template is None
     assert read.spec.job.config_map is None
-    assert read.spec.executors.instances == 0
+    assert read.spec.executors.instances == 1
     assert read.spec.suspend is False
 
 
