@@ -25,7 +25,7 @@ PARTS = (
     "tandem.replica",
     "tandem.orderer",
     "org.apache.spark",
-    "pyspark.daemon",
+    "tandem.engine.python_daemon",
 )
 """What runs in a demo, by words of the command lines."""
 
