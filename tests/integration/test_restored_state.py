@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -195,7 +196,7 @@ def test_a_second_watermark_is_refused_where_spark_would_fail_or_wait_for_ever(
 
     job.start(frame)
     if outcome == "fails":
-        with pytest.raises(AssertionError, match="Redefining watermark"):
+        with pytest.raises(StreamingQueryException, match="Redefining watermark"):
             rows()
     else:
         assert bool(rows()) is (outcome == "good")
