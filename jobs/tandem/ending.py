@@ -1,4 +1,4 @@
-"""How a process of a job ended: what it leaves for whoever supervises it, on this machine and in Kubernetes.
+"""How a process of a job ended: what it leaves for its supervisor, on this machine and in Kubernetes.
 
 It is a line of JSON, in the run directory and in the file that Kubernetes shows as a container's termination message.
 """

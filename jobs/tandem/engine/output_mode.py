@@ -12,21 +12,21 @@ from tandem.engine.job import in_a_line
 from tandem.manifest import OutputMode
 
 
-def output_mode(frame: DataFrame, wished: OutputMode | None = None) -> str:
-    """The mode that is wished; else `Append` where Spark allows it (windows, joins, processors), else `Update`.
+def output_mode(frame: DataFrame, given: OutputMode | None = None) -> str:
+    """The mode that is given; else `Append` where Spark allows it (windows, joins, processors), else `Update`.
 
-    Raises `JobError` if Spark refuses the mode that is wished for this plan, or both if none is.
+    Raises `JobError` if Spark refuses the mode that is given for this plan, or both if none is.
     """
-    if wished is None:
+    if given is None:
         if not _refusal(frame, "Append"):
             return "Append"
         if (refusal := _refusal(frame, "Update")) is not None:
             raise JobError(f"Spark refuses the job's plan: {in_a_line(refusal)}") from refusal
         return "Update"
-    mode = wished.capitalize()
+    mode = given.capitalize()
     refusal = _refusal(frame, mode)
     if refusal is not None:
-        raise JobError(f"spec.job.outputMode: {wished} does not suit the job: {in_a_line(refusal)}") from refusal
+        raise JobError(f"spec.job.outputMode: {given} does not suit the job: {in_a_line(refusal)}") from refusal
     return mode
 
 
