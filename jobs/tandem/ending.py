@@ -37,6 +37,8 @@ class EndKind(StrEnum):
     """The manifest, the job or the cluster must be fixed first."""
     UNREACHABLE = "unreachable"
     """A server did not answer: a mistake of the manifest at first, an outage once the job has run."""
+    OTHER_JOB = "other_job"
+    """The job's log runs another configuration than this process has."""
     CHANGED = "changed"
     """The job's code, or what it reads, is not what the job began with; or the code raised."""
     DIVERGED = "diverged"

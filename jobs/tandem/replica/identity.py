@@ -119,6 +119,10 @@ def _may_follow(mine: Config, accepted: Config, changes: Changes) -> bool:
     return mine.savepoint not in ("", accepted.savepoint) or changes.begins_after(accepted)
 
 
+class OtherJobError(RefusedError):
+    """This replica's configuration is not the one that the job's log runs."""
+
+
 class UnlikeError(RefusedError):
     """This replica's plan is not the one that the job began with: the other replicas go on."""
 
@@ -220,7 +224,7 @@ def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -
     is_wanted = changes.generation in (None, accepted.generation + 1)
     if not (mine.savepoint or changes.accepted) or not is_wanted:
         meant = f"stop the job and start it with `{changes.command}`" if changes.command else changes.how
-        raise RefusedError(
+        raise OtherJobError(
             f"this replica's job is not the one that {logs.ordering} runs, by {accepted.proposer}: "
             f"{difference(mine.digest, accepted.digest)}. If the change is meant, {meant}: it goes on where it stands, and "
             "each row is published once. If it is not, run the same files and versions in every replica; to run another job "

@@ -27,7 +27,7 @@ from tandem.process import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
 from tandem.replica.handover import DrainedError, SteppedDownError
-from tandem.replica.identity import Changes, UnlikeError
+from tandem.replica.identity import Changes, OtherJobError, UnlikeError
 from tandem.replica.replica import Replica, new_incarnation
 from tandem.replica.reporter import Reporter
 from tandem.replica.tables import TableError
@@ -43,6 +43,7 @@ KINDS: Kinds = {
     **dict.fromkeys(
         (CodeNotFoundError, JavaMissingError, JarsError, RefusedError, MissingMarkerError, TableError), EndKind.REFUSED
     ),
+    OtherJobError: EndKind.OTHER_JOB,
     JobError: EndKind.CHANGED,
     UnlikeError: EndKind.CHANGED,
     DivergedError: EndKind.DIVERGED,

@@ -23,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tandem.ending import EndKind
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan.failures import is_stopped, nobody_works
@@ -50,7 +51,7 @@ class Version:
     fallback : the job of the last revision that worked, if that is another one and its pods would be accepted.
     is_rejected : the spec's revision was tried and failed.
     model : the pod whose manifest new ones get, None: the job's.
-    is_mended : it stands still with nothing to go back to, and the spec asks for another configuration than theirs.
+    is_mended : it stands still with nothing to go back to, and the spec asks for another configuration than the log has.
     accepts : that is in the status, so new members may begin another generation.
     """
 
@@ -85,6 +86,8 @@ class Version:
         """Whether the pod is to be replaced."""
         if self.is_held and not self.is_blocked:
             return is_other_config(seen.config, self.accepted, self.by_code)
+        if self.accepts and _is_refused_by_the_log(seen):
+            return True  # another one made from the same may begin a generation
         return seen.template != dict(self.templates)[seen.component]
 
 
@@ -113,7 +116,7 @@ def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     job = fallback if fallback is not None and (is_held or is_rejected) else observed.job
     templates = tuple((component, template(job, settings, component)) for component in _TEMPLATED)
     model = _model(observed, accepted) if is_held and fallback is None else None
-    is_mended = is_adrift and _has_others(observed, target)
+    is_mended = is_adrift and (_has_others(observed, target) or any(map(_is_refused_by_the_log, observed.pods)))
     return Version(
         job, templates, target, accepted, by_code, revision, fallback, is_rejected, model, is_mended, accepts
     )
@@ -142,6 +145,11 @@ def _has_others(observed: Observed, target: str) -> bool:
     """Whether a member is of another configuration than the spec's, or has its code from elsewhere."""
     members = (seen for seen in observed.pods if seen.component is Component.MEMBER and not seen.is_gone)
     return any(is_other_config(seen.config, target, by_code=True) for seen in members)
+
+
+def _is_refused_by_the_log(seen: PodSeen) -> bool:
+    """Whether it is a member of another configuration than the log's, which came as in a plain rollout."""
+    return seen.component is Component.MEMBER and not seen.is_gone and seen.end is EndKind.OTHER_JOB
 
 
 def _works(seen: PodSeen) -> bool:

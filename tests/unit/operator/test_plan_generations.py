@@ -446,6 +446,22 @@ def test_that_the_changed_code_begins_another_generation_is_known_before_a_pod_i
     assert cluster.status["upgrade"]["savepoint"] == ""
 
 
+@pytest.mark.parametrize("before", [1, 2])
+@pytest.mark.parametrize("size", SIZES, ids=str)
+def test_a_change_that_comes_before_all_replicas_of_a_new_job_have_stopped_is_no_dead_end(
+    size: dict[str, Any], before: int
+) -> None:
+    """It is rolled like any other, and the log, which has begun, refuses it."""
+    cluster = TinyCluster(job(**size, job={"file": "job.py", "configMap": "code-1"}))
+    passes(cluster, before)
+    cluster.config = next(iter(cluster.pods.values())).config
+
+    cluster.change(job(**size, job={"file": "job.py", "configMap": "code-2"}))
+    passes(cluster, 60)
+
+    assert progressing(cluster)[:2] == ("True", "Complete")
+
+
 def test_a_job_that_waits_for_its_first_change_is_left_alone() -> None:
     cluster = TinyCluster(job(replicas=2))
     cluster.breaks = lambda _: True

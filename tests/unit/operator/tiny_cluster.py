@@ -13,6 +13,7 @@ from operator_builders import SETTINGS
 from tiny_pods import STEP_MS, Pod
 from tiny_seen import observed
 
+from tandem.ending import EndKind
 from tandem.manifest import ReplicatedStreamJob
 from tandem.report import TopicDrift
 from tandem_operator.actions import (
@@ -244,7 +245,8 @@ class TinyCluster:
         first = next(iter((*candidates, *working)), None)
         self.config = first.config if first is not None else self.config
         for pod in members:
-            pod.broken = pod.broken or (self.config not in ("", pod.config) and not pod.accepts)
+            if self.config not in ("", pod.config) and not pod.accepts:
+                pod.broken, pod.end = True, EndKind.OTHER_JOB
 
     def _hand_over(self, pod: Pod) -> None:
         slot, standbys = self.slot(pod), [other for other in self.standbys() if other is not pod]
