@@ -84,7 +84,6 @@ def test_without_snapshots_the_changed_job_goes_on_at_the_epoch_that_failed(
         check_that_it_goes_on(job)
 
 
-@pytest.mark.thorough
 def test_on_its_first_day_a_job_that_its_first_record_has_stopped_goes_on_with_it(
     kubectl: Kubectl,
     servers: Cluster,

@@ -137,9 +137,10 @@ class Job:
         return [f"{node.nodeName()} {node.expressions().mkString(' ')}" for node in _nodes(execution.analyzed())]
 
     def committed(self, epoch: int) -> None:
-        """Wait until Spark has committed `epoch`."""
+        """Wait until Spark has committed `epoch`, and its checksum too, which is moved into its place after the file."""
         deadline = time.monotonic() + EPOCH_DEADLINE_S
-        while not (self._checkpoint / "commits" / str(epoch)).exists():
+        commits = self._checkpoint / "commits"
+        while not (commits / str(epoch)).exists() or any(".tmp" in path.name for path in commits.iterdir()):
             assert time.monotonic() < deadline, f"epoch {epoch} was not committed"
 
     def stop(self) -> None:

@@ -170,7 +170,7 @@ def test_a_log_that_another_job_began_is_refused_with_what_differs(job: Refusals
 
     story = job.refused("replica", job.manifest())
 
-    assert story.error == "RefusedError"
+    assert story.error == "OtherJobError"
     assert f"not the one that {job.name}.ordering runs, by replica-7: different are the job's code" in story.reason
     assert "spec.job.options. If the change is meant" in story.reason
     assert "run the same files and versions in every replica" in story.reason
