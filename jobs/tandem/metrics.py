@@ -9,8 +9,9 @@ from time import perf_counter
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from tandem.protocol.values import Cut
-from tandem.report import HeldInput
+from tandem.core.orderer import OrdererState
+from tandem.report import HeldInput, ReplicaReport
+from tandem.reported import ReportedState
 from tandem.waits import Waits
 
 _REFUSES = "1 while Kafka does not take what this process writes; its status says what, why, and what to do"
@@ -59,12 +60,11 @@ class OrdererMetrics:
         self.refused = gauge("tandem_orderer_refused_by_kafka", _REFUSES)
         self._waits = gauge("tandem_orderer_waits_seconds", _WAITS)
         self._waits_beside = gauge("tandem_orderer_waits_beside_seconds", _WAITS_BESIDE)
-        self.trouble: Callable[[], str] = lambda: ""
         self.lag = gauge(
             "tandem_input_lag_records", "Input records that are not in any epoch yet, up to the end of the log"
         )
         self._labels = (job, name)
-        self.held_back: tuple[HeldInput, ...] = ()
+        self._held: tuple[HeldInput, ...] = ()
         labels = ("job_name", "orderer", "topic", "partition")
         self._held_seconds = Gauge(
             "tandem_input_held_back_seconds",
@@ -85,9 +85,9 @@ class OrdererMetrics:
 
     def held(self, found: tuple[HeldInput, ...]) -> None:
         """The partitions that an open transaction holds back now."""
-        if found == self.held_back:
+        if found == self._held:
             return
-        self.held_back = found
+        self._held = found
         for gauge in (self._held_seconds, self._held_offset):
             gauge.clear()
         for one in found:
@@ -95,11 +95,18 @@ class OrdererMetrics:
             self._held_seconds.labels(*labels).set(one.seconds)
             self._held_offset.labels(*labels).set(one.offset)
 
-    def cut(self, cut: Cut, me: str) -> None:
-        """An accepted cut was read."""
-        self.epoch.set(cut.epoch)
-        if cut.proposer == me:
-            self.won.inc()
+    def show(self, before: OrdererState, now: OrdererState) -> None:
+        """The orderer's state is `now`, and was `before` when it was last shown: several times in each cut."""
+        for gauge, was, value in (
+            (self.leading, before.leading, now.leading),
+            (self.epoch, before.epoch, now.epoch),
+            (self.lag, before.lag_records, now.lag_records),
+        ):
+            if value != was:
+                gauge.set(value)
+        for counter, count in ((self.proposed, now.proposed - before.proposed), (self.won, now.won - before.won)):
+            if count:
+                counter.inc(count)
 
 
 class ReplicaMetrics:
@@ -108,40 +115,12 @@ class ReplicaMetrics:
     def __init__(self, registry: CollectorRegistry, job: str, replica: str) -> None:
         make = _Maker(registry, {"job_name": job, "replica": replica})
         counter, gauge = make.counter, make.gauge
-        self.active = gauge("tandem_replica_active", "1 while this replica computes, or would if there were epochs")
-        self.epoch = gauge(
-            "tandem_epoch", "Last epoch that is in this replica's state: computed, or restored; -1: none"
-        )
-        self.published_epoch = gauge(
-            "tandem_published_epoch", "Last epoch that this replica knows as published; -1: none"
-        )
+        self.reported: Callable[[], ReplicaReport] = lambda: ReplicaReport(replica, "", "starting")
+        """How the replica stands: what is no count of what happens here is derived from it."""
+        registry.register(ReportedState({"job_name": job, "replica": replica}, lambda: self.reported()))
         self.refused = gauge("tandem_replica_refused_by_kafka", _REFUSES)
         self._waits = gauge("tandem_replica_waits_seconds", _WAITS)
         self._waits_beside = gauge("tandem_replica_waits_beside_seconds", _WAITS_BESIDE)
-        self.head_epoch = gauge("tandem_head_epoch", "Last epoch that the ordering log has cut; -1: none")
-        for none_yet in (self.epoch, self.published_epoch, self.head_epoch):
-            none_yet.set(-1)
-        self.lag_epochs = gauge("tandem_replica_lag_epochs", "Epochs between the log's head and this replica")
-        self.lag_records = gauge("tandem_replica_lag_records", "Input records between the log's head and this replica")
-        self.lag_seconds = gauge(
-            "tandem_replica_lag_seconds",
-            "Age of the oldest epoch that this replica has not computed yet; 0 at the log's head",
-        )
-        self.catch_up_seconds = gauge(
-            "tandem_replica_catch_up_seconds",
-            "Estimated time to the log's head; 0 at the head, -1 while it is not known",
-        )
-        self.catch_up_seconds.set(-1)
-        self.ready = gauge("tandem_replica_ready", "1 while this replica is at the log's head, or goes on near it")
-        self.standby = gauge("tandem_replica_standby", "1 while this replica stands by")
-        self.followed_epoch = gauge(
-            "tandem_standby_followed_epoch", "Epoch that the followed state stands at; -1: none"
-        )
-        self.verified_epoch = gauge(
-            "tandem_standby_verified_epoch", "Newest epoch that was computed from followed state as published; -1: none"
-        )
-        for none_yet in (self.followed_epoch, self.verified_epoch):
-            none_yet.set(-1)
         self.state_mismatches = counter(
             "tandem_standby_state_mismatches_total", "Followed states that turned out wrong"
         )
@@ -151,9 +130,6 @@ class ReplicaMetrics:
         self.shipped_epoch.set(-1)
         self.shipped_bytes = counter("tandem_shipped_bytes_total", "Bytes of state that this replica shipped")
         self.promotions = counter("tandem_promotions_total", "Times this replica was promoted from standby")
-        self.claims_won = counter("tandem_claims_won_total", "Epochs that this replica was the first to claim")
-        self.claims_lost = counter("tandem_claims_lost_total", "Epochs that another replica claimed before")
-        self.take_overs = counter("tandem_take_overs_total", "Epochs that this replica took over from a silent owner")
         self.fences = counter("tandem_fences_total", "Transactional ids that this replica fenced")
         self.fenced = counter("tandem_fenced_total", "Transactions of this replica that failed because it was fenced")
         self.unknown_commits = counter(
@@ -161,11 +137,7 @@ class ReplicaMetrics:
         )
         self.published = counter("tandem_epochs_published_total", "Epochs that this replica published")
         self.rows = counter("tandem_rows_published_total", "Rows that this replica published")
-        self.rows_in = counter("tandem_input_records_total", "Input records of the epochs that the log has cut")
         self.dead_letters = counter("tandem_dead_letters_total", "Rows that went to the dead-letter topic")
-        self.diverged = gauge(
-            "tandem_replica_diverged", "1 if this replica computed other rows than the published ones"
-        )
         self.publish_latency = make.durations(
             "tandem_publish_latency_seconds", "From an epoch's cut to its commit"
         ).labels(job, replica)

@@ -11,21 +11,9 @@ from typing import Final, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from tandem.core.failovers import Failover
+
 State = Literal["starting", "standby", "active"]
-
-
-@dataclass(frozen=True)
-class Failover:
-    """An epoch from which on another replica published. `at_ms`: when, Unix, ms.
-
-    `gap_ms` : from the marker before, or from its own cut if that came later, to its own marker.
-    """
-
-    epoch: int
-    from_: str
-    to: str
-    gap_ms: int
-    at_ms: int
 
 
 @dataclass(frozen=True)
@@ -46,6 +34,8 @@ class ReplicaReport:
     """A replica. Epochs are −1 where there are none; incarnations name `slots`, `roles`, `publisher` and `failover`.
 
     `slots`, `roles` and `wish` : what it last read in ZooKeeper; `coordinated`: whether ZooKeeper answers it now.
+    `catch_up_s` : estimated time to the log's head, s; None: not known. `claims_won`, `claims_lost`, `take_overs`: how many
+    epochs this incarnation was the first to claim, others were, it took over. `input_records`: of the epochs that were cut.
     `has_to_prove` : of a standby, whether something was published that it could prove its state with, or it has no state.
     `waits_for` : what its start or its output has been waiting for, if that takes most of a minute, in words;
     `waits_beside`: the same of what nobody waits for to get the output, e.g. a snapshot.
@@ -66,6 +56,11 @@ class ReplicaReport:
     lag_epochs: int = 0
     lag_records: int = 0
     lag_seconds: float = 0.0
+    catch_up_s: float | None = None
+    claims_won: int = 0
+    claims_lost: int = 0
+    take_overs: int = 0
+    input_records: int = 0
     diverged: bool = False
     generation: int = 0
     config_hash: str = ""

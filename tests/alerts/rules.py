@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from ruamel.yaml import YAML
 
 from tandem.metrics import OrdererMetrics, ReplicaMetrics
+from tandem.reported import ReportedState
 from tandem_operator.metrics import OperatorMetrics
 
 ROOT = Path(__file__).parents[2]
@@ -63,7 +64,8 @@ def used_in(expression: str) -> set[str]:
 def _names(registry: CollectorRegistry) -> Iterator[tuple[str, frozenset[str]]]:
     collectors: list[Any] = list(registry._collector_to_names)
     for collector in collectors:
-        labels = frozenset(collector._labelnames)
-        for family in collector.describe():
+        reported = isinstance(collector, ReportedState)
+        labels = frozenset(collector.labels if reported else collector._labelnames)
+        for family in collector.collect() if reported else collector.describe():
             for suffix in _SUFFIXES[family.type]:
                 yield family.name + suffix, labels | ({"le"} if suffix == "_bucket" else frozenset())

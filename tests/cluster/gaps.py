@@ -11,8 +11,8 @@ from typing import Any, Final
 from cluster.conftest import own_namespace, with_snapshots
 from cluster.jobs import ClusterJob, running_job
 from cluster.lab import Lab
+from integration.waiting import for_a_while
 from integration.workload import Cluster
-from tandem.embedded.waiting import Deadline, wait_until
 
 MASKED_S: Final = 5.0
 _RARELY_S: Final = 2.0
@@ -43,7 +43,7 @@ def beside_a_quiet_stretch(job: ClusterJob, what: str, when_quiet: Callable[[], 
     gap = job.reader.longest_gap(began, ended)
     when_quiet()
     quiet = time.monotonic()
-    wait_until(lambda: False, Deadline(ended - began))
+    for_a_while(ended - began, "nothing happens")
     usual = job.reader.longest_gap(quiet, time.monotonic())
     print(f"{what}: {gap * 1000:.0f} ms in {ended - began:.0f} s; else {usual * 1000:.0f} ms, ratio {gap / usual:.2f}")
     assert gap <= MASKED_S, f"the output had a gap of {gap:.1f} s\n{job.story()}"

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka import TopicPartition
-from written_job import PATIENCE_S, WrittenJob, headers_of
 
+from integration.written_job import PATIENCE_S, WrittenJob, headers_of
 from tandem.consumer import EpochConsumer
 from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -13,9 +12,9 @@ import pytest
 from deltalake import DeltaTable
 
 from integration.small_job import COPY, HEARTBEAT, SmallJob
+from integration.waiting import for_a_while
 from integration.workload import Cluster
 from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.process import ExitCode
 from tandem.protocol.values import Claim, Cut
 
@@ -219,8 +218,7 @@ def test_at_most_once_gives_up_what_was_claimed_when_its_owner_died_and_says_so(
 def test_a_running_replica_refuses_when_its_input_is_deleted_unread(most: SmallJob) -> None:
     most.wait_for("5")
     most.local.pause("replica-0")
-    answered = time.monotonic() + 1  # a fetch that was under way has come back by then, without the next records
-    assert wait_until(lambda: time.monotonic() > answered, Deadline(5))
+    for_a_while(1, "a fetch that was under way comes back, without the next records")
     most.feed("6", "7", "8")
     most.wait(lambda: any(isinstance(p, Cut) and sum(p.ends.values()) >= 8 for p in most.proposals()), "a cut")
     most.delete_input_before(7)

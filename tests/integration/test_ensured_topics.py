@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import pytest
 from confluent_kafka.admin import AdminClient
-from written_job import PATIENCE_S, create_topics
 
+from integration.written_job import PATIENCE_S, create_topics
 from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.kafka.client import KafkaConnection

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
+from integration.waiting import for_a_while
 from integration.workload import Cluster, Workload, write_manifest
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 
@@ -56,8 +56,7 @@ def test_without_a_generator_the_other_is_enough(workload: Workload, generator: 
 def test_a_generator_that_returns_as_a_zombie_has_no_effect(workload: Workload, generator: str) -> None:
     with workload.output_goes_on(MASKED_S):
         workload.job.pause(generator)
-        woken = time.monotonic() + ZOMBIE_S
-        workload.wait(lambda: time.monotonic() > woken, ZOMBIE_S + 5, "the pause is over")
+        for_a_while(ZOMBIE_S, f"{generator} is paused")
         workload.job.resume(generator)
     workload.flows_on(400)
 

@@ -6,7 +6,6 @@ One job for the whole file: each test begins when both replicas are at the head,
 from __future__ import annotations
 
 import shutil
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from integration.waiting import for_a_while
 from integration.workload import START_DEADLINE_S, Cluster, Workload, write_manifest
 from tandem.embedded import KafkaBroker, ZooKeeperServer
 from tandem.local.scrape import Sample
@@ -57,8 +57,7 @@ def whole(workload: Workload) -> Iterator[None]:
 def paused(workload: Workload, name: str, for_s: float = ZOMBIE_S) -> None:
     """Stop a process for a while, then let it go on: a zombie returns."""
     workload.job.pause(name)
-    woken = time.monotonic() + for_s
-    workload.wait(lambda: time.monotonic() > woken, for_s + 5, "the pause is over")
+    for_a_while(for_s, f"{name} is paused")
     workload.job.resume(name)
 
 
@@ -164,8 +163,7 @@ def test_both_replicas_killed_one_after_the_other(workload: Workload) -> None:
 def test_the_job_goes_on_while_zookeeper_is_away_for_half_a_minute(workload: Workload) -> None:
     with workload.output_goes_on(MASKED_S):
         workload.cluster.zookeeper.kill()
-        back = time.monotonic() + 30
-        workload.wait(lambda: time.monotonic() > back, 40, "half a minute is over")
+        for_a_while(30, "ZooKeeper is away")
         workload.cluster.zookeeper.start()
     workload.leader()
 
@@ -180,8 +178,7 @@ def test_a_restart_of_zookeeper_is_not_noticed(workload: Workload) -> None:
 @pytest.mark.parametrize("seconds_down", [3, 20])
 def test_after_a_restart_of_the_broker_everything_goes_on(workload: Workload, seconds_down: int) -> None:
     workload.cluster.kafka.stop()
-    back = time.monotonic() + seconds_down
-    workload.wait(lambda: time.monotonic() > back, seconds_down + 10, "the broker's time down is over")
+    for_a_while(seconds_down, "the broker is down")
     workload.cluster.kafka.start()
     workload.flows_on(400, 120)
 

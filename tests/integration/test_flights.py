@@ -11,12 +11,12 @@ from zlib import crc32
 import numpy as np
 import pandas as pd
 import pytest
-from engine import Job, Record
 from pyspark.sql import SparkSession
 
 import examples.flights
 from examples.flights.feed import FLIGHTS, Event, events
 from examples.flights.job import job
+from integration.engine import Job, Record
 from tandem.embedded import Jars
 from tandem.engine.job import JobContext
 from tandem.engine.session import build_session

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer
-from written_job import PATIENCE_S
 
 from integration.answering_proxy import AnsweringProxy
+from integration.written_job import PATIENCE_S
 from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.kafka import tail

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
-from written_job import PATIENCE_S, WrittenJob, create_topics, marker, transactional_producer
 
+from integration.written_job import PATIENCE_S, WrittenJob, create_topics, marker, transactional_producer
 from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine.fetch import InputReader

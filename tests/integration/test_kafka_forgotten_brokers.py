@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
-from written_job import PATIENCE_S
 
+from integration.written_job import PATIENCE_S
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine import fetch
 from tandem.engine.fetch import InputReader
@@ -33,7 +33,7 @@ from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Positions, Progress, TopicPartition
 from tandem.shipping import Shipper, ShipperSettings, shipper
 from tandem.shipping.values import epoch_and_shipper
-from unit.shipping.shipping_builders import IDENTITY, checkpoint_with
+from unit.shipping.builders import IDENTITY, checkpoint_with
 
 pytestmark = pytest.mark.integration
 

@@ -8,8 +8,8 @@ import pytest
 from confluent_kafka import Producer
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
-from written_job import PATIENCE_S, WrittenJob, marker
 
+from integration.written_job import PATIENCE_S, WrittenJob, marker
 from tandem.embedded import KafkaBroker
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
-from written_job import WrittenJob
 
+from integration.written_job import WrittenJob
 from tandem.cli.main import app
 from tandem.embedded import KafkaBroker
 from tandem.process import ExitCode

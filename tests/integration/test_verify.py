@@ -10,8 +10,8 @@ import pytest
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient
 from typer.testing import CliRunner
-from written_job import PATIENCE_S, WrittenJob, headers_of, marker, transactional_producer
 
+from integration.written_job import PATIENCE_S, WrittenJob, headers_of, marker, transactional_producer
 from tandem.cli.main import app
 from tandem.embedded import KafkaBroker
 from tandem.kafka.client import KafkaConnection

@@ -75,15 +75,6 @@ class Successor(Replica):
 
     generation = program = 1
 
-    def __init__(self, world: World, name: str, compute_ms: float) -> None:
-        super().__init__(world, name, compute_ms)
-        self._succession: Succession | None = None
-
-    def start(self) -> None:
-        """A new incarnation, which may be the first one of its generation."""
-        self._succession, self._first = None, True
-        super().start()
-
     def _restore(self) -> None:
         world = self.world
         assert world.base is not None
@@ -93,27 +84,12 @@ class Successor(Replica):
         if epoch < base:
             epoch, states = base, {base: state}
         savepoint = "before" if base >= 0 else ""
-        self._succession = Succession(Config(1, PROGRAMS[1], world.start, self.name, base, savepoint), _AGAIN_MS)
-        self.go_on_from(epoch, states.get(epoch, 0))
+        candidate = Succession(Config(1, PROGRAMS[1], world.start, self.name, base, savepoint), _AGAIN_MS)
+        self.go_on_from(epoch, states.get(epoch, 0), candidate)
 
     def keep_state(self, what: EpochRange, state: int) -> None:
         """Of its own generation."""
-        self._first = False
         self.world.new_states.setdefault(what.epoch, state)
-
-    def think(self) -> None:
-        """Compute; and at the head propose the config."""
-        super().think()
-        if self._succession is None or self.decisions.config is None:
-            return
-        config = self._succession.next_proposal(self.decisions, None if self._first else self._epoch, self.now_ms)
-        if config is not None:
-            self.world.reached("generation proposed", self)
-            self.append(config)
-        if self._succession.is_over(self.decisions):
-            self._succession = None
-        else:
-            self.tick_after(_AGAIN_MS)
 
 
 class UpgradeChecker(ChoosingChecker):

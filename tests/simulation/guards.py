@@ -272,7 +272,7 @@ GUARDS = (
         "who renews reads to the end although the head moved on",
         Deviation(publication=RenewsBeforeItReclaims),
         schedule=_hasty,
-        near=5_200,
+        near=9_900,
     ),
     _publication("who does not know the outcome renews", GoesOnWithItsProducer),
     Guard(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from simulation.guards import Guard
 from simulation.schedule import Schedule
 from simulation.world import SILENCE_BOUND_MS, Deviation
+from tandem.core.orderer import OrdererCore
 from tandem.protocol.pace import Pace
 from tandem.protocol.publication import Publication
 from tandem.protocol.values import Claim
@@ -17,6 +18,20 @@ class ClaimsOnce(Publication):
 
     def is_lost(self, proposed_ms: float, now_ms: float) -> bool:  # noqa: ARG002
         return False
+
+
+class CutsOnce(OrdererCore):
+    """Never proposes a cut again, whether or not the log shows it."""
+
+    def is_lost(self, proposed_ms: float, now_ms: float) -> bool:  # noqa: ARG002
+        return False
+
+
+class TrustsItsClock(OrdererCore):
+    """Gives an epoch the time of its own clock, although that may be before the time of the epoch before."""
+
+    def epoch_time_ms(self, wall_ms: int) -> int:
+        return wall_ms
 
 
 class NeverMorePatient(Publication):
@@ -67,8 +82,9 @@ GUARDS_OF_PACE = (
     ),
     Guard(
         "a cut that the log does not show is proposed again",
-        Deviation(proposes_cuts_once=True),
+        Deviation(orderer=CutsOnce),
         unsafe=False,
         where=_has_lost,
     ),
+    Guard("the time of epochs never goes back", Deviation(orderer=TrustsItsClock)),
 )

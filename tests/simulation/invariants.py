@@ -100,12 +100,10 @@ class Checker:
             elif isinstance(proposal, Claim) and proposal.attempt >= 2:
                 self._world.reached("take-over of a take-over")
         elif verdict is not Verdict.ADVICE:
-            if isinstance(proposal, Determinant) and proposal.proposer != self._answered_by(proposal):
+            first = isinstance(proposal, Determinant) and self.decisions.answered_by(proposal.epoch, proposal.name)
+            if isinstance(proposal, Determinant) and first != proposal.proposer:
                 self._world.reached("another answer was first")
             self._world.reached(f"refused: {verdict.value}")
-
-    def _answered_by(self, determinant: Determinant) -> str | None:
-        return self.decisions.answered_by(determinant.epoch, determinant.name)
 
     def _cut(self, cut: Cut, offset: int) -> None:
         what = self.decisions.epoch_range(cut.epoch)
@@ -114,12 +112,13 @@ class Checker:
             raise InvariantError(f"epoch {cut.epoch} was cut after epoch {len(self.ranges) - 1}")
         if what is None or what.log_offset != offset:
             raise InvariantError(f"epoch {cut.epoch} is not where it was decided")
-        assert what is not None
         if dict(what.starts) != dict(before):
             raise InvariantError(f"epoch {cut.epoch} starts at {what.starts}, not at {before}")
         for tp, start in before.items():
             if what.ends.get(tp, -1) < start:
                 raise InvariantError(f"epoch {cut.epoch} takes records of {tp} back")
+        if self.ranges and cut.time_ms < self.ranges[-1].time_ms and not self._world.schedule.eager:
+            raise InvariantError(f"the time of epoch {cut.epoch} is before that of epoch {cut.epoch - 1}")
         self.ranges.append(what)
 
     def _expect(self) -> None:
@@ -151,14 +150,14 @@ class Checker:
         """The outside world has answered a replica that asked it for `epoch`."""
         self._told.add((epoch, answers))
 
-    def on_verdict(self, who: str, offset: int, verdict: Verdict, decisions: Decisions, watches: bool) -> None:
-        """A process applied a record: it must have decided what everybody decides there. `watches`: it is a standby."""
+    def on_verdict(self, who: str, offset: int, verdict: Verdict, decisions: Decisions, forgets: bool) -> None:
+        """A process applied a record: it must have decided what everybody decides there; unless it `forgets` claims."""
         proposal, expected = self._world.log.records[offset], self._verdicts[offset]
         if isinstance(proposal, Claim | Determinant):
             if proposal.epoch < self.published:
                 return  # of no use to anyone, and who started later need not know
-            if watches and verdict is Verdict.REPEATED and decisions.epoch_range(proposal.epoch) is None:
-                return  # it has forgotten what is claimed, and begins anew when it is promoted
+            if forgets and verdict is Verdict.REPEATED and decisions.epoch_range(proposal.epoch) is None:
+                return  # an orderer needs it no more, and a standby begins anew when it is promoted
         if verdict is not expected:
             raise InvariantError(f"{who} says {verdict.value} to {proposal} at {offset}: not {expected.value}")
         if isinstance(proposal, Cut) and verdict is Verdict.ACCEPTED:

@@ -1,15 +1,27 @@
-"""An orderer: proposes cuts when the real `Pace` says so, as leader, as heartbeat generator, or for want of a leader."""
+"""An orderer: the product's core between simulated logs, inputs and an election."""
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
 from simulation.process import Process
-from tandem.protocol.cutting import next_ends
+from tandem.core.effects import Append
+from tandem.core.events import LogRecord, Tick
+from tandem.core.orderer import (
+    CountRecords,
+    InputsSeen,
+    Leading,
+    LookAtInputs,
+    OrdererCore,
+    OrdererEvent,
+    OrdererSettings,
+    RecordsCounted,
+)
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.pace import PaceSettings
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Claim, Cut, Positions, Progress, Proposal
+from tandem.protocol.values import Positions, Proposal
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -19,24 +31,43 @@ _AGAIN_MS = 60.0
 _AHEAD = 2
 
 
+@cache
+def eager(core: type[OrdererCore]) -> type[OrdererCore]:
+    """A generator that beats on without waiting to read its own beats."""
+
+    class Eager(core):  # type: ignore[misc, valid-type]
+        def is_proposed(self, now_ms: float) -> bool:
+            return super().is_proposed(now_ms) and self.proposed.epoch > self.decisions.last_epoch + _AHEAD
+
+        def next_cut(self, now_ms: float) -> tuple[int, Positions]:
+            if super().is_proposed(now_ms):
+                return self.proposed.epoch + 1, self.proposed.ends
+            return super().next_cut(now_ms)
+
+    return Eager
+
+
 class Orderer(Process):
     """In leader mode `leading` is what it believes, rightly or not; a heartbeat generator always proposes."""
+
+    forgets = True
 
     def __init__(self, world: World, name: str) -> None:
         super().__init__(world, name)
         self.leading = False
-        self._decisions = Decisions()
 
     def start(self) -> None:
         """A new incarnation: reads on from the last marker that it finds."""
         super().start()
-        last = self.world.last_marker()
-        self._decisions = self.decisions_since(last)
-        self._pace = self.world.deviation.pace(PaceSettings(live_ms=200.0), SilenceBound(20.0, 120.0))
-        self._pace.resume(last)
-        self._proposed: tuple[int, float, Positions] | None = None
-        self.leading = self.world.schedule.heartbeat
-        if not self.world.schedule.heartbeat:
+        schedule, deviation = self.world.schedule, self.world.deviation
+        core = eager(deviation.orderer) if schedule.eager else deviation.orderer
+        self._core = core(
+            OrdererSettings(self.name, schedule.max_records, repropose_ms=_AGAIN_MS),
+            self.decisions_since(self.world.last_marker()),
+            deviation.pace(PaceSettings(live_ms=200.0), SilenceBound(20.0, 120.0)),
+        )
+        self._believe(schedule.heartbeat)
+        if not schedule.heartbeat:
             self.session = self.world.ensemble.connect(self)
         self.wake()
 
@@ -47,20 +78,24 @@ class Orderer(Process):
 
     def session_lost(self) -> None:
         """ZooKeeper has given the session up, and this process learns it only now."""
-        self.leading = False
+        self._believe(False)
         self.session = self.world.ensemble.connect(self)
 
     def told(self, leading: bool) -> None:
         """What it believes from now on."""
-        self.leading = leading
+        self._believe(leading)
         if leading:
             self.think()
             self.world.reached("elected", self)
 
+    def _believe(self, leading: bool) -> None:
+        self.leading = leading
+        self._feed(Leading(leading))
+
     @property
     def decisions(self) -> Decisions:
         """What the log has decided, as far as read."""
-        return self._decisions
+        return self._core.decisions
 
     def follow(self) -> bool:
         """Read the ordering log."""
@@ -70,44 +105,42 @@ class Orderer(Process):
 
     def on_record(self, proposal: Proposal, offset: int) -> Verdict:
         """The next record of the ordering log."""
-        verdict = self._decisions.apply(proposal, offset)
-        if verdict is Verdict.ACCEPTED:
-            if isinstance(proposal, Cut):
-                self._pace.cut(proposal.epoch, self.now_ms, proposal.proposer == self.name)
-            elif isinstance(proposal, Claim):
-                self._pace.claimed(proposal.epoch, self.now_ms)
-        elif isinstance(proposal, Progress):
-            self._pace.progress(proposal.replica, proposal.epoch, proposal.epoch_ms, self.now_ms)
-        return verdict
+        self._feed(LogRecord(offset, proposal))
+        return self._core.verdict
 
     def think(self) -> None:
-        """Propose the next cut if it is due."""
-        if self._decisions.config is None:
-            return
-        available = self.world.look_at_inputs()
-        if available.records_since(self._decisions.last_ends) > 0:
-            self._pace.input_seen(self.now_ms)
-            if self._pace.wants_cut(self.now_ms, self.leading or self._pace.acts):
-                self._propose(available)
-            self.tick_after(_BEAT_MS)
-        elif available is not self.world.available:
+        """A round of its loop ends, and the next begins: soon, while there is input."""
+        self._feed(Tick())
+        self._feed(Leading(self.leading))
+        if self.world.available.records_since(self.decisions.last_ends) > 0:
             self.tick_after(_BEAT_MS)
 
-    def _propose(self, available: Positions) -> None:
-        epoch, last = self._decisions.last_epoch + 1, self._decisions.last_ends
-        if self._proposed is not None and self._proposed[0] >= epoch:
-            proposed, at, ends = self._proposed
-            recent = self.now_ms - at < _AGAIN_MS or self.world.deviation.proposes_cuts_once
-            if recent and not (self.world.schedule.eager and proposed < epoch + _AHEAD):
-                return
-            if recent:
-                epoch, last = proposed + 1, ends
-        ends = next_ends(last, available, self.world.schedule.max_records, epoch)
-        self._proposed = (epoch, self.now_ms, ends)
-        wall_clock = int(self.now_ms)
-        self.append(Cut(epoch, ends, wall_clock, self.world.rng.getrandbits(32), self.name))
-        self.world.proposed(self, epoch)
-        self.world.reached("cut sent", self)
+    def _feed(self, event: OrdererEvent) -> None:
+        """Carry out what the core wants: it is answered at once, but perhaps from the past."""
+        world = self.world
+        for effect in self._core.step(event, self.now_ms):
+            match effect:
+                case LookAtInputs():
+                    available = world.look_at_inputs()
+                    self._feed(InputsSeen(available, available.records_since(effect.last), are_same=True))
+                case CountRecords():
+                    self._feed(RecordsCounted(self._counted(effect), self.wall_ms, world.rng.getrandbits(32)))
+                case Append():
+                    self.append(effect.proposal)
+                    world.proposed(self, effect.proposal.epoch)
+                    world.reached("cut sent", self)
+
+    @property
+    def wall_ms(self) -> int:
+        """Its wall clock, which is as wrong as its other one, and never negative."""
+        return int(1e6 + self.now_ms)
+
+    def _counted(self, wanted: CountRecords) -> Positions:
+        """Who counts may not have got to the end yet, or not even to the first record."""
+        rng = self.world.rng
+        if rng.random() >= self.world.schedule.short_glances:
+            return wanted.ends
+        return Positions({tp: rng.randint(wanted.last.get(tp, 0), end) for tp, end in wanted.ends.items()})
 
     def on_appended(self, life: int) -> None:
         """A cut stands in the log, but this process does not know."""

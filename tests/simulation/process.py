@@ -163,15 +163,20 @@ class Process(Life):
     def read_log(self, end: int) -> None:
         """Apply the ordering log up to `end`."""
         records = self.world.log.records
-        while self.log_at < end:
+        while self.log_at < end and self.alive:
             offset = self.log_at
             self.log_at += 1
             verdict = self.on_record(records[offset], offset)
-            self.world.checker.on_verdict(self.name, offset, verdict, self.decisions, self.stands_by)
+            self.world.checker.on_verdict(self.name, offset, verdict, self.decisions, self.forgets)
 
     def on_record(self, proposal: Proposal, offset: int) -> Verdict:
         """The next record of the ordering log."""
         raise NotImplementedError
+
+    @property
+    def forgets(self) -> bool:
+        """Whether it may forget what is claimed of an epoch that is not published yet."""
+        return self.stands_by
 
     @property
     def decisions(self) -> Decisions:

@@ -1,18 +1,24 @@
-"""A replica: computes every epoch in order, and carries out what the real `Publication` decides, step by step."""
+"""A replica: the product's `ReplicaCore` decides; the logs, the engine, the producer and the fencer are simulated ports."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from simulation.invariants import PROGRAMS, QUESTION, InvariantError, Row, compute
 from simulation.process import Process
 from simulation.producer import Initialisation, PlainProducer, TransactionalProducer
-from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
+from tandem.core.catch_up import CatchUp
+from tandem.core.effects import Append, Begun, Compute, Effect, Exit, Marked
+from tandem.core.events import Computed, Done, LogRecord, MarkerRecord, ReplicaEvent, Tick
+from tandem.core.replica import ReplicaCore, ReplicaSettings
+from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.determinants import in_parts
-from tandem.protocol.publication import Delivery, DivergedError, MissingMarkerError, Publication, SupersededError
+from tandem.protocol.publication import Delivery, DivergedError, Publication, SupersededError
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Claim, Config, EpochRange, Marker, Progress, Proposal
+from tandem.protocol.succession import Succession
+from tandem.protocol.values import Claim, Config, EpochRange, Marker, Proposal
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -20,6 +26,15 @@ if TYPE_CHECKING:
 _TICK_MS = 12.0
 _ASK_AGAIN_MS = 40.0
 _PART_BYTES = 20  # so that an answer has two parts
+_PROGRESS_MS = 10.0
+_LEAVE_MS = 50.0
+
+
+class Remembering(ReplicaCore):
+    """Keeps what was decided about epochs that are published: what is forgotten cannot hide a fault."""
+
+    def forget(self) -> None:
+        """Nothing."""
 
 
 class Replica(Process):
@@ -27,7 +42,7 @@ class Replica(Process):
 
     generation = 0
     program = 0
-    publication: Publication
+    core: ReplicaCore
     producer: TransactionalProducer | PlainProducer
 
     def __init__(self, world: World, name: str, compute_ms: float) -> None:
@@ -39,7 +54,9 @@ class Replica(Process):
         """A new incarnation: its own transactional id, its producer initialised, its state from somewhere."""
         super().start()
         self.me = self.name if self.world.deviation.reuses_ids else f"{self.name}.{self.life}"
-        self._running = self._computing = self._joined = False
+        self._running = self._computing = self._joined = self._is_stepping = False
+        self._events: deque[ReplicaEvent] = deque()
+        self._handed: deque[EpochRange] = deque()
         self._blind_until = [0.0, 0.0]  # of the ordering log, of the commits topic
         self._renewed_for: int | None = None
         self._config_proposed = self._asked_at = -1e9
@@ -63,7 +80,7 @@ class Replica(Process):
         epoch = world.pick_state()
         self.go_on_from(epoch, world.states.get(epoch, 0))
 
-    def go_on_from(self, epoch: int, state: int) -> None:
+    def go_on_from(self, epoch: int, state: int, succession: Succession | None = None) -> None:
         """Everything is ready: compute what comes after `epoch`."""
         world = self.world
         self._state, self._epoch = state, epoch
@@ -72,7 +89,14 @@ class Replica(Process):
         decisions = self.decisions_since(epoch)
         bound = SilenceBound(world.schedule.least_bound_ms, world.schedule.most_bound_ms)
         delivery = world.schedule.delivery
-        self.publication = world.deviation.publication(self.me, decisions, epoch + 1, delivery, bound, self.generation)
+        publication = world.deviation.publication(self.me, decisions, epoch + 1, delivery, bound, self.generation)
+        self.core = (ReplicaCore if world.schedule.forgets else Remembering)(
+            publication,
+            CatchUp(self.name, epoch, every_ms=_PROGRESS_MS),
+            self.now_ms,
+            succession,
+            settings=ReplicaSettings(leave_ms=_LEAVE_MS),
+        )
         self._running = True
         world.tell(self, "runs on from epoch", epoch)
         if epoch >= 0:
@@ -80,9 +104,76 @@ class Replica(Process):
         self.wake()
 
     @property
+    def publication(self) -> Publication:
+        """What the core decides by."""
+        return self.core.publication
+
+    @property
     def decisions(self) -> Decisions:
         """What the log has decided, as far as read."""
-        return self.publication.decisions
+        return self.core.decisions
+
+    # The loop --------------------------------------------------------------------------------------------------------
+
+    def post(self, event: ReplicaEvent) -> None:
+        """Something happened: the core takes it in, and what it wants done for that is begun."""
+        self._events.append(event)
+        if self._is_stepping:
+            return
+        self._is_stepping = True
+        while self._events:
+            for effect in self.core.step(self._events.popleft(), self.now_ms):
+                self.carry_out(effect)
+        self._is_stepping = False
+
+    def carry_out(self, effect: Effect) -> None:
+        """Begin to do what the core wants done."""
+        if self.world.telling:
+            self.world.tell(self, effect)
+        match effect:
+            case Append(proposal):
+                self._append(proposal)
+            case Compute(epoch):
+                self._handed.append(epoch)
+            case Marked(marker):
+                self._rows.pop(marker.epoch, None)
+            case Fence(owners):
+                self.world.reached("fence sent", self)
+                self._fence(effect, owners, self._own_attempt())
+            case ReadToEnd():
+                self._look_at_ends(effect)
+            case RenewProducer():
+                self.producer.initialise(lambda: self._renewed(effect))
+            case Publish():
+                self._publish(effect)
+            case Begun():
+                self.world.reached("generation begun", self)
+            case Exit(error):
+                self.on_exit(error)
+
+    def on_exit(self, error: Exception | None) -> None:
+        """It may not go on: right where a later generation publishes, or one that went wrong reads the other's marker."""
+        if isinstance(error, SupersededError):
+            self.world.reached("superseded")
+        else:
+            difference = self.world.schedule.difference
+            if not isinstance(error, DivergedError) or difference is None or not difference.goes_wrong:
+                raise InvariantError(f"{self.name} stops: {error}") from error
+            self.world.reached("a diverged replica stopped")
+        self.crash()
+
+    def _append(self, proposal: Proposal) -> None:
+        self.append(proposal)
+        match proposal:
+            case Claim():
+                self.world.reached("claim sent", self)
+                if self._late and isinstance(self.producer, TransactionalProducer):
+                    self._late = False
+                    self.world.timeline.after(
+                        self.world.rng.uniform(0, 150), self, self.producer.initialise, lambda: None
+                    )
+            case Config():
+                self.world.reached("generation proposed", self)
 
     # Reading ---------------------------------------------------------------------------------------------------------
 
@@ -107,7 +198,9 @@ class Replica(Process):
 
     def on_record(self, proposal: Proposal, offset: int) -> Verdict:
         """The next record of the ordering log."""
-        verdict = self.publication.on_proposal(proposal, offset, self.now_ms)
+        self.post(LogRecord(offset, proposal))
+        verdict = self.core.verdict
+        assert verdict is not None
         if isinstance(proposal, Claim) and proposal.owner == self.me and verdict is Verdict.ACCEPTED:
             self._won(proposal)
         return verdict
@@ -119,34 +212,15 @@ class Replica(Process):
 
     def _read_commits(self, end: int) -> None:
         markers = self.world.commits.visible
-        while self._commits_at < end:
+        while self._commits_at < end and self.alive:
             marker = markers[self._commits_at]
             self._commits_at += 1
-            try:
-                self.publication.on_marker(marker, self.now_ms)
-            except SupersededError:
-                self.world.reached("superseded")
-                self.crash()
-                return
-            except (DivergedError, MissingMarkerError) as error:
-                self._stop(error)
-                return
-            self._rows.pop(marker.epoch, None)
-        if self.world.schedule.forgets:
-            self.decisions.forget_before(min(self.publication.head, self._epoch + 1))
-
-    def _stop(self, error: Exception) -> None:
-        """It may not go on: right where one that went wrong is told so by the other's marker, and nowhere else."""
-        difference = self.world.schedule.difference
-        if not isinstance(error, DivergedError) or difference is None or not difference.goes_wrong:
-            raise InvariantError(f"{self.name} stops: {error}") from error
-        self.world.reached("a diverged replica stopped")
-        self.crash()
+            self.post(MarkerRecord(marker))
 
     # Thinking --------------------------------------------------------------------------------------------------------
 
     def think(self) -> None:
-        """Compute what can be computed; do what the publication wants done."""
+        """Time has passed: the core may want something; the engine may begin the next epoch."""
         config = self.decisions.config
         if config is None:
             self._propose_config()
@@ -157,10 +231,9 @@ class Replica(Process):
                 self.crash()
                 return
             self._joined = True
+        self.post(Tick())
         self._compute()
-        while (action := self.publication.next_action(self.now_ms)) is not None:
-            self._carry_out(action)
-        if self.publication.head <= self.decisions.last_epoch:
+        if self.publication.head <= self.decisions.last_epoch or self.core.state.candidate:
             self.tick_after(_TICK_MS)
 
     def _propose_config(self) -> None:
@@ -169,10 +242,15 @@ class Replica(Process):
             self.append(Config(0, PROGRAMS[self.program], self.world.start, self.name))
         self.tick_after(50.0)
 
+    # The engine ------------------------------------------------------------------------------------------------------
+
     def _compute(self) -> None:
-        what = None if self._computing else self.decisions.epoch_range(self._epoch + 1)
-        answers = None if what is None else self._answers(what.epoch)
-        if what is not None and answers is not None:
+        if self._computing or not self._handed or not self.alive:
+            return
+        what = self._handed[0]
+        answers = self._answers(what.epoch)
+        if answers is not None:
+            self._handed.popleft()
             self._computing = True
             duration = self._compute_ms * self.world.rng.uniform(0.6, 1.6)
             self.world.timeline.after(duration, self, self._computed, what, answers)
@@ -207,18 +285,10 @@ class Replica(Process):
         self._epoch = what.epoch
         self.keep_state(what, self._state)
         digest = f"{self._state:x}"
-        try:
-            needed = self.publication.on_computed(self._epoch, digest)
-        except DivergedError as error:
-            self._stop(error)
-            return
-        if needed:
-            self._rows[self._epoch] = digest, rows
-        claim = self.publication.next_claim(self.now_ms)
-        if claim is not None:
-            self._carry_out(claim)
-        if self.decisions.last_epoch - self._epoch >= 3:
-            self.append(Progress(self.name, self._epoch, self._compute_ms))
+        self._rows[self._epoch] = digest, rows
+        self.post(Computed(self._epoch, digest))
+        if self._epoch < self.publication.head:
+            self._rows.pop(self._epoch, None)
         self.world.reached("computed", self)
         self.think()
 
@@ -226,28 +296,7 @@ class Replica(Process):
         """The state after an epoch lasts in some way."""
         self.world.states.setdefault(what.epoch, state)
 
-    # Doing -----------------------------------------------------------------------------------------------------------
-
-    def _carry_out(self, action: Action) -> None:
-        world = self.world
-        if world.telling:
-            world.tell(self, action)
-        match action:
-            case ProposeClaim(claim):
-                self.append(claim)
-                world.reached("claim sent", self)
-                if self._late and isinstance(self.producer, TransactionalProducer):
-                    self._late = False
-                    world.timeline.after(world.rng.uniform(0, 150), self, self.producer.initialise, lambda: None)
-            case Fence(owners):
-                world.reached("fence sent", self)
-                self._fence(action, owners, self._own_attempt())
-            case ReadToEnd():
-                self._look_at_ends(action)
-            case RenewProducer():
-                self.producer.initialise(lambda: self._renewed(action))
-            case Publish():
-                self._publish(action)
+    # The steps of a publication --------------------------------------------------------------------------------------
 
     def _own_attempt(self) -> Claim | None:
         own = [claim for claim in self.decisions.claims(self.publication.head) if claim.owner == self.me]
@@ -259,7 +308,7 @@ class Replica(Process):
             return
         if claim is not None:
             self.world.checker.on_fenced(claim.epoch, claim.attempt)
-        self.publication.done(action)
+        self.post(Done(action))
         self.world.reached("fenced", self)
         self.think()
 
@@ -297,7 +346,7 @@ class Replica(Process):
             commits_end = len(self.world.commits.visible)
         self.read_log(log_end)
         self._read_commits(commits_end)
-        self.publication.done(action)
+        self.post(Done(action))
         if self._renewed_for is not None:
             claim = self.decisions.owner(self._renewed_for)
             mine = claim is not None and claim.owner == self.me and self._renewed_for == self.publication.head
@@ -307,7 +356,7 @@ class Replica(Process):
         self.think()
 
     def _renewed(self, action: RenewProducer) -> None:
-        self.publication.done(action)
+        self.post(Done(action))
         self.world.reached("renewed", self)
         self.think()
 
@@ -322,7 +371,7 @@ class Replica(Process):
         self.producer.publish(outputs, marker, lambda outcome: self._published(action, outcome))
 
     def _published(self, action: Publish, outcome: Outcome) -> None:
-        self.publication.done(action, outcome)
         self._renewed_for = None if outcome is Outcome.COMMITTED else action.epoch
+        self.post(Done(action, outcome))
         self.world.reached(outcome.value, self)
         self.think()

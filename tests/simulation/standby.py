@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from simulation.peers import SimulatedPeers, tell_of_end
 from simulation.replica import Replica
 from simulation.states import NOTHING, Checkpoint, Machine, States
+from tandem.core.events import Leave, Tick
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.publication import ANYBODY
@@ -26,7 +27,6 @@ _TICK_MS = 12.0
 _DUTY_MS = 20.0
 _SLOWER = 3.0
 _EXIT_MS = 60.0
-_OWES_MS = 100.0
 _HAND_OVER_MS = 400.0
 _SETTLED_MS = 20.0
 _PROVED_EPOCH = 3
@@ -52,7 +52,7 @@ class StandbyReplica(Replica):
         self.own = {}
         self._checkpoint = NOTHING
         self._following = self.session = self._slots = self.peers = None
-        self._leaves_by: float | None = None  # it only finishes what it owes, until then
+        self._leaves = False  # it only finishes what it owes
         self._stops_by: float | None = None  # it was told to stop, and waits for its successor until then
         self._down_ms = _EXIT_MS
         super().start()
@@ -66,7 +66,7 @@ class StandbyReplica(Replica):
     @property
     def is_active(self) -> bool:
         """Whether it computes."""
-        return self.alive and self._running and self._following is None and self._leaves_by is None
+        return self.alive and self._running and self._following is None and not self._leaves
 
     def _restore(self) -> None:
         if self.world.redundancy.standbys:
@@ -182,9 +182,9 @@ class StandbyReplica(Replica):
         """Often while it is active: is it one too many, relieved, told to stop?"""
         if self._slots is None:
             return
-        if self._leaves_by is not None:
-            if (self.publication.retired and not self.publication.owes) or self.world.timeline.now > self._leaves_by:
-                self._exit()
+        if self._leaves:
+            self.post(Tick())
+            if not self.alive:
                 return
         elif self._stops_by is not None:
             over = self._slots.relief is not None or not self._slots.can_hand_over
@@ -214,9 +214,16 @@ class StandbyReplica(Replica):
             self._slots.leave()
 
     def _leave(self) -> None:
-        self._leaves_by = self.world.timeline.now + _OWES_MS
+        self._leaves = True
         relief = None if self._slots is None else self._slots.relief
-        self.publication.retire_after(ANYBODY if relief is None else relief.incarnation)
+        self.post(Leave(ANYBODY if relief is None else relief.incarnation))
+
+    def on_exit(self, error: Exception | None) -> None:
+        """It has left, and owes nothing; or something is wrong."""
+        if error is None:
+            self._exit()
+        else:
+            super().on_exit(error)
 
     def _exit(self) -> None:
         self.world.tell(self, "ends")

@@ -139,7 +139,9 @@ def test_a_replica_that_dies_while_it_hands_over_comes_back_as_a_standby() -> No
 
 
 def test_a_switchover_costs_the_reader_nothing() -> None:
-    world = run(calm(2, 1, Failure("switchover", 0.0, at_ms=400.0)))
-    assert world.seen["switchover: done"] == 1
-    assert world.seen["relieved"] == 1
-    assert world.checker.longest_silence < 100.0
+    schedule = calm(2, 1, Failure("switchover", 0.0, at_ms=400.0))
+    worlds = [run(replace(schedule, seed=seed)) for seed in range(6)]
+    done = [world for world in worlds if not world.seen["switchover given up"]]  # one of three operators is impatient
+    assert done
+    assert all(world.seen["switchover: done"] == world.seen["relieved"] == 1 for world in done)
+    assert max(world.checker.longest_silence for world in worlds) < 100.0

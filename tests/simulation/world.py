@@ -27,6 +27,7 @@ from simulation.states import Machine
 from simulation.store import SimulatedRemote, StoreServer
 from simulation.tasks import Task
 from simulation.zookeeper import Ensemble
+from tandem.core.orderer import OrdererCore
 from tandem.protocol.pace import Pace
 from tandem.protocol.publication import Publication
 from tandem.protocol.values import Config, Marker, Positions, TopicPartition
@@ -45,7 +46,7 @@ class Deviation:
 
     publication: type[Publication] = Publication
     pace: type[Pace] = Pace
-    proposes_cuts_once: bool = False  # whether or not the log shows them
+    orderer: type[OrdererCore] = OrdererCore
     marks_first: bool = False  # without transactions: the marker is sent before the rows
     initialises_late: bool = False  # the producer, some time after the first claim
     reuses_ids: bool = False  # a restarted replica goes on under its old transactional id

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tandem.protocol.values import Proposal
+from tandem.core.lag import Estimate
+from tandem.protocol.actions import Step
+from tandem.protocol.values import Claim, EpochRange, Marker, Proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,3 +14,69 @@ class Append:
     """Append this to the ordering log, without waiting: the log itself says what became of it."""
 
     proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class Compute:
+    """Have the engine compute this epoch after those that it was given before. It answers with `Computed`."""
+
+    epoch: EpochRange
+
+
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """`owner` has claimed an epoch: it may have to be fenced soon, so connect what that needs."""
+
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """The next marker was read: the rows of its epoch are needed no more. `epoch`: what it had read, as far as known."""
+
+    marker: Marker
+    epoch: EpochRange | None
+
+
+@dataclass(frozen=True, slots=True)
+class TookOver:
+    """This incarnation owns an epoch in the place of `before`."""
+
+    claim: Claim
+    before: str
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The log has accepted this replica's generation; its first epoch is the one after `after`."""
+
+    generation: int
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class CatchingUp:
+    """Said every few seconds while the replica is behind."""
+
+    epoch: int
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class CaughtUp:
+    """The replica is at the head after `epochs` epochs, in `elapsed_ms`."""
+
+    epoch: int
+    epochs: int
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """The core has ended, and takes no event any more. `error`: why; None: it was told to leave, and owes nothing."""
+
+    error: Exception | None = None
+
+
+Effect = Append | Compute | Expect | Marked | TookOver | Begun | CatchingUp | CaughtUp | Exit | Step
+"""What a `ReplicaCore` wants done. A `Step` is reported as `Done` or `Failed`; there is one at a time."""

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from tandem.engine.calls import Calls, Failure
 from tandem.engine.fetch import Fetched
+from tandem.engine.interface import StoppedError
 from tandem.engine.questions import Question
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.logs import get_logger
@@ -31,10 +32,6 @@ _LOG_PATIENCE_S = 120.0
 _LEAST_WAIT_MS, _MOST_WAIT_MS = 20.0, 1_000.0
 
 Answers = tuple[str | None, ...]
-
-
-class StoppedError(Exception):
-    """The replica is being stopped."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
@@ -55,8 +55,36 @@ class Fetched:
     answers: tuple[Answered, ...] = ()
 
 
+class Cuts(Protocol):
+    """The epochs that are to be computed, one after the other, and the answers that count in the one taken last.
+
+    All of them may raise `StoppedError` when there will be no more.
+    """
+
+    position: EnginePosition
+    """Behind the epoch taken last."""
+
+    def next(self, timeout_s: float) -> EpochRange | None:
+        """The cut after `position`; None if it does not come within `timeout_s`. Does not move `position`."""
+
+    def taken(self, epoch: EpochRange) -> None:
+        """`epoch` was fetched: move behind it."""
+
+    def answer(self, epoch: int, name: str, timeout_s: float) -> tuple[str | None, ...] | None:
+        """The answer that counts; None if it is not decided within `timeout_s`."""
+
+    def recorded(self, epoch: int, name: str) -> tuple[str | None, ...] | None:
+        """The same without waiting for anybody: what is known to stand in the log already is read."""
+
+    def answered_by(self, epoch: int, name: str) -> str | None:
+        """The incarnation whose answer counts, as far as read."""
+
+    def close(self) -> None:
+        """Release what it holds."""
+
+
 class CutReader:
-    """The accepted cuts after a position, in order, and the answers that count in the epoch taken last.
+    """Epochs of the past, to warm up and to rehearse with: the accepted cuts after a position, see `Cuts`.
 
     Parameters
     ----------
@@ -74,11 +102,10 @@ class CutReader:
         wanted = self.position.epoch + 1
         return self._read_until(lambda: self._decisions.epoch_range(wanted), timeout_s)
 
-    def taken(self, epoch: EpochRange) -> EnginePosition:
+    def taken(self, epoch: EpochRange) -> None:
         """`epoch` was fetched: move behind it."""
         self.position = EnginePosition(epoch.epoch, epoch.log_offset)
         self._decisions.forget_before(epoch.epoch)
-        return self.position
 
     def answer(self, epoch: int, name: str, timeout_s: float) -> tuple[str | None, ...] | None:
         """The answer that counts; None if it is not decided within `timeout_s`."""
@@ -267,7 +294,7 @@ class EpochFetcher:
     cuts : stands at the position to go on from.
     """
 
-    def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str], cuts: CutReader) -> None:
+    def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str], cuts: Cuts) -> None:
         self._cuts = cuts
         self._isolation = dict(isolation)
         self._readers = {level: InputReader(connection, level) for level in sorted(set(isolation.values()))}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -20,18 +19,13 @@ class EnginePosition:
     log_offset: int = 0
 
 
+OnFailure = Callable[[BaseException], None]
+"""Called, by any thread, with what ended the computing."""
+
+
 class JobError(Exception):
     """The user's job cannot run, or raised. Restarting would not help."""
 
 
-class Engine(Protocol):
-    """Computes epochs in the order of the log."""
-
-    def start(self, after: EnginePosition, on_epoch: OnEpoch) -> None:
-        """Begin with the epoch after `after`, which the engine's state was restored to."""
-
-    def failure(self) -> BaseException | None:
-        """Why it stopped by itself; None while it runs."""
-
-    def stop(self) -> None:
-        """Stop computing and release everything."""
+class StoppedError(Exception):
+    """This part of the replica was stopped, by whoever knows why."""

@@ -13,12 +13,11 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from tandem.engine import lasting
 from tandem.engine.blame import Failed, explained
-from tandem.engine.causal import StoppedError
 from tandem.engine.culprit import Attempt
 from tandem.engine.faults import job_fault
 from tandem.engine.fetch import EpochFetcher, Fetched
 from tandem.engine.intake import Counts, EpochRecords
-from tandem.engine.interface import EnginePosition, JobError, OnEpoch
+from tandem.engine.interface import EnginePosition, JobError, OnEpoch, OnFailure, StoppedError
 from tandem.engine.isolation import isolated
 from tandem.engine.job import in_a_line
 from tandem.engine.memory import EpochSize
@@ -37,7 +36,7 @@ OnCounts = Callable[[Mapping[str, Counts]], None]
 
 
 class MicroBatchEngine:
-    """Runs a job as one streaming query; see `interface.Engine`.
+    """Runs a job as one streaming query; micro-batch by micro-batch.
 
     Parameters
     ----------
@@ -71,7 +70,6 @@ class MicroBatchEngine:
         self.given: EpochSize | None = None
         """The epoch that Spark was given last."""
         self._started_s = 0.0
-        self._failure: BaseException | None = None
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
@@ -90,14 +88,17 @@ class MicroBatchEngine:
         """The epochs after `after`, on a copy of a state; see `Rehearsal.run`. Not while `warm_up` runs."""
         return self._rehearsal.run(checkpoint, after, self._make_fetcher(after), stopped)
 
-    def start(self, after: EnginePosition, on_epoch: OnEpoch) -> None:
+    def start(self, after: EnginePosition, epochs: EpochFetcher, on_epoch: OnEpoch, on_failure: OnFailure) -> None:
         """Start the query, and the thread that feeds it. Raises `JobError` if Spark refuses the plan, or
         the state is another one's.
+
+        `epochs` : gives what comes after `after`, and is closed in the end.
 
         Both take some time, so they start at the same time.
         """
         self._on_epoch = on_epoch
-        self._after = after
+        self._on_failure = on_failure
+        self._fetcher = epochs
         self._started_s = time.monotonic()
         self.job.query.stand_at(after)
         self._thread.start()
@@ -111,12 +112,6 @@ class MicroBatchEngine:
             self._stopped.set()
             raise
 
-    def failure(self) -> BaseException | None:
-        """Why it stopped by itself; None while it runs, or still finds out why it does not."""
-        if self._failure is not None or self._thread.is_alive() or self._stopped.is_set():
-            return self._failure
-        return self.job.query.failure()
-
     def stop(self) -> None:
         """Stop fetching and the query."""
         self._stopped.set()
@@ -126,8 +121,7 @@ class MicroBatchEngine:
         self.job.query.stop()
 
     def _run(self) -> None:
-        fetcher = self._make_fetcher(self._after)
-        self._passed("fetcher")
+        fetcher = self._fetcher
         try:
             while not self._stopped.is_set():
                 with self._phase("wait"):
@@ -148,7 +142,7 @@ class MicroBatchEngine:
         except (StoppedError, GivenUpError):
             pass
         except BaseException as error:
-            self._failure = error
+            self._on_failure(error)
         finally:
             self.task.ends()
             fetcher.close()

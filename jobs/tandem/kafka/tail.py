@@ -97,7 +97,7 @@ class LogTail:
         Raises `ReadTimeoutError` if they are not reached within `timeout_s`.
         """
         deadline = time.monotonic() + timeout_s
-        ends = self._ends(timeout_s)
+        ends = self.ends(timeout_s)
         while any(self._next[topic] < end for topic, end in ends.items()) and keep_on():
             if time.monotonic() > deadline:
                 raise ReadTimeoutError(f"read to {self._next} of {ends} in {timeout_s:.1f} s")
@@ -126,7 +126,8 @@ class LogTail:
         learn(self._consumer, self._next)
         self._consumer.assign([TopicPartition(topic, 0, offset) for topic, offset in self._next.items()])
 
-    def _ends(self, timeout_s: float) -> dict[str, int]:
+    def ends(self, timeout_s: float) -> dict[str, int]:
+        """Where the topics end now, open transactions included. Raises `ReadTimeoutError`."""
         # The high watermark, not the end that a read_committed reader is shown: an open transaction is waited for.
         ends = self._topics.ends(dict.fromkeys(self._next, 1), "read_uncommitted", timeout_s)
         return {tp.topic: end for tp, end in ends.items()}

@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -14,6 +15,7 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
+from tandem.core.orderer import OrdererCore, OrdererSettings, OrdererState
 from tandem.entry import Lifecycle
 from tandem.health import Health
 from tandem.kafka.appender import ProposalAppender
@@ -26,7 +28,7 @@ from tandem.manifest import Manifest
 from tandem.metrics import OrdererMetrics
 from tandem.orderer.election import Election
 from tandem.orderer.inputs import InputWatch
-from tandem.orderer.loop import Clocks, OrdererLoop, OrdererSettings
+from tandem.orderer.loop import Clocks, OrdererLoop, Ports
 from tandem.orderer.sizes import InputSizes
 from tandem.process import ExitCode, stop_on_signals
 from tandem.protocol.decisions import Decisions
@@ -68,35 +70,38 @@ def run(manifest: Manifest, name: str, replica: str, lifecycle: Lifecycle, serve
     waits = Waits()
     metrics.watch(waits)
 
-    def report() -> OrdererReport:
-        return _report(registry, manifest.name, name, metrics, waits)
-
-    probes = Probes(lambda: health.is_stuck, started.is_set, report)
+    built: _Built | None = None
+    probes = Probes(lambda: health.is_stuck, started.is_set, lambda: _report(name, built, waits))
     with ExitStack() as stack:
         waits.start()
         stack.callback(waits.stop)
         at_work = waits.task()
         try:
             port = stack.enter_context(lifecycle.announced(manifest, registry, probes, served_at))
-            loop = _build(manifest, name, replica, metrics, waits, stack)
+            built = _build(manifest, name, replica, metrics, waits, stack)
             _log.info("started", metrics_port=port)
             started.set()
             lifecycle.came_up()
             while not stopping.is_set():
                 health.beat()
                 at_work.begins("a round of its loop, which should take less than a second")
-                loop.step()
+                built.loop.step()
                 at_work.ends()
         except Exception as error:
             return lifecycle.ended(error)
     return ExitCode.OK
 
 
+@dataclass(frozen=True, slots=True)
+class _Built:
+    loop: OrdererLoop
+    troubles: Troubles
+
+
 def _build(
     manifest: Manifest, name: str, replica: str, metrics: OrdererMetrics, waits: Waits, stack: ExitStack
-) -> OrdererLoop:
+) -> _Built:
     spec = manifest.spec
-    ordering = spec.ordering
     connection = KafkaConnection(manifest.kafka_properties(os.environ))
     starting = waits.task()
     starting.begins("Kafka: the job's topics")
@@ -107,7 +112,6 @@ def _build(
     tail = LogTail(connection, {topics.ordering: start})
     stack.callback(tail.close)
     troubles = Troubles(look_at(connection, lambda: (topics.ordering,)), metrics.refused)
-    metrics.trouble = lambda: troubles.words
     appender = ProposalAppender(
         connection,
         topics.ordering,
@@ -116,47 +120,38 @@ def _build(
     )
     troubles.poke = appender.serve
     stack.callback(appender.close)
-    bounds = spec.take_over
-    tick_s = (ordering.heartbeat_period.ms if ordering.mode == "heartbeat" else 5) / 1000
-    election = _election(manifest, name, replica, metrics, waits) if ordering.mode == "leader" else None
+    election = _election(manifest, name, replica, metrics, waits) if spec.ordering.mode == "leader" else None
     if election is not None:
         election.start()
         stack.callback(election.stop)
+    isolation = isolation_levels(manifest)
+    sizes = InputSizes(connection, isolation, spec.max_bytes_per_epoch, spec.ordering.max_records_per_epoch)
+    stack.callback(sizes.close)
+    leading = (lambda: election.leading) if election is not None else (lambda: True)
+    ports = Ports(tail, appender, InputWatch(connection, isolation), sizes, leading, CLOCKS)
+    return _Built(OrdererLoop(_core(manifest, name, decisions), ports, metrics, waits.task()), troubles)
+
+
+def _core(manifest: Manifest, name: str, decisions: Decisions) -> OrdererCore:
+    ordering, bounds = manifest.spec.ordering, manifest.spec.take_over
+    tick_ms = ordering.heartbeat_period.ms if ordering.mode == "heartbeat" else 5
+    idle = ordering.idle_epoch_interval
     pace = Pace(
-        PaceSettings(ordering.min_epoch_interval.ms, idle.ms if (idle := ordering.idle_epoch_interval) else None),
+        PaceSettings(ordering.min_epoch_interval.ms, idle.ms if idle else None),
         SilenceBound(bounds.min_bound.ms, bounds.max_bound.ms),
     )
-    pace.resume(decisions.last_epoch)
-    isolation = isolation_levels(manifest)
-    sizes = InputSizes(connection, isolation, spec.max_bytes_per_epoch, ordering.max_records_per_epoch)
-    stack.callback(sizes.close)
-    inputs = InputWatch(connection, isolation)
-    return OrdererLoop(
-        OrdererSettings(name, ordering.max_records_per_epoch, tick_s),
-        decisions,
-        pace,
-        tail,
-        appender,
-        inputs,
-        sizes,
-        (lambda: election.leading) if election is not None else (lambda: True),
-        CLOCKS,
-        metrics,
-        waits.task(),
-    )
+    return OrdererCore(OrdererSettings(name, ordering.max_records_per_epoch, tick_ms), decisions, pace)
 
 
-def _report(registry: CollectorRegistry, job: str, name: str, metrics: OrdererMetrics, waits: Waits) -> OrdererReport:
-    def value(metric: str) -> int:
-        return int(registry.get_sample_value(metric, {"job_name": job, "orderer": name}) or 0)
-
+def _report(name: str, built: _Built | None, waits: Waits) -> OrdererReport:
+    state = OrdererState() if built is None else built.loop.state
     return OrdererReport(
         name,
-        bool(value("tandem_orderer_leading")),
-        value("tandem_ordering_epoch"),
-        value("tandem_input_lag_records"),
-        metrics.held_back,
-        metrics.trouble(),
+        state.leading,
+        state.epoch,
+        state.lag_records,
+        () if built is None else built.loop.held,
+        "" if built is None else built.troubles.words,
         waits.words,
         waits.words_beside,
     )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from tandem.kafka.errors import TransactionTooSlowError
 from tandem.kafka.headers import ONE_ROW_HEADER, row_id
 from tandem.kafka.records import OutputRecord
-from tandem.kafka.refusals import RowsRefusedError
+from tandem.kafka.refusals import Failure, RowsRefusedError
 from tandem.kafka.transactions import EpochProducer
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Outcome, Publish
@@ -20,75 +21,92 @@ from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
 
 
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who publishes, as the markers in `commits_topic` say: the incarnation and its generation.
+
+    `one_row` : whether each input record is one row, or a dead letter; markers say so, for `tandem verify`.
+    """
+
+    me: str
+    generation: int
+    commits_topic: str
+    one_row: bool = False
+
+
 class EpochWriter:
     """One incarnation's writer.
 
     Parameters
     ----------
-    me, generation : who publishes, as the markers say.
     refused : knows where rows go, and learns which of them the broker does not take.
     write_tables : writes the rows of an epoch that go to tables.
-    transaction_time : learns how long transactions take; whoever renews the producer asks it.
-    clock_s : any monotonic clock, s.
     at : called with each step.
-    one_row : whether each input record is one row, or a dead letter; markers say so, for `tandem verify`.
+    clock_s : any monotonic clock, s.
     """
 
     def __init__(
         self,
-        me: str,
-        generation: int,
+        author: Author,
         producer: EpochProducer,
         refused: RefusedRows,
-        commits_topic: str,
         metrics: ReplicaMetrics,
-        write_tables: Callable[[EpochRows], None],
-        transaction_time: TransactionTime,
-        clock_s: Callable[[], float] = time.monotonic,
+        write_tables: Callable[[EpochRows], None] = lambda _: None,
         at: Callable[[str], None] = lambda _: None,
-        one_row: bool = False,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._at = at
-        self._me = me
-        self._generation = generation
+        self.metrics = metrics
+        self.transaction_time = TransactionTime()
+        self._author = author
         self._producer = producer
         self._refused = refused
-        self._commits_topic = commits_topic
-        self._metrics = metrics
         self._write_tables = write_tables
-        self._transaction_time = transaction_time
+        self._at = at
         self._clock_s = clock_s
-        self._of_marker: Sequence[Header] = [(ONE_ROW_HEADER, b"1")] if one_row else ()
+        self._of_marker: Sequence[Header] = [(ONE_ROW_HEADER, b"1")] if author.one_row else ()
+
+    @property
+    def failures(self) -> Sequence[Failure]:
+        """Why the last transaction did not succeed."""
+        return self._producer.failures
+
+    def renew(self, timeout_s: float) -> None:
+        """Give the producer up and initialise another one of the same id. Raises `ProducerLostError`, `KafkaException`."""
+        self._producer.start(timeout_s, self.transaction_time.limit_s)
+
+    def close(self) -> None:
+        """Give the producer up."""
+        self._producer.close()
 
     def write(self, action: Publish, rows: EpochRows, epoch: EpochRange) -> Outcome:
         """Publish `rows`, or only the marker if they are skipped. Raises `TransactionTooSlowError`."""
         records: list[OutputRecord] = []
         if not action.skipped:
             self._at("its rows are made into records")
-            with self._metrics.phase("encode"):
+            with self.metrics.phase("encode"):
                 records = self._records(rows)
                 self._write_tables(rows)
         marker = Marker(
             action.epoch,
             action.attempt,
-            self._me,
+            self._author.me,
             rows.digest,
             len(records),
             epoch.log_offset,
             action.skipped,
-            self._generation,
+            self._author.generation,
             epoch.config_offset,
         )
-        last = OutputRecord(self._commits_topic, None, encode_marker(marker), self._of_marker, 0)
-        began, limit_s = self._clock_s(), self._transaction_time.limit_s
+        last = OutputRecord(self._author.commits_topic, None, encode_marker(marker), self._of_marker, 0)
+        began, limit_s = self._clock_s(), self.transaction_time.limit_s
         self._at(f"the end of its transaction of {len(records):,} records")
-        with self._metrics.phase("publish"):
+        with self.metrics.phase("publish"):
             outcome = self._publish(rows, records, last, limit_s)
         self._count(outcome, records)
         elapsed_s = self._clock_s() - began
         if outcome is Outcome.COMMITTED:
-            self._transaction_time.committed(elapsed_s)
-        elif self._transaction_time.failed(action.epoch, elapsed_s):
+            self.transaction_time.committed(elapsed_s)
+        elif self.transaction_time.failed(action.epoch, elapsed_s):
             raise _too_slow(action.epoch, records, limit_s)
         return outcome
 
@@ -111,13 +129,13 @@ class EpochWriter:
 
     def _count(self, outcome: Outcome, records: list[OutputRecord]) -> None:
         if outcome is Outcome.COMMITTED:
-            self._metrics.published.inc()
-            self._metrics.rows.inc(len(records))
-            self._metrics.dead_letters.inc(sum(r.topic == self._refused.sinks.dead_letter for r in records))
+            self.metrics.published.inc()
+            self.metrics.rows.inc(len(records))
+            self.metrics.dead_letters.inc(sum(r.topic == self._refused.sinks.dead_letter for r in records))
         elif outcome is Outcome.FENCED:
-            self._metrics.fenced.inc()
+            self.metrics.fenced.inc()
         else:
-            self._metrics.unknown_commits.inc()
+            self.metrics.unknown_commits.inc()
 
 
 def _too_slow(epoch: int, records: list[OutputRecord], limit_s: float) -> TransactionTooSlowError:

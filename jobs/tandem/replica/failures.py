@@ -1,4 +1,4 @@
-"""What stopped Spark, told as what it is: a mistake of the job, lost input, or a failure that a restart may cure."""
+"""What stopped Spark, told as what it is: a mistake of the job, or a failure that a restart may cure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 
 from tandem.engine.faults import job_fault
 from tandem.engine.interface import JobError
-from tandem.kafka.errors import LostInputError
 
 _OTHER_STATE = re.compile(
     r"\[(STATE_STORE_\w*NOT_COMPATIBLE|STATE_STORE_\w*SCHEMA\w*|STREAMING_STATEFUL_OPERATOR_NOT_MATCH\w*)[^\n]*"
@@ -16,11 +15,8 @@ _OTHER_STATE = re.compile(
 
 
 def classified(error: BaseException) -> BaseException:
-    """Failures inside Spark that come from the user's code or from lost input are refusals, not worth a restart."""
-    text = str(error)
-    if "LostInputError" in text:
-        return LostInputError(next(line for line in text.splitlines() if "LostInputError" in line))
-    if (match := _OTHER_STATE.search(text)) is not None:
+    """Failures inside Spark that come from the user's code are refusals, not worth a restart."""
+    if (match := _OTHER_STATE.search(str(error))) is not None:
         return JobError(
             f"the job's code cannot go on from the state that the code before it left: {match[0].strip()} Keep the "
             "operators and their keys as they were, or give the changed job another metadata.name, so that it begins anew"

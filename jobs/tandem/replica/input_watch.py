@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import RecreatedTopicError
 from tandem.kafka.topic_ids import check_same
@@ -18,12 +20,19 @@ class SameInputs:
     Parameters
     ----------
     known : the inputs' ids as they were when this replica began.
+    on_failure : is given the `RecreatedTopicError` if an input was found to be another topic.
     """
 
-    def __init__(self, connection: KafkaConnection, known: TopicIds, every_s: float = EVERY_S) -> None:
+    def __init__(
+        self,
+        connection: KafkaConnection,
+        known: TopicIds,
+        on_failure: Callable[[RecreatedTopicError], None],
+        every_s: float = EVERY_S,
+    ) -> None:
         self._topics = Topics(connection)
         self._known = known
-        self._failure: RecreatedTopicError | None = None
+        self._on_failure = on_failure
         self._looks = Looks("inputs", self._look, every_s)
 
     def start(self) -> None:
@@ -34,14 +43,9 @@ class SameInputs:
         """Look no more; a look under way ends by itself."""
         self._looks.stop()
 
-    def check(self) -> None:
-        """Raise `RecreatedTopicError` if an input was found to be another topic."""
-        if self._failure is not None:
-            raise self._failure
-
     def _look(self) -> None:
         try:
             check_same(self._topics, self._known)
         except RecreatedTopicError as error:
-            self._failure = error
+            self._on_failure(error)
             self._looks.stop()

@@ -19,19 +19,21 @@ from tandem.engine.container import memory_limit, too_small
 from tandem.engine.interface import JobError
 from tandem.engine.users_code import line_of_thread
 from tandem.entry import REFUSALS, Lifecycle
-from tandem.kafka.client import KafkaConnection
 from tandem.manifest import CodeNotFoundError, Manifest
 from tandem.manifest.notes import notes
 from tandem.metrics import ReplicaMetrics
 from tandem.process import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
+from tandem.replica.active import Active
 from tandem.replica.handover import DrainedError, SteppedDownError
 from tandem.replica.identity import Changes, OtherJobError, UnlikeError
-from tandem.replica.replica import Replica, new_incarnation
+from tandem.replica.prepared import Prepared
 from tandem.replica.reporter import Reporter
+from tandem.replica.setting import Setting, new_incarnation
 from tandem.replica.tables import TableError
 from tandem.replica.topic_watch import TopicWatch
+from tandem.replica.warm import Warm
 from tandem.serving import LOOPBACK, Probes
 from tandem.topics import own_topics
 from tandem.waits import Waits
@@ -91,30 +93,30 @@ def run(
     """Run the replica `name` until SIGTERM, SIGINT, or a failure; says why in the log."""
     started = threading.Event()
     stopping = stop_on_signals(started)
-    with ExitStack() as stack:
+    with ExitStack() as serving:
+        parts = ExitStack()
         try:
-            replica = _prepare(manifest, name, lifecycle, served_at, savepoint, changes, stack)
+            setting = _setting(manifest, name, lifecycle, served_at, serving)
+            serving.callback(_close, parts)
+            prepared = Prepared.of(setting, savepoint, changes, parts)
+            warm = Warm.of(prepared, parts)
+            _watch_topics(setting, serving)
+            _log.info("prepared", incarnation=setting.incarnation)
             started.set()
-            if replica.stand_by(stopping, lifecycle.came_up):
-                replica.activate()
+            if warm.stand_by(stopping, lifecycle.came_up):
+                active = Active.of(warm, parts)
                 lifecycle.came_up()
                 _log.info("started")
-                replica.run_until(stopping)
+                active.run_until(stopping, warm.slots)
         except Exception as error:
             return lifecycle.ended(error, KINDS)
     return ExitCode.OK
 
 
-def _prepare(
-    manifest: Manifest,
-    name: str,
-    lifecycle: Lifecycle,
-    served_at: tuple[str, int],
-    savepoint: str,
-    changes: Changes,
-    stack: ExitStack,
-) -> Replica:
-    """A replica that is ready to compute; `stack` takes it apart."""
+def _setting(
+    manifest: Manifest, name: str, lifecycle: Lifecycle, served_at: tuple[str, int], serving: ExitStack
+) -> Setting:
+    """A replica that says how it stands, and has done nothing yet."""
     for note in notes(manifest):
         _log.warning("noted", reason=str(note))
     small = too_small(manifest.spec.spark.driver_memory, memory_limit())
@@ -122,29 +124,29 @@ def _prepare(
         _log.warning("memory_limit", reason=small)
     registry = CollectorRegistry()
     metrics = ReplicaMetrics(registry, manifest.name, name)
-    incarnation = new_incarnation(manifest.name, name)
-    reporter = Reporter(manifest.name, name, incarnation, registry, alone=manifest.spec.replicas == 1)
+    reporter = Reporter(name, new_incarnation(manifest.name, name))
+    metrics.reported = reporter.report
     probes = Probes(lambda: reporter.health.is_stuck, lambda: reporter.is_ready, reporter.report)
-    port = stack.enter_context(lifecycle.announced(manifest, registry, probes, served_at, incarnation))
+    serving.enter_context(lifecycle.announced(manifest, registry, probes, served_at, reporter.incarnation))
     waits = reporter.waits = Waits(line_of=line_of_thread)
     metrics.watch(waits)
     waits.start()
-    stack.callback(waits.stop)
-    replica = Replica(manifest, name, incarnation, metrics, reporter, waits, savepoint, served_at[0], changes)
-    stack.callback(_close, replica)
-    replica.prepare()
-    connection = KafkaConnection(manifest.kafka_properties(os.environ))
-    watch = TopicWatch(connection, own_topics(manifest, name), reporter.drifted)
-    stack.callback(watch.stop)
+    serving.callback(waits.stop)
+    return Setting.of(manifest, name, metrics, reporter, served_at[0])
+
+
+def _watch_topics(setting: Setting, serving: ExitStack) -> None:
+    watch = TopicWatch(
+        setting.channels.connection, own_topics(setting.manifest, setting.name), setting.reporter.drifted
+    )
+    serving.callback(watch.stop)
     watch.start()
-    _log.info("prepared", incarnation=incarnation, metrics_port=port)
-    return replica
 
 
-def _close(replica: Replica) -> None:
+def _close(parts: ExitStack) -> None:
     """How the replica ended is decided by then: trouble with taking it apart must not change that."""
     try:
-        replica.close()
+        parts.close()
     except Exception as error:
         _log.warning("not_closed", reason=str(error), exc_info=True)
 

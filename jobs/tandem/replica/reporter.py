@@ -1,36 +1,33 @@
-"""What a replica reports of itself: from its metrics, its slots, and what it sees in the logs."""
+"""What a replica reports of itself: from its core's state, its slots, and the state that it follows."""
 
 from __future__ import annotations
 
-from prometheus_client import CollectorRegistry
+import time
+from collections.abc import Callable
 
+from tandem.core.state import ReplicaState
 from tandem.health import Health
 from tandem.kafka.watching import Troubles
 from tandem.protocol.switchover import View
 from tandem.protocol.values import Config
-from tandem.replica.failovers import Failovers
 from tandem.replica.slots import Slots
 from tandem.report import ReplicaReport, State, TopicDrift
 from tandem.waits import Waits
 
 
 class Reporter:
-    """Collects one replica's report.
+    """Collects one replica's report; any thread may ask for it.
 
-    Parameters
-    ----------
-    registry : that of the replica's metrics, which hold the numbers.
-    alone : one replica of the job is active at a time.
+    Its attributes are set by whoever knows: `stage`, and `state`, which is asked how the replica stands.
     """
 
-    def __init__(
-        self, job: str, replica: str, incarnation: str, registry: CollectorRegistry, alone: bool = False
-    ) -> None:
-        self._labels = {"job_name": job, "replica": replica}
-        self._replica, self._incarnation = replica, incarnation
-        self._registry = registry
+    def __init__(self, replica: str, incarnation: str) -> None:
+        self._replica, self.incarnation = replica, incarnation
+        self.stage: State = "starting"
+        self.state: Callable[[], ReplicaState] = ReplicaState
+        self.diverged = False
+        self.followed_epoch = self.verified_epoch = -1
         self.health = Health()
-        self.failovers = Failovers(alone)
         self.slots: Slots | None = None
         self.troubles: Troubles | None = None
         self.has_to_prove = True
@@ -48,37 +45,43 @@ class Reporter:
 
     def beat(self) -> None:
         """The replica's main loop goes round."""
+        state = self.state()
         self.health.beat()
-        self.health.progress(self._epoch("tandem_epoch"), self._count("tandem_replica_lag_epochs"))
+        self.health.progress(state.epoch, state.lag_epochs)
 
     @property
     def is_ready(self) -> bool:
         """Whether it does what it is there for: stands by, or has reached the log's head."""
-        return bool(self._value("tandem_replica_standby") or self._value("tandem_replica_ready"))
+        return self.stage == "standby" or self.state().ready
 
     def report(self) -> ReplicaReport:
         """How the replica stands now."""
-        slots, view = self.slots, View() if self.slots is None else self.slots.view
+        slots, view, state = self.slots, View() if self.slots is None else self.slots.view, self.state()
         return ReplicaReport(
             replica=self._replica,
-            incarnation=self._incarnation,
-            state=self._state(),
+            incarnation=self.incarnation,
+            state=self.stage,
             ready=self.is_ready,
-            epoch=self._epoch("tandem_epoch"),
-            head_epoch=self._epoch("tandem_head_epoch"),
-            published_epoch=self._epoch("tandem_published_epoch"),
-            followed_epoch=self._epoch("tandem_standby_followed_epoch"),
-            verified_epoch=self._epoch("tandem_standby_verified_epoch"),
+            epoch=state.epoch,
+            head_epoch=state.head_epoch,
+            published_epoch=state.published_epoch,
+            followed_epoch=self.followed_epoch,
+            verified_epoch=self.verified_epoch,
             has_to_prove=self.has_to_prove,
-            lag_epochs=self._count("tandem_replica_lag_epochs"),
-            lag_records=self._count("tandem_replica_lag_records"),
-            lag_seconds=round(self._value("tandem_replica_lag_seconds"), 3),
-            diverged=bool(self._value("tandem_replica_diverged")),
+            lag_epochs=state.lag_epochs,
+            lag_records=state.lag_records,
+            lag_seconds=0.0 if state.due_ms is None else round(max(0.0, time.time() - state.due_ms / 1000), 3),
+            catch_up_s=state.catch_up_s,
+            claims_won=state.claims_won,
+            claims_lost=state.claims_lost,
+            take_overs=state.take_overs,
+            input_records=state.input_records,
+            diverged=self.diverged,
             generation=self.generation,
             config_hash=self.config_hash,
             candidate=self.candidate,
-            publisher=self.failovers.publisher,
-            failover=self.failovers.last,
+            publisher=state.publisher,
+            failover=state.failover,
             coordinated=slots is not None and slots.connected,
             slots={slot: holder.incarnation for slot, holder in view.holders.items()},
             roles={name: role.value for name, role in view.roles.items()},
@@ -88,18 +91,3 @@ class Reporter:
             waits_beside=self.waits.words_beside,
             trouble="" if self.troubles is None else self.troubles.words,
         )
-
-    def _state(self) -> State:
-        if self._value("tandem_replica_standby"):
-            return "standby"
-        return "active" if self._value("tandem_replica_active") else "starting"
-
-    def _value(self, name: str) -> float:
-        return self._registry.get_sample_value(name, self._labels) or 0.0
-
-    def _count(self, name: str) -> int:
-        return int(self._value(name))
-
-    def _epoch(self, name: str) -> int:
-        value = self._registry.get_sample_value(name, self._labels)
-        return -1 if value is None else int(value)

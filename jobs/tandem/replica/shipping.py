@@ -16,6 +16,7 @@ from tandem.protocol.shipping import ShippingTurn
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Config
 from tandem.protocol.verification import VerificationPace
+from tandem.replica.reporter import Reporter
 from tandem.replica.rows import EpochRows
 from tandem.shipping import (
     Bases,
@@ -27,7 +28,6 @@ from tandem.shipping import (
     Verifier,
 )
 from tandem.snapshots import rocksdb_state_format
-from tandem.waits import Waits
 
 _LEAST_SILENCE_MS, _MOST_SILENCE_MS, _SLOWER = 500.0, 3_000.0, 3.0
 _MOST_BYTES = 4_000_000
@@ -40,7 +40,7 @@ class StateShipping:
     ----------
     commits_topic : with the markers that this replica reads.
     folder : the incarnation's.
-    waits : makes the tasks that say what takes long.
+    reporter : is told the epochs of the followed state; its `waits` makes the tasks that say what takes long.
     """
 
     def __init__(
@@ -51,9 +51,10 @@ class StateShipping:
         incarnation: str,
         folder: Path,
         metrics: ReplicaMetrics,
-        waits: Waits,
+        reporter: Reporter,
     ) -> None:
-        self._waits = waits
+        self._waits = reporter.waits
+        self._reporter = reporter
         self._manifest = manifest
         self._connection = connection
         self._commits_topic = commits_topic
@@ -129,15 +130,15 @@ class StateShipping:
 
     def _has_followed(self, epoch: int) -> None:
         self._first_followed = epoch if self._first_followed is None else self._first_followed
-        self._metrics.followed_epoch.set(epoch)
+        self._reporter.followed_epoch = epoch
 
     def _has_proved(self, epoch: int) -> None:
         self._proved = True
-        self._metrics.verified_epoch.set(epoch)
+        self._reporter.verified_epoch = epoch
 
     def _has_dropped(self, _epoch: int) -> None:
         self._proved = False
-        self._metrics.verified_epoch.set(-1)
+        self._reporter.verified_epoch = -1
         self._metrics.state_mismatches.inc()
 
     def hand_over(self, target: Path) -> EnginePosition | None:

@@ -7,8 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from tandem.core.failovers import Failover as ReportedFailover
 from tandem.protocol.switchover import replica_name
-from tandem.report import Failover as ReportedFailover
 from tandem_operator.observed import Component, Observed
 from tandem_operator.plan.conditions import conditions_of
 from tandem_operator.plan.facts import Facts, facts_of, shown_role

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
-from operator_builders import job
 from ruamel.yaml import YAML
-from tiny_world import KEY, World
 
 from alerts.rules import ROOT, read
 from tandem.manifest import KIND
 from tandem_operator.api import _KINDS
 from tandem_operator.resources.accounts import accounts
+from unit.operator.builders import job
+from unit.operator.tiny_world import KEY, World
 
 CHART = ROOT / "helm" / "tandem"
 VALUES = read(CHART / "values.yaml")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from structural import errors
 
 from cluster.crd_cases import CASES, Case
 from cluster.wrong_manifests import WRONG, Wrong
@@ -13,6 +12,7 @@ from tandem_operator.crd.cel import Rule, path, text
 from tandem_operator.crd.fields import durations
 from tandem_operator.crd.rules import RULES
 from tandem_operator.crd.schema import at, crd_schema
+from unit.operator.structural import errors
 
 SCHEMA = crd_schema()
 SAID_OTHERWISE = {

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from structural import defaulted, errors, flaws
 
 from tandem.manifest import ReplicatedStreamJob, load, parse
 from tandem.manifest.tree import read
@@ -16,6 +15,7 @@ from tandem_operator.crd.__main__ import drifted, main, write
 from tandem_operator.crd.document import crd
 from tandem_operator.crd.schema import crd_schema, structural
 from tandem_operator.status import Status
+from unit.operator.structural import defaulted, errors, flaws
 
 SCHEMA = crd_schema()
 ROOT = Path(__file__).parents[3]

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
-from structural import errors
 
 from alerts.rules import ROOT
 from tandem.manifest import check_code, find_code, load
 from tandem_operator.crd.schema import crd_schema
+from unit.operator.structural import errors
 
 EXAMPLES = sorted((ROOT / "jobs" / "examples").rglob("*.yaml"))
 OF_THE_DOCS = sorted((ROOT / "docs").rglob("*.yaml"))

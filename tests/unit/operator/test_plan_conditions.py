@@ -7,13 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster
 
 from tandem.report import HeldInput, OrdererReport
 from tandem_operator.actions import SetStatus
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan import plan
+from unit.operator.builders import SETTINGS, job
+from unit.operator.tiny_cluster import TinyCluster
 
 Which = Callable[[PodSeen], bool]
 

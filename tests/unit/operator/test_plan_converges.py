@@ -6,9 +6,6 @@ from typing import Any
 
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster
-from tiny_pods import Pod
 
 from tandem_operator.observed import Component, PodPhase
 from tandem_operator.plan import plan
@@ -16,6 +13,9 @@ from tandem_operator.plan.roster import roster_of
 from tandem_operator.plan.status import old_status
 from tandem_operator.plan.version import version_of
 from tandem_operator.resources.manifest import config_map_name, config_of
+from unit.operator.builders import SETTINGS, job
+from unit.operator.tiny_cluster import TinyCluster
+from unit.operator.tiny_pods import Pod
 
 _FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

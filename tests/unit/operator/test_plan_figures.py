@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster
-
 from tandem.report import OrdererReport
 from tandem_operator.actions import SetStatus
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan import plan
 from tandem_operator.plan.figures import lag_of, published_epoch
+from unit.operator.builders import SETTINGS, job
+from unit.operator.tiny_cluster import TinyCluster
 
 
 def running(**spec: Any) -> Observed:

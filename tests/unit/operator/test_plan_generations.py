@@ -6,9 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, UID, job
-from tiny_cluster import TinyCluster, progressing, told
-from tiny_pods import Pod
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import CreatePod, DeletePod, Emit
@@ -17,6 +14,9 @@ from tandem_operator.plan import plan
 from tandem_operator.resources.candidates import candidate
 from tandem_operator.resources.names import CLEANUP, COMPONENT, GENERATION, selector
 from tandem_operator.resources.tasks import TASK
+from unit.operator.builders import SETTINGS, UID, job
+from unit.operator.tiny_cluster import TinyCluster, progressing, told
+from unit.operator.tiny_pods import Pod
 
 SNAPSHOTS = {"store": "s3://b/x"}
 CHANGED = {"file": "job.py", "options": {"late": "5"}}

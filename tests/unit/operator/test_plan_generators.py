@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster
-
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import DeletePod
 from tandem_operator.observed import Component
 from tandem_operator.plan import plan
+from unit.operator.builders import SETTINGS, job
+from unit.operator.tiny_cluster import TinyCluster
 
 
 def _beating(generators: int, **spec: object) -> TinyCluster:

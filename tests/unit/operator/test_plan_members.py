@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster
-from tiny_pods import Pod
 
 from tandem.protocol.switchover import Wish
 from tandem_operator.actions import Action, CreatePod, DeletePod, Emit, Switch
 from tandem_operator.observed import PodPhase
 from tandem_operator.plan import plan
+from unit.operator.builders import SETTINGS, job
+from unit.operator.tiny_cluster import TinyCluster
+from unit.operator.tiny_pods import Pod
 
 
 def _running(**spec: object) -> TinyCluster:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster
-
 from tandem_operator.actions import Action, Apply, CreatePod, DeletePod, Emit, LabelPod, SetStatus, Switch
 from tandem_operator.plan import plan
 from tandem_operator.plan.refused import Refusal, waits, words_of
+from unit.operator.builders import SETTINGS, job
+from unit.operator.tiny_cluster import TinyCluster
 
 LEAVES = DeletePod("flights-replica-0-aaaaa", "u", "it is made from an older version of the job")
 ENDED = DeletePod("flights-replica-0-aaaaa", "u", "its node is lost", grace_s=0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster, progressing, told
-from tiny_pods import Pod
 
 from tandem_operator.actions import DeletePod, Switch
 from tandem_operator.observed import Component
 from tandem_operator.plan import plan
+from unit.operator.builders import SETTINGS, job
+from unit.operator.tiny_cluster import TinyCluster, progressing, told
+from unit.operator.tiny_pods import Pod
 
 BAD = "example.com/bad:2"
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from operator_builders import SETTINGS, job
-from tiny_cluster import BROKEN_ORDERER, TinyCluster
-from tiny_pods import Pod
-
 from tandem_operator.actions import CreatePod, DeletePod, Emit, Switch
 from tandem_operator.observed import ContainerSeen
 from tandem_operator.plan import plan
 from tandem_operator.resources.names import CONFIG, MANIFEST
+from unit.operator.builders import SETTINGS, job
+from unit.operator.tiny_cluster import BROKEN_ORDERER, TinyCluster
+from unit.operator.tiny_pods import Pod
 
 
 def _running(**spec: object) -> TinyCluster:

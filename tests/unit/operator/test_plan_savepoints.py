@@ -6,13 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, UID, job
-from tiny_cluster import TinyCluster
 
 from tandem_operator.actions import Action, CreatePod, DeletePod, SetStatus
 from tandem_operator.observed import Observed, PodPhase, TaskSeen
 from tandem_operator.plan import plan
 from tandem_operator.resources import tasks
+from unit.operator.builders import SETTINGS, UID, job
+from unit.operator.tiny_cluster import TinyCluster
 
 SNAPSHOTS = {"store": "s3://bucket/snapshots"}
 

@@ -6,18 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, job
-from tiny_cluster import BROKEN_ORDERER, TinyCluster
 
+from tandem.core.failovers import Failover
 from tandem.ending import EndKind
 from tandem.manifest import ManifestError, parse
-from tandem.report import Failover
 from tandem_operator.actions import Action, CreatePod, Emit, SetStatus
 from tandem_operator.observed import Observed
 from tandem_operator.plan import plan
 from tandem_operator.plan.invalid import last_working, refuse
 from tandem_operator.resources.names import TEMPLATE
 from tandem_operator.status import LONGEST_HISTORY
+from unit.operator.builders import SETTINGS, job
+from unit.operator.tiny_cluster import BROKEN_ORDERER, TinyCluster
 
 
 def _running(**spec: object) -> TinyCluster:

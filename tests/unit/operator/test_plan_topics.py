@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster
-
 from tandem.report import TopicDrift
 from tandem_operator.actions import Action, Emit
 from tandem_operator.plan import plan
+from unit.operator.builders import SETTINGS, job
+from unit.operator.tiny_cluster import TinyCluster
 
 SHORT = TopicDrift("flights.ordering", "retention.ms", "retention.ms is 60000, and should be -1", "kafka-configs.sh …")
 GONE = TopicDrift("flights.dead-letter", "", "the topic is missing", "Restart a replica")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from operator_builders import SETTINGS, job
-from tiny_cluster import TinyCluster
-
 from tandem_operator.actions import DeletePod, Switch
 from tandem_operator.plan import plan
+from unit.operator.builders import SETTINGS, job
+from unit.operator.tiny_cluster import TinyCluster
 
 
 def _running(**spec: object) -> TinyCluster:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, UID, job
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component
 from tandem_operator.resources import Settings, tasks
 from tandem_operator.resources.pods import pod
+from unit.operator.builders import SETTINGS, UID, job
 
 LIMITS = {"cpu": "1", "memory": "2Gi", "ephemeral-storage": "2Gi"}
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, UID, job, tree
 
 from tandem.manifest import config_hash, load, parse
 from tandem_operator.observed import Component
@@ -20,6 +19,7 @@ from tandem_operator.resources.manifest import (
     secret_variables,
 )
 from tandem_operator.resources.names import APPLIED, pod_name, suffix_after
+from unit.operator.builders import SETTINGS, UID, job, tree
 
 _SECRETS = {
     "bootstrapServers": "kafka:9092",

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, UID, job
 
 from tandem_operator.observed import Component
 from tandem_operator.resources.pods import template
 from tandem_operator.resources.revisions import content_of, digest_of, job_of, revision
+from unit.operator.builders import SETTINGS, UID, job
 
 MANY: dict[str, Any] = {
     "image": "example.com/flights:1",

@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, UID, job
-from test_operator_observe import only, pod, seen
-from tiny_cluster import TinyCluster
 
 from tandem_operator.actions import SetStatus
 from tandem_operator.observed import Component, ContainerSeen, PodPhase
@@ -16,6 +13,9 @@ from tandem_operator.plan.failures import delay_beside, failure_beside
 from tandem_operator.plan.hindrances import hindrance
 from tandem_operator.resources.pods import pod as made_pod
 from tandem_operator.resources.tasks import savepoint
+from unit.operator.builders import SETTINGS, UID, job
+from unit.operator.test_observe import only, pod, seen
+from unit.operator.tiny_cluster import TinyCluster
 
 DEFAULT = "kubectl.kubernetes.io/default-container"
 RUNNING = {"running": {"startedAt": "2026-11-21T20:00:01Z"}}

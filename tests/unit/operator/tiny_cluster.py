@@ -9,10 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from operator_builders import SETTINGS
-from tiny_pods import STEP_MS, Pod
-from tiny_seen import observed
-
 from tandem.ending import EndKind
 from tandem.manifest import ReplicatedStreamJob
 from tandem.report import TopicDrift
@@ -42,6 +38,9 @@ from tandem_operator.resources.names import (
 )
 from tandem_operator.resources.revisions import KIND as REVISION
 from tandem_operator.resources.tasks import TASK
+from unit.operator.builders import SETTINGS
+from unit.operator.tiny_pods import STEP_MS, Pod
+from unit.operator.tiny_seen import observed
 
 BROKEN_ORDERER = ContainerSeen("orderer", restarts=4, exit_code=78, message="no quorum")
 

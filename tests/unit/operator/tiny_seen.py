@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from operator_builders import UID
-from tiny_pods import STEP_MS, Pod
-
 from tandem.protocol.switchover import Holder, Role, View
 from tandem.report import ReplicaReport
 from tandem_operator.observed import Component, ObjectSeen, Observed, PodPhase, PodSeen
 from tandem_operator.resources.names import process_name
 from tandem_operator.resources.revisions import KIND as REVISION
+from unit.operator.builders import UID
+from unit.operator.tiny_pods import STEP_MS, Pod
 
 if TYPE_CHECKING:
-    from tiny_cluster import TinyCluster
+    from unit.operator.tiny_cluster import TinyCluster
 
 
 def observed(cluster: TinyCluster) -> Observed:

@@ -7,10 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
-from operator_builders import SETTINGS, UID, tree
 from prometheus_client import CollectorRegistry
-from tiny_api import TinyApi
-from tiny_cluster import TinyCluster
 
 from tandem.manifest import KIND
 from tandem_operator.actions import CreatePod
@@ -20,6 +17,9 @@ from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.plan import plan
 from tandem_operator.reconciler import Reconciler
 from tandem_operator.store import Key, Store
+from unit.operator.builders import SETTINGS, UID, tree
+from unit.operator.tiny_api import TinyApi
+from unit.operator.tiny_cluster import TinyCluster
 
 KEY = Key("streaming", "flights")
 TERMINATING = ApiError(403, "Forbidden", "is being terminated", ("NamespaceTerminating",))

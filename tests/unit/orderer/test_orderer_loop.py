@@ -1,27 +1,28 @@
-"""The orderer's loop: it proposes again what the log does not show, and goes on without a leader."""
+"""The orderer's loop: it asks the log, the inputs and the election, and shows in metrics and tasks what the core tells."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tandem.core.orderer import OrdererCore, OrdererSettings
 from tandem.kafka.tail import Record
 from tandem.metrics import OrdererMetrics
-from tandem.orderer.loop import Clocks, OrdererLoop, OrdererSettings
+from tandem.orderer.loop import Clocks, OrdererLoop, Ports
 from tandem.protocol.codec import encode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal, TopicIds, TopicPartition
+from tandem.protocol.values import Config, Cut, Positions, Proposal, TopicIds, TopicPartition
 from tandem.report import HeldInput
 from tandem.waits import Waits
 
 INPUT = TopicPartition("in", 0)
 MOST_MS = 120.0
 AGAIN_MS = 500.0
+SHOWN = ("orderer_leading", "ordering_epoch", "input_lag_records", "cuts_proposed_total", "cuts_won_total")
 CONFIG = Config(0, "c0ffee", Positions({INPUT: 0}), "replica-0")
 
 
@@ -38,20 +39,13 @@ class Bench:
         self.registry = CollectorRegistry()
         self._log: list[Record] = []
         self._offset = 0
-        decisions = decisions or Decisions()
+        self.polled_s: list[float] = []
         pace = Pace(PaceSettings(), SilenceBound(20.0, MOST_MS))
-        pace.resume(decisions.last_epoch)
         anything: Any = self
-        self._loop = OrdererLoop(
-            OrdererSettings("me", 1_000, repropose_ms=AGAIN_MS),
-            decisions,
-            pace,
-            anything,
-            anything,
-            anything,
-            anything,
-            lambda: self.leads,
-            Clocks(lambda: self.now_ms, lambda: self.wall_ms),
+        clocks = Clocks(lambda: self.now_ms, lambda: self.wall_ms)
+        self.loop = OrdererLoop(
+            OrdererCore(OrdererSettings("me", 1_000, repropose_ms=AGAIN_MS), decisions or Decisions(), pace),
+            Ports(anything, anything, anything, anything, lambda: self.leads, clocks),
             OrdererMetrics(self.registry, "job", "me"),
             self.waits.task(),
         )
@@ -63,16 +57,22 @@ class Bench:
             self._log.append(Record("log", self._offset, encode_proposal(proposal), 0))
             self._offset += 1
 
+    def foreign(self) -> None:
+        """The log shows what is no proposal."""
+        self._log.append(Record("log", self._offset, b"?", 0))
+        self._offset += 1
+
     def after(self, ms: float) -> list[Proposal]:
         """What the loop proposes when it looks, so much later."""
         self.now_ms += ms
         before = len(self.proposed)
-        self._loop.step()
+        self.loop.step()
         return self.proposed[before:]
 
     # What the loop uses: the log, the appender, and the inputs.
 
-    def poll(self, _timeout_s: float) -> list[Record]:
+    def poll(self, timeout_s: float) -> list[Record]:
+        self.polled_s.append(timeout_s)
         news, self._log = self._log, []
         return news
 
@@ -120,12 +120,6 @@ def cut_of(proposals: list[Proposal]) -> Cut:
     return cut
 
 
-def test_a_cut_that_the_log_does_not_show_is_proposed_again_after_a_while(bench: Bench) -> None:
-    assert cut_of(bench.after(0.0)).epoch == 0
-    assert bench.after(AGAIN_MS / 2) == []
-    assert cut_of(bench.after(AGAIN_MS)).epoch == 0
-
-
 def test_what_a_cut_waits_for_is_told_until_it_is_accepted(bench: Bench) -> None:
     bench.available = None
     bench.after(0.0)
@@ -147,82 +141,34 @@ def test_what_a_cut_waits_for_is_told_until_it_is_accepted(bench: Bench) -> None
     assert bench.waits.words == ""
 
 
-def test_without_input_nothing_is_waited_for(bench: Bench) -> None:
-    bench.available = None
-    bench.after(0.0)
-    bench.available = 0
-    bench.after(1_000.0)
-    assert bench.waits.words == ""
+def test_a_cut_is_proposed_with_what_the_clock_and_the_inputs_say(bench: Bench) -> None:
+    bench.wall_ms, bench.available, bench.counted = 1_000, 5, 3
+    cut = cut_of(bench.after(0.0))
+    assert (cut.ends, cut.time_ms, cut.topic_ids) == (Positions({INPUT: 3}), 1_000, (("in", "an-id"),))
+    bench.shows(cut)
+    bench.after(AGAIN_MS)
+    assert bench.polled_s == [0.005, 0.005]
 
 
-def test_a_cut_that_the_log_shows_is_not_proposed_again(bench: Bench) -> None:
-    bench.shows(cut_of(bench.after(0.0)))
-    assert bench.after(AGAIN_MS * 2) == []
+def test_a_record_that_is_no_proposal_is_passed_over(bench: Bench) -> None:
+    bench.foreign()
+    assert cut_of(bench.after(0.0)).epoch == 0
 
 
-def test_without_a_leader_somebody_proposes_after_the_bound_and_goes_on_at_once(bench: Bench) -> None:
-    bench.leads = False
-    assert bench.after(0.0) == []
-    first = cut_of(bench.after(MOST_MS + 1))
-    bench.shows(first, Claim(0, 0, "replica-0.1"))
-    bench.available = 2
-    assert bench.after(1.0) == []  # it reads that its cut was accepted
-    assert cut_of(bench.after(1.0)).epoch == 1
-
-
-def test_the_time_of_epochs_never_goes_back_though_clocks_do(bench: Bench) -> None:
-    bench.wall_ms = 1_000
-    first = cut_of(bench.after(0.0))
-    bench.shows(first, Claim(0, 0, "replica-0.1"))
-    bench.wall_ms, bench.available = 400, 2
-
-    second = cut_of(bench.after(1.0) + bench.after(1.0))
-    assert [(cut.epoch, cut.time_ms) for cut in (first, second)] == [(0, 1_000), (1, 1_000)]
-
-
-def test_nor_does_it_when_all_orderers_start_again_with_earlier_clocks() -> None:
-    published = Cut(7, Positions({INPUT: 5}), 1_000, 0, "who led before")
-    bench = Bench(Decisions.resumed(CONFIG, published, 30))
-    bench.shows(Claim(7, 0, "replica-0.1"))
-    bench.wall_ms, bench.available = 400, 6
-
-    cut = cut_of(bench.after(1.0) + bench.after(1.0))
-    assert (cut.epoch, cut.time_ms) == (8, 1_000)
-
-
-def test_before_the_first_epoch_it_shows_none_and_after_a_restart_the_last_one() -> None:
-    assert Bench().shown("tandem_ordering_epoch") == -1
-    published = Cut(7, Positions({INPUT: 5}), 1_000, 0, "who led before")
-    assert Bench(Decisions.resumed(CONFIG, published, 30)).shown("tandem_ordering_epoch") == 7
-
-
-def test_what_waits_is_shown_also_while_nobody_computes_the_last_epoch(bench: Bench) -> None:
+def test_its_metrics_show_its_state(bench: Bench) -> None:
+    shown = [bench.shown(f"tandem_{name}") for name in SHOWN]
+    assert shown == [0, -1, 0, 0, 0]
     bench.shows(cut_of(bench.after(0.0)))
     bench.available = 41
+    bench.after(2_000.0)  # also while nobody computes the last epoch
     bench.after(2_000.0)
-
-    assert bench.shown("tandem_input_lag_records") == 40
-
-
-def test_nothing_is_cut_before_it_is_counted_and_no_more_than_is_counted(bench: Bench) -> None:
-    bench.available, bench.counted = 5, 0
-    assert bench.after(0.0) == []
-    bench.counted = 3
-    assert cut_of(bench.after(1.0)).ends == Positions({INPUT: 3})
+    assert [bench.shown(f"tandem_{name}") for name in SHOWN] == [1, 0, 40, 1, 1]
+    bench.leads = False
+    bench.after(1.0)
+    assert not bench.loop.state.leading
+    assert bench.shown("tandem_orderer_leading") == 0
 
 
-def test_nothing_is_cut_while_nobody_knows_whether_the_inputs_are_the_same_topics(bench: Bench) -> None:
-    bench.same = False
-    assert bench.after(0.0) == []
-    bench.same = True
-    assert cut_of(bench.after(1.0)).epoch == 0
-
-
-def test_a_cut_says_which_topics_the_inputs_are_where_an_older_config_does_not(bench: Bench) -> None:
-    assert cut_of(bench.after(0.0)).topic_ids == (("in", "an-id"),)
-
-
-def test_a_cut_says_nothing_of_topics_that_the_config_names() -> None:
-    decisions = Decisions()
-    decisions.apply(replace(CONFIG, topic_ids=(("in", "an-id"),)))
-    assert cut_of(Bench(decisions).after(0.0)).topic_ids == ()
+def test_after_a_restart_it_shows_the_last_epoch() -> None:
+    published = Cut(7, Positions({INPUT: 5}), 1_000, 0, "who led before")
+    assert Bench(Decisions.resumed(CONFIG, published, 30)).shown("tandem_ordering_epoch") == 7

@@ -13,9 +13,8 @@ from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Outcome, Publish
-from tandem.protocol.transaction_time import TransactionTime
 from tandem.protocol.values import EpochRange, Positions
-from tandem.replica.epoch_writer import EpochWriter
+from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
 from tandem.topics import SinkTopics
@@ -45,9 +44,8 @@ class SlowLink:
 def published(link: SlowLink) -> None:
     """Write epoch 7, one row of three bytes, until it is published."""
     metrics = ReplicaMetrics(CollectorRegistry(), "job", "a")
-    time = TransactionTime()
     sinks = SinkTopics({"out": "out"}, {"out": 1}, "dead", 1_000)
-    writer = EpochWriter("a", 0, link, RefusedRows(sinks), "commits", metrics, lambda _: None, time, lambda: link.now_s)
+    writer = EpochWriter(Author("a", 0, "commits"), link, RefusedRows(sinks), metrics, clock_s=lambda: link.now_s)
     table = pa.table({"sink": ["out"], "key": pa.array([b"k"]), "value": pa.array([b"vv"])})
     rows = EpochRows.of(7, table, ordered=True)
     epoch = EpochRange(7, Positions({}), Positions({}), 0, 0, 0)

@@ -8,7 +8,6 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from tandem.engine.interface import JobError
-from tandem.kafka.errors import LostInputError
 from tandem.replica.failures import classified
 from tandem.replica.identity import difference, identity_of
 
@@ -65,10 +64,9 @@ def test_values_that_an_expression_cannot_take_are_a_refusal_too() -> None:
     assert str(found).endswith("[CAST_INVALID_INPUT] The value 'x' of the type \"STRING\" cannot be cast.")
 
 
-def test_lost_input_inside_the_engine_is_told_as_such_and_any_other_failure_stays_what_it_is() -> None:
-    assert isinstance(classified(RuntimeError("x\nLostInputError: gone\ny")), LostInputError)
-    crash = StreamingQueryException("[STREAM_FAILED] java.lang.OutOfMemoryError")
-    assert classified(crash) is crash
+def test_any_other_failure_stays_what_it_is() -> None:
+    error = StreamingQueryException("[STREAM_FAILED] java.lang.OutOfMemoryError")
+    assert classified(error) is error
 
 
 def test_state_of_another_plan_is_a_refusal_that_says_what_differs() -> None:

@@ -16,9 +16,8 @@ from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Blame, Failure, RowsRefusedError, blame_of
 from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Outcome, Publish
-from tandem.protocol.transaction_time import TransactionTime
 from tandem.protocol.values import EpochRange, Positions
-from tandem.replica.epoch_writer import EpochWriter
+from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.records import records_of
 from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
@@ -193,7 +192,7 @@ def test_the_other_rows_of_the_epoch_are_published_once_and_the_refused_ones_are
 ) -> None:
     broker = Picky(keeps)
     metrics = ReplicaMetrics(CollectorRegistry(), "job", "a")
-    writer = EpochWriter("a", 0, broker, RefusedRows(SINKS), "commits", metrics, lambda _: None, TransactionTime())
+    writer = EpochWriter(Author("a", 0, "commits"), broker, RefusedRows(SINKS), metrics)
     some = rows(b"a", b"bad", b"c", b"bad")
     epoch = EpochRange(7, Positions({}), Positions({}), 0, 0, 0)
 

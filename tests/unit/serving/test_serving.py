@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pytest
 from prometheus_client import CollectorRegistry, Gauge
 
-from tandem.report import Failover, OrdererReport, ReplicaReport, decode, encode
+from tandem.core.failovers import Failover
+from tandem.report import OrdererReport, ReplicaReport, decode, encode
 from tandem.serving import Probes, ProcessServer
 
 

@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 
 import pytest
-from shipping_builders import STORES, FolderBases, checkpoint_with, empty_archive
 
 from tandem.shipping import FirstOf, LocalBases, Wanted
+from unit.shipping.builders import STORES, FolderBases, checkpoint_with, empty_archive
 
 EPOCH, FULL_COPY = 40, 36
 CHAIN = EPOCH + 1 - FULL_COPY

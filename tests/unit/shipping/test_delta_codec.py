@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from shipping_builders import IDENTITY
 
 from tandem.shipping import Delta, DeltaError, DeltaFile
 from tandem.shipping.values import decode_delta, encode_delta, epoch_and_shipper
 from tandem.snapshots.values import hash_of
+from unit.shipping.builders import IDENTITY
 
 FILES = (
     DeltaFile("commits/7", b"v1\n{}"),

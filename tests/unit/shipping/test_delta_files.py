@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 import pytest
-from shipping_builders import STORES, checkpoint_with, with_watermarks, write_epoch
 
 from tandem.shipping import DeltaFile, DeltaGapError, UnknownStateError
 from tandem.shipping.errors import NotCommittedError
 from tandem.shipping.files import check_files, read_files, stores_in
+from unit.shipping.builders import STORES, checkpoint_with, with_watermarks, write_epoch
 
 ALL = frozenset(STORES)
 

@@ -6,12 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from shipping_builders import STORES, checkpoint_with, contents, delta_of, empty_archive, state_at, with_watermarks
 
 from tandem.engine.checkpoint import find_newest
 from tandem.engine.interface import EnginePosition
 from tandem.shipping import DeltaError, DeltaFile, DeltaGapError
 from tandem.snapshots.local import pin
+from unit.shipping.builders import (
+    STORES,
+    checkpoint_with,
+    contents,
+    delta_of,
+    empty_archive,
+    state_at,
+    with_watermarks,
+)
 
 
 def test_deltas_bring_a_base_to_where_the_checkpoint_is(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from itertools import count
 from pathlib import Path
 
 import pytest
-from shipping_builders import IDENTITY, FolderBases, checkpoint_with, contents, delta_of, empty_archive
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.tail import Record
@@ -16,6 +15,7 @@ from tandem.protocol.values import Marker
 from tandem.shipping import Delta, Follower, FollowerSettings, StateIdentity
 from tandem.shipping.values import encode_delta
 from tandem.snapshots.local import pin
+from unit.shipping.builders import IDENTITY, FolderBases, checkpoint_with, contents, delta_of, empty_archive
 
 EPOCHS = 60
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from shipping_builders import IDENTITY, FolderBases, checkpoint_with
 
 from tandem.engine.interface import EnginePosition
 from tandem.engine.rehearsal import StateUnusableError
@@ -19,6 +18,7 @@ from tandem.protocol.values import Marker
 from tandem.protocol.verification import VerificationPace
 from tandem.shipping import Follower, FollowerSettings, Verifier
 from tandem.shipping.verifier import Rehearse
+from unit.shipping.builders import IDENTITY, FolderBases, checkpoint_with
 
 Rows = Generator[tuple[int, pa.Table], None, None]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from snapshot_builders import Faults
 
 from tandem.snapshots import SnapshotStore
+from unit.snapshots.snapshot_builders import Faults
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from savepoint_builders import INPUTS, saved, savepoint_file
-from snapshot_builders import HOUR_MS, Faults, age, contents, fill, head
 
 from tandem.snapshots import NoSnapshotError, Retention, Savepoints, SnapshotManifest, SnapshotStore, SnapshotStoreError
+from unit.snapshots.savepoint_builders import INPUTS, saved, savepoint_file
+from unit.snapshots.snapshot_builders import HOUR_MS, Faults, age, contents, fill, head
 
 GRACE_MS = HOUR_MS
 ONE = Retention(count=1, age_ms=0)

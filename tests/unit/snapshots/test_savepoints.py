@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from savepoint_builders import ENDS, INPUTS, SOURCES, TAKEN_AT_MS, saved, savepoint_file
-from snapshot_builders import NOW_MS, Faults, contents, fill, head
 
 from tandem.embedded.waiting import Deadline
 from tandem.engine.interface import EnginePosition
@@ -30,6 +28,8 @@ from tandem.snapshots import (
     not_before_ms,
 )
 from tandem.snapshots.savepoints import decode_savepoint, encode_savepoint
+from unit.snapshots.savepoint_builders import ENDS, INPUTS, SOURCES, TAKEN_AT_MS, saved, savepoint_file
+from unit.snapshots.snapshot_builders import NOW_MS, Faults, contents, fill, head
 
 PARTITIONS = {"flights": 2, "weather": 1, "wind": 1}
 

@@ -10,11 +10,11 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from snapshot_builders import HOUR_MS, NOW_MS, Contents, Faults, age, contents, fill, head
 
 from tandem.snapshots import Retention, SnapshotFile, SnapshotManifest, SnapshotStore, SnapshotStoreError
 from tandem.snapshots.garbage import to_retire
 from tandem.snapshots.values import hash_of
+from unit.snapshots.snapshot_builders import HOUR_MS, NOW_MS, Contents, Faults, age, contents, fill, head
 
 GRACE_MS = HOUR_MS
 ONE = Retention(count=1, age_ms=0)

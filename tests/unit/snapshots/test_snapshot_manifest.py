@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from snapshot_builders import head
 
 from tandem.snapshots import SnapshotFile, SnapshotManifest, SnapshotManifestError
 from tandem.snapshots.errors import UnknownManifestVersionError
 from tandem.snapshots.values import decode_manifest, encode_manifest, hash_of
+from unit.snapshots.snapshot_builders import head
 
 FILE = SnapshotFile("state/0/0/1.changelog", hash_of(b"a"), 1, "0a1b2c3d")
 MANIFEST = SnapshotManifest(**asdict(head()), files=(FILE, SnapshotFile("metadata", hash_of(b""), 0, "00000000")))

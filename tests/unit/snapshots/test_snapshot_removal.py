@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
-from savepoint_builders import INPUTS
-from snapshot_builders import Contents, Faults, contents, fill, head
 
 from tandem.snapshots import Savepoints, SnapshotStore, SnapshotStoreError, remove_all
+from unit.snapshots.savepoint_builders import INPUTS
+from unit.snapshots.snapshot_builders import Contents, Faults, contents, fill, head
 
 STATE: Contents = {"metadata": b"m", "offsets/7": b"seven"}
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 
 import pytest
-from snapshot_builders import archive, checkpoint, contents, epoch_files, fill
 
 from tandem.engine.interface import EnginePosition
 from tandem.snapshots import local
 from tandem.snapshots.errors import IncompleteCheckpointError
 from tandem.snapshots.local import Hasher, pin
 from tandem.snapshots.selection import select, shared_files
+from unit.snapshots.snapshot_builders import archive, checkpoint, contents, epoch_files, fill
 
 METADATA = {"metadata", "state/0/0/_metadata/schema"}
 

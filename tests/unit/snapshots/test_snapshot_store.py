@@ -6,7 +6,6 @@ import errno
 from pathlib import Path
 
 import pytest
-from snapshot_builders import Contents, Faults, contents, fill, head
 
 from tandem.engine.interface import EnginePosition
 from tandem.snapshots import (
@@ -17,6 +16,7 @@ from tandem.snapshots import (
     SnapshotStoreError,
 )
 from tandem.snapshots.errors import IncompleteCheckpointError
+from unit.snapshots.snapshot_builders import Contents, Faults, contents, fill, head
 
 OLD: Contents = {"metadata": b"m", "state/0/0/1.zip": b"x" * 3_000_000, "offsets/6": b"six"}
 NEW: Contents = {"metadata": b"m", "state/0/0/1.zip": b"x" * 3_000_000, "offsets/7": b"seven", "commits/7": b""}

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from snapshot_builders import NOW_MS, Faults, checkpoint, contents, epoch_files, fill, head
 
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine.interface import EnginePosition
@@ -23,6 +22,7 @@ from tandem.snapshots import (
 )
 from tandem.snapshots.turn import Turn
 from tandem.waits import Waits
+from unit.snapshots.snapshot_builders import NOW_MS, Faults, checkpoint, contents, epoch_files, fill, head
 
 INTERVAL_MS = 5_000
 DEFAULTS = SnapshotterSettings()

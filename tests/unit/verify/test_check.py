@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from verify_history import INPUT, ROWS, TAKEN, counts, cut, feed, good, marker, texts
 
 from tandem.kafka.headers import RowId
 from tandem.protocol.publication import Delivery
@@ -15,6 +14,7 @@ from tandem.protocol.values import Positions
 from tandem.verify.check import Checker
 from tandem.verify.inputs import InputBounds
 from tandem.verify.report import Anomaly, Unseen
+from unit.verify.history import INPUT, ROWS, TAKEN, counts, cut, feed, good, marker, texts
 
 
 @pytest.mark.parametrize("delivery", list(Delivery))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from verify_history import INPUT, TAKEN, counts, cut, feed, good, marker, texts
 
 from tandem.protocol import decisions
 from tandem.protocol.publication import Delivery
@@ -13,6 +12,7 @@ from tandem.protocol.values import Positions
 from tandem.verify.check import Checker
 from tandem.verify.inputs import InputBounds
 from tandem.verify.report import Anomaly
+from unit.verify.history import INPUT, TAKEN, counts, cut, feed, good, marker, texts
 
 
 @pytest.mark.parametrize(("end", "lost", "duplicated"), [(TAKEN * 3 - 4, 4, 0), (TAKEN * 3 + 6, 0, 6)])

@@ -6,10 +6,10 @@ from dataclasses import replace
 from itertools import chain
 
 import pytest
-from verify_history import ROWS, History, counts, feed, good, marker
 
 from tandem.protocol.publication import Delivery
 from tandem.verify.check import Checker
+from unit.verify.history import ROWS, History, counts, feed, good, marker
 
 
 def test_at_least_once_repeats_are_dropped_by_the_consumer_helper_and_counted_apart() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from verify_history import OUT, counts, good
-
 from tandem.kafka.headers import RowId
 from tandem.verify.check import Kept
+from unit.verify.history import OUT, counts, good
 
 
 def test_rows_that_retention_deleted_are_not_lost() -> None:

@@ -1,10 +1,10 @@
 """Mistakes that a user could make in a manifest: each is the good manifest with one thing replaced."""
 
-from mistakes.job import JOB
-from mistakes.kafka import KAFKA
-from mistakes.mark import HERE, Mistake
-from mistakes.running import RUNNING
-from mistakes.streams import STREAMS
+from unit.manifest.mistakes.job import JOB
+from unit.manifest.mistakes.kafka import KAFKA
+from unit.manifest.mistakes.mark import HERE, Mistake
+from unit.manifest.mistakes.running import RUNNING
+from unit.manifest.mistakes.streams import STREAMS
 
 BAD: dict[str, Mistake] = {**JOB, **KAFKA, **STREAMS, **RUNNING}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mistakes.mark import HERE, Mistake
+from unit.manifest.mistakes.mark import HERE, Mistake
 
 JOB: dict[str, Mistake] = {
     "replicas of zero": ("  replicas: 2", f"  replicas: 0 {HERE}", "spec.replicas", "0 is too small. The least is 1"),

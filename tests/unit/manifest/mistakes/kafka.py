@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mistakes.mark import HERE, Mistake
+from unit.manifest.mistakes.mark import HERE, Mistake
 
 KAFKA: dict[str, Mistake] = {
     "brokers with a scheme": (

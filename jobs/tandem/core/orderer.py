@@ -1,0 +1,291 @@
+"""What an orderer decides: when to look at the inputs, where the next epoch ends, and when to propose its cut again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tandem.core.effects import Append
+from tandem.core.events import LogRecord, Tick
+from tandem.protocol.cutting import next_ends
+from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.pace import Pace
+from tandem.protocol.values import Claim, Cut, Positions, Progress, TopicIds
+
+
+@dataclass(frozen=True, slots=True)
+class OrdererSettings:
+    """How long to wait for news at most: `tick_ms` while a cut is due, `watching_tick_ms` if it is another's to make.
+
+    `repropose_ms`: when a cut that the log does not show is repeated. `look_ms`: how often a leader looks how much input
+    waits while no cut is due.
+    """
+
+    name: str
+    max_records_per_epoch: int
+    tick_ms: float = 5.0
+    watching_tick_ms: float = 20.0
+    idle_tick_ms: float = 50.0
+    repropose_ms: float = 500.0
+    look_ms: float = 1_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class OrdererState:
+    """What an orderer tells about itself.
+
+    `epoch` : the last that was cut, −1: none. `lag_records` : of the inputs, in no epoch yet. `proposed`, `won` : how many
+    cuts it proposed, and the log accepted. `waits_for` : what the next cut is at, and at which step; None: nothing.
+    """
+
+    leading: bool = False
+    epoch: int = -1
+    lag_records: int = 0
+    proposed: int = 0
+    won: int = 0
+    waits_for: tuple[str, str] | None = None
+
+
+# Events, beside `LogRecord` and `Tick` ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """A round begins: whether this orderer believes that it leads, asked before the log is read on."""
+
+    leads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InputsSeen:
+    """The answer to `LookAtInputs`: the inputs end at `available`; None: Kafka does not say.
+
+    `waiting` : records behind the last cut, those behind an open transaction included. `are_same` : whether the inputs
+    are the topics that the log knows; False: nobody can say now, or was asked. `topic_ids` : of the topics, as last found.
+    """
+
+    available: Positions | None
+    waiting: int = 0
+    are_same: bool = False
+    topic_ids: TopicIds = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordsCounted:
+    """The answer to `CountRecords`: an epoch of bounded bytes ends at `ends`, as far as was counted.
+
+    `wall_ms` (Unix, ms) and `seed` : for the cut that is made of it.
+    """
+
+    ends: Positions
+    wall_ms: int
+    seed: int
+
+
+# Effects, beside `Append` ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WatchInputs:
+    """Look from time to time that the inputs are the topics `known`, and that nothing behind `last` is lost."""
+
+    last: Positions
+    known: TopicIds
+
+
+@dataclass(frozen=True, slots=True)
+class LookAtInputs:
+    """Ask where the inputs end, and how much is behind `last`; `to_cut`: also whether they are the topics `known`."""
+
+    last: Positions
+    known: TopicIds
+    to_cut: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CountRecords:
+    """Count the bytes from `last` to `ends`, or up to `available` where there are fewer records than offsets.
+
+    `epoch` : which input comes first where not all can.
+    """
+
+    last: Positions
+    ends: Positions
+    available: Positions
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class CountOn:
+    """No cut is to be made now: count what has come, without waiting."""
+
+
+OrdererEvent = LogRecord | Tick | Leading | InputsSeen | RecordsCounted
+OrdererEffect = Append | WatchInputs | LookAtInputs | CountRecords | CountOn
+
+_NOTHING: tuple[OrdererEffect, ...] = ()
+_COUNT_ON = CountOn()
+
+
+class OrdererCore:
+    """One orderer or heartbeat generator. A round is `Leading`, what is new in the log, `Tick`, and answers to its effects.
+
+    Parameters
+    ----------
+    decisions : as after the last published epoch; from here on the core's own.
+    """
+
+    def __init__(self, settings: OrdererSettings, decisions: Decisions, pace: Pace) -> None:
+        self._settings, self._decisions, self._pace = settings, decisions, pace
+        pace.resume(decisions.last_epoch)
+        self.state = OrdererState(epoch=decisions.last_epoch)
+        """What it tells about itself; another object whenever that changes."""
+        self.verdict = Verdict.ADVICE
+        """What the rules said of the log's last record."""
+        self.proposed: Cut | None = None
+        """What it proposed last."""
+        self._proposed_ms = -float("inf")
+        self._leading = False  # or it cut the last epoch
+        self._looked_ms = -float("inf")
+        self._topic_ids: TopicIds = ()
+        self._wanted: CountRecords | None = None
+        last = decisions.epoch_range(decisions.last_epoch)
+        self._time_ms = 0 if last is None else last.time_ms
+
+    @property
+    def decisions(self) -> Decisions:
+        """What the log has decided, as far as read."""
+        return self._decisions
+
+    @property
+    def wait_ms(self) -> float:
+        """How long to wait for news of the log at most."""
+        if not self._pace.is_due:
+            return self._settings.idle_tick_ms
+        return self._settings.tick_ms if self._leading else self._settings.watching_tick_ms
+
+    def step(self, event: OrdererEvent, now_ms: float) -> Sequence[OrdererEffect]:
+        """Take one event in, and say what is to be done. `now_ms` : of any monotonic clock."""
+        match event:
+            case LogRecord():
+                self._take(event, now_ms)
+                return _NOTHING
+            case Tick():
+                return self._tick(now_ms)
+            case Leading():
+                self._lead(event.leads)
+                return _NOTHING
+            case InputsSeen():
+                return self._seen(event, now_ms)
+            case RecordsCounted():
+                return self._counted(event, now_ms)
+
+    # Rules that a test may replace -----------------------------------------------------------------------------------
+
+    def is_lost(self, proposed_ms: float, now_ms: float) -> bool:
+        """Whether a cut that was proposed then, and that the log does not show, is to be proposed again."""
+        return now_ms - proposed_ms >= self._settings.repropose_ms
+
+    def is_proposed(self, now_ms: float) -> bool:
+        """Whether the next cut is on its way already."""
+        proposed = self.proposed is not None and self.proposed.epoch > self._decisions.last_epoch
+        return proposed and not self.is_lost(self._proposed_ms, now_ms)
+
+    def next_cut(self, now_ms: float) -> tuple[int, Positions]:  # noqa: ARG002
+        """The epoch that is cut next, and where it begins."""
+        return self._decisions.last_epoch + 1, self._decisions.last_ends
+
+    def epoch_time_ms(self, wall_ms: int) -> int:
+        """The time of the next epoch: by the clock, but never before that of an earlier one."""
+        return max(self._time_ms, wall_ms)
+
+    # Events ----------------------------------------------------------------------------------------------------------
+
+    def _lead(self, leads: bool) -> None:
+        self._leading = leads or self._pace.acts
+        if leads != self.state.leading:
+            self.state = replace(self.state, leading=leads)
+
+    def _take(self, record: LogRecord, now: float) -> None:
+        proposal = record.proposal
+        self.verdict = self._decisions.apply(proposal, record.offset)
+        match proposal:
+            case Cut() if self.verdict is Verdict.ACCEPTED:
+                mine = proposal.proposer == self._settings.name
+                self._pace.cut(proposal.epoch, now, mine)
+                self._time_ms = max(self._time_ms, proposal.time_ms)
+                self._decisions.forget_before(proposal.epoch)
+                self.state = replace(self.state, epoch=proposal.epoch, won=self.state.won + mine, waits_for=None)
+            case Claim() if self.verdict is Verdict.ACCEPTED:
+                self._pace.claimed(proposal.epoch, now)
+            case Progress():
+                self._pace.progress(proposal.replica, proposal.epoch, proposal.epoch_ms, now)
+
+    def _tick(self, now: float) -> Sequence[OrdererEffect]:
+        if self._decisions.config is None:
+            return _NOTHING
+        last, known = self._decisions.last_ends, self._decisions.topic_ids
+        watch = WatchInputs(last, known)
+        if self._is_to_cut(now):
+            if self._pace.wants_look(now, self._leading):
+                return watch, LookAtInputs(last, known, to_cut=True)
+            return (watch,)
+        if self.state.leading and now - self._looked_ms >= self._settings.look_ms:
+            return watch, _COUNT_ON, LookAtInputs(last, known, to_cut=False)
+        return watch, _COUNT_ON
+
+    def _is_to_cut(self, now: float) -> bool:
+        return self._pace.is_due and not self.is_proposed(now)
+
+    def _seen(self, seen: InputsSeen, now: float) -> Sequence[OrdererEffect]:
+        self._looked_ms = now
+        if seen.available is not None and seen.waiting != self.state.lag_records:
+            self.state = replace(self.state, lag_records=seen.waiting)
+        if not self._is_to_cut(now):
+            return _NOTHING  # it looked only to tell how much waits
+        if seen.available is None:
+            self._waits("Kafka, which does not say where the inputs end")
+            return _NOTHING
+        if not seen.are_same:
+            self._waits("Kafka, which does not say whether the inputs are the topics that they were")
+            return _NOTHING
+        self._topic_ids = seen.topic_ids
+        return self._count(seen.available, now)
+
+    def _count(self, available: Positions, now: float) -> Sequence[OrdererEffect]:
+        epoch, last = self.next_cut(now)
+        ends = next_ends(last, available, self._settings.max_records_per_epoch, epoch)
+        has_records = ends.records_since(last) > 0
+        if has_records or self._pace.wants_empty(now):
+            self._pace.input_seen(now)
+        if self._pace.wants_cut(now, self._leading):
+            self._wanted = CountRecords(last, ends, available, epoch)
+            return (self._wanted,)
+        if not has_records and self.state.waits_for is not None:
+            self.state = replace(self.state, waits_for=None)
+        return _NOTHING
+
+    def _counted(self, counted: RecordsCounted, now: float) -> Sequence[OrdererEffect]:
+        wanted, self._wanted = self._wanted, None
+        if wanted is None or wanted.epoch <= self._decisions.last_epoch:
+            return _NOTHING  # it was cut meanwhile
+        if counted.ends.records_since(wanted.last) <= 0 < wanted.ends.records_since(wanted.last):
+            self._waits("records of the inputs, which are counted before they are cut")
+            return _NOTHING
+        self._time_ms = self.epoch_time_ms(counted.wall_ms)
+        name, topic_ids = self._settings.name, self._unsaid_topic_ids()
+        self.proposed = Cut(wanted.epoch, counted.ends, self._time_ms, counted.seed, name, topic_ids)
+        self._proposed_ms = now
+        self.state = replace(self.state, proposed=self.state.proposed + 1)
+        self._waits("its proposal in the ordering log")
+        return (Append(self.proposed),)
+
+    def _unsaid_topic_ids(self) -> TopicIds:
+        """What the log does not say at its beginning, because it is older."""
+        config = self._decisions.config
+        return () if config is None or config.topic_ids else self._decisions.topic_ids or self._topic_ids
+
+    def _waits(self, step: str) -> None:
+        waits_for = (f"the cut of epoch {self._decisions.last_epoch + 1}", step)
+        if waits_for != self.state.waits_for:
+            self.state = replace(self.state, waits_for=waits_for)

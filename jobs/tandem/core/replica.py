@@ -1,0 +1,286 @@
+"""What a replica that computes decides: what is computed, claimed, published, taken over, said, and when it ends.
+
+One event per `step`, and what is to be done for it. The runtime (`tandem.replica.loop`) and the simulation carry that out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tandem.core.catch_up import CatchUp, TooFarBehindError
+from tandem.core.effects import (
+    Append,
+    Begun,
+    CatchingUp,
+    CaughtUp,
+    Compute,
+    Effect,
+    Exit,
+    Expect,
+    Marked,
+    TookOver,
+)
+from tandem.core.events import Computed, Done, Failed, Leave, LogRecord, MarkerRecord, ReplicaEvent, Tick
+from tandem.core.failovers import Failovers
+from tandem.core.lag import Arrival, Lag
+from tandem.core.state import ReplicaState
+from tandem.protocol.actions import ProposeClaim, Step
+from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.publication import DivergedError, MissingMarkerError, Publication, SupersededError
+from tandem.protocol.succession import Succession, SuccessionError
+from tandem.protocol.values import Claim, Cut
+
+_ENDS = (DivergedError, MissingMarkerError, SupersededError, SuccessionError, TooFarBehindError)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSettings:
+    """What bounds a replica.
+
+    Parameters
+    ----------
+    most_pending_epochs : computed and not published; when there are so many, no further one is computed.
+    most_ahead : epochs that the engine is given before it has computed the first of them.
+    patience_ms : how long a step may fail before the replica ends.
+    leave_ms : of one that leaves: how long it waits for its successor, and then for what it owes.
+    """
+
+    most_pending_epochs: int = 16
+    most_ahead: int = 2
+    patience_ms: float = 300_000.0
+    leave_ms: float = 2_000.0
+
+
+@dataclass(slots=True)
+class _Counts:
+    claims_won: int = 0
+    claims_lost: int = 0
+    take_overs: int = 0
+    input_records: int = 0
+
+
+class ReplicaCore:
+    """One incarnation, from the state that it went on from. Times are ms of one monotonic clock.
+
+    Parameters
+    ----------
+    publication : decides what to claim and to publish. It must be fed what is in the logs up to that state.
+    catch_up : stands at that state.
+    began_ms : when it began.
+    succession : proposes this replica's config, if its generation has not begun yet.
+    failovers : follows who publishes.
+    """
+
+    def __init__(
+        self,
+        publication: Publication,
+        catch_up: CatchUp,
+        began_ms: float,
+        succession: Succession | None = None,
+        failovers: Failovers | None = None,
+        settings: ReplicaSettings = ReplicaSettings(),
+    ) -> None:
+        self.publication = publication
+        self.verdict: Verdict | None = None
+        """Of the last record of the log."""
+        self.step_under_way: Step | None = None
+        self._settings = settings
+        self._catch_up = catch_up
+        self._lag = Lag(catch_up, began_ms)
+        self._succession = succession
+        self._failovers = failovers or Failovers()
+        self._counts = _Counts()
+        self._given = catch_up.last_computed
+        self._failing_since: float | None = None
+        self._again = False
+        self._leaves_at: float | None = None
+        self._ended = False
+        self._effects: list[Effect] = []
+
+    @property
+    def decisions(self) -> Decisions:
+        """What the log has decided, as far as read."""
+        return self.publication.decisions
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether something is computed that is not published: then time matters, and ticks should come often."""
+        return self._catch_up.last_computed >= self.publication.head
+
+    @property
+    def state(self) -> ReplicaState:
+        """How it stands; may be asked by any thread."""
+        decisions, counts, computed = self.decisions, self._counts, self._catch_up.last_computed
+        due = decisions.epoch_range(computed + 1)
+        return ReplicaState(
+            ready=self._lag.ready,
+            keeps_up=self._lag.ready and not self._catch_up.lags,
+            candidate=self._succession is not None,
+            epoch=computed,
+            head_epoch=decisions.last_epoch,
+            published_epoch=self.publication.head - 1,
+            lag_epochs=self._lag.epochs(decisions),
+            lag_records=0 if due is None else decisions.last_ends.records_since(due.starts),
+            due_ms=None if due is None else due.time_ms,
+            catch_up_s=self._lag.left_s,
+            publisher=self._failovers.publisher,
+            failover=self._failovers.last,
+            claims_won=counts.claims_won,
+            claims_lost=counts.claims_lost,
+            take_overs=counts.take_overs,
+            input_records=counts.input_records,
+        )
+
+    def step(self, event: ReplicaEvent, now_ms: float) -> list[Effect]:
+        """Take in what happened; returns what is to be done, in this order.
+
+        Raises `ProtocolMisuseError` on what it has not asked for.
+        """
+        if self._ended:
+            return []
+        self._effects = []
+        try:
+            self._take(event, now_ms)
+            if not self._ended:
+                self._go_on(now_ms)
+                self._go_away(now_ms)
+        except _ENDS as error:
+            self._end(error)
+        return self._effects
+
+    # What happened ---------------------------------------------------------------------------------------------------
+
+    def _take(self, event: ReplicaEvent, now_ms: float) -> None:
+        match event:
+            case LogRecord():
+                self._read(event, now_ms)
+            case MarkerRecord():
+                self._marked(event, now_ms)
+            case Computed(epoch, digest):
+                self._catch_up.computed(epoch, self.decisions.last_epoch, now_ms)
+                self.publication.on_computed(epoch, digest)
+                self._lag.news(self.decisions)
+            case Done(step, outcome):
+                self.publication.done(step, outcome)
+                self.step_under_way = self._failing_since = None
+            case Failed(step, error):
+                self._failed(step, error, now_ms)
+            case Leave(successor):
+                self._leave(successor, now_ms)
+            case Tick():
+                self._look(event, now_ms)
+
+    def _read(self, record: LogRecord, now_ms: float) -> None:
+        proposal = record.proposal
+        self.verdict = self.publication.on_proposal(proposal, record.offset, now_ms)
+        if self.verdict is not Verdict.ACCEPTED:
+            return
+        if isinstance(proposal, Claim):
+            self._claimed(proposal)
+        elif isinstance(proposal, Cut):
+            self._failovers.ordered(proposal.epoch, record.timestamp_ms)
+            if (epoch := self.decisions.epoch_range(proposal.epoch)) is not None:
+                self._counts.input_records += epoch.ends.records_since(epoch.starts)
+        self._lag.news(self.decisions)
+
+    def _claimed(self, claim: Claim) -> None:
+        self._failovers.claimed(claim)
+        if claim.owner != self.publication.me:
+            self._counts.claims_lost += claim.attempt == 0
+            self._effects.append(Expect(claim.owner))
+        elif claim.attempt:
+            self._counts.take_overs += 1
+            self._effects.append(TookOver(claim, self.decisions.claims(claim.epoch)[-2].owner))
+        else:
+            self._counts.claims_won += 1
+
+    def _marked(self, record: MarkerRecord, now_ms: float) -> None:
+        marker = record.marker
+        epoch = self.decisions.epoch_range(marker.epoch)
+        if not self.publication.on_marker(marker, now_ms):
+            return
+        self._failovers.published(marker, record.timestamp_ms)
+        self._effects.append(Marked(marker, epoch))
+        self.forget()
+
+    def forget(self) -> None:
+        """What is published and computed is needed no more."""
+        self.decisions.forget_before(min(self.publication.head, self._catch_up.last_computed))
+
+    def _failed(self, step: Step, error: Exception, now_ms: float) -> None:
+        self._failing_since = now_ms if self._failing_since is None else self._failing_since
+        if now_ms - self._failing_since > self._settings.patience_ms:
+            self._end(error)
+        self._again = step is self.step_under_way
+
+    def _leave(self, successor: str | None, now_ms: float) -> None:
+        if successor is None:
+            self.publication.retire()
+        else:
+            self.publication.retire_after(successor)
+        self._leaves_at = now_ms + self._settings.leave_ms
+
+    def _look(self, tick: Tick, now_ms: float) -> None:
+        head = self.decisions.last_epoch
+        self._catch_up.check(head, tick.has_read_all, now_ms)
+        said = self._lag.look(head, tick.has_read_all, now_ms)
+        computed = self._catch_up.last_computed
+        if isinstance(said, Arrival):
+            self._effects.append(CaughtUp(computed, said.epochs, said.elapsed_ms))
+        elif said is not None:
+            self._effects.append(CatchingUp(computed, said))
+        if self._again and self.step_under_way is not None:
+            self._again = False
+            self._effects.append(self.step_under_way)
+
+    # What to do ------------------------------------------------------------------------------------------------------
+
+    def _go_on(self, now_ms: float) -> None:
+        while (action := self.publication.next_action(now_ms)) is not None:
+            if isinstance(action, ProposeClaim):
+                self._effects.append(Append(action.claim))
+            else:
+                self.step_under_way = action
+                self._effects.append(action)
+        # A claim is due also while a step is under way: it only says "ask me".
+        if (claim := self.publication.next_claim(now_ms)) is not None:
+            self._effects.append(Append(claim.claim))
+        self._give()
+        if (progress := self._catch_up.report(self.decisions.last_epoch, now_ms)) is not None:
+            self._effects.append(Append(progress))
+        self._succeed(now_ms)
+
+    def _give(self) -> None:
+        """The next epochs for the engine, as long as there is room."""
+        settings = self._settings
+        last = min(
+            self._catch_up.last_computed + settings.most_ahead,
+            self.publication.head + settings.most_pending_epochs - 1,
+        )
+        while self._given < last and (epoch := self.decisions.epoch_range(self._given + 1)) is not None:
+            self._given += 1
+            self._effects.append(Compute(epoch))
+
+    def _succeed(self, now_ms: float) -> None:
+        if self._succession is None:
+            return
+        decisions = self.decisions
+        config = self._succession.next_proposal(decisions, self._lag.proved_epoch, now_ms)
+        if config is not None:
+            self._effects.append(Append(config))
+        if self._succession.is_over(decisions):
+            self._effects.append(Begun(self.publication.generation, decisions.last_epoch))
+            self._succession = None
+
+    def _go_away(self, now_ms: float) -> None:
+        if self._leaves_at is None:
+            return
+        if not self.publication.retired and now_ms >= self._leaves_at:
+            self.publication.retire()
+            self._leaves_at = now_ms + self._settings.leave_ms
+        if self.publication.retired and (not self.publication.owes or now_ms >= self._leaves_at):
+            self._end(None)
+
+    def _end(self, error: Exception | None) -> None:
+        self._ended = True
+        self._effects.append(Exit(error))

@@ -1,0 +1,233 @@
+"""The last stage of an incarnation: it computes, publishes, and ends when it is told to, or when a part of it fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from tandem.core.catch_up import CatchUp
+from tandem.core.effects import Marked
+from tandem.core.failovers import Failovers
+from tandem.core.replica import ReplicaCore
+from tandem.engine.facts import functions_in
+from tandem.engine.fetch import EpochFetcher
+from tandem.engine.interface import EnginePosition
+from tandem.kafka.fencing import Fencer
+from tandem.protocol.publication import ANYBODY, DivergedError, Publication
+from tandem.protocol.silence import SilenceBound
+from tandem.protocol.succession import Succession
+from tandem.replica.divergence import first_difference, likely_cause
+from tandem.replica.epoch_writer import Author, EpochWriter
+from tandem.replica.failure import FirstFailure
+from tandem.replica.failures import classified
+from tandem.replica.handed import HandedEpochs
+from tandem.replica.handover import DrainedError, Duty, SteppedDownError
+from tandem.replica.input_watch import SameInputs
+from tandem.replica.looks import Looks
+from tandem.replica.loop import Loop, Ports
+from tandem.replica.prepared import Prepared
+from tandem.replica.reader import LogReader
+from tandem.replica.retention import RetentionWatch, Watched
+from tandem.replica.rows import EpochRows
+from tandem.replica.slots import Slots
+from tandem.replica.steps import OUTPUT, StepPorts, Steps
+from tandem.replica.tables import TableWriter, table_sinks
+from tandem.replica.warm import Warm, join_slots
+
+_CHECK_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Active:
+    """A replica that computes."""
+
+    prepared: Prepared
+    loop: Loop
+    failure: FirstFailure
+    stack: ExitStack
+
+    @classmethod
+    def of(cls, warm: Warm, stack: ExitStack) -> Active:
+        """Begin to compute: what is left to do is short. `stack` takes it apart.
+
+        1. The newest state, as late as possible, so that little is to be caught up.
+        2. The query, and while it starts the place in both logs, from which on the loop feeds it.
+
+        Raises what `main` calls refusals.
+        """
+        prepared, setting = warm.prepared, warm.prepared.setting
+        setting.reporter.health.pause()
+        starting = setting.waits.task()
+        starting.begins("the state to go on from, and Spark's query")
+        position = _restored(prepared)
+        failure = FirstFailure()
+        epochs = HandedEpochs(position)
+        on_published = _snapshots(prepared, stack)
+        with setting.room(), ThreadPoolExecutor(1, "place") as beside:
+            looped = beside.submit(_begin, prepared, position, epochs, on_published, failure)
+            fetcher = EpochFetcher(setting.channels.connection, setting.channels.inputs, epochs)
+
+            def on_epoch(epoch: int, table: pa.Table) -> None:
+                with setting.metrics.phase("digest"):
+                    rows = EpochRows.of(epoch, table, ordered=setting.spec.spark.parallelism == 1)
+                looped.result().computed(rows)
+
+            prepared.engine.start(position, fetcher, on_epoch, lambda error: failure.put(classified(error)))
+            loop = looped.result()
+        stack.callback(prepared.output.producer.close)
+        stack.callback(prepared.engine.stop)
+        stack.callback(loop.stop)
+        _watch(prepared, failure, stack)
+        if warm.slots is not None:
+            stack.callback(warm.slots.stop)
+        if not prepared.membership.candidate:
+            prepared.shipping.ship(prepared.states.checkpoint)
+        setting.reporter.stage = "active"
+        starting.ends()
+        return cls(prepared, loop, failure, stack)
+
+    def run_until(self, stopping: threading.Event, slots: Slots | None) -> None:
+        """Run until `stopping` is set and a standby, if there is one, has taken over.
+
+        Raises whatever stopped a part of it, `SteppedDownError`, `DrainedError`.
+        """
+        core = self.loop.core
+        if self.prepared.membership.candidate:
+            while core.state.candidate and not stopping.wait(_CHECK_S):
+                self._check()
+            if stopping.is_set():
+                return
+            slots = self._belong()
+        duty = Duty(slots)
+        try:
+            while not stopping.wait(_CHECK_S):
+                self._check()
+                state = core.state
+                duty.check(state.ready, state.keeps_up)
+                if state.ready:
+                    self.prepared.folders.tidy_up()
+            duty.hand_over(self._check)
+        except (SteppedDownError, DrainedError):
+            self._retire(slots)
+            raise
+        self._retire(slots)
+
+    def _belong(self) -> Slots | None:
+        """The log has accepted this replica's generation."""
+        setting = self.prepared.setting
+        setting.reporter.candidate = False
+        slots = join_slots(setting, self.stack)
+        self.prepared.shipping.ship(self.prepared.states.checkpoint)
+        return slots
+
+    def _retire(self, slots: Slots | None) -> None:
+        relief = None if slots is None else slots.relief
+        spec = self.prepared.setting.spec
+        others = ANYBODY if spec.replicas + spec.standbys > 1 else None
+        self.loop.retire(others if relief is None else relief.incarnation)
+
+    def _check(self) -> None:
+        """Raise whatever stopped a part of this replica."""
+        self.prepared.setting.reporter.beat()
+        error = self.failure.error
+        if error is None:
+            return
+        with self.prepared.setting.room(self.prepared.engine.given):
+            raise self._explained(error) if isinstance(error, DivergedError) else error
+
+    def _explained(self, error: DivergedError) -> DivergedError:
+        """The divergence with the first row that differs."""
+        setting, output, job = self.prepared.setting, self.prepared.output, self.prepared.engine.job
+        setting.reporter.diverged = True
+        rows = self.loop.rows_of(error.epoch)
+        difference = (
+            "its rows are not here any more"
+            if rows is None
+            else first_difference(setting.channels.connection, output.refused.sinks, rows)
+        )
+        cause = likely_cause(functions_in(job.facts), job.moving_tables, output.compacted)
+        error.args = (f"{error.args[0]}; {difference}; {cause}",)
+        return error
+
+
+def _restored(prepared: Prepared) -> EnginePosition:
+    """Restore the state to go on from."""
+    channels, generation = prepared.setting.channels, prepared.membership.config.generation
+    last_published = prepared.shipping.last_published
+    if last_published is None:
+        last_published = channels.newest_published().epoch
+    position = prepared.states.restore(last_published, prepared.shipping)
+    if position.epoch < 0 and generation > 0 and not prepared.engine.stateful_operators:
+        position = prepared.states.begin_after(channels.newest_published())  # any state is right for such a job
+    prepared.folders.restored_epoch = position.epoch
+    return position
+
+
+def _snapshots(prepared: Prepared, stack: ExitStack) -> Callable[[int, str], None]:
+    """Begin to take snapshots, if the job does; what is to be called with each epoch that was published."""
+    snapshotter = prepared.states.snapshotter(prepared.setting.waits.task(beside=True))
+    if snapshotter is None:
+        return lambda _epoch, _digest: None
+    stack.callback(snapshotter.stop)
+    snapshotter.start()
+    return snapshotter.offer
+
+
+def _begin(
+    prepared: Prepared,
+    position: EnginePosition,
+    epochs: HandedEpochs,
+    on_published: Callable[[int, str], None],
+    failure: FirstFailure,
+) -> Loop:
+    """Find the place in both logs, and begin to read on from there."""
+    setting, output, spec = prepared.setting, prepared.output, prepared.setting.spec
+    channels, config = setting.channels, prepared.membership.config
+    place = channels.place_at(position)
+    bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
+    core = ReplicaCore(
+        Publication(setting.incarnation, place.decisions, place.head, channels.delivery, bound, config.generation),
+        CatchUp(setting.name, position.epoch),
+        time.monotonic() * 1000,
+        Succession(config) if prepared.membership.candidate else None,
+        Failovers(alone=spec.replicas == 1, publisher=place.publisher),
+    )
+    task = setting.waits.task()
+    tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), task.at)
+    author = Author(setting.incarnation, config.generation, channels.logs.commits, prepared.engine.job.one_row)
+    writer = EpochWriter(author, output.producer, output.refused, setting.metrics, tables.write, task.at)
+
+    def on_marked(marked: Marked) -> None:
+        output.troubles.over(OUTPUT)
+        prepared.shipping.published(marked.marker.epoch)
+        if marked.epoch is not None and marked.marker.owner == setting.incarnation:
+            setting.metrics.publish_latency.observe(max(0.0, time.time() - marked.epoch.time_ms / 1000))
+
+    loop = Loop(core, Ports(channels.logs, output.appender, on_marked, task), failure)
+    reader = LogReader(channels.tail(place, place.starts), channels.logs, loop.post, failure)
+    ports = StepPorts(Fencer(channels.connection), writer, output.troubles, on_published)
+    epochs.connect(place.decisions, lambda: loop.is_behind)
+    loop.connect(reader, Steps(ports, reader, loop.post, failure), epochs)
+    setting.reporter.state = lambda: core.state
+    loop.start()
+    return loop
+
+
+def _watch(prepared: Prepared, failure: FirstFailure, stack: ExitStack) -> None:
+    """Look now and then at what may change beside the job."""
+    setting = prepared.setting
+    connection = setting.channels.connection
+    watched = Watched(setting.channels.logs, frozenset(setting.channels.inputs))
+    task = setting.waits.task(beside=True)
+    retention = RetentionWatch(connection, watched, prepared.states.oldest, setting.metrics, task=task)
+    inputs = SameInputs(connection, prepared.topic_ids, failure.put)
+    sinks = Looks("sinks", prepared.output.refused.look)
+    for watch in (retention, inputs, sinks):
+        stack.callback(watch.stop)
+        watch.start()

@@ -1,0 +1,211 @@
+"""The loop of a replica that computes: one thread feeds the core with one event after the other, and hands on its effects.
+
+Who waits does so on a thread of its own, and reports with an event: the reader of the logs, the steps, the engine.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tandem.core.effects import (
+    Append,
+    Begun,
+    CatchingUp,
+    CaughtUp,
+    Compute,
+    Effect,
+    Exit,
+    Expect,
+    Marked,
+    TookOver,
+)
+from tandem.core.events import Computed, Leave, LogRecord, ReplicaEvent, Tick
+from tandem.core.replica import ReplicaCore
+from tandem.engine.interface import StoppedError
+from tandem.kafka.appender import ProposalAppender
+from tandem.logs import get_logger
+from tandem.protocol.actions import Publish, Step
+from tandem.protocol.values import Determinant
+from tandem.replica.awaited import awaited
+from tandem.replica.failure import FirstFailure
+from tandem.replica.handed import HandedEpochs
+from tandem.replica.reader import LogReader
+from tandem.replica.rows import EpochRows
+from tandem.replica.steps import Job, Steps
+from tandem.topics import LogTopics
+from tandem.waits import Task
+
+_log = get_logger(__name__)
+
+_TICK_S, _PENDING_TICK_S = 0.05, 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """What the core's effects are carried out with.
+
+    Parameters
+    ----------
+    logs : the ordering topic and the commits topic, by name.
+    on_marked : called with each marker that was read.
+    task : says what the publication of an epoch waits for that this replica has computed.
+    """
+
+    logs: LogTopics
+    appender: ProposalAppender
+    on_marked: Callable[[Marked], None] = lambda _: None
+    task: Task = Task()  # noqa: RUF009
+
+
+class Loop:
+    """Connect the parts with `connect`, then `start` it. Its other methods may be called from any thread."""
+
+    def __init__(self, core: ReplicaCore, ports: Ports, failure: FirstFailure) -> None:
+        self.core = core
+        self._ports = ports
+        self._failure = failure
+        self._inbox: queue.SimpleQueue[ReplicaEvent | None] = queue.SimpleQueue()
+        self._rows: dict[int, EpochRows] = {}
+        self._is_stepping = False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="loop", daemon=True)
+        self._reader: LogReader
+        self._steps: Steps
+        self._epochs: HandedEpochs
+
+    def connect(self, reader: LogReader, steps: Steps, epochs: HandedEpochs) -> None:
+        """Who posts to this loop, and is given its effects."""
+        self._reader, self._steps, self._epochs = reader, steps, epochs
+
+    def start(self) -> None:
+        """Start all threads."""
+        for part in (self._steps, self._thread, self._reader):
+            part.start()
+
+    def stop(self, timeout_s: float = 15.0) -> None:
+        """Finish what is under way and stop."""
+        self._ended.set()
+        self._inbox.put(None)
+        self._epochs.stop()
+        self._steps.stop(timeout_s)
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+        self._reader.stop()
+        self._ports.appender.close()
+
+    def retire(self, successor: str | None = None, timeout_s: float = 5.0) -> None:
+        """Claim nothing any more, and wait until what was claimed is published; see `Leave`."""
+        if not self._failure.is_set.is_set():
+            self.post(Leave(successor))
+            self._ended.wait(timeout_s)
+
+    def post(self, event: ReplicaEvent) -> None:
+        """Something happened."""
+        self._inbox.put(event)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether more is known to stand in the logs than the core has taken in."""
+        return self._reader.is_behind or not self._inbox.empty() or self._is_stepping
+
+    def rows_of(self, epoch: int) -> EpochRows | None:
+        """The rows that this replica computed, while they may still be needed."""
+        return self._rows.get(epoch)
+
+    def computed(self, rows: EpochRows) -> None:
+        """Take over an epoch's rows from the engine. Raises `StoppedError`."""
+        if self._ended.is_set():
+            raise StoppedError
+        self._rows[rows.epoch] = rows
+        self.post(Computed(rows.epoch, rows.digest))
+
+    def _run(self) -> None:
+        try:
+            ticked_s = 0.0
+            while not self._ended.is_set():
+                tick_s = _PENDING_TICK_S if self.core.is_pending else _TICK_S
+                with suppress(queue.Empty):
+                    self._take(self._inbox.get(timeout=tick_s))
+                now_s = time.monotonic()
+                if now_s - ticked_s >= tick_s:
+                    ticked_s = now_s
+                    self._step(Tick(not self.is_behind))
+                    self._say()
+        except BaseException as error:
+            self._failure.put(error)
+        finally:
+            self._ended.set()
+            self._epochs.stop()
+            self._ports.task.ends()
+
+    def _take(self, event: ReplicaEvent | None) -> None:
+        if event is None:
+            return
+        self._is_stepping = True
+        self._step(event)
+        self._is_stepping = False
+        if self._ended.is_set():
+            return  # the rows that differ are still to be compared
+        if isinstance(event, Computed) and event.epoch < self.core.publication.head:
+            self._rows.pop(event.epoch, None)
+        elif isinstance(event, LogRecord) and isinstance(event.proposal, Determinant):
+            self._epochs.news()
+
+    def _step(self, event: ReplicaEvent) -> None:
+        for effect in self.core.step(event, time.monotonic() * 1000):
+            self._carry_out(effect)
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case Append(proposal):
+                self._ports.appender.append(proposal)
+            case Compute(epoch):
+                self._epochs.hand(epoch)
+            case Marked(marker):
+                self._rows.pop(marker.epoch, None)
+                self._ports.on_marked(effect)
+            case Expect(owner):
+                self._steps.expect(owner)
+            case Exit(error):
+                if error is not None:
+                    self._failure.put(error)
+                self._ended.set()
+            case TookOver() | Begun() | CatchingUp() | CaughtUp():
+                _report(effect)
+            case _:
+                self._steps.do(self._job(effect))
+
+    def _job(self, step: Step) -> Job:
+        head = self.core.publication.head
+        if not isinstance(step, Publish):
+            return Job(step, head)
+        return Job(step, step.epoch, self._rows.get(step.epoch), self.core.decisions.epoch_range(step.epoch))
+
+    def _say(self) -> None:
+        """What the oldest epoch waits for, if this replica has computed it."""
+        head = self.core.publication.head
+        if head in self._rows:
+            logs = self._ports.logs
+            step = awaited(self.core.step_under_way, self.core.publication, logs.ordering, logs.commits)
+            self._ports.task.begins(f"the publication of epoch {head}", step)
+        else:
+            self._ports.task.ends()
+
+
+def _report(effect: TookOver | Begun | CatchingUp | CaughtUp) -> None:
+    match effect:
+        case TookOver(claim, before):
+            _log.info("took_over", epoch=claim.epoch, attempt=claim.attempt, owner_before=before)
+        case Begun(generation, after):
+            _log.info("generation_begun", generation=generation, after=after)
+        case CaughtUp(epoch, epochs, elapsed_ms):
+            _log.info("caught_up", epoch=epoch, epochs=epochs, s=round(elapsed_ms / 1000, 1))
+        case CatchingUp(epoch, found):
+            left = None if found.left_s is None else round(found.left_s, 1)
+            speed = round(found.epochs_per_s, 1)
+            _log.info("catching_up", epoch=epoch, epochs_behind=found.behind, epochs_per_s=speed, seconds_left=left)

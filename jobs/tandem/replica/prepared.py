@@ -1,0 +1,225 @@
+"""The first stage of an incarnation: everything that takes long and can be done before there is a place for it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+
+from tandem.engine.causal import Proposer
+from tandem.engine.facts import hashes
+from tandem.engine.spark import MicroBatchEngine
+from tandem.kafka.appender import ProposalAppender
+from tandem.kafka.topic_ids import ids_of
+from tandem.kafka.topics import Topics
+from tandem.kafka.transactions import EpochProducer
+from tandem.kafka.troubles import TRANSACTIONS
+from tandem.kafka.watching import Troubles, look_at
+from tandem.logs import get_logger
+from tandem.manifest import Code, config_parts, find_code
+from tandem.manifest.going_on import accepting_command, how_to_accept
+from tandem.protocol.values import Config, TopicIds
+from tandem.replica.computing import Computing
+from tandem.replica.folders import Folders
+from tandem.replica.identity import (
+    Changes,
+    Membership,
+    agreed_tables,
+    as_planned,
+    begin_job,
+    identity_of,
+    is_settled,
+    membership_of,
+    plan_parts,
+    starting_positions,
+)
+from tandem.replica.refused import RefusedRows
+from tandem.replica.setting import START_TIMEOUT_S, Setting
+from tandem.replica.shipping import StateShipping
+from tandem.replica.states import States
+from tandem.replica.table_access import reach
+from tandem.replica.table_copies import note_tables, remove_unneeded
+from tandem.replica.tables import refuse_tables_of_earlier_runs, table_sinks
+from tandem.replica.unread import UnreadRecords
+from tandem.topics import check_limits, compacted_inputs, ensure_topics, sink_topics
+
+_log = get_logger(__name__)
+
+_CLAIMS = "claims"
+"""What is refused, for whoever reads of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Where rows go: which of them the brokers refuse, what else they do, and the clients that write."""
+
+    refused: RefusedRows
+    troubles: Troubles
+    appender: ProposalAppender
+    producer: EpochProducer
+    compacted: Mapping[str, str]
+    """Inputs that are compacted: topic → what that means."""
+
+    @classmethod
+    def of(cls, setting: Setting, topics: Topics) -> Output:
+        """Make sure of the job's topics and tables. Raises what `Prepared.of` raises."""
+        manifest, channels, logs = setting.manifest, setting.channels, setting.channels.logs
+        ensure_topics(topics, manifest, setting.name)
+        compacted = compacted_inputs(topics, manifest)
+        for reason in compacted.values():
+            _log.warning("input_is_compacted", reason=reason)
+        refused = RefusedRows(sink_topics(topics, manifest), lambda: sink_topics(topics, manifest))
+        check_limits(refused.sinks)
+        if setting.spec.ordering.mode != "none":  # else each replica has epochs of its own
+            tables = table_sinks(manifest)
+            reach(tables)
+            refuse_tables_of_earlier_runs(manifest.name, tables, lambda: channels.newest_published().epoch)
+        written = (logs.ordering, logs.commits, *refused.sinks.partitions, TRANSACTIONS)
+        troubles = Troubles(look_at(channels.connection, lambda: written), setting.metrics.refused)
+        appender = ProposalAppender(
+            channels.connection,
+            logs.ordering,
+            lambda failure: troubles.failed(_CLAIMS, [failure]),
+            lambda: troubles.over(_CLAIMS),
+        )
+        troubles.poke = appender.serve
+        producer = channels.producer(setting.incarnation, lambda: refused.sinks.output_limits, troubles.throttled)
+        return cls(refused, troubles, appender, producer, compacted)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A replica whose job is planned, and whose producer is initialised.
+
+    `topic_ids` : of the inputs, and of the commits topic, as they were when it began.
+    """
+
+    setting: Setting
+    folders: Folders
+    output: Output
+    states: States
+    shipping: StateShipping
+    membership: Membership
+    engine: MicroBatchEngine
+    topic_ids: TopicIds
+
+    @classmethod
+    def of(cls, setting: Setting, savepoint: str, changes: Changes, stack: ExitStack) -> Prepared:
+        """Prepare; `stack` takes it apart. `savepoint`, `changes`: as `Replica` was started.
+
+        1. Topics and the job's identity, so that a wrong set-up is refused within a second.
+        2. The producer is initialised before anything is claimed under its id.
+        3. The JVM, the longest; then the plan, which shows errors of the job.
+        4. The job's identity, if the job never ran: of code that was refused there must be nothing in the log.
+
+        Raises what `main` calls refusals.
+        """
+        return _Preparation(setting, savepoint, changes, stack).run()
+
+
+class _Preparation:
+    """What `Prepared.of` does, step by step."""
+
+    def __init__(self, setting: Setting, savepoint: str, changes: Changes, stack: ExitStack) -> None:
+        self._setting, self._savepoint, self._stack = setting, savepoint, stack
+        manifest = setting.manifest
+        command = "" if "POD_NAME" in os.environ else accepting_command(manifest.path)
+        how, pin = how_to_accept(manifest.path, os.environ), f"accepted-on-{socket.gethostname()}"
+        self._changes = replace(changes, command=command, how=how, pin=manifest.checkpoint_directory / pin)
+        self._starting = setting.waits.task()
+        self._states = States(manifest, setting.incarnation, setting.folder)
+        self._shipping = StateShipping(
+            manifest,
+            setting.channels.connection,
+            setting.channels.logs.commits,
+            setting.incarnation,
+            setting.folder,
+            setting.metrics,
+            setting.reporter,
+        )
+
+    def run(self) -> Prepared:
+        setting, stack = self._setting, self._stack
+        manifest, channels = setting.manifest, setting.channels
+        computing = Computing(manifest, setting.name, setting.incarnation, setting.folder, os.environ)
+        folders = Folders(setting.folder, computing.near)
+        stack.callback(folders.leave)
+        stack.callback(computing.close)
+        stack.callback(self._shipping.stop)
+        self._starting.begins("Kafka: the job's topics")
+        topics = Topics(channels.connection)
+        output = Output.of(setting, topics)
+        setting.reporter.troubles = output.troubles
+        code = find_code(manifest)
+        starts = starting_positions(topics, setting.spec.sources)
+        # Asked after the positions: they are of these topics.
+        ids = ids_of(topics, [*channels.inputs, channels.logs.commits])
+        identity = identity_of(config_parts(manifest, code.content))
+        mine = Config(0, identity, starts, setting.incarnation, *self._upgrade_from(topics), ids)
+        known = membership_of(channels.connection, topics, channels.logs, mine, self._changes)
+        settled = is_settled(known, mine, self._changes)
+        if known is not None and settled:
+            self._belong_to(known)
+        self._starting.begins("Kafka: a transactional producer")
+        output.producer.start(START_TIMEOUT_S)
+        agreed = agreed_tables(known.config) if known is not None and settled else None
+        engine = self._engine(computing, code, output.appender, agreed)
+        membership = self._planned(engine, known, mine, output.appender)
+        if not settled:
+            self._belong_to(membership)
+        if not membership.candidate:
+            needed = {*engine.job.tables.values(), *agreed_tables(membership.config).values()}
+            remove_unneeded(computing.copies, setting.folder, needed, time.time())
+        self._starting.ends()
+        return Prepared(setting, folders, output, self._states, self._shipping, membership, engine, ids)
+
+    def _engine(
+        self, computing: Computing, code: Code, appender: ProposalAppender, agreed: Mapping[str, str] | None
+    ) -> MicroBatchEngine:
+        setting = self._setting
+        unread = UnreadRecords(setting.metrics, setting.manifest.model.topics.dead_letter)
+        with setting.room():
+            engine = computing.prepare(
+                code,
+                setting.channels.fetcher,
+                setting.metrics.phase,
+                Proposer(setting.incarnation, appender.append),
+                unread.count,
+                agreed,
+                self._starting.begins,
+            )
+        self._stack.callback(engine.stop)
+        engine.task = setting.waits.task()
+        note_tables(setting.folder, engine.job.tables.values())
+        return engine
+
+    def _planned(
+        self, engine: MicroBatchEngine, known: Membership | None, mine: Config, appender: ProposalAppender
+    ) -> Membership:
+        """The generation that this replica belongs to, now that its plan is known. Begins the job, if it never ran."""
+        self._starting.begins("the ordering log: the job's identity")
+        channels = self._setting.channels
+        parts = plan_parts(hashes(engine.job.facts), engine.job.tables)
+        known, mine = as_planned(known, mine, parts, self._changes)
+        if known is None:
+            begun = begin_job(channels.connection, appender, channels.logs, mine, self._changes)
+            known, _ = as_planned(begun, mine, parts, self._changes)
+        if known is None:
+            raise RuntimeError("the job was begun, but as which generation is not known")
+        return known
+
+    def _belong_to(self, membership: Membership) -> None:
+        self._setting.reporter.belongs_to(membership.config, membership.candidate)
+        self._states.belong_to(membership.config)
+        self._shipping.follow(membership.config, self._states.bases())
+
+    def _upgrade_from(self, topics: Topics) -> tuple[int, str]:
+        """The epoch and the name of the savepoint that this replica's generation starts from, if it is a new one."""
+        if not self._savepoint:
+            return -1, ""
+        inputs = [topic for source in self._setting.spec.sources for topic in source.topics]
+        savepoint = self._states.fitting_savepoint(self._savepoint, topics.partitions(inputs))
+        return savepoint.snapshot.epoch, savepoint.name

@@ -1,0 +1,81 @@
+"""What an incarnation of a replica is given when it starts, and what all its stages share."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tandem.engine.container import memory_limit, too_small
+from tandem.engine.memory import EpochSize, explained
+from tandem.engine.room import no_room
+from tandem.manifest import Manifest
+from tandem.manifest.models import Spec
+from tandem.metrics import ReplicaMetrics
+from tandem.replica.channels import Channels
+from tandem.replica.reporter import Reporter
+from tandem.serving import LOOPBACK
+from tandem.waits import Waits
+
+START_TIMEOUT_S = 30.0
+
+
+def new_incarnation(job: str, name: str) -> str:
+    """A transactional id that no process ever had: whoever takes over knows whom to fence."""
+    return f"{job}.{name}.{uuid.uuid4().hex[:8]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One incarnation of the replica `name`; `host`: where its peers reach it."""
+
+    manifest: Manifest
+    name: str
+    incarnation: str
+    channels: Channels
+    metrics: ReplicaMetrics
+    reporter: Reporter
+    host: str = LOOPBACK
+
+    @classmethod
+    def of(
+        cls, manifest: Manifest, name: str, metrics: ReplicaMetrics, reporter: Reporter, host: str = LOOPBACK
+    ) -> Setting:
+        """That of the incarnation of `reporter`; secrets are in the environment."""
+        return cls(
+            manifest, name, reporter.incarnation, Channels.of(manifest, name, os.environ), metrics, reporter, host
+        )
+
+    @property
+    def spec(self) -> Spec:
+        """The manifest's."""
+        return self.manifest.spec
+
+    @property
+    def waits(self) -> Waits:
+        """Makes the tasks that say what takes long."""
+        return self.reporter.waits
+
+    @property
+    def folder(self) -> Path:
+        """This incarnation's; its siblings are those of other incarnations."""
+        return self.manifest.checkpoint_directory / self.incarnation
+
+    @contextmanager
+    def room(self, given: EpochSize | None = None) -> Iterator[None]:
+        """What the block raises, or that Spark had no memory left, or its files no room, if that is behind it.
+
+        `given` : the epoch that Spark was given last.
+        """
+        try:
+            yield
+        except Exception as error:
+            heap = self.spec.spark.driver_memory
+            found = explained(error, heap, given, too_small(heap, memory_limit()))
+            found = no_room(error, self.manifest.checkpoint_directory) or found
+            if found is error:
+                raise
+            raise found from error

@@ -1,0 +1,152 @@
+"""Carries out the steps of a publication that wait for Kafka, one at a time, on a thread of their own."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from confluent_kafka import KafkaException
+
+from tandem.core.events import Done, Failed
+from tandem.kafka.errors import (
+    FencingTimeoutError,
+    NotAllowedError,
+    ProducerLostError,
+    ReadTimeoutError,
+    TransactionTooSlowError,
+)
+from tandem.kafka.fencing import Fencer
+from tandem.kafka.watching import Troubles
+from tandem.logs import bound, get_logger
+from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer, Step
+from tandem.protocol.values import EpochRange
+from tandem.replica.epoch_writer import EpochWriter
+from tandem.replica.failure import FirstFailure
+from tandem.replica.reader import LogReader
+from tandem.replica.rows import EpochRows
+
+_log = get_logger(__name__)
+
+OUTPUT = "output"
+"""What is refused, for whoever reads of it."""
+_TIMEOUT_S = 10.0
+_PAUSE_S = 0.5
+
+_COMES_BACK = (FencingTimeoutError, NotAllowedError, ReadTimeoutError, ProducerLostError, KafkaException)
+"""Kafka is away, or refuses: the same step may succeed later."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A step for the head's epoch; `rows` and `epoch`: of what is to be published."""
+
+    step: Step
+    head: int
+    rows: EpochRows | None = None
+    epoch: EpochRange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StepPorts:
+    """What steps are carried out with."""
+
+    fencer: Fencer
+    writer: EpochWriter
+    troubles: Troubles
+    on_published: Callable[[int, str], None] = lambda _epoch, _digest: None
+
+
+class Steps:
+    """The thread; `report` is given the end of each step, `failure` what ends the thread.
+
+    `ports.on_published` : called with each epoch that this replica has published, and its digest.
+    """
+
+    def __init__(
+        self, ports: StepPorts, reader: LogReader, report: Callable[[Done | Failed], None], failure: FirstFailure
+    ) -> None:
+        self._ports = ports
+        self._reader = reader
+        self._report = report
+        self._failure = failure
+        self._jobs: queue.SimpleQueue[Job | str | None] = queue.SimpleQueue()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="steps", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float) -> None:
+        """Finish what is under way."""
+        self._stopping.set()
+        self._jobs.put(None)
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def do(self, job: Job) -> None:
+        """Carry out a step, soon."""
+        self._jobs.put(job)
+
+    def expect(self, owner: str) -> None:
+        """Connect what is needed to fence `owner`."""
+        self._jobs.put(owner)
+
+    def _run(self) -> None:
+        try:
+            while (job := self._jobs.get()) is not None and not self._stopping.is_set():
+                if isinstance(job, str):
+                    self._ports.fencer.expect(job)
+                else:
+                    with bound(epoch=job.head):
+                        self._carry_out(job)
+        except BaseException as error:
+            self._failure.put(error)
+
+    def _carry_out(self, job: Job) -> None:
+        try:
+            outcome = self._do(job)
+        except _COMES_BACK as error:
+            _log.warning("action_retried", action=type(job.step).__name__, reason=str(error))
+            self._ports.troubles.failed_as(OUTPUT, str(error))
+            self._report(Failed(job.step, error))
+        else:
+            self._report(Done(job.step, outcome))
+
+    def _do(self, job: Job) -> Outcome | None:
+        ports = self._ports
+        match job.step:
+            case Fence(owners):
+                for owner in owners:
+                    with ports.writer.metrics.phase("fence"):
+                        ports.fencer.fence(owner, _TIMEOUT_S)
+                    ports.writer.metrics.fences.inc()
+            case ReadToEnd():
+                self._reader.read_to_end(_TIMEOUT_S)
+            case RenewProducer():
+                ports.writer.renew(_TIMEOUT_S)
+            case Publish():
+                return self._publish(job.step, job)
+        return None
+
+    def _publish(self, step: Publish, job: Job) -> Outcome:
+        if job.rows is None or job.epoch is None:
+            raise ValueError(
+                f"epoch {step.epoch} is to be published, but its cut was not read, or its rows are not here"
+            )
+        ports = self._ports
+        try:
+            outcome = ports.writer.write(step, job.rows, job.epoch)
+        except TransactionTooSlowError as error:
+            if words := ports.troubles.words:
+                raise TransactionTooSlowError(f"epoch {step.epoch} cannot be published: {words}") from error
+            raise
+        if outcome is Outcome.COMMITTED:
+            ports.on_published(step.epoch, job.rows.digest)
+        elif outcome is Outcome.UNKNOWN and ports.writer.failures:
+            ports.troubles.failed(OUTPUT, ports.writer.failures)
+            if ports.troubles.words:
+                self._stopping.wait(_PAUSE_S)  # Kafka has refused for a while, and at once each time
+        return outcome

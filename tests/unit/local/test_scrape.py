@@ -1,0 +1,94 @@
+"""Metrics become values; what is written by the processes' own metrics can be read."""
+
+from __future__ import annotations
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from tandem.local.scrape import Histogram, Sample, parse, scrape
+from tandem.metrics import OrdererMetrics, ReplicaMetrics
+from tandem.report import HeldInput, OrdererReport, ReplicaReport
+from tandem.serving import Probes, ProcessServer
+
+PROBES = Probes(lambda: False, lambda: True, lambda: OrdererReport("orderer-0"))
+
+
+def replica_metrics() -> tuple[CollectorRegistry, ReplicaMetrics]:
+    registry = CollectorRegistry()
+    return registry, ReplicaMetrics(registry, "flights", "replica-0")
+
+
+def read(registry: CollectorRegistry) -> Sample:
+    return parse(generate_latest(registry).decode())
+
+
+def test_what_a_replica_counts_can_be_read() -> None:
+    registry, metrics = replica_metrics()
+    metrics.reported = lambda: ReplicaReport("replica-0", "", "active", epoch=41, claims_won=7)
+    metrics.observe_phase("publish", 0.02)
+
+    sample = read(registry)
+
+    assert (sample.epoch("tandem_epoch"), sample.count("tandem_claims_won_total")) == (41, 7)
+    assert sample.get("tandem_phase_seconds_sum") is None
+
+
+def test_what_an_orderer_says_of_inputs_that_are_held_back_can_be_read() -> None:
+    registry = CollectorRegistry()
+    metrics = OrdererMetrics(registry, "flights", "orderer-0")
+    metrics.lag.set(4)
+    metrics.held((HeldInput("events", 3, 17, 4, 130.5),))
+
+    assert read(registry).held == {("events", 3): (17, 130.5)}
+    assert read(registry).count("tandem_input_lag_records") == 4
+
+    metrics.held(())
+    assert read(registry).held == {}
+
+
+def test_quantiles_are_interpolated_as_prometheus_does() -> None:
+    registry, metrics = replica_metrics()
+    for latency_s in (0.06,) * 50 + (0.12,) * 50:
+        metrics.publish_latency.observe(latency_s)
+
+    latency = read(registry).latency
+
+    assert latency.count == 100
+    assert latency.quantile(0.5) == pytest.approx(0.075)
+    assert latency.quantile(0.75) == pytest.approx(0.125)
+
+
+def test_only_what_was_added_since_counts() -> None:
+    registry, metrics = replica_metrics()
+    metrics.publish_latency.observe(9.0)
+    before = read(registry).latency
+    metrics.publish_latency.observe(0.002)
+
+    latency = read(registry).latency.since(before)
+
+    assert latency.count == 1
+    assert latency.quantile(0.99) == pytest.approx(0.0025, abs=1e-4)
+
+
+def test_beyond_the_last_bound_the_quantile_is_that_bound() -> None:
+    assert Histogram(((1.0, 0.0), (float("inf"), 3.0))).quantile(0.5) == 1.0
+
+
+def test_no_values_have_no_quantile() -> None:
+    registry, _ = replica_metrics()
+
+    assert read(registry).latency.quantile(0.5) is None
+    assert Histogram().quantile(0.5) is None
+
+
+def test_the_endpoint_of_a_process_is_read_and_a_closed_one_is_not_waited_for() -> None:
+    registry, metrics = replica_metrics()
+    metrics.rows.inc(12)
+    server = ProcessServer(registry, PROBES, 0)
+
+    sample = scrape(server.port)
+    server.close()
+
+    assert sample is not None
+    assert sample.count("tandem_rows_published_total") == 12
+    assert scrape(server.port) is None
