@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from integration.written_job import PATIENCE_S, WrittenJob, create_topics, marker, transactional_producer
+from integration.written_job import PATIENCE_S, WrittenJob, create_topics, everything, marker, transactional_producer
+from tandem.core.events import LogRecord, MarkerRecord
 from tandem.embedded import KafkaBroker
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine.fetch import InputReader
+from tandem.engine.interface import StoppedError
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
@@ -23,10 +26,13 @@ from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
 from tandem.kafka.transactions import TransactionalProducer
 from tandem.protocol.actions import Outcome
-from tandem.protocol.codec import decode_marker, decode_proposal
+from tandem.protocol.codec import decode_marker, decode_proposal, encode_marker
 from tandem.protocol.transaction_time import LONGEST_S
 from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal
 from tandem.protocol.values import TopicPartition as TP  # noqa: N817
+from tandem.replica.failure import FirstFailure
+from tandem.replica.reader import LogReader
+from tandem.topics import LogTopics
 
 pytestmark = pytest.mark.integration
 
@@ -38,7 +44,7 @@ def record(topic: str, value: bytes) -> OutputRecord:
 def values(connection: KafkaConnection, topic: str, start: int = 0) -> list[bytes | None]:
     """What a reader of committed records finds up to the end."""
     with LogTail(connection, {topic: start}) as tail:
-        return [found.value for found in tail.read_to_end(PATIENCE_S)]
+        return [found.value for found in everything(tail)]
 
 
 def is_visible_uncommitted(connection: KafkaConnection, topic: str) -> bool:
@@ -125,39 +131,73 @@ def test_an_id_can_be_fenced_again_and_by_several(connection: KafkaConnection, t
 # Reading logs --------------------------------------------------------------------------------------------------------
 
 
-def test_reading_to_the_end_passes_over_aborted_and_control_records(kafka: KafkaBroker, topic: str) -> None:
-    connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap})
+class Read:
+    """What the one reader of a replica hands on of a commits topic."""
+
+    def __init__(self, kafka: KafkaBroker, topic: str) -> None:
+        self.epochs: list[int] = []
+        self.failure = FirstFailure()
+        tail = LogTail(KafkaConnection({"bootstrap.servers": kafka.bootstrap}), {topic: 0})
+        self.reader = LogReader(tail, LogTopics("ordering", topic), self._take, self.failure)
+        self.reader.start()
+
+    def _take(self, event: LogRecord | MarkerRecord) -> None:
+        assert isinstance(event, MarkerRecord)
+        self.epochs.append(event.marker.epoch)
+
+
+@pytest.fixture
+def read(kafka: KafkaBroker, topic: str) -> Iterator[Read]:
+    read = Read(kafka, topic)
+    yield read
+    read.reader.stop()
+    assert read.failure.error is None
+
+
+def test_reading_to_the_end_passes_over_aborted_and_control_records(kafka: KafkaBroker, topic: str, read: Read) -> None:
     producer = transactional_producer(kafka.bootstrap, topic)
     for number, commit in enumerate((True, False, True, False, False)):
         producer.begin_transaction()
-        producer.produce(topic, f"{number}".encode(), partition=0)
+        producer.produce(topic, encode_marker(marker(number, 1, number)), partition=0)
         assert producer.flush(PATIENCE_S) == 0
         if commit:
             producer.commit_transaction(PATIENCE_S)
         else:
             producer.abort_transaction(PATIENCE_S)
 
-    with LogTail(connection, {topic: 0}) as tail:
-        found = [(r.offset, r.value) for r in tail.read_to_end(PATIENCE_S)]
-
-        assert found == [(0, b"0"), (4, b"2")]
-        assert dict(tail.next_offsets) == {topic: 10}
-        assert list(tail.read_to_end(PATIENCE_S)) == []
+    read.reader.read_to_end(PATIENCE_S)
+    assert read.epochs == [0, 2]
+    read.reader.read_to_end(PATIENCE_S)
+    assert read.epochs == [0, 2]
 
 
-def test_reading_to_the_end_waits_for_an_open_transaction(kafka: KafkaBroker, topic: str) -> None:
-    connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap})
+def test_reading_to_the_end_waits_for_an_open_transaction(kafka: KafkaBroker, topic: str, read: Read) -> None:
     producer = transactional_producer(kafka.bootstrap, topic)
+    read.reader.read_to_end(PATIENCE_S)
+    assert read.epochs == []
+    producer.begin_transaction()
+    producer.produce(topic, encode_marker(marker(7, 1, 7)), partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+    with pytest.raises(ReadTimeoutError, match="read to"):
+        read.reader.read_to_end(3)
+    producer.commit_transaction(PATIENCE_S)
+    read.reader.read_to_end(PATIENCE_S)
+    assert read.epochs == [7]
 
-    with LogTail(connection, {topic: 0}) as tail:
-        assert list(tail.read_to_end(PATIENCE_S)) == []
-        producer.begin_transaction()
-        producer.produce(topic, b"open", partition=0)
-        assert producer.flush(PATIENCE_S) == 0
-        with pytest.raises(ReadTimeoutError, match="read to"):
-            list(tail.read_to_end(3))
-        producer.commit_transaction(PATIENCE_S)
-        assert [r.value for r in tail.read_to_end(PATIENCE_S)] == [b"open"]
+
+def test_who_reads_to_the_end_is_let_go_when_the_reader_stops(kafka: KafkaBroker, topic: str) -> None:
+    read = Read(kafka, topic)
+    producer = transactional_producer(kafka.bootstrap, topic)
+    producer.begin_transaction()
+    producer.produce(topic, encode_marker(marker(7, 1, 7)), partition=0)
+    assert producer.flush(PATIENCE_S) == 0
+    with ThreadPoolExecutor(1) as beside:
+        waiting = beside.submit(read.reader.read_to_end, PATIENCE_S)
+        assert not wait_until(waiting.done, Deadline(1.0), 0.02)
+        read.reader.stop()
+        with pytest.raises(StoppedError):
+            waiting.result(5)
+    producer.abort_transaction(PATIENCE_S)
 
 
 def test_a_tail_of_two_topics_starts_each_where_it_is_told(kafka: KafkaBroker, topic_prefix: str) -> None:
@@ -165,7 +205,7 @@ def test_a_tail_of_two_topics_starts_each_where_it_is_told(kafka: KafkaBroker, t
     job.run([0, 1, 2])
 
     with LogTail(job.connection, {job.ordering: 2, job.commits: 2}) as tail:
-        records = list(tail.read_to_end(PATIENCE_S))
+        records = everything(tail)
 
     assert [decode_proposal(r.value) for r in records if r.topic == job.ordering] == [
         Cut(epoch, job.positions(10 * (epoch + 1)), 1_000 + epoch, 0, "orderer-0") for epoch in (1, 2)
@@ -183,7 +223,7 @@ def test_a_tail_whose_next_record_was_deleted_says_so(kafka: KafkaBroker, topic_
         LogTail(job.connection, {job.ordering: 1}) as tail,
         pytest.raises(LostInputError, match=r"ordering/0: offset 1"),
     ):
-        list(tail.read_to_end(PATIENCE_S))
+        everything(tail)
 
 
 # Finding one's place -------------------------------------------------------------------------------------------------

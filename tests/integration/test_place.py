@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from integration.written_job import PATIENCE_S, WrittenJob, marker
+from integration.written_job import PATIENCE_S, WrittenJob, everything, marker
 from tandem.embedded import KafkaBroker
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
@@ -17,7 +17,8 @@ from tandem.kafka.headers import RowId
 from tandem.kafka.history import config_at, cut_at, last_marker
 from tandem.kafka.tail import LogTail
 from tandem.protocol.codec import decode_marker, encode_proposal
-from tandem.protocol.publication import Delivery, MissingMarkerError, Publication
+from tandem.protocol.publication import MissingMarkerError, Publication
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Config, Cut, Positions, Progress
 from tandem.replica.place import Place, find_place
@@ -45,7 +46,7 @@ def head_after_reading_on(job: WrittenJob, place: Place) -> int:
     bound = SilenceBound(20.0, 120.0)
     publication = Publication("me", place.decisions, place.head, Delivery.AT_LEAST_ONCE, bound)
     with LogTail(job.connection, {job.commits: place.starts[job.commits]}) as tail:
-        for record in tail.read_to_end(PATIENCE_S):
+        for record in everything(tail):
             publication.on_marker(decode_marker(record.value), 0.0)
     return publication.head
 

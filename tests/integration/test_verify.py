@@ -18,7 +18,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError, ReadTimeoutError
 from tandem.kafka.headers import JOB_HEADER, RowId
 from tandem.process import ExitCode
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Claim, Cut, Progress
 from tandem.verify.read import HistoryReader, verify
 from tandem.verify.report import Report, Unseen

@@ -10,10 +10,12 @@ from confluent_kafka import TopicPartition as TopicPartitionOffset
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from tandem.embedded.waiting import Deadline
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, RowId
+from tandem.kafka.tail import LogTail, Record
 from tandem.protocol.codec import encode_marker, encode_proposal
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Config, Cut, Marker, Positions, Proposal, TopicPartition
 from tandem.replica.channels import Channels
 from tandem.topics import LogTopics
@@ -121,6 +123,15 @@ class WrittenJob:
 
 def marker(epoch: int, rows: int, log_offset: int, skipped: bool = False) -> Marker:
     return Marker(epoch, 0, "replica-0", f"digest-{epoch}", rows, log_offset, skipped)
+
+
+def everything(tail: LogTail) -> list[Record]:
+    """What `tail` finds up to the ends that its topics have now."""
+    ends, found, deadline = tail.ends(PATIENCE_S), list[Record](), Deadline(PATIENCE_S)
+    while any(tail.next_offsets[topic] < end for topic, end in ends.items()):
+        assert not deadline.passed, f"read to {tail.next_offsets} of {ends}"
+        found += tail.poll(0.02)
+    return found
 
 
 def headers_of(row: RowId) -> list[tuple[str, bytes]]:

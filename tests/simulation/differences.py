@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from simulation.invariants import QUESTION, ChoosingChecker, Row, compute
 from simulation.replica import Replica
 from simulation.schedule import Schedule
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import EpochRange, Marker
 
 if TYPE_CHECKING:

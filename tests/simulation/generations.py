@@ -10,7 +10,7 @@ from simulation.invariants import PROGRAMS, QUESTION, ChoosingChecker, Invariant
 from simulation.process import Process
 from simulation.replica import Replica
 from simulation.schedule import Schedule
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.succession import Succession
 from tandem.protocol.values import Config, EpochRange, Marker
 

@@ -13,7 +13,8 @@ from simulation.schedule import Schedule
 from simulation.world import Deviation
 from tandem.protocol import decisions
 from tandem.protocol.actions import Action, Fence, Idle, ReadToEnd, RenewProducer, Step, TakingOver
-from tandem.protocol.publication import Delivery, Publication
+from tandem.protocol.publication import Publication
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Claim, Marker
 
 

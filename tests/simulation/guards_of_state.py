@@ -11,7 +11,7 @@ from simulation.guards import Guard
 from simulation.schedule import Schedule
 from simulation.store import SimulatedRemote
 from simulation.world import Deviation
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.replica import slots
 from tandem.snapshots import SnapshotFile, SnapshotManifest, store
 from tandem.snapshots.restoring import Restorer

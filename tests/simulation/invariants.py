@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Claim, Config, Cut, Determinant, EpochRange, Marker, Proposal
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from tandem.core.replica import ReplicaCore, ReplicaSettings
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.determinants import in_parts
-from tandem.protocol.publication import Delivery, DivergedError, Publication, SupersededError
+from tandem.protocol.publication import DivergedError, Publication, SupersededError
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
 from tandem.protocol.values import Claim, Config, EpochRange, Marker, Proposal

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 
 if TYPE_CHECKING:
     from simulation.differences import Difference

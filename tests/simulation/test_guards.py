@@ -12,7 +12,7 @@ from simulation.guards_of_pace import GUARDS_OF_PACE
 from simulation.guards_of_state import GUARDS_OF_STATE
 from simulation.schedule import Failure, Schedule
 from simulation.world import Deviation, World
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 
 MOST = 20_000  # far more than any guard needs
 

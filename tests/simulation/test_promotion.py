@@ -9,7 +9,7 @@ import pytest
 from simulation.redundancy import Redundancy
 from simulation.schedule import Failure, Schedule
 from simulation.world import PROMOTION_BOUND_MS, Deviation, World
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 
 LONG_MS = 4_000.0
 SOON_MS = 900.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 
@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from tandem.kafka.absent import AGAIN_S, PATIENCE_S, Absences, is_absence
 from tandem.kafka.brokers import BrokerWatch
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import LostInputError, ReadTimeoutError
+from tandem.kafka.errors import LostInputError
 from tandem.kafka.metadata import learn
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
@@ -90,18 +90,6 @@ class LogTail:
                 self._open_again()
             return []
         return [record for message in (first, *self._consumer.consume(_BATCH, 0)) for record in self._take(message)]
-
-    def read_to_end(self, timeout_s: float, keep_on: Callable[[], bool] = lambda: True) -> Iterator[Record]:
-        """Everything up to the ends that the topics have now, open transactions included.
-
-        Raises `ReadTimeoutError` if they are not reached within `timeout_s`.
-        """
-        deadline = time.monotonic() + timeout_s
-        ends = self.ends(timeout_s)
-        while any(self._next[topic] < end for topic, end in ends.items()) and keep_on():
-            if time.monotonic() > deadline:
-                raise ReadTimeoutError(f"read to {self._next} of {ends} in {timeout_s:.1f} s")
-            yield from self.poll(0.02)
 
     def _look_for_topics(self) -> None:
         """A reader that goes on by itself says in its statistics which topics are away, and nothing else of it."""

@@ -16,42 +16,24 @@ no epoch is ever published twice, whoever pauses, dies or comes back:
 
 from __future__ import annotations
 
-from enum import Enum
-
 from tandem.protocol.actions import (
     Action,
-    Fence,
     Idle,
     Outcome,
     Phase,
     ProposeClaim,
     Publish,
     Publishing,
-    ReadToEnd,
     Renewing,
-    RenewProducer,
     Step,
     TakingOver,
 )
-from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.silence import SilenceBound
-from tandem.protocol.transaction_time import LONGEST_S
+from tandem.protocol.decisions import Verdict
+from tandem.protocol.publication_rules import Delivery, PublicationRules
 from tandem.protocol.values import Claim, Config, Cut, Marker, Proposal
-
-# An owner may try one transaction after the other, each with twice the time, until the longest one has failed too.
-_LONGEST_PATIENCE_MS = 2_000.0 * LONGEST_S
-_MOST_DOUBLINGS = 64  # no number is too large for them
 
 ANYBODY = ""
 """In the place of a successor: whichever other incarnation."""
-
-
-class Delivery(Enum):
-    """What the reader of the output may rely on."""
-
-    EXACTLY_ONCE = "exactlyOnce"
-    AT_LEAST_ONCE = "atLeastOnce"
-    AT_MOST_ONCE = "atMostOnce"
 
 
 class DivergedError(Exception):
@@ -74,38 +56,8 @@ class ProtocolMisuseError(Exception):
     """The runtime reported what it was not asked for, or the state machine broke one of its own rules: a fault of Tandem."""
 
 
-class Publication:
-    """Decides, for one incarnation of a replica, what to claim, publish, take over or drop.
-
-    Parameters
-    ----------
-    me : transactional id of this incarnation; its producer must be initialised before the first call of `next_action`.
-    decisions : the fold of the ordering log; fed through `on_proposal` only.
-    head : the first epoch whose marker has not been read.
-    bound : adaptive bound on the time between a claim and its marker; also spaces repeated proposals.
-    generation : the one whose code this replica runs. Epochs of earlier ones it computes, but does not claim or compare.
-    """
-
-    def __init__(
-        self, me: str, decisions: Decisions, head: int, delivery: Delivery, bound: SilenceBound, generation: int = 0
-    ) -> None:
-        self.me = me
-        self.decisions = decisions
-        self.head = head
-        self._delivery = delivery
-        self._bound = bound
-        self.generation = generation
-        self._begun = False
-        self._retired = False
-        self._successor: str | None = None
-        self._computed: dict[int, str] = {}
-        self._published: dict[int, Marker] = {}
-        self._proposed: dict[int, tuple[Claim, float]] = {}  # epoch -> the claim proposed last, when
-        self._waiting_since = -float("inf")
-        self.phase: Phase = Idle()
-        self._under_way: Step | None = None
-        self._committed: int | None = None
-        self._unsure: int | None = None
+class Publication(PublicationRules):
+    """Decides, for one incarnation of a replica, what to claim, publish, take over or drop; its rules say when."""
 
     # What was read ---------------------------------------------------------------------------------------------------
 
@@ -236,66 +188,6 @@ class Publication:
                 return self._propose(epoch, 0, now_ms)
         return None
 
-    def to_claim(self) -> list[int]:
-        """Epochs that this replica could claim: what it has computed, in order."""
-        return sorted(self._computed)
-
-    def is_my_turn(self, epoch: int, now_ms: float) -> bool:
-        """Whether to claim `epoch`, as far as generations go: what is left of the one before waits for its own replicas."""
-        if self._retired:
-            return False
-        config, of = self.decisions.config, self.decisions.generation_of(epoch)
-        if config is None or not of <= self.generation <= config.generation:
-            return False
-        return of == self.generation or self._begun or now_ms - self._waiting_since > self._bound.most_ms
-
-    def is_superseded(self, marker: Marker) -> bool:
-        """Whether `marker` ends what this replica's generation publishes."""
-        return marker.generation > self.generation
-
-    def take_over_steps(self, claim: Claim) -> tuple[Step, ...]:
-        """What must be done between a claim that takes over and its publication, in this order.
-
-        No `RenewProducer` here, even where an earlier owner is this incarnation, fenced meanwhile: these steps are given up
-        when the head moves on, and a renewal whose reading to the end is given up would undo that fence (see 3 above).
-        """
-        earlier = dict.fromkeys(c.owner for c in self.decisions.claims(claim.epoch) if c.attempt < claim.attempt)
-        if self._delivery is not Delivery.EXACTLY_ONCE or not earlier:
-            return ()
-        return (Fence(tuple(owner for owner in earlier if owner != self.me)), ReadToEnd())
-
-    def renewal_steps(self) -> tuple[Step, ...]:
-        """What must be done after a transaction that was fenced, or whose outcome is unknown, in this order."""
-        return (RenewProducer(), ReadToEnd())
-
-    def claim_of(self, epoch: int) -> Claim | None:
-        """The claim by which `epoch` is published: the log's, whatever was proposed, or counted before."""
-        return self.decisions.owner(epoch)
-
-    def is_on_its_way(self, epoch: int) -> bool:
-        """Whether this incarnation has committed `epoch`, and its marker was not read yet."""
-        return epoch == self._committed
-
-    def may_be_out(self, claim: Claim) -> bool:
-        """Whether rows may be out already: those of the owner before, or its own, of an attempt whose outcome is unknown."""
-        return claim.attempt > 0 or claim.epoch == self._unsure
-
-    def agrees(self, digest: str, marker: Marker) -> bool:
-        """Whether rows with `digest` are the published ones, as far as they can be compared."""
-        return marker.generation != self.generation or marker.skipped or digest == marker.digest
-
-    def predecessor_seen(self, claim: Claim) -> bool:
-        """Whether the marker of the epoch before was read."""
-        return claim.epoch == self.head
-
-    def proposed(self, epoch: int) -> Claim | None:
-        """What this incarnation proposed last for `epoch`, whether or not the log has shown it."""
-        return self._proposed[epoch][0] if epoch in self._proposed else None
-
-    def is_lost(self, proposed_ms: float, now_ms: float) -> bool:
-        """Whether a proposal that the log has not shown is given up, and made again."""
-        return now_ms - proposed_ms >= self._bound.most_ms
-
     def _propose(self, epoch: int, attempt: int, now_ms: float) -> ProposeClaim | None:
         claim = Claim(epoch, attempt, self.me, self.generation)
         last, at = self._proposed.get(epoch, (None, now_ms))
@@ -315,29 +207,11 @@ class Publication:
                 return self._prepare(claim)
         return None
 
-    def candidates(self) -> tuple[int, ...]:
-        """Epochs that may be published next: only the head, because markers are contiguous."""
-        return (self.head,)
-
     def _take_over(self, claim: Claim, now_ms: float) -> ProposeClaim | None:
         """Claim the next attempt if the owner has been silent for too long."""
         if not self.is_overdue(claim, now_ms) or not self.is_my_turn(claim.epoch, now_ms):
             return None
         return self._propose(claim.epoch, claim.attempt + 1, now_ms)
-
-    def is_overdue(self, claim: Claim, now_ms: float) -> bool:
-        """Whether the owner of the head has been silent for too long."""
-        return now_ms - self._waiting_since > self.patience_ms(claim)
-
-    def patience_ms(self, claim: Claim) -> float:
-        """How long an owner may be silent.
-
-        Who took over has fencing and reading to do before it can publish. So each attempt gets twice the time of the one
-        before: else two that are slower than the bound would fence each other for ever. It ends with the longest that a
-        transaction may take, not with the bound: that knows nothing of how large the epoch is.
-        """
-        doubled = self._bound.ms * 2.0 ** min(claim.attempt, _MOST_DOUBLINGS)
-        return min(doubled, max(_LONGEST_PATIENCE_MS, self._bound.most_ms))
 
     def _prepare(self, claim: Claim) -> Step:
         """The next step towards publishing under `claim`, or the publication itself."""

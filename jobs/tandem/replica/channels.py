@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tandem.engine.fetch import CutReader, EpochFetcher
+from tandem.engine.cuts import CutReader
+from tandem.engine.fetch import EpochFetcher
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import last_marker
 from tandem.kafka.tail import LogTail
 from tandem.kafka.transactions import EpochProducer, MakeLimits, OnThrottled, PlainProducer, TransactionalProducer
 from tandem.manifest import Manifest
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.replica.place import Place, find_place
 from tandem.topics import LogTopics, isolation_levels, names_for
 

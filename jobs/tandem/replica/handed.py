@@ -18,7 +18,7 @@ Answers = tuple[str | None, ...]
 
 
 class HandedEpochs:
-    """A queue between the loop's thread and the engine's; see `engine.fetch.Cuts`.
+    """A queue between the loop's thread and the engine's; see `engine.cuts.Cuts`.
 
     Parameters
     ----------

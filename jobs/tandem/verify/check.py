@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from tandem.consumer.filter import EpochFilter
 from tandem.kafka.headers import RowId
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Marker, Proposal, TopicPartition
 from tandem.verify.inputs import Coverage, InputBounds
 from tandem.verify.numbers import Bitmap, Runs

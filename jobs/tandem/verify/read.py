@@ -17,7 +17,7 @@ from tandem.kafka.tail import is_transient
 from tandem.kafka.topics import Topics
 from tandem.manifest import Manifest
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Cut, Marker, Positions, TopicPartition
 from tandem.verify.check import Checker, Kept
 from tandem.verify.inputs import InputBounds

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 
 
 class Anomaly(Enum):

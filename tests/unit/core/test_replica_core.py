@@ -14,13 +14,13 @@ from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewPro
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import (
     ANYBODY,
-    Delivery,
     DivergedError,
     MissingMarkerError,
     ProtocolMisuseError,
     Publication,
     SupersededError,
 )
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession, SuccessionError
 from tandem.protocol.values import Claim, Config, Cut, Marker, Positions, Progress, Proposal, TopicPartition

@@ -28,7 +28,8 @@ from tandem.core.events import Computed, Done, Leave, LogRecord, MarkerRecord, R
 from tandem.core.replica import ReplicaCore
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import ANYBODY, Delivery, Publication
+from tandem.protocol.publication import ANYBODY, Publication
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
 from tandem.protocol.values import Claim, Config, Cut, Marker, Positions, Progress, Proposal, TopicPartition

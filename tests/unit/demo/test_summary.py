@@ -7,7 +7,7 @@ import pytest
 
 from tandem.demo.latency import SeenEpoch
 from tandem.demo.summary import Summary, Timeline, summarize
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 from tandem.verify.report import Anomaly, Finding, Report, Unseen
 

@@ -8,7 +8,8 @@ import pytest
 
 from tandem.protocol.actions import Action, ProposeClaim, Publish
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.publication import Delivery, DivergedError, Publication, SupersededError
+from tandem.protocol.publication import DivergedError, Publication, SupersededError
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession, SuccessionError
 from tandem.protocol.values import Claim, Marker, Proposal

@@ -6,7 +6,8 @@ import pytest
 
 from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import Delivery, Publication
+from tandem.protocol.publication import Publication
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Claim, Proposal
 from unit.protocol.builders import config, cut

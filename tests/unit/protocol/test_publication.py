@@ -16,7 +16,8 @@ from tandem.protocol.actions import (
     Step,
 )
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import Delivery, DivergedError, MissingMarkerError, ProtocolMisuseError, Publication
+from tandem.protocol.publication import DivergedError, MissingMarkerError, ProtocolMisuseError, Publication
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Claim, Proposal
 from unit.protocol.builders import config, cut, marker

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tandem.protocol.actions import Outcome, ProposeClaim, Publish
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import ANYBODY, Delivery, Publication
+from tandem.protocol.publication import ANYBODY, Publication
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Claim, Proposal
 from unit.protocol.builders import config, cut, marker

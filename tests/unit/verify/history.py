@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from tandem.kafka.headers import RowId
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Config, Cut, Marker, Positions, Proposal, TopicPartition
 from tandem.verify.check import Checker, Kept
 from tandem.verify.inputs import InputBounds

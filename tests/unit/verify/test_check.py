@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tandem.kafka.headers import RowId
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Positions
 from tandem.verify.check import Checker
 from tandem.verify.inputs import InputBounds

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tandem.protocol import decisions
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Positions
 from tandem.verify.check import Checker
 from tandem.verify.inputs import InputBounds

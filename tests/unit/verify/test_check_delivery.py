@@ -7,7 +7,7 @@ from itertools import chain
 
 import pytest
 
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.verify.check import Checker
 from unit.verify.history import ROWS, History, counts, feed, good, marker
 

@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from tandem.kafka.headers import RowId
-from tandem.protocol.publication import Delivery
+from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Config, Cut, Marker, Positions, TopicPartition
 from tandem.verify.check import Checker, Kept
 from tandem.verify.records import RecordCount
