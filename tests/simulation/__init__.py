@@ -13,7 +13,7 @@ schedules has standbys, snapshots, or both.
 `tasks`              blocking code of the product, run step by step in simulated time
 `replica`            runs the real `Publication`: computes epochs, carries out its actions step by step
 `producer`           the transactional producer of a replica
-`standby`            a replica that stands by first: the real `ClaimWatch`, `Slots` and `Duty`
+`standby`            a replica that stands by first: the real `StandbyCore`, `Slots` and `Duty`
 `slots`              the session through which `Slots` sees ZooKeeper; an operator who asks for switchovers
 `peers`              connections to the other replicas, closed when one ends
 `states`             checkpoints, restoring them, the real `SnapshotStore` and `Snapshotter`

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from simulation.slots import SimulatedMember
+from tandem.core import lag
 from tandem.replica import handover, slots
 from tandem.snapshots import restoring, snapshotter, store
 
@@ -16,6 +17,7 @@ LEASE_MS = 60
 LOOK_EVERY_MS = 10
 LOOK_S = 0.2
 SURPLUS_S = 0.25
+IDLE_MS = 50.0
 
 
 class _Silent:
@@ -47,6 +49,7 @@ def scaled_down() -> Iterator[None]:
         (slots, "_LOOK_S", LOOK_S),
         (slots, "_log", _Silent()),
         (slots, "uuid", names),
+        (lag, "_IDLE_MS", IDLE_MS),
         (handover, "SURPLUS_S", SURPLUS_S),
         (handover, "_log", _Silent()),
     )

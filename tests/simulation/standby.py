@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, cast
 from simulation.peers import SimulatedPeers, tell_of_end
 from simulation.replica import Replica
 from simulation.states import NOTHING, Checkpoint, Machine, States
-from tandem.core.events import Leave, Tick
+from tandem.core.effects import Exit
+from tandem.core.events import Leave, LogRecord, Tick
+from tandem.core.standby import Promote, Promotion, Seen, StandbyCore, TellRole
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.publication import ANYBODY
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.standby import ClaimWatch
 from tandem.protocol.switchover import Role
-from tandem.protocol.values import Claim, Cut, EpochRange, Proposal
+from tandem.protocol.values import EpochRange, Proposal
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
 from tandem.replica.slots import Slots
 
@@ -33,8 +34,23 @@ _PROVED_EPOCH = 3
 """A standby says that it has proved its state once it has read so far: not all of them at the same time."""
 
 
+_WORDS = {
+    Promotion.SLOT: "by slot",
+    Promotion.ENDED: "by an end",
+    Promotion.WISH: "by wish",
+    Promotion.SILENCE: "by silence",
+}
+
+
+class WaitsForASlot(StandbyCore):
+    """Stands by, however silent the log is."""
+
+    def is_silent(self, now_ms: float) -> bool:  # noqa: ARG002
+        return False
+
+
 class StandbyReplica(Replica):
-    """Runs the product's `ClaimWatch`, `Slots` and `Duty` around what every replica does."""
+    """Runs the product's `StandbyCore`, `Slots` and `Duty` around what every replica does."""
 
     member: SimulatedMember
     peers: SimulatedPeers | None = None
@@ -45,7 +61,7 @@ class StandbyReplica(Replica):
         self.wall_offset_ms = world.rng.randint(-2, 2)
         self.own: dict[int, Checkpoint] = {}
         self._slots: Slots | None = None
-        self._following: Decisions | None = None  # while it stands by
+        self._following: StandbyCore | None = None  # while it stands by
 
     def start(self) -> None:
         """A new incarnation knows of nothing but what is on its machine."""
@@ -86,8 +102,9 @@ class StandbyReplica(Replica):
 
     def _stand_by(self) -> None:
         settings = self.world.redundancy
-        self._following = self.decisions_since(self.world.last_marker())
-        self._watch = ClaimWatch(SilenceBound(settings.least_silence_ms, settings.most_silence_ms, factor=_SLOWER))
+        bound = SilenceBound(settings.least_silence_ms, settings.most_silence_ms, factor=_SLOWER)
+        kind = WaitsForASlot if self.world.deviation.waits_for_a_slot else StandbyCore
+        self._following = kind(self.decisions_since(self.world.last_marker()), bound, self.generation)
         self.peers = SimulatedPeers(self) if settings.detects else None
         peers = cast("Peers | None", self.peers)
         self._slots = Slots({"replica": self}, "job", settings.slots, self.me, lambda: self.now_ms / 1000, peers)
@@ -100,7 +117,7 @@ class StandbyReplica(Replica):
     @property
     def decisions(self) -> Decisions:
         """What the log has decided, as far as read."""
-        return self._following or super().decisions
+        return super().decisions if self._following is None else self._following.decisions
 
     def follow(self) -> bool:
         """Read the ordering log; of the commits topic a standby needs nothing."""
@@ -114,14 +131,9 @@ class StandbyReplica(Replica):
         """The next record of the ordering log."""
         if self._following is None:
             return super().on_record(proposal, offset)
-        verdict = self._following.apply(proposal, offset)
-        if verdict is Verdict.ACCEPTED:
-            if isinstance(proposal, Cut):
-                self._watch.cut(proposal.epoch, self.now_ms)
-            elif isinstance(proposal, Claim):
-                self._watch.claimed(proposal.epoch, self.now_ms)
-                self._following.forget_before(proposal.epoch)
-        return verdict
+        self._following.step(LogRecord(offset, proposal), self.now_ms)
+        assert self._following.verdict is not None
+        return self._following.verdict
 
     def think(self) -> None:
         """Whether to go on standing by; and if not, what every replica does."""
@@ -130,19 +142,16 @@ class StandbyReplica(Replica):
                 super().think()
             return
         assert self._slots is not None
-        if self._slots.must_end:
-            self._drained()
-        elif self._slots.slot is not None:
-            self._promote("by slot")
-        elif self._slots.replaces_ended:
-            self._promote("by an end")
-        elif self._slots.is_summoned:
-            self._promote("by wish")
-        elif self._watch.is_silent(self.now_ms) and not self.world.deviation.waits_for_a_slot:
-            self._promote("by silence")
-        else:
-            self._slots.tell(Role.PROVED if self._following.last_epoch >= _PROVED_EPOCH else Role.STANDBY)
-            self.tick_after(_TICK_MS)
+        slots, has_proved = self._slots, self._following.decisions.last_epoch >= _PROVED_EPOCH
+        seen = Seen(slots.slot, slots.replaces_ended, slots.is_summoned, slots.must_end, has_proved)
+        match self._following.step(seen, self.now_ms):
+            case Promote(why):
+                self._promote(_WORDS[why])
+            case TellRole(role):
+                slots.tell(role)
+                self.tick_after(_TICK_MS)
+            case Exit():
+                self._drained()
 
     def _promote(self, why: str) -> None:
         world = self.world
@@ -193,8 +202,8 @@ class StandbyReplica(Replica):
                 self._leave()
         else:
             try:
-                behind = self.decisions.last_epoch - self._epoch
-                self._duty.check(ready=behind <= 1, keeps_up=behind <= 0)
+                state = self.core.state
+                self._duty.check(state.ready, state.keeps_up)
             except SteppedDownError:
                 if not self.world.deviation.never_steps_down:
                     self.world.reached("relieved" if self._slots.relief else "a surplus active stepped down", self)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from tandem.core.standby import StandbyCore, bound_on_actives
 from tandem.core.state import ReplicaState
 from tandem.engine.checkpoint import find_newest
 from tandem.engine.interface import EnginePosition
@@ -18,7 +19,7 @@ from tandem.replica.peers import Peers
 from tandem.replica.prepared import Prepared
 from tandem.replica.setting import Setting
 from tandem.replica.slots import Slots
-from tandem.replica.standby import Standby, bound_on_actives
+from tandem.replica.standby import Standby
 
 _log = get_logger(__name__)
 
@@ -74,13 +75,14 @@ class Warm:
         shipping.prove_with(self.prepared.engine)
         place = channels.place_at(channels.newest_published())
         bound = bound_on_actives(setting.spec.take_over.min_bound.ms)
+        core = StandbyCore(place.decisions, bound, self.prepared.membership.config.generation)
         tail = channels.tail(place, [channels.logs.ordering])
-        standby = Standby(slots, place.decisions, tail, bound, self.prepared.membership.config.generation)
+        standby = Standby(core, slots, tail, lambda: shipping.has_proved)
 
         def state() -> ReplicaState:
             published = shipping.last_published
             return ReplicaState(
-                head_epoch=place.decisions.last_epoch,
+                head_epoch=core.decisions.last_epoch,
                 published_epoch=place.head - 1 if published is None else published,
             )
 
@@ -90,8 +92,7 @@ class Warm:
             setting.reporter.beat()
             if shipping.last_published is not None:
                 setting.reporter.has_to_prove = shipping.has_to_prove
-            slots.tell(Role.PROVED if shipping.has_proved else Role.STANDBY)
-            return stopping.is_set() or slots.must_end
+            return stopping.is_set()
 
         promotion = standby.wait(is_over)
         if promotion is None:
