@@ -1,4 +1,4 @@
-"""The metrics endpoint of a process, read into values."""
+"""What a process serves, read into values: its report says how it stands, its metrics count what happened."""
 
 from __future__ import annotations
 
@@ -18,13 +18,6 @@ _SOURCE = {
     "tandem_source_dead_letters_total": "letters",
     "tandem_source_unread": "unread",
 }
-_HELD_OFFSET, _HELD_SECONDS = "tandem_input_held_back_offset", "tandem_input_held_back_seconds"
-_SAYS_MORE = tuple(
-    f"tandem_{who}_{what}"
-    for who in ("replica", "orderer")
-    for what in ("refused_by_kafka", "waits_seconds", "waits_beside_seconds")
-)
-"""While one of them is not 0, the process' report has words for it."""
 _LATENCY = "tandem_publish_latency_seconds_bucket"
 
 
@@ -66,66 +59,57 @@ class SourceSample:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The metrics of a process at one moment: name → value, of those without further labels, and the publish latency.
+    """A process at one moment: metrics, name → value, of those without further labels; the publish latency; its report.
 
-    `held` : of an orderer, (topic, partition) → (offset, seconds) where an open transaction holds back an input.
     `sources` : of a replica, what became of each source's records.
-    `trouble` : what Kafka does not take from it, in the words of its report; `waits`: what it has been waiting for.
+    `report` : None of one that does not answer in time.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
     latency: Histogram = field(default_factory=Histogram)
-    held: Mapping[tuple[str, int], tuple[int, float]] = field(default_factory=dict)
     sources: Mapping[str, SourceSample] = field(default_factory=dict)
-    trouble: str = ""
-    waits: tuple[str, ...] = ()
+    report: Report | None = None
 
-    def get(self, name: str) -> float | None:
-        """The value of a metric; None if the process has none of that name."""
-        return self.values.get(name)
+    @property
+    def trouble(self) -> str:
+        """What Kafka does not take from it, in the words of its report."""
+        return "" if self.report is None else self.report.trouble
+
+    @property
+    def waits(self) -> tuple[str, ...]:
+        """What it has been waiting for, in the words of its report."""
+        return () if self.report is None else tuple(filter(None, (self.report.waits_for, self.report.waits_beside)))
 
     def count(self, name: str) -> int:
         """The value of a metric as a whole number, 0 if there is none."""
         return int(self.values.get(name, 0))
-
-    def epoch(self, name: str) -> int:
-        """The value of a gauge that holds an epoch; −1 if there is no such epoch, or no such metric."""
-        return int(self.values.get(name, -1))
 
 
 def parse(text: str) -> Sample:
     """Read Prometheus' text format. Raises `ValueError` if it is none."""
     values: dict[str, float] = {}
     buckets: list[tuple[float, float]] = []
-    held: dict[str, dict[tuple[str, int], float]] = {_HELD_OFFSET: {}, _HELD_SECONDS: {}}
     sources: dict[str, SourceSample] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             if sample.name == _LATENCY:
                 buckets.append((float(sample.labels["le"]), sample.value))
-            elif sample.name in held:
-                held[sample.name][sample.labels["topic"], int(sample.labels["partition"])] = sample.value
             elif sample.name in _SOURCE:
                 source = sources.setdefault(sample.labels["source"], SourceSample())
                 setattr(source, _SOURCE[sample.name], sample.value)
             elif not _FURTHER & sample.labels.keys():
                 values[sample.name] = sample.value
-    since = held[_HELD_SECONDS]
-    both = {tp: (int(offset), since[tp]) for tp, offset in sorted(held[_HELD_OFFSET].items()) if tp in since}
-    return Sample(values, Histogram(tuple(sorted(buckets))), both, sources)
+    return Sample(values, Histogram(tuple(sorted(buckets))), sources)
 
 
 def scrape(port: int, timeout_s: float = 0.5) -> Sample | None:
-    """The metrics behind a port of this machine; None if it does not answer in time (a paused process never does)."""
+    """What is behind a port of this machine; None if it does not answer in time (a paused process never does)."""
     try:
         content = _get(port, "/metrics", timeout_s)
         sample = None if content is None else parse(content.decode())
     except ValueError:
         return None
-    if sample is not None and any(map(sample.count, _SAYS_MORE)) and (report := _report(port, timeout_s)) is not None:
-        waits = tuple(filter(None, (report.waits_for, report.waits_beside)))
-        sample = replace(sample, trouble=report.trouble, waits=waits)
-    return sample
+    return None if sample is None else replace(sample, report=_report(port, timeout_s))
 
 
 def _report(port: int, timeout_s: float) -> Report | None:

@@ -9,6 +9,7 @@ from typing import Any
 from tandem.ending import EndKind
 from tandem.local.rundir import ProcessState
 from tandem.local.scrape import Sample
+from tandem.report import OrdererReport, ReplicaReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +175,12 @@ def replica_status(
     share: float = 0.0,
     port: int | None = None,
 ) -> ReplicaStatus:
-    """A replica's status from its metrics now and, for what happened lately, `elapsed_s` ago.
+    """A replica's status from its report, and from its metrics now and, for what happened lately, `elapsed_s` ago.
 
     `port`: where it serves its metrics, 0: nowhere; None: it has not said yet.
     """
     now = sample or Sample()
+    report = now.report if isinstance(now.report, ReplicaReport) else ReplicaReport(state.name, incarnation, "starting")
     latency = now.latency if earlier is None else now.latency.since(earlier.latency)
     rate = None
     if earlier is not None and elapsed_s > 0:
@@ -188,25 +190,25 @@ def replica_status(
         incarnation=incarnation,
         answers=(sample is not None) if port else None,
         serves_metrics=port != 0,
-        active=bool(now.count("tandem_replica_active")),
-        standby=bool(now.count("tandem_replica_standby")),
-        ready=bool(now.count("tandem_replica_ready")),
+        active=report.state == "active",
+        standby=report.state == "standby",
+        ready=report.ready and report.state == "active",
         share=share,
-        epoch=now.epoch("tandem_epoch"),
-        published_epoch=now.epoch("tandem_published_epoch"),
-        followed_epoch=now.epoch("tandem_standby_followed_epoch"),
-        verified_epoch=now.epoch("tandem_standby_verified_epoch"),
-        lag_epochs=now.count("tandem_replica_lag_epochs"),
-        lag_records=now.count("tandem_replica_lag_records"),
-        lag_s=now.get("tandem_replica_lag_seconds") or 0.0,
-        catch_up_s=_known(now.get("tandem_replica_catch_up_seconds")),
-        claims_won=now.count("tandem_claims_won_total"),
-        take_overs=now.count("tandem_take_overs_total"),
+        epoch=report.epoch,
+        published_epoch=report.published_epoch,
+        followed_epoch=report.followed_epoch,
+        verified_epoch=report.verified_epoch,
+        lag_epochs=report.lag_epochs,
+        lag_records=report.lag_records,
+        lag_s=report.lag_seconds,
+        catch_up_s=report.catch_up_s or None,
+        claims_won=report.claims_won,
+        take_overs=report.take_overs,
         rows_published=now.count(_ROWS),
         dead_letters=now.count("tandem_dead_letters_total"),
         trouble=now.trouble,
         waits=now.waits,
-        diverged=bool(now.count("tandem_replica_diverged")) or state.end == EndKind.DIVERGED,
+        diverged=report.diverged or state.end == EndKind.DIVERGED,
         rows_per_s=rate,
         p50_ms=_ms(latency.quantile(0.5)),
         p99_ms=_ms(latency.quantile(0.99)),
@@ -224,19 +226,19 @@ def source_statuses(samples: Iterable[Sample]) -> tuple[SourceStatus, ...]:
 
 
 def orderer_status(state: ProcessState, sample: Sample | None = None, elects: bool = True) -> OrdererStatus:
-    """An orderer's status from its metrics. Where nobody is elected (`elects` false) nobody leads either."""
+    """An orderer's status from its report and its metrics. Where nobody is elected (`elects` false) nobody leads either."""
     now = sample or Sample()
-    looks = bool(now.count("tandem_orderer_leading"))
+    report = now.report if isinstance(now.report, OrdererReport) else OrdererReport(state.name)
     return OrdererStatus(
         **_process(state),
-        leading=elects and looks,
-        epoch=now.epoch("tandem_ordering_epoch"),
+        leading=elects and report.leading,
+        epoch=report.epoch,
         cuts_proposed=now.count("tandem_cuts_proposed_total"),
         trouble=now.trouble,
         waits=now.waits,
         cuts_won=now.count("tandem_cuts_won_total"),
-        input_lag_records=now.count("tandem_input_lag_records") if looks else None,
-        held_back=tuple(HeldBack(*tp, *found) for tp, found in now.held.items()),
+        input_lag_records=report.lag_records if report.leading else None,
+        held_back=tuple(HeldBack(one.topic, one.partition, one.offset, one.seconds) for one in report.held),
     )
 
 
@@ -252,10 +254,6 @@ def _process(state: ProcessState) -> dict[str, Any]:
         "restarts": state.restarts,
         "reason": state.reason,
     }
-
-
-def _known(seconds: float | None) -> float | None:
-    return seconds if seconds is not None and seconds > 0 else None
 
 
 def _ms(seconds: float | None) -> float | None:

@@ -6,8 +6,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from tandem.local.scrape import Histogram, Sample, parse, scrape
-from tandem.metrics import OrdererMetrics, ReplicaMetrics
-from tandem.report import HeldInput, OrdererReport, ReplicaReport
+from tandem.metrics import ReplicaMetrics
+from tandem.report import OrdererReport, ReplicaReport
 from tandem.serving import Probes, ProcessServer
 
 PROBES = Probes(lambda: False, lambda: True, lambda: OrdererReport("orderer-0"))
@@ -24,26 +24,28 @@ def read(registry: CollectorRegistry) -> Sample:
 
 def test_what_a_replica_counts_can_be_read() -> None:
     registry, metrics = replica_metrics()
-    metrics.reported = lambda: ReplicaReport("replica-0", "", "active", epoch=41, claims_won=7)
+    metrics.rows.inc(7)
     metrics.observe_phase("publish", 0.02)
 
     sample = read(registry)
 
-    assert (sample.epoch("tandem_epoch"), sample.count("tandem_claims_won_total")) == (41, 7)
-    assert sample.get("tandem_phase_seconds_sum") is None
+    assert sample.count("tandem_rows_published_total") == 7
+    assert "tandem_phase_seconds_sum" not in sample.values
 
 
-def test_what_an_orderer_says_of_inputs_that_are_held_back_can_be_read() -> None:
-    registry = CollectorRegistry()
-    metrics = OrdererMetrics(registry, "flights", "orderer-0")
-    metrics.lag.set(4)
-    metrics.held((HeldInput("events", 3, 17, 4, 130.5),))
+def test_how_a_process_stands_is_in_its_report_and_its_metrics_say_the_same() -> None:
+    registry, metrics = replica_metrics()
+    report = ReplicaReport("replica-0", "", "active", epoch=41, claims_won=7, waits_for="the publication of epoch 42")
+    metrics.reported = lambda: report
+    server = ProcessServer(registry, Probes(lambda: False, lambda: True, lambda: report), 0)
 
-    assert read(registry).held == {("events", 3): (17, 130.5)}
-    assert read(registry).count("tandem_input_lag_records") == 4
+    sample = scrape(server.port)
+    server.close()
 
-    metrics.held(())
-    assert read(registry).held == {}
+    assert sample is not None
+    assert sample.report == report
+    assert sample.waits == ("the publication of epoch 42",)
+    assert (sample.count("tandem_epoch"), sample.count("tandem_claims_won_total")) == (41, 7)
 
 
 def test_quantiles_are_interpolated_as_prometheus_does() -> None:

@@ -11,6 +11,7 @@ from tandem.local.rundir import ProcessState
 from tandem.local.scrape import Histogram, Sample
 from tandem.local.screen import job_table, progress_line
 from tandem.local.status import HeldBack, JobStatus, OrdererStatus, ReplicaStatus, orderer_status, replica_status
+from tandem.report import OrdererReport, ReplicaReport
 
 PUBLISHING = ReplicaStatus(
     name="replica-0",
@@ -104,7 +105,7 @@ def test_a_replica_that_is_ready_never_seems_to_start_however_little_there_is_to
 
 
 def test_a_replica_that_starts_again_does_not_publish_because_its_predecessor_did() -> None:
-    starting = Sample({"tandem_replica_active": 0.0, "tandem_epoch": -1.0})
+    starting = Sample(report=ReplicaReport("replica-0", "flights.replica-0.ab", "starting"))
     state = ProcessState("replica-0", "replica", "running", 11)
     status = replica_status(state, "flights.replica-0.ab", starting, port=9400)
 
@@ -132,7 +133,7 @@ def test_a_replica_that_ended_since_it_diverged_says_so_and_how() -> None:
 
 
 def test_an_orderer_that_leaves_looking_to_the_leader_shows_no_lag_of_its_own() -> None:
-    before_the_first_epoch = Sample({"tandem_orderer_leading": 0.0, "tandem_ordering_epoch": -1.0})
+    before_the_first_epoch = Sample(report=OrdererReport("orderer-1"))
     state = ProcessState("orderer-1", "orderer", "running", 22)
     status = orderer_status(state, before_the_first_epoch)
 
