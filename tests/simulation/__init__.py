@@ -1,4 +1,4 @@
-"""A deterministic simulator of Kafka, ZooKeeper, processes and their failures, driving the real `tandem.protocol`.
+"""A deterministic simulator of Kafka, ZooKeeper, processes and their failures, driving the real `tandem.core`.
 
 One seed is one schedule is one story: `TANDEM_SEED=7 pytest tests/simulation -k replay -s` tells it. One of five
 schedules has standbys, snapshots, or both.
@@ -11,7 +11,8 @@ schedules has standbys, snapshots, or both.
 `zookeeper`          sessions, the election, ephemeral nodes
 `store`              the snapshot store: torn uploads, damage, times when it is away
 `tasks`              blocking code of the product, run step by step in simulated time
-`replica`            runs the real `Publication`: computes epochs, carries out its actions step by step
+`replica`            runs the real `ReplicaCore`: the logs that it reads, the engine that computes its epochs
+`steps`              what the core asks for that waits for Kafka: fencing, reading to the ends, renewing, publishing
 `producer`           the transactional producer of a replica
 `standby`            a replica that stands by first: the real `StandbyCore`, `Slots` and `Duty`
 `slots`              the session through which `Slots` sees ZooKeeper; an operator who asks for switchovers
@@ -20,7 +21,7 @@ schedules has standbys, snapshots, or both.
 `scale`              the product's long times, scaled down
 `differences`        replicas that do not compute the same
 `generations`        a new generation, which follows from a savepoint
-`orderer`            runs the real `Pace` and `next_ends`
+`orderer`            runs the real `OrdererCore`
 `failures`           injects what the schedule says
 `invariants`         what must hold after every step, and the failure-free output
 `world`              puts one schedule's parts together and runs them

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from simulation.invariants import PROGRAMS, QUESTION, InvariantError, Row, compute
 from simulation.process import Process
-from simulation.producer import Initialisation, PlainProducer, TransactionalProducer
+from simulation.producer import PlainProducer, TransactionalProducer
+from simulation.steps import Steps
 from tandem.core.catch_up import CatchUp
 from tandem.core.effects import Append, Begun, Compute, Effect, Exit, Marked
-from tandem.core.events import Computed, Done, LogRecord, MarkerRecord, ReplicaEvent, Tick
+from tandem.core.events import Computed, LogRecord, MarkerRecord, ReplicaEvent, Tick
 from tandem.core.replica import ReplicaCore, ReplicaSettings
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions, Verdict
@@ -19,7 +20,7 @@ from tandem.protocol.publication import DivergedError, Publication, SupersededEr
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
-from tandem.protocol.values import Claim, Config, EpochRange, Marker, Proposal
+from tandem.protocol.values import Claim, Config, EpochRange, Proposal
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -59,7 +60,7 @@ class Replica(Process):
         self._events: deque[ReplicaEvent] = deque()
         self._handed: deque[EpochRange] = deque()
         self._blind_until = [0.0, 0.0]  # of the ordering log, of the commits topic
-        self._renewed_for: int | None = None
+        self._steps = Steps(self)
         self._config_proposed = self._asked_at = -1e9
         self._asked: tuple[int, tuple[str | None, ...]] | None = None
         exactly_once = self.world.schedule.delivery is Delivery.EXACTLY_ONCE
@@ -85,7 +86,7 @@ class Replica(Process):
         """Everything is ready: compute what comes after `epoch`."""
         world = self.world
         self._state, self._epoch = state, epoch
-        self._rows: dict[int, tuple[str, list[list[Row]]]] = {}
+        self.rows: dict[int, tuple[str, list[list[Row]]]] = {}
         self._commits_at = world.place_after(epoch)
         decisions = self.decisions_since(epoch)
         bound = SilenceBound(world.schedule.least_bound_ms, world.schedule.most_bound_ms)
@@ -137,20 +138,13 @@ class Replica(Process):
             case Compute(epoch):
                 self._handed.append(epoch)
             case Marked(marker):
-                self._rows.pop(marker.epoch, None)
-            case Fence(owners):
-                self.world.reached("fence sent", self)
-                self._fence(effect, owners, self._own_attempt())
-            case ReadToEnd():
-                self._look_at_ends(effect)
-            case RenewProducer():
-                self.producer.initialise(lambda: self._renewed(effect))
-            case Publish():
-                self._publish(effect)
+                self.rows.pop(marker.epoch, None)
             case Begun():
                 self.world.reached("generation begun", self)
             case Exit(error):
                 self.on_exit(error)
+            case Fence() | ReadToEnd() | RenewProducer() | Publish():
+                self._steps.do(effect)
 
     def on_exit(self, error: Exception | None) -> None:
         """It may not go on: right where a later generation publishes, or one that went wrong reads the other's marker."""
@@ -194,7 +188,7 @@ class Replica(Process):
         if sees_log:
             self.read_log(self.glimpse(self.log_at, log_end))
         if sees_commits:
-            self._read_commits(self.glimpse(self._commits_at, commits_end))
+            self.read_commits(self.glimpse(self._commits_at, commits_end))
         return not (sees_log and self.log_at < log_end) and not (sees_commits and self._commits_at < commits_end)
 
     def on_record(self, proposal: Proposal, offset: int) -> Verdict:
@@ -211,7 +205,8 @@ class Replica(Process):
         back = any(one.owner == self.me for one in earlier)
         self.world.reached("reclaimed" if back else "took over" if earlier else "claim won", self)
 
-    def _read_commits(self, end: int) -> None:
+    def read_commits(self, end: int) -> None:
+        """Take in the visible markers up to `end`."""
         markers = self.world.commits.visible
         while self._commits_at < end and self.alive:
             marker = markers[self._commits_at]
@@ -286,10 +281,10 @@ class Replica(Process):
         self._epoch = what.epoch
         self.keep_state(what, self._state)
         digest = f"{self._state:x}"
-        self._rows[self._epoch] = digest, rows
+        self.rows[self._epoch] = digest, rows
         self.post(Computed(self._epoch, digest))
         if self._epoch < self.publication.head:
-            self._rows.pop(self._epoch, None)
+            self.rows.pop(self._epoch, None)
         self.world.reached("computed", self)
         self.think()
 
@@ -297,82 +292,5 @@ class Replica(Process):
         """The state after an epoch lasts in some way."""
         self.world.states.setdefault(what.epoch, state)
 
-    # The steps of a publication --------------------------------------------------------------------------------------
-
-    def _own_attempt(self) -> Claim | None:
-        own = [claim for claim in self.decisions.claims(self.publication.head) if claim.owner == self.me]
-        return own[-1] if own else None
-
-    def _fence(self, action: Fence, owners: tuple[str, ...], claim: Claim | None) -> None:
-        if owners:
-            Initialisation(self, owners[0], self.me, lambda _: self._fence(action, owners[1:], claim))
-            return
-        if claim is not None:
-            self.world.checker.on_fenced(claim.epoch, claim.attempt)
-        self.post(Done(action))
-        self.world.reached("fenced", self)
-        self.think()
-
-    def _look_at_ends(self, action: ReadToEnd) -> None:
-        """Ask for the two ends, one after the other, in either order; then read up to them."""
-        world = self.world
-        ends: dict[str, int] = {}
-
-        def log_end() -> int:
-            return len(world.log.records)
-
-        def commits_end() -> int:
-            return world.commits.end if world.deviation.waits_for_open_transactions else len(world.commits.visible)
-
-        def answer(name: str, end: int) -> None:
-            ends[name] = end
-            if len(ends) == 2:
-                self._read_to(action, ends["log"], ends["commits"])
-            else:
-                ask("commits" if name == "log" else "log")
-
-        def ask(name: str) -> None:
-            self.ask(log_end if name == "log" else commits_end, (), lambda end: answer(name, end))
-
-        ask(world.rng.choice(("log", "commits")))
-
-    def _read_to(self, action: ReadToEnd, log_end: int, commits_end: int) -> None:
-        deviation = self.world.deviation
-        if deviation.reads_only:
-            log_end, commits_end = (log_end, 0) if deviation.reads_only == "log" else (0, commits_end)
-        if deviation.waits_for_open_transactions:
-            if self.world.commits.stable_end < commits_end:
-                self.world.timeline.after(5.0, self, self._read_to, action, log_end, commits_end)
-                return
-            commits_end = len(self.world.commits.visible)
-        self.read_log(log_end)
-        self._read_commits(commits_end)
-        self.post(Done(action))
-        if self._renewed_for is not None:
-            claim = self.decisions.owner(self._renewed_for)
-            mine = claim is not None and claim.owner == self.me and self._renewed_for == self.publication.head
-            self.world.reached("still the owner after a renewal" if mine else "conceded after a renewal")
-            self._renewed_for = None
-        self.world.reached("read to end", self)
-        self.think()
-
-    def _renewed(self, action: RenewProducer) -> None:
-        self.post(Done(action))
-        self.world.reached("renewed", self)
-        self.think()
-
-    def _publish(self, action: Publish) -> None:
-        what = self.decisions.epoch_range(action.epoch)
-        assert what is not None
-        digest, rows = self._rows[action.epoch]
-        count = sum(map(len, rows))
-        place = what.log_offset, action.skipped, self.generation, what.config_offset
-        marker = Marker(action.epoch, action.attempt, self.me, digest, count, *place)
-        outputs = [] if action.skipped else list(zip(self.world.outputs, rows, strict=True))
-        self.producer.publish(outputs, marker, lambda outcome: self._published(action, outcome))
-
-    def _published(self, action: Publish, outcome: Outcome) -> None:
-        self._renewed_for = None if outcome is Outcome.COMMITTED else action.epoch
-        self.post(Done(action, outcome))
-        self.world.reached(outcome.value, self)
-        self.think()
+    def on_ended(self, action: Publish, outcome: Outcome) -> None:
+        """An attempt to publish has ended; the core is not told yet."""

@@ -180,10 +180,10 @@ class StandbyReplica(Replica):
         self.own[what.epoch] = self._checkpoint
         self.machine.keep(self._checkpoint)
 
-    def _published(self, action: Publish, outcome: Outcome) -> None:
+    def on_ended(self, action: Publish, outcome: Outcome) -> None:
+        """A published epoch is offered to the snapshots."""
         if outcome is Outcome.COMMITTED and self.world.redundancy.store:
             self._states.offer(action.epoch, f"{self._state:x}" if action.epoch == self._epoch else "")
-        super()._published(action, outcome)
 
     # Going ---------------------------------------------------------------------------------------------------------
 
