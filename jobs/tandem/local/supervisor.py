@@ -16,7 +16,7 @@ from tandem.local.crew import ArgvOf, Crew, end_all
 from tandem.local.errors import JobEndedError
 from tandem.local.keeping import Keeper
 from tandem.local.outcome import Event, Outcome
-from tandem.local.plan import PlannedProcess
+from tandem.local.plan import NewGeneration, PlannedProcess
 from tandem.local.restarts import RestartPolicy
 from tandem.local.rundir import ProcessState, RunDirectory, StartRequest, default_run_directory
 from tandem.manifest import Manifest, load
@@ -37,8 +37,7 @@ class LocalJob:
     policy : when an ended process is restarted.
     log_level : of the processes.
     argv_of : the command line of a process, if it shall be another than the usual one.
-    savepoint : what the job's next generation begins with, if this is to be one.
-    generation : the generation that the job begins if it has changed; None: a job that has changed is refused.
+    begins : the generation that the job begins, if this is to be one.
 
     Raises
     ------
@@ -54,9 +53,9 @@ class LocalJob:
         policy: RestartPolicy | None = None,
         log_level: str = "INFO",
         argv_of: ArgvOf | None = None,
-        savepoint: str = "",
-        generation: int | None = None,
+        begins: NewGeneration | None = None,
     ) -> None:
+        begins = begins or NewGeneration()
         manifest = load(Path(manifest_path).absolute())
         self.directory = RunDirectory(Path(run_directory or default_run_directory(manifest.name)).absolute())
         self.restarting = True
@@ -66,8 +65,8 @@ class LocalJob:
             manifest=manifest.path,
             run_directory=self.run_directory,
             log_level=log_level,
-            savepoint=savepoint,
-            generation=generation,
+            savepoint=begins.savepoint,
+            generation=begins.number,
         )
         self._crew = Crew(manifest, self.directory, argv_of or usual, pin_to_cores)
         self._keeper = Keeper(manifest, self.directory, self._crew, policy or RestartPolicy())
