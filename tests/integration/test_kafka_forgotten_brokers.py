@@ -17,7 +17,7 @@ from integration.written_job import PATIENCE_S
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine import fetch
 from tandem.engine.fetch import InputReader
-from tandem.kafka import appender, fencing, tail, topics
+from tandem.kafka import admin, appender, fencing, tail
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
@@ -111,7 +111,7 @@ def test_a_proposal_after_one_that_was_not_delivered_is(
 def test_the_ends_of_topics_are_known_again(
     connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topics, "AdminClient", Forgetful(AdminClient))
+    monkeypatch.setattr(admin, "AdminClient", Forgetful(AdminClient))
     write(connection, topic, b"0")
     asked = Topics(connection, 0.3)
     for _ in range(3):
