@@ -31,7 +31,7 @@ from tandem.protocol.codec import decode_proposal
 from tandem.protocol.shipping import ShippingTurn
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Positions, Progress, TopicPartition
-from tandem.shipping import Shipper, ShipperSettings, shipper
+from tandem.shipping import ShippedState, Shipper, ShipperSettings, shipper
 from tandem.shipping.values import epoch_and_shipper
 from unit.shipping.builders import IDENTITY, checkpoint_with
 
@@ -127,7 +127,8 @@ def test_what_a_shipper_could_not_deliver_is_shipped_after_all(
     monkeypatch.setattr(shipper, "Producer", producers)
     checkpoint = checkpoint_with(tmp_path / "checkpoint", range(3))
     turn = ShippingTurn("a", SilenceBound(1.0, 1.0))
-    shipping = Shipper(connection, ShipperSettings(topic, 1_000_000), IDENTITY, "a", checkpoint, turn)
+    state = ShippedState(IDENTITY, "a", checkpoint)
+    shipping = Shipper(connection, ShipperSettings(topic, 1_000_000), state, turn)
     for epoch in range(3):
         shipping.published(epoch)
     shipping.start()

@@ -31,6 +31,7 @@ from tandem.shipping import (
     Follower,
     FollowerSettings,
     LocalBases,
+    ShippedState,
     Shipper,
     ShipperSettings,
     StateIdentity,
@@ -88,9 +89,7 @@ class Shipping:
         shipper = Shipper(
             self.connection,
             ShipperSettings(self.checkpoints, most_bytes),
-            IDENTITY,
-            name,
-            self.checkpoint,
+            ShippedState(IDENTITY, name, self.checkpoint),
             ShippingTurn(name, SilenceBound(bound_ms, bound_ms)),
         )
         shipper.start()
