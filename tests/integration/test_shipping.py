@@ -100,8 +100,7 @@ class Shipping:
     def follows(self, checkpoint: Path, name: str = "followed") -> Follower:
         follower = Follower(
             self.connection,
-            FollowerSettings(self.commits, self.checkpoints),
-            IDENTITY,
+            FollowerSettings(self.commits, self.checkpoints, IDENTITY),
             LocalBases(lambda: [checkpoint]),
             self._folder / name,
         )

@@ -101,8 +101,7 @@ class StateShipping:
         self._identity = StateIdentity(config.lineage, rocksdb_state_format(pyspark.__version__))
         self._follower = Follower(
             self._connection,
-            FollowerSettings(self._commits_topic, self._topic, config.generation),
-            self._identity,
+            FollowerSettings(self._commits_topic, self._topic, self._identity, config.generation),
             bases,
             self._folder / "followed",
             self._has_followed,

@@ -45,7 +45,7 @@ class Proof:
         bases = FolderBases()
         bases.offer(checkpoint_with(folder / "active", range(10)), 5)
         self.follower = Follower(
-            KafkaConnection({}), FollowerSettings("commits", "checkpoints"), IDENTITY, bases, folder / "followed"
+            KafkaConnection({}), FollowerSettings("commits", "checkpoints", IDENTITY), bases, folder / "followed"
         )
         for epoch in range(last_published + 1):
             marker = Marker(epoch, 0, "a", json.dumps([epoch, f"row of {epoch}"]), 0, epoch * 10)
