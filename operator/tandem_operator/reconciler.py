@@ -62,8 +62,22 @@ class _Begun:
         return str(self.body["metadata"].get("resourceVersion", ""))
 
 
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """`now_ms`: wall clock, ms since 1970. `monotonic_s`: any monotonic clock, s."""
+
+    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
+    monotonic_s: Callable[[], float] = time.monotonic
+
+
 class Reconciler:
-    """Called by the loop. What blocks runs in threads; the store is used in the event loop only."""
+    """Called by the loop. What blocks runs in threads; the store is used in the event loop only.
+
+    Parameters
+    ----------
+    me : the operator's name, as its events tell it.
+    clocks : by default those of this machine.
+    """
 
     def __init__(
         self,
@@ -73,11 +87,11 @@ class Reconciler:
         settings: Settings,
         metrics: OperatorMetrics,
         me: str,
-        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
-        monotonic_s: Callable[[], float] = time.monotonic,
+        clocks: Clocks | None = None,
     ) -> None:
+        clocks = clocks or Clocks()
         self._api, self._store, self._reports, self._settings = api, store, reports, settings
-        self._metrics, self._now_ms, self._monotonic_s = metrics, now_ms, monotonic_s
+        self._metrics, self._now_ms, self._monotonic_s = metrics, clocks.now_ms, clocks.monotonic_s
         self._actor = Actor(api, settings, me)
         self._owned = Owned(api)
         self._acquaintance = Acquaintance(api, store)

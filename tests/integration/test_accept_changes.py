@@ -11,7 +11,7 @@ import pytest
 from integration.small_job import HEARTBEAT, SmallJob
 from integration.workload import Cluster
 from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.local import LocalJob
+from tandem.local import LocalJob, NewGeneration
 from tandem.local.changes import ChangedStart, changed_start
 from tandem.local.outcome import Outcome
 from tandem.manifest import load
@@ -76,9 +76,9 @@ class Changing:
 
     def start(self, changed: ChangedStart | None = None) -> None:
         """Start the job's processes, as `tandem run` does; with --accept-changes if given what that finds."""
-        savepoint, generation = ("", None) if changed is None else (changed.savepoint, changed.generation)
+        begins = None if changed is None else NewGeneration(changed.savepoint, changed.generation)
         run = self.small.folder / f"run-{uuid.uuid4().hex[:4]}"
-        self.small.local = LocalJob(self.manifest, run, savepoint=savepoint, generation=generation).start()
+        self.small.local = LocalJob(self.manifest, run, begins=begins).start()
 
     def configs(self) -> list[Config]:
         return [proposal for proposal in self.small.proposals() if isinstance(proposal, Config)]

@@ -14,7 +14,7 @@ from integration.command import Command
 from integration.small_job import HEARTBEAT, SmallJob
 from integration.workload import Cluster
 from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.local import LocalJob
+from tandem.local import LocalJob, NewGeneration
 from tandem.local.changes import changed_start, what_has_changed
 from tandem.manifest import load
 from tandem.protocol.values import Config
@@ -114,8 +114,8 @@ def test_a_stopped_job_goes_on_with_the_new_table_from_its_state_and_accepts_no_
     assert f"the static table parquet {job.folder / 'rates'}" in changed.words
 
     run = job.folder / "run-2"
-    savepoint, generation = changed.savepoint, changed.generation
-    job.local = LocalJob(job.local.manifest.path, run, savepoint=savepoint, generation=generation).start()
+    begins = NewGeneration(changed.savepoint, changed.generation)
+    job.local = LocalJob(job.local.manifest.path, run, begins=begins).start()
     publishes(job, "4", "4510")
     job.wait(lambda: all(map(job.local.is_up, REPLICAS)), "both replicas compute")
     assert generations(job) == [0, 0, 1, 2]

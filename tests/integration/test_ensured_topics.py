@@ -42,7 +42,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> type[WatchedClient]:
         asked: ClassVar[list[str]] = []
         after_looking = staticmethod(lambda: None)
 
-    monkeypatch.setattr("tandem.kafka.topics.AdminClient", OfThisTest)
+    monkeypatch.setattr("tandem.kafka.admin.AdminClient", OfThisTest)
     return OfThisTest
 
 

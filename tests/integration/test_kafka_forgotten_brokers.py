@@ -17,7 +17,7 @@ from integration.written_job import PATIENCE_S
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine import fetch
 from tandem.engine.fetch import InputReader
-from tandem.kafka import appender, fencing, tail, topics
+from tandem.kafka import admin, appender, fencing, tail
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
@@ -31,7 +31,7 @@ from tandem.protocol.codec import decode_proposal
 from tandem.protocol.shipping import ShippingTurn
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Positions, Progress, TopicPartition
-from tandem.shipping import Shipper, ShipperSettings, shipper
+from tandem.shipping import ShippedState, Shipper, ShipperSettings, shipper
 from tandem.shipping.values import epoch_and_shipper
 from unit.shipping.builders import IDENTITY, checkpoint_with
 
@@ -111,7 +111,7 @@ def test_a_proposal_after_one_that_was_not_delivered_is(
 def test_the_ends_of_topics_are_known_again(
     connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(topics, "AdminClient", Forgetful(AdminClient))
+    monkeypatch.setattr(admin, "AdminClient", Forgetful(AdminClient))
     write(connection, topic, b"0")
     asked = Topics(connection, 0.3)
     for _ in range(3):
@@ -127,7 +127,8 @@ def test_what_a_shipper_could_not_deliver_is_shipped_after_all(
     monkeypatch.setattr(shipper, "Producer", producers)
     checkpoint = checkpoint_with(tmp_path / "checkpoint", range(3))
     turn = ShippingTurn("a", SilenceBound(1.0, 1.0))
-    shipping = Shipper(connection, ShipperSettings(topic, 1_000_000), IDENTITY, "a", checkpoint, turn)
+    state = ShippedState(IDENTITY, "a", checkpoint)
+    shipping = Shipper(connection, ShipperSettings(topic, 1_000_000), state, turn)
     for epoch in range(3):
         shipping.published(epoch)
     shipping.start()

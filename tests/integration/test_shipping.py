@@ -31,6 +31,7 @@ from tandem.shipping import (
     Follower,
     FollowerSettings,
     LocalBases,
+    ShippedState,
     Shipper,
     ShipperSettings,
     StateIdentity,
@@ -88,9 +89,7 @@ class Shipping:
         shipper = Shipper(
             self.connection,
             ShipperSettings(self.checkpoints, most_bytes),
-            IDENTITY,
-            name,
-            self.checkpoint,
+            ShippedState(IDENTITY, name, self.checkpoint),
             ShippingTurn(name, SilenceBound(bound_ms, bound_ms)),
         )
         shipper.start()
@@ -101,8 +100,7 @@ class Shipping:
     def follows(self, checkpoint: Path, name: str = "followed") -> Follower:
         follower = Follower(
             self.connection,
-            FollowerSettings(self.commits, self.checkpoints),
-            IDENTITY,
+            FollowerSettings(self.commits, self.checkpoints, IDENTITY),
             LocalBases(lambda: [checkpoint]),
             self._folder / name,
         )

@@ -11,7 +11,7 @@ from typing import Any
 from simulation.slots import SimulatedMember
 from tandem.core import lag
 from tandem.replica import handover, slots
-from tandem.snapshots import restoring, snapshotter, store
+from tandem.snapshots import restoring, snapshotter, store, usable
 
 LEASE_MS = 60
 LOOK_EVERY_MS = 10
@@ -45,6 +45,7 @@ def scaled_down() -> Iterator[None]:
         (store, "for_each", _one_by_one),
         (restoring, "for_each", _one_by_one),
         (store, "uuid", names),
+        (usable, "_log", _Silent()),
         (slots, "Member", SimulatedMember),
         (slots, "_LOOK_S", LOOK_S),
         (slots, "_log", _Silent()),

@@ -21,7 +21,7 @@ from tandem.cli.running import find_local_job
 from tandem.cli.validate import show_problems, summary
 from tandem.embedded import EmbeddedError, Jars
 from tandem.kafka.errors import TandemKafkaError
-from tandem.local import Event, LocalJob, LocalJobError
+from tandem.local import Event, LocalJob, LocalJobError, NewGeneration
 from tandem.local.changes import changed_start
 from tandem.local.observe import Observer
 from tandem.local.screen import job_table, progress_line
@@ -136,7 +136,7 @@ def run(
                 changed = changed_start(loaded)
             savepoint, generation = changed.savepoint, changed.generation
             out.print(changed.words[0].upper() + changed.words[1:])
-        job = LocalJob(manifest, run_directory, pin, savepoint=savepoint, generation=generation)
+        job = LocalJob(manifest, run_directory, pin, begins=NewGeneration(savepoint, generation))
         observer = Observer.of(job)
         job.start()
     except _REFUSALS as error:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from tandem.embedded import Jars, KafkaBroker, ZooKeeperServer
+from tandem.embedded import BrokerJava, Jars, KafkaBroker, ZooKeeperServer
 from tandem.embedded.java import java_executable
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
@@ -49,7 +49,7 @@ def built(mode: str, say: Callable[[str], None]) -> Iterator[Stage]:
         say("ZooKeeper")
         zookeeper = stack.enter_context(ZooKeeperServer(folder / "zookeeper"))
         say("Kafka")
-        kafka = stack.enter_context(KafkaBroker(folder / "kafka", jars=jars))
+        kafka = stack.enter_context(KafkaBroker(folder / "kafka", java=BrokerJava(jars=jars)))
         connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap, "log_level": "0"})
         Topics(connection).ensure(_TOPICS)
         manifest = _write_manifest(folder / "job", kafka.bootstrap, zookeeper.connect, mode, checkpoint)

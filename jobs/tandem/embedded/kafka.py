@@ -106,6 +106,14 @@ class BrokerSettings:
         }
 
 
+@dataclass(frozen=True)
+class BrokerJava:
+    """What a broker's Java runs with: its -Xmx, and Kafka's jars; None: those of the default cache."""
+
+    heap: str = "512m"
+    jars: Jars | None = None
+
+
 class KafkaBroker(Server):
     """A one-broker Kafka cluster whose data survives restarts. Topics are never created by themselves.
 
@@ -123,10 +131,8 @@ class KafkaBroker(Server):
         Name → password. Opens a second listener, `sasl_bootstrap`, that wants SASL_PLAINTEXT with PLAIN.
     extra
         More broker properties; they win over the ones set here.
-    heap
-        Java's -Xmx.
-    jars
-        Where Kafka's jars are; resolved into the default cache, if need be, at the first start.
+    java
+        Heap and jars; jars of the default cache are resolved, if need be, at the first start.
 
     Examples
     --------
@@ -145,9 +151,9 @@ class KafkaBroker(Server):
         advertised: str | None = None,
         sasl_users: Mapping[str, str] | None = None,
         extra: Mapping[str, str] | None = None,
-        heap: str = "512m",
-        jars: Jars | None = None,
+        java: BrokerJava | None = None,
     ) -> None:
+        java = java or BrokerJava()
         super().__init__(data_dir, host)
         plain, controller, sasl = free_ports(3, host)
         self.settings = BrokerSettings(
@@ -158,10 +164,10 @@ class KafkaBroker(Server):
             advertised=advertised or host,
             sasl_port=sasl if sasl_users else None,
             sasl_users=dict(sasl_users or {}),
-            heap=heap,
+            heap=java.heap,
             extra=dict(extra or {}),
         )
-        self._jars = jars
+        self._jars = java.jars
 
     @property
     def bootstrap(self) -> str:

@@ -6,39 +6,27 @@ import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection
-from confluent_kafka import TopicPartition as KafkaTopicPartition
-from confluent_kafka.admin import AclOperation, AdminClient, ConfigResource, OffsetSpec, ResourceType, TopicMetadata
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from confluent_kafka.admin import AclOperation, ConfigResource, ResourceType, TopicMetadata
 from confluent_kafka.admin import NewTopic as KafkaNewTopic
 
+from tandem.kafka.admin import NO_ANSWER, Admin
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import (
-    ConnectionFailedError,
     MissingTopicError,
     ReadTimeoutError,
     TopicMismatchError,
     UndeletedTopicError,
 )
+from tandem.kafka.offsets import beginnings_of, ends_of
 from tandem.kafka.troubles import TopicState
 from tandem.logs import get_logger
-from tandem.protocol.values import Positions, TopicPartition
+from tandem.protocol.values import Positions
 
 _log = get_logger(__name__)
 
-_REFUSED = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL)
-_STALE = (
-    KafkaError._NOENT,
-    KafkaError.FENCED_LEADER_EPOCH,
-    KafkaError.UNKNOWN_LEADER_EPOCH,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError.LEADER_NOT_AVAILABLE,
-)
-_NO_ANSWER = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
 _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
-_PATIENCE = 3
-_ROUND_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,19 +44,11 @@ KEPT_FOR_EVER = {"cleanup.policy": "delete", "retention.ms": "-1", "retention.by
 
 
 class Topics:
-    """What Tandem asks of the brokers about topics. All times in seconds.
-
-    Where nobody answers three times in a row, another client is tried the next time: this one may have forgotten where the
-    brokers are (`BrokerWatch`).
-    """
+    """What Tandem asks of the brokers about topics. All times in seconds."""
 
     def __init__(self, connection: KafkaConnection, timeout_s: float = 10.0) -> None:
         self.connection = connection
-        self._refused: KafkaError | None = None
-        self._config: dict[str, Any] = {**connection.admin(), "error_cb": self._on_error}
-        self._admin = AdminClient(self._config)
-        self._unanswered = 0
-        self._servers = connection.properties.get("bootstrap.servers", "")
+        self._admin = Admin(connection, timeout_s)
         self._timeout_s = timeout_s
 
     def partitions(self, names: Iterable[str]) -> dict[str, int]:
@@ -84,7 +64,7 @@ class Topics:
 
     def all(self) -> dict[str, int]:
         """Number of partitions of every topic that is there. Raises `ConnectionFailedError`."""
-        return {name: len(topic.partitions) for name, topic in self._existing().items() if topic.error is None}
+        return {name: len(topic.partitions) for name, topic in self._admin.topics().items() if topic.error is None}
 
     def ids(self, names: Iterable[str]) -> dict[str, str]:
         """Kafka's ids of topics that are there and may be described; "": the brokers give none.
@@ -94,7 +74,7 @@ class Topics:
         wanted = sorted(set(names))
         if not wanted:
             return {}
-        asked = self._admin.describe_topics(TopicCollection(wanted), request_timeout=self._timeout_s)
+        asked = self._admin.client.describe_topics(TopicCollection(wanted), request_timeout=self._timeout_s)
         found = {}
         for name, future in asked.items():
             try:
@@ -102,48 +82,22 @@ class Topics:
             except TimeoutError as error:
                 raise ReadTimeoutError(f"no answer on the id of {name} within {self._timeout_s:.1f} s") from error
             except KafkaException as error:
-                if error.args[0].code() in _NO_ANSWER:
-                    self._not_answered()
+                if error.args[0].code() in NO_ANSWER:
+                    self._admin.not_answered()
                     raise ReadTimeoutError(f"no answer on the id of {name}: {error.args[0].str()}") from error
                 _log.info("topic_id_unknown", topic=name, reason=error.args[0].str())
                 continue
             found[name] = "" if number == _NO_ID else number
         return found
 
-    def _existing(self) -> Mapping[str, TopicMetadata]:
-        """All topics. Wrong credentials are told at once: the client itself would go on trying."""
-        deadline = time.monotonic() + self._timeout_s
-        self._refused = None
-        while True:
-            left = deadline - time.monotonic()
-            try:
-                return self._admin.list_topics(timeout=max(0.01, min(left, _ROUND_S))).topics
-            except KafkaException as error:
-                self._admin.poll(0)
-                if self._refused is not None:
-                    raise ConnectionFailedError(
-                        f"Kafka at {self._servers} refused the connection: {self._refused.str()}. Check security.protocol "
-                        "and the credentials in spec.kafka.properties and spec.kafka.secretProperties"
-                    ) from error
-                if left <= _ROUND_S:
-                    self._not_answered()
-                    raise ConnectionFailedError(
-                        f"no answer from Kafka at {self._servers} within {self._timeout_s:.0f} s: {error.args[0].str()}. "
-                        "Check spec.kafka.bootstrapServers, and security.protocol in spec.kafka.properties"
-                    ) from error
-
-    def _on_error(self, error: KafkaError) -> None:
-        if error.code() in _REFUSED:
-            self._refused = error
-
     def states(self, names: Iterable[str]) -> dict[str, TopicState]:
         """How those topics stand that are there. Raises `ConnectionFailedError`."""
-        existing = self._existing()
+        existing = self._admin.topics()
         return {name: _state(existing[name]) for name in names if name in existing and existing[name].partitions}
 
     def not_writable(self, names: Iterable[str]) -> frozenset[str]:
         """Those topics that the account may see, and may not write."""
-        found = self._admin.describe_topics(TopicCollection(sorted(names)), include_authorized_operations=True)
+        found = self._admin.client.describe_topics(TopicCollection(sorted(names)), include_authorized_operations=True)
         refused = set()
         for name, future in found.items():
             with suppress(KafkaException, TimeoutError):
@@ -155,7 +109,7 @@ class Topics:
     def broker_settings(self) -> dict[str, str]:
         """Settings of one broker, as far as we are allowed to see them: the defaults of topics."""
         try:
-            brokers = self._admin.list_topics(timeout=self._timeout_s).brokers
+            brokers = self._admin.client.list_topics(timeout=self._timeout_s).brokers
         except KafkaException as error:
             _log.info("broker_settings_unknown", reason=str(error))
             return {}
@@ -176,7 +130,7 @@ class Topics:
         return self._described(ResourceType.TOPIC, sorted(set(names)))
 
     def _described(self, kind: ResourceType, names: list[str]) -> dict[str, dict[str, str]]:
-        asked = self._admin.describe_configs([ConfigResource(kind, name) for name in names]) if names else {}
+        asked = self._admin.client.describe_configs([ConfigResource(kind, name) for name in names]) if names else {}
         found = {}
         for resource, future in asked.items():
             try:
@@ -195,7 +149,7 @@ class Topics:
         Raises `TopicMismatchError`, `ReadTimeoutError`, `ConnectionFailedError`, `KafkaException`.
         """
         wanted = {topic.name: topic for topic in topics}
-        existing = self._existing()
+        existing = self._admin.topics()
         self._create([topic for topic in wanted.values() if topic.name not in existing])
         logs = [name for name, topic in wanted.items() if topic.is_log]
         for name, count in self._visible(logs).items():
@@ -208,7 +162,7 @@ class Topics:
     def _create(self, missing: list[NewTopic]) -> None:
         if not missing:
             return
-        made = self._admin.create_topics(
+        made = self._admin.client.create_topics(
             [KafkaNewTopic(t.name, t.partitions, t.replication_factor, config=dict(t.config)) for t in missing],
             operation_timeout=self._timeout_s,
         )
@@ -237,7 +191,7 @@ class Topics:
         if not wanted:
             return
         refused = []
-        for name, future in self._admin.delete_topics(wanted, operation_timeout=self._timeout_s).items():
+        for name, future in self._admin.client.delete_topics(wanted, operation_timeout=self._timeout_s).items():
             try:
                 future.result(self._timeout_s)
             except TimeoutError as error:
@@ -269,58 +223,11 @@ class Topics:
 
         Raises `ReadTimeoutError`, `KafkaException`.
         """
-        return self._offsets(topics, OffsetSpec.latest(), isolation_level, timeout_s)  # type: ignore[no-untyped-call]
+        return ends_of(self._admin, topics, isolation_level, self._timeout_s if timeout_s is None else timeout_s)
 
     def beginnings(self, topics: Mapping[str, int]) -> Positions:
         """The first offset that is still there of every partition."""
-        return self._offsets(topics, OffsetSpec.earliest(), "read_uncommitted", None)  # type: ignore[no-untyped-call]
-
-    def _offsets(
-        self, topics: Mapping[str, int], spec: OffsetSpec, isolation_level: str, timeout_s: float | None
-    ) -> Positions:
-        committed = isolation_level == "read_committed"
-        level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-        asked = {KafkaTopicPartition(name, p): spec for name, count in topics.items() for p in range(count)}
-        if not asked:
-            return Positions()
-        timeout = self._timeout_s if timeout_s is None else timeout_s
-        try:
-            return self._listed(asked, level, timeout)
-        except KafkaException as error:
-            if error.args[0].code() not in _STALE:
-                raise
-        # The client keeps the leaders that it knew before a restart of the brokers until its metadata are old.
-        for name in topics:
-            self._admin.list_topics(name, timeout=timeout)
-        return self._listed(asked, level, timeout)
-
-    def _listed(
-        self, asked: Mapping[KafkaTopicPartition, OffsetSpec], level: IsolationLevel, timeout: float
-    ) -> Positions:
-        answers = self._admin.list_offsets(dict(asked), isolation_level=level, request_timeout=timeout)
-        names = ", ".join(sorted({tp.topic for tp in asked}))
-        too_late = f"no answer on the offsets of {names} within {timeout:.1f} s"
-        try:
-            found = Positions(
-                (TopicPartition(tp.topic, tp.partition), future.result(timeout).offset)
-                for tp, future in answers.items()
-            )
-        except TimeoutError as error:
-            self._not_answered()
-            raise ReadTimeoutError(too_late) from error
-        except KafkaException as error:
-            if error.args[0].code() in _NO_ANSWER:
-                self._not_answered()
-            if error.args[0].code() == KafkaError._TIMED_OUT:
-                raise ReadTimeoutError(too_late) from error
-            raise
-        self._unanswered = 0
-        return found
-
-    def _not_answered(self) -> None:
-        self._unanswered += 1
-        if self._unanswered >= _PATIENCE:
-            self._admin, self._unanswered = AdminClient(self._config), 0
+        return beginnings_of(self._admin, topics, self._timeout_s)
 
 
 def _state(topic: TopicMetadata) -> TopicState:

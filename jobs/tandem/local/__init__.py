@@ -9,6 +9,7 @@ from tandem.local.errors import (
     UnknownProcessError,
 )
 from tandem.local.outcome import Event, Outcome
+from tandem.local.plan import NewGeneration
 from tandem.local.restarts import RestartPolicy
 from tandem.local.rundir import (
     ProcessState,
@@ -26,6 +27,7 @@ __all__ = [
     "JobEndedError",
     "LocalJob",
     "LocalJobError",
+    "NewGeneration",
     "NotRunningError",
     "Outcome",
     "ProcessState",

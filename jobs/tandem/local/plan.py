@@ -13,6 +13,18 @@ Kind = Literal["replica", "orderer", "generator"]
 
 
 @dataclass(frozen=True, slots=True)
+class NewGeneration:
+    """A generation that a start may begin.
+
+    `savepoint` : what it begins with; "": no savepoint. `number` : of the one that is begun if the job has changed; None: a
+    job that has changed is refused.
+    """
+
+    savepoint: str = ""
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class PlannedProcess:
     """A process that the job shall have. `index` counts within its kind; `beside`: an orderer's replica."""
 

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
-import time
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.local import sessions
 from tandem.local.crew import ArgvOf, Crew, end_all
 from tandem.local.errors import JobEndedError
-from tandem.local.outcome import Event, Outcome, outcome_of, refusal
-from tandem.local.plan import PlannedProcess
-from tandem.local.restarts import RestartPolicy, Then
-from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, StartRequest, default_run_directory
-from tandem.local.slot import Slot
-from tandem.manifest import load
+from tandem.local.keeping import Keeper
+from tandem.local.outcome import Event, Outcome
+from tandem.local.plan import NewGeneration, PlannedProcess
+from tandem.local.restarts import RestartPolicy
+from tandem.local.rundir import ProcessState, RunDirectory, StartRequest, default_run_directory
+from tandem.manifest import Manifest, load
 from tandem.process import ExitCode, ProcessInfo
 
 STOP_DEADLINE_S = 20.0
@@ -40,8 +37,7 @@ class LocalJob:
     policy : when an ended process is restarted.
     log_level : of the processes.
     argv_of : the command line of a process, if it shall be another than the usual one.
-    savepoint : what the job's next generation begins with, if this is to be one.
-    generation : the generation that the job begins if it has changed; None: a job that has changed is refused.
+    begins : the generation that the job begins, if this is to be one.
 
     Raises
     ------
@@ -57,30 +53,32 @@ class LocalJob:
         policy: RestartPolicy | None = None,
         log_level: str = "INFO",
         argv_of: ArgvOf | None = None,
-        savepoint: str = "",
-        generation: int | None = None,
+        begins: NewGeneration | None = None,
     ) -> None:
-        self.manifest = load(Path(manifest_path).absolute())
-        self.directory = RunDirectory(Path(run_directory or default_run_directory(self.manifest.name)).absolute())
+        begins = begins or NewGeneration()
+        manifest = load(Path(manifest_path).absolute())
+        self.directory = RunDirectory(Path(run_directory or default_run_directory(manifest.name)).absolute())
         self.restarting = True
         """Whether an ended process is restarted; if not, it stays down until `start(name)`."""
-        self._policy = policy or RestartPolicy()
         usual = partial(
             PlannedProcess.argv,
-            manifest=self.manifest.path,
+            manifest=manifest.path,
             run_directory=self.run_directory,
             log_level=log_level,
-            savepoint=savepoint,
-            generation=generation,
+            savepoint=begins.savepoint,
+            generation=begins.number,
         )
-        self._crew = Crew(self.manifest, self.directory, argv_of or usual, pin_to_cores)
+        self._crew = Crew(manifest, self.directory, argv_of or usual, pin_to_cores)
+        self._keeper = Keeper(manifest, self.directory, self._crew, policy or RestartPolicy())
         self._state = threading.Condition(threading.RLock())
-        self._events: deque[Event] = deque(maxlen=200)
         self._outcome: Outcome | None = None
-        self._lock: IO[str] | None = None
-        self._started_at = 0.0
         self._stopping = False
         self._watcher: threading.Thread | None = None
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest that the job runs by now."""
+        return self._keeper.manifest
 
     @property
     def name(self) -> str:
@@ -112,11 +110,8 @@ class LocalJob:
         with self._state:
             self.check()
             self._begin()
-            for slot in slots:
-                if not slot.running:
-                    slot.launch(by_hand=True)
-                    self._note(slot, "started")
-            self._announce()
+            self._keeper.start(slots)
+            self._keeper.announce()
         return self
 
     def stop(self, deadline_s: float = STOP_DEADLINE_S) -> None:
@@ -137,7 +132,7 @@ class LocalJob:
         with self._state:
             child, slot = self._crew.running(name), self._crew.slot(name)
             slot.held |= stay_down
-            self._note(slot, f"gets {number.name}")
+            self._keeper.note(slot, f"gets {number.name}")
         sessions.send(child.pid, number)
         if number == signal.SIGKILL:
             sessions.end(child.pid)
@@ -201,7 +196,7 @@ class LocalJob:
     def events(self) -> tuple[Event, ...]:
         """What happened lately, oldest first."""
         with self._state:
-            return tuple(self._events)
+            return self._keeper.events
 
     def check(self) -> None:
         """Raises `JobEndedError` if the job has stopped by itself."""
@@ -236,9 +231,7 @@ class LocalJob:
 
     def _begin(self) -> None:
         """Take the run directory and start watching, unless that is done."""
-        if self._lock is None:
-            self._lock = self.directory.acquire()
-            self._started_at = time.time()
+        self._keeper.begin()
         if self._watcher is None:
             self._stopping = False
             self._watcher = threading.Thread(target=self._watch, name=f"supervisor of {self.name}", daemon=True)
@@ -250,7 +243,7 @@ class LocalJob:
                 if self._stopping:
                     return
                 try:
-                    outcome = self._look()
+                    outcome = self._keeper.look(self.restarting)
                 except Exception as error:  # whoever waits for the job must hear of it
                     outcome = Outcome(ExitCode.FAILED, f"the supervisor failed: {error!r}")
                 if outcome is None:
@@ -260,55 +253,9 @@ class LocalJob:
             self._outcome = outcome
             return
 
-    def _look(self) -> Outcome | None:
-        """See who ended, start who is due; the outcome if the job is over."""
-        changed = self._start_as_asked()
-        job_ran = any(slot.came_up for slot in self._crew)
-        for slot in self._crew:
-            ended = slot.check(self._policy, self.restarting, job_ran)
-            if ended is not None:
-                changed = True
-                self._note(slot, ended.text)
-                if ended.decision.then is Then.STOP_JOB:
-                    return refusal(slot, ended)
-            if slot.due is not None and time.monotonic() >= slot.due:
-                changed = True
-                slot.launch()
-        if changed:
-            self._announce()
-            return outcome_of(list(self._crew))
-        return None
-
-    def _start_as_asked(self) -> bool:
-        """Start the processes that another command asked for; whether there were any."""
-        asked = {request.process: request for request in self.directory.take_requests()}
-        slots = [slot for slot in self._crew if slot.plan.name in asked]
-        for slot in slots:
-            request = asked[slot.plan.name]
-            slot.obey(request)
-            if request.manifest:
-                self.manifest = load(Path(request.manifest))
-            if not slot.running:
-                slot.launch(by_hand=True)
-                self._note(slot, "started")
-        return bool(slots)
-
     def _end_processes(self, deadline_s: float) -> None:
         with self._state:
             children = self._crew.children
         end_all(children, deadline_s)
         with self._state:
-            for slot in self._crew:
-                slot.put_down()
-            if self._lock is not None:
-                self.directory.withdraw()
-                self._lock.close()
-                self._lock = None
-
-    def _note(self, slot: Slot, text: str) -> None:
-        self._events.append(Event(time.time(), slot.plan.name, text))
-
-    def _announce(self) -> None:
-        self.directory.announce(
-            RunningJob(self.name, self.manifest.path, os.getpid(), self._started_at, self._crew.states)
-        )
+            self._keeper.end()

@@ -22,9 +22,12 @@ from tandem.shipping import (
     Bases,
     Follower,
     FollowerSettings,
+    ShippedState,
     Shipper,
     ShipperSettings,
     StateIdentity,
+    Trial,
+    Verdicts,
     Verifier,
 )
 from tandem.snapshots import rocksdb_state_format
@@ -98,8 +101,7 @@ class StateShipping:
         self._identity = StateIdentity(config.lineage, rocksdb_state_format(pyspark.__version__))
         self._follower = Follower(
             self._connection,
-            FollowerSettings(self._commits_topic, self._topic, config.generation),
-            self._identity,
+            FollowerSettings(self._commits_topic, self._topic, self._identity, config.generation),
             bases,
             self._folder / "followed",
             self._has_followed,
@@ -118,12 +120,10 @@ class StateShipping:
 
         self._verifier = Verifier(
             self._follower,
-            engine.rehearse,
-            digest_of,
+            Trial(engine.rehearse, digest_of),
             self._folder / "proof",
             VerificationPace(),
-            on_verified=self._has_proved,
-            on_mismatch=self._has_dropped,
+            Verdicts(self._has_proved, self._has_dropped),
             task=self._waits.task(beside=True),
         )
         self._verifier.start()
@@ -157,9 +157,7 @@ class StateShipping:
         shipper = Shipper(
             self._connection,
             ShipperSettings(self._topic, _MOST_BYTES),
-            self._identity,
-            self._incarnation,
-            checkpoint,
+            ShippedState(self._identity, self._incarnation, checkpoint),
             ShippingTurn(self._incarnation, bound),
             self._shipped,
             task=self._waits.task(beside=True),

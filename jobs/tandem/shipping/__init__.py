@@ -3,10 +3,10 @@
 from tandem.shipping.bases import Bases, FirstOf, LocalBases, StoredBases, Wanted
 from tandem.shipping.errors import DeltaError, DeltaGapError, ShippingError, UnknownStateError
 from tandem.shipping.follower import Follower, FollowerSettings
-from tandem.shipping.shipper import Shipper, ShipperSettings
+from tandem.shipping.shipper import ShippedState, Shipper, ShipperSettings
 from tandem.shipping.state import FollowedState
 from tandem.shipping.values import Delta, DeltaFile, StateIdentity
-from tandem.shipping.verifier import Verifier
+from tandem.shipping.verifier import Trial, Verdicts, Verifier
 
 __all__ = [
     "Bases",
@@ -19,12 +19,15 @@ __all__ = [
     "Follower",
     "FollowerSettings",
     "LocalBases",
+    "ShippedState",
     "Shipper",
     "ShipperSettings",
     "ShippingError",
     "StateIdentity",
     "StoredBases",
+    "Trial",
     "UnknownStateError",
+    "Verdicts",
     "Verifier",
     "Wanted",
 ]

@@ -1,4 +1,4 @@
-"""Follows the shipped state on a thread of its own, so that a state one or two epochs old is there at any time.
+"""Follows the shipped state as it is read (`reading`), so that a state one or two epochs old is there at any time.
 
 What is not published is never used: a delta waits for its epoch's marker. What does not fit (a gap, a torn or foreign
 record) is never applied: the state stays where it is, complete, until a newer base takes its place.
@@ -16,32 +16,29 @@ from pathlib import Path
 
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.history import markers_back_to, watermarks
-from tandem.kafka.tail import LogTail, Record
+from tandem.kafka.tail import Record
 from tandem.logs import get_logger
 from tandem.protocol.codec import CodecError, decode_marker
 from tandem.protocol.values import Marker
 from tandem.shipping.bases import Bases, Wanted
-from tandem.shipping.errors import DeltaError, DeltaGapError, UnknownStateError
+from tandem.shipping.errors import DeltaError, DeltaGapError
+from tandem.shipping.reading import FOLLOWING, Reading
 from tandem.shipping.state import FollowedState
-from tandem.shipping.topic import place_of
 from tandem.shipping.values import Delta, StateIdentity, decode_delta
 from tandem.waits import Task
 
 _log = get_logger(__name__)
 
-_POLL_S = 0.1
-_TIMEOUT_S = 10.0
-_AGAIN_S = 1.0
 _MUCH_SHORTER = 0.7
 _KEPT_DIGESTS = 1_000
 _MOST_WAITING_BYTES = 64 << 20
-_FOLLOWING = "the state that it follows to stand by"
 
 
 @dataclass(frozen=True, slots=True)
 class FollowerSettings:
-    """`generation`: whose digests a proof is compared with; markers of others only say that an epoch is published.
+    """`identity`: whose state; that of another job, configuration or format is not used.
+
+    `generation`: whose digests a proof is compared with; markers of others only say that an epoch is published.
 
     `longest_chain`: with so many changes after its full state, a shorter base is looked for, every `shorten_every_ms`;
     and a newer one, while so many epochs are published whose deltas have not come.
@@ -51,6 +48,7 @@ class FollowerSettings:
 
     commits_topic: str
     checkpoints_topic: str
+    identity: StateIdentity
     generation: int = 0
     longest_chain: int = 30
     shorten_every_ms: float = 5_000.0
@@ -60,7 +58,6 @@ class FollowerSettings:
 class Follower:
     """Parameters
     ----------
-    identity : state of another job, configuration or format is not used.
     bases : where to begin.
     folder : for this object alone; it is removed in the end.
     on_followed : called with each epoch that the state has come to.
@@ -72,7 +69,6 @@ class Follower:
         self,
         connection: KafkaConnection,
         settings: FollowerSettings,
-        identity: StateIdentity,
         bases: Bases,
         folder: Path,
         on_followed: Callable[[int], None] = lambda _: None,
@@ -80,9 +76,7 @@ class Follower:
         task: Task | None = None,
     ) -> None:
         self._task = task or Task()
-        self._connection = connection
         self._settings = settings
-        self._identity = identity
         self._bases = bases
         self._folder = folder
         self._on_followed = on_followed
@@ -97,25 +91,19 @@ class Follower:
         self._number = 0
         self._digests: dict[int, str] = {}
         self._last_published = -1
-        self._commits_start = 0
         self._ended = False
-        self._warned = False
-        self.is_current = False
-        """Whether both topics are being read."""
         self._news = threading.Condition()
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
+        self._reading = Reading(connection, settings.commits_topic, settings.checkpoints_topic, self, self._task)
 
     def start(self) -> None:
         """Start the thread."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._thread.start()
+        self._reading.start()
 
     def stop(self, timeout_s: float = 5.0) -> None:
         """Stop and remove the state."""
         self._end()
-        if self._thread.ident is not None:
-            self._thread.join(timeout_s)
+        self._reading.wait(timeout_s)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
@@ -129,6 +117,16 @@ class Follower:
         """About how many bytes the state has; 0 without one."""
         with self._news:
             return 0 if self._state is None else self._state.size
+
+    @property
+    def is_current(self) -> bool:
+        """Whether both topics are being read."""
+        return self._reading.is_current
+
+    @property
+    def reads_again(self) -> bool:
+        """Whether deltas that were read already are wanted once more, for an older base."""
+        return self._read_again
 
     @property
     def published(self) -> int:
@@ -178,7 +176,7 @@ class Follower:
         """A record of one of the two topics was read. Called by the thread, and by tests."""
         try:
             if record.topic == self._settings.commits_topic:
-                self._published(decode_marker(record.value))
+                self.learn(decode_marker(record.value))
             else:
                 self._shipped(decode_delta(record.value))
         except CodecError as error:
@@ -191,60 +189,20 @@ class Follower:
         while self._apply_next():
             pass
         now = self._clock_ms()
-        if self._stopped.is_set() or now < self._look_ms or not self._wants_base():
+        if self._reading.is_stopped or now < self._look_ms or not self._wants_base():
             return
-        self._task.begins(_FOLLOWING, "a base, from this machine or the snapshot store")
+        self._task.begins(FOLLOWING, "a base, from this machine or the snapshot store")
         self._look()
         needed = self._state is None or self._gap
         self._look_ms = self._clock_ms() + (self._settings.retry_ms if needed else self._settings.shorten_every_ms)
 
-    def _run(self) -> None:
-        try:
-            self._run_on()
-        finally:
-            self._task.ends()
+    def begin(self) -> None:
+        """Deltas are about to be read, from where the state stands. Called by the thread."""
+        self._waiting.clear()
+        self._read, self._read_again = self.epoch, False
 
-    def _run_on(self) -> None:
-        while not self._stopped.is_set():
-            try:
-                self._follow()
-            except UnknownStateError as error:
-                _log.error("state_cannot_be_followed", reason=str(error), effect="a standby restores it when promoted")
-                return
-            except Exception as error:
-                self.is_current = False
-                if not self._warned:
-                    _log.warning("following_interrupted", reason=str(error), exc_info=True)
-                self._warned = True
-                self._task.at(f"it failed: {error}")
-                self._stopped.wait(_AGAIN_S)
-
-    def _follow(self) -> None:
-        """Read on from where the state stands, until there is something to be read again."""
-        self._task.begins(_FOLLOWING, "Kafka: the job's logs")
-        self._read_markers()
-        topic = self._settings.checkpoints_topic
-        while not self._stopped.is_set():
-            place = place_of(self._connection, topic, self.epoch + 1)
-            self._waiting.clear()
-            self._read, self._read_again = self.epoch, False
-            with LogTail(self._connection, {self._settings.commits_topic: self._commits_start, topic: place}) as tail:
-                while not self._stopped.is_set() and not self._read_again:
-                    for record in tail.poll(_POLL_S):
-                        self.take(record)
-                    self._commits_start = tail.next_offsets[self._settings.commits_topic]
-                    self.advance()
-                    self._warned, self.is_current = False, True
-                    self._task.ends()
-
-    def _read_markers(self) -> None:
-        topic = self._settings.commits_topic
-        markers = markers_back_to(self._connection, topic, None)
-        for _, marker in markers:
-            self._published(marker)
-        self._commits_start = markers[-1][0] + 1 if markers else watermarks(self._connection, topic, _TIMEOUT_S)[0]
-
-    def _published(self, marker: Marker) -> None:
+    def learn(self, marker: Marker) -> None:
+        """A marker was read. Called by the thread."""
         with self._news:
             if marker.generation == self._settings.generation:
                 self._digests[marker.epoch] = marker.digest
@@ -254,7 +212,7 @@ class Follower:
             self._news.notify_all()
 
     def _shipped(self, delta: Delta) -> None:
-        if delta.identity != self._identity:
+        if delta.identity != self._settings.identity:
             _log.debug("delta_of_another_state", epoch=delta.epoch, shipper=delta.shipper)
             return
         self._read = max(self._read, delta.epoch)
@@ -328,7 +286,7 @@ class Follower:
         self._on_followed(state.position.epoch)
 
     def _end(self) -> None:
-        self._stopped.set()
+        self._reading.stop()
         with self._news:
             self._ended = True
             self._news.notify_all()

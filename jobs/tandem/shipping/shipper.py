@@ -42,13 +42,21 @@ class ShipperSettings:
     most_bytes: int
 
 
+@dataclass(frozen=True, slots=True)
+class ShippedState:
+    """The state that `shipper`, an incarnation, adds to; `checkpoint`: the folder that its Spark writes."""
+
+    identity: StateIdentity
+    shipper: str
+    checkpoint: Path
+
+
 class Shipper:
     """One replica's part in shipping.
 
     Parameters
     ----------
-    me : the incarnation.
-    checkpoint : the folder that Spark writes.
+    state : this replica's own.
     on_shipped : called with the epoch and bytes of each delta that the topic has taken from this replica.
     clock_ms : any monotonic clock.
     task : says that what is to be shipped waits.
@@ -58,9 +66,7 @@ class Shipper:
         self,
         connection: KafkaConnection,
         settings: ShipperSettings,
-        identity: StateIdentity,
-        me: str,
-        checkpoint: Path,
+        state: ShippedState,
         turn: ShippingTurn,
         on_shipped: Callable[[int, int], None] = lambda _epoch, _bytes: None,
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
@@ -69,9 +75,8 @@ class Shipper:
         self._task = task or Task()
         self._connection = connection
         self._settings = settings
-        self._identity = identity
-        self._me = me
-        self._checkpoint = checkpoint
+        self._state = state
+        self._checkpoint = state.checkpoint
         self._turn = turn
         self._on_shipped = on_shipped
         self._clock_ms = clock_ms
@@ -194,8 +199,8 @@ class Shipper:
             files = read_files(self._checkpoint, epoch, self._stores, most)
         except (DeltaGapError, NotCommittedError) as error:
             _log.info("delta_left_out", epoch=epoch, reason=str(error))
-            return Delta(epoch, self._identity, self._me, left_out=str(error))
-        return Delta(epoch, self._identity, self._me, tuple(files))
+            return Delta(epoch, self._state.identity, self._state.shipper, left_out=str(error))
+        return Delta(epoch, self._state.identity, self._state.shipper, tuple(files))
 
     def _newest_committed(self, published: int) -> int | None:
         names = (path.name for path in (self._checkpoint / "commits").iterdir())

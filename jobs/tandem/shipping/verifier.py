@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -28,14 +29,32 @@ Rehearse = Callable[[Path, EnginePosition, Callable[[], bool]], Generator[tuple[
 """Computes the epochs after a position on a checkpoint of no consequence, while they are asked for."""
 
 
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """How a state is tried. `digest_of`: epoch and rows → what its marker must say."""
+
+    rehearse: Rehearse
+    digest_of: Callable[[int, pa.Table], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Who is told of what a proof has found.
+
+    `on_verified` : called with the newest epoch that was proved. `on_mismatch` : called with the epoch whose state turned
+    out wrong; the follower has dropped it by then.
+    """
+
+    on_verified: Callable[[int], None] = lambda _: None
+    on_mismatch: Callable[[int], None] = lambda _: None
+
+
 class Verifier:
     """Parameters
     ----------
-    digest_of : epoch and rows → what its marker must say.
     pace : when a proof is due, and how many epochs it computes.
     folder : for copies of the state; removed in the end.
-    on_verified : called with the newest epoch that was proved.
-    on_mismatch : called with the epoch whose state turned out wrong; the follower has dropped it by then.
+    verdicts : who is told; by default nobody.
     clock_ms : any monotonic clock.
     task : says that a proof lasts.
     """
@@ -43,23 +62,19 @@ class Verifier:
     def __init__(
         self,
         follower: Follower,
-        rehearse: Rehearse,
-        digest_of: Callable[[int, pa.Table], str],
+        trial: Trial,
         folder: Path,
         pace: VerificationPace,
-        on_verified: Callable[[int], None] = lambda _: None,
-        on_mismatch: Callable[[int], None] = lambda _: None,
+        verdicts: Verdicts | None = None,
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
         task: Task | None = None,
     ) -> None:
         self._task = task or Task()
         self._follower = follower
-        self._rehearse = rehearse
-        self._digest_of = digest_of
+        self._trial = trial
         self._folder = folder
         self._pace = pace
-        self._on_verified = on_verified
-        self._on_mismatch = on_mismatch
+        self._verdicts = verdicts or Verdicts()
         self._clock_ms = clock_ms
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="verifier", daemon=True)
@@ -82,13 +97,13 @@ class Verifier:
         began, times, verified = self._clock_ms(), [self._clock_ms()], None
         most = self._pace.begin(self._follower.size)
         try:
-            with closing(self._rehearse(checkpoint, position, self._stopped.is_set)) as rehearsal:
+            with closing(self._trial.rehearse(checkpoint, position, self._stopped.is_set)) as rehearsal:
                 for epoch, table in islice(rehearsal, most):
                     times.append(self._clock_ms())
                     expected = self._follower.digest(epoch, _MARKER_TIMEOUT_S)
                     if expected is None or self._stopped.is_set():
                         break
-                    if self._digest_of(epoch, table) != expected:
+                    if self._trial.digest_of(epoch, table) != expected:
                         self._wrong(position.epoch, f"epoch {epoch}, computed from it, has not the published rows")
                         return None
                     verified = epoch
@@ -102,7 +117,7 @@ class Verifier:
             shutil.rmtree(self._folder, ignore_errors=True)
         if verified is not None:
             _log.info("state_verified", epoch=verified, ms=round(self._clock_ms() - began))
-            self._on_verified(verified)
+            self._verdicts.on_verified(verified)
         return verified
 
     def _run(self) -> None:
@@ -121,7 +136,7 @@ class Verifier:
         if self._stopped.is_set():
             return
         self._follower.drop(epoch)
-        self._on_mismatch(epoch)
+        self._verdicts.on_mismatch(epoch)
         _log.error(
             "followed_state_wrong", epoch=epoch, reason=reason, effect="it is dropped; a newer base takes its place"
         )

@@ -34,6 +34,7 @@ from tandem.snapshots.local import Hasher, LocalFile
 from tandem.snapshots.parallel import for_each
 from tandem.snapshots.remote import INCOMING, Remote, RemoteFile
 from tandem.snapshots.restoring import Restorer
+from tandem.snapshots.usable import restore_first
 from tandem.snapshots.values import (
     SnapshotFile,
     SnapshotHead,
@@ -50,7 +51,6 @@ GRACE_MS: Final = 900_000
 
 _RETIRED: Final = ".retired"
 _LOOK_EVERY_MS: Final = 60_000
-_UNREADABLE: Final = 3
 _WRITERS: Final = 4
 
 
@@ -194,31 +194,17 @@ class SnapshotStore:
         Snapshots that turn out damaged are logged and passed over, and so are a few that cannot be read. None if there is
         none; then `target` is untouched. Raises `SnapshotStoreError` if the store is away.
         """
-        unreadable: list[SnapshotStoreError] = []
-        for manifest in self._valid():
+
+        def fits(manifest: SnapshotManifest) -> bool:
             if not newer_than < manifest.epoch <= last_published:
-                continue
+                return False
             if manifest.config_digest != config_digest:
                 _log.info("snapshot_of_another_config", snapshot=manifest.name)
-                continue
-            if not wanted(manifest):
-                continue
-            try:
-                self.restore(manifest, target, have)
-            except SnapshotCorruptError as error:
-                _log.warning("snapshot_corrupt", snapshot=manifest.name, file=error.file, reason=error.reason)
-                continue
-            except SnapshotStoreError as error:
-                _log.warning("snapshot_unreadable", snapshot=manifest.name, reason=str(error))
-                unreadable.append(error)
-                if len(unreadable) == _UNREADABLE:
-                    break
-                continue
-            _log.info("snapshot_restored", snapshot=manifest.name, epoch=manifest.epoch, bytes=manifest.size)
-            return EnginePosition(manifest.epoch, manifest.log_offset)
-        if unreadable:
-            raise unreadable[0]
-        return None
+                return False
+            return wanted(manifest)
+
+        found = restore_first(filter(fits, self._valid()), lambda manifest: self.restore(manifest, target, have))
+        return None if found is None else EnginePosition(found.epoch, found.log_offset)
 
     def collect_garbage(self, retention: Retention, now_ms: int) -> Collected:
         """Retire snapshots beyond `retention`, then remove what nothing has named for the grace period.

@@ -15,7 +15,7 @@ from tandem_operator.api import ApiError
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.plan import plan
-from tandem_operator.reconciler import Reconciler
+from tandem_operator.reconciler import Clocks, Reconciler
 from tandem_operator.store import Key, Store
 from unit.operator.builders import SETTINGS, UID, tree
 from unit.operator.tiny_api import TinyApi
@@ -58,8 +58,7 @@ class World:
             SETTINGS,
             self.metrics,
             "me",
-            now_ms=lambda: 1_800_000_000_000 + int(self.now_s * 1000),
-            monotonic_s=lambda: self.now_s,
+            Clocks(lambda: 1_800_000_000_000 + int(self.now_s * 1000), lambda: self.now_s),
         )
 
     def restarts(self) -> None:

@@ -28,8 +28,7 @@ class Followed:
         self.steps: list[int] = []
         self.follower = Follower(
             KafkaConnection({}),
-            FollowerSettings("commits", "checkpoints", longest_chain=20),
-            IDENTITY,
+            FollowerSettings("commits", "checkpoints", IDENTITY, longest_chain=20),
             bases,
             folder / "followed",
             self.steps.append,

@@ -16,7 +16,7 @@ from tandem.kafka.tail import Record
 from tandem.protocol.codec import encode_marker
 from tandem.protocol.values import Marker
 from tandem.protocol.verification import VerificationPace
-from tandem.shipping import Follower, FollowerSettings, Verifier
+from tandem.shipping import Follower, FollowerSettings, Trial, Verdicts, Verifier
 from tandem.shipping.verifier import Rehearse
 from unit.shipping.builders import IDENTITY, FolderBases, checkpoint_with
 
@@ -45,7 +45,7 @@ class Proof:
         bases = FolderBases()
         bases.offer(checkpoint_with(folder / "active", range(10)), 5)
         self.follower = Follower(
-            KafkaConnection({}), FollowerSettings("commits", "checkpoints"), IDENTITY, bases, folder / "followed"
+            KafkaConnection({}), FollowerSettings("commits", "checkpoints", IDENTITY), bases, folder / "followed"
         )
         for epoch in range(last_published + 1):
             marker = Marker(epoch, 0, "a", json.dumps([epoch, f"row of {epoch}"]), 0, epoch * 10)
@@ -56,12 +56,10 @@ class Proof:
         self.pace = VerificationPace(long=3)
         self.verifier = Verifier(
             self.follower,
-            rehearse,
-            lambda epoch, table: json.dumps([epoch, table["row"][0].as_py()]),
+            Trial(rehearse, lambda epoch, table: json.dumps([epoch, table["row"][0].as_py()])),
             folder / "proof",
             self.pace,
-            on_verified=self.verified.append,
-            on_mismatch=self.wrong.append,
+            Verdicts(self.verified.append, self.wrong.append),
         )
         self.folder = folder
 

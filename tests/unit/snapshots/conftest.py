@@ -44,5 +44,6 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             logged.append(" ".join([event, *map(str, said.values())]))
 
     monkeypatch.setattr("tandem.snapshots.store._log", Log())
+    monkeypatch.setattr("tandem.snapshots.usable._log", Log())
     monkeypatch.setattr("tandem.snapshots.snapshotter._log", Log())
     return logged

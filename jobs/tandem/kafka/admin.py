@@ -1,0 +1,76 @@
+"""An admin client that says at once when it is refused, and gives way to another when nobody answers it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, TopicMetadata
+
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import ConnectionFailedError
+
+NO_ANSWER: Final = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
+"""The codes of errors that say that no broker has answered."""
+
+_REFUSED: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL)
+_PATIENCE: Final = 3
+_ROUND_S: Final = 0.5
+
+
+class Admin:
+    """Asks the brokers. `timeout_s`: how long an answer may take.
+
+    Where nobody answers three times in a row, another client is tried the next time: this one may have forgotten where the
+    brokers are (`BrokerWatch`).
+    """
+
+    def __init__(self, connection: KafkaConnection, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self._refused: KafkaError | None = None
+        self._config: dict[str, Any] = {**connection.admin(), "error_cb": self._on_error}
+        self.client = AdminClient(self._config)
+        """The client to ask now. To be taken anew for each request."""
+        self._unanswered = 0
+        self._servers = connection.properties.get("bootstrap.servers", "")
+
+    def topics(self) -> Mapping[str, TopicMetadata]:
+        """All topics. Wrong credentials are told at once: the client itself would go on trying.
+
+        Raises `ConnectionFailedError`.
+        """
+        deadline = time.monotonic() + self.timeout_s
+        self._refused = None
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return self.client.list_topics(timeout=max(0.01, min(left, _ROUND_S))).topics
+            except KafkaException as error:
+                self.client.poll(0)
+                if self._refused is not None:
+                    raise ConnectionFailedError(
+                        f"Kafka at {self._servers} refused the connection: {self._refused.str()}. Check security.protocol "
+                        "and the credentials in spec.kafka.properties and spec.kafka.secretProperties"
+                    ) from error
+                if left <= _ROUND_S:
+                    self.not_answered()
+                    raise ConnectionFailedError(
+                        f"no answer from Kafka at {self._servers} within {self.timeout_s:.0f} s: {error.args[0].str()}. "
+                        "Check spec.kafka.bootstrapServers, and security.protocol in spec.kafka.properties"
+                    ) from error
+
+    def answered(self) -> None:
+        """A request was answered."""
+        self._unanswered = 0
+
+    def not_answered(self) -> None:
+        """A request was not."""
+        self._unanswered += 1
+        if self._unanswered >= _PATIENCE:
+            self.client, self._unanswered = AdminClient(self._config), 0
+
+    def _on_error(self, error: KafkaError) -> None:
+        if error.code() in _REFUSED:
+            self._refused = error
