@@ -44,6 +44,11 @@ class Lifecycle:
         self._info = ProcessInfo(name, kind, os.getpid(), 0)
         self._run_directory = run_directory
 
+    @property
+    def metrics_port(self) -> int:
+        """Where metrics and probes are served; 0: they are not."""
+        return self._info.metrics_port
+
     @contextmanager
     def announced(
         self,

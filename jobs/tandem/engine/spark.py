@@ -27,7 +27,10 @@ from tandem.engine.rehearsal import Rehearsal
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.trial import Trials
 from tandem.engine.warm_up import WarmUp
+from tandem.logs import get_logger
 from tandem.waits import Task
+
+_log = get_logger(__name__)
 
 CUT_TIMEOUT_S = 0.5
 
@@ -65,8 +68,7 @@ class MicroBatchEngine:
         self._count = count
         self.task = Task()
         """Says what an epoch waits for."""
-        self.first_epoch: dict[str, int] = {}
-        """Of the first epoch: ms from `start` to what happened. Where a promotion's time goes."""
+        self._first_epoch: dict[str, int] = {}  # ms from `start` to what happened: where a promotion's time goes
         self.given: EpochSize | None = None
         """The epoch that Spark was given last."""
         self._started_s = 0.0
@@ -194,5 +196,7 @@ class MicroBatchEngine:
         return self.job.intake.take(fetched, isolated(failed, attempt, self.job.command))
 
     def _passed(self, what: str) -> None:
-        if "computed" not in self.first_epoch:
-            self.first_epoch.setdefault(what, round(1_000 * (time.monotonic() - self._started_s)))
+        if "computed" not in self._first_epoch:
+            self._first_epoch.setdefault(what, round(1_000 * (time.monotonic() - self._started_s)))
+            if what == "computed" and self.given is not None:
+                _log.info("first_epoch", epoch=self.given.epoch, ms=self._first_epoch)

@@ -33,7 +33,7 @@ from tandem.replica.reporter import Reporter
 from tandem.replica.setting import Setting, new_incarnation
 from tandem.replica.tables import TableError
 from tandem.replica.topic_watch import TopicWatch
-from tandem.replica.warm import Warm
+from tandem.replica.warm import Warm, warm_up
 from tandem.serving import LOOPBACK, Probes
 from tandem.topics import own_topics
 from tandem.waits import Waits
@@ -99,10 +99,11 @@ def run(
             setting = _setting(manifest, name, lifecycle, served_at, serving)
             serving.callback(_close, parts)
             prepared = Prepared.of(setting, savepoint, changes, parts)
-            warm = Warm.of(prepared, parts)
+            warm_up(prepared)
             _watch_topics(setting, serving)
-            _log.info("prepared", incarnation=setting.incarnation)
+            _log.info("prepared", incarnation=setting.incarnation, metrics_port=lifecycle.metrics_port)
             started.set()
+            warm = Warm.of(prepared, parts)
             if warm.stand_by(stopping, lifecycle.came_up):
                 active = Active.of(warm, parts)
                 lifecycle.came_up()

@@ -36,17 +36,8 @@ class Warm:
 
     @classmethod
     def of(cls, prepared: Prepared, stack: ExitStack) -> Warm:
-        """Warm up, if somebody else computes meanwhile: one that is alone would only publish later. Then join the others."""
-        setting, spec, candidate = prepared.setting, prepared.setting.spec, prepared.membership.candidate
-        if spec.replicas + spec.standbys > 1 or candidate:
-            starting = setting.waits.task()
-            starting.begins("epochs to warm up with")
-            published = setting.channels.newest_published()
-            recent = find_newest(prepared.states.checkpoints(), published.epoch)
-            with setting.room():
-                prepared.engine.warm_up(EnginePosition() if recent is None else recent.position)
-            starting.ends()
-        return cls(prepared, None if candidate else join_slots(setting, stack))
+        """Join the others, after `warm_up`; `stack` leaves them."""
+        return cls(prepared, None if prepared.membership.candidate else join_slots(prepared.setting, stack))
 
     def stand_by(self, stopping: threading.Event, came_up: Callable[[], None] = lambda: None) -> bool:
         """Wait for a slot, if the job has standbys; False if this replica is stopped before it gets one.
@@ -99,6 +90,19 @@ class Warm:
             return False
         _log.info("promoted", because=promotion.value, slot=slots.slot)
         return True
+
+
+def warm_up(prepared: Prepared) -> None:
+    """Run a few epochs, if somebody else computes meanwhile: one that is alone would only publish later."""
+    setting, spec = prepared.setting, prepared.setting.spec
+    if spec.replicas + spec.standbys == 1 and not prepared.membership.candidate:
+        return
+    starting = setting.waits.task()
+    starting.begins("epochs to warm up with")
+    recent = find_newest(prepared.states.checkpoints(), setting.channels.newest_published().epoch)
+    with setting.room():
+        prepared.engine.warm_up(EnginePosition() if recent is None else recent.position)
+    starting.ends()
 
 
 def join_slots(setting: Setting, stack: ExitStack) -> Slots | None:
