@@ -13,7 +13,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
-from integration.written_job import PATIENCE_S
+from integration.written_job import PATIENCE_S, everything
 from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine import fetch
 from tandem.engine.fetch import InputReader
@@ -67,7 +67,7 @@ def test_a_tail_goes_on_where_it_was(connection: KafkaConnection, topic: str, mo
     monkeypatch.setattr(tail, "Consumer", consumers)
     write(connection, topic, b"0", b"1", b"2")
     with LogTail(connection, {topic: 1}) as reader:
-        assert [record.value for record in reader.read_to_end(PATIENCE_S)] == [b"1", b"2"]
+        assert [record.value for record in everything(reader)] == [b"1", b"2"]
     assert consumers.made == 2
 
 
@@ -104,7 +104,7 @@ def test_a_proposal_after_one_that_was_not_delivered_is(
     propose()
     proposals.close(PATIENCE_S)
     with LogTail(connection, {topic: 0}) as reader:
-        delivered = [decode_proposal(record.value) for record in reader.read_to_end(PATIENCE_S)]
+        delivered = [decode_proposal(record.value) for record in everything(reader)]
     assert delivered[-1] == Progress("replica-0", epoch, 1.0)
 
 
