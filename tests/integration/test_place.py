@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from integration.written_job import PATIENCE_S, WrittenJob, everything, marker
-from tandem.embedded import KafkaBroker
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
+from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.headers import RowId
 from tandem.kafka.history import config_at, cut_at, last_marker

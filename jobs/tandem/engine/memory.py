@@ -17,7 +17,7 @@ from pyspark import SparkContext
 
 from tandem.manifest.models import HEAP_PER_BYTE
 from tandem.manifest.spark import memory_bytes
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
 
 EXIT_ON_OUT_OF_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
 _OUT_OF_MEMORY_CODE: Final = 3

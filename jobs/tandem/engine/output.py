@@ -15,12 +15,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import DataType, LongType
 
-from tandem.engine.interface import JobError
 from tandem.engine.passed_on import is_computed
 from tandem.engine.sink_types import check_kafka, check_table
 from tandem.engine.watermarks import apart
+from tandem.jobapi.errors import JobError
 from tandem.manifest import SinkSpec
-from tandem.topics import TABLE_PREFIX
+from tandem.topics.declared import TABLE_PREFIX
 
 
 def one_stream(result: object, sinks: Sequence[SinkSpec]) -> DataFrame:

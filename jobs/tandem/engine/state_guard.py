@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from tandem.engine.interface import JobError
 from tandem.engine.kept_state import KeptState, difference
+from tandem.jobapi.errors import JobError
 
 _FILE: Final = "operators"
 CANNOT_GO_ON: Final = "the job's code cannot go on from the state that the code before it left:"

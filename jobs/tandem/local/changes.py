@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pyspark
 
-from tandem.engine.checkpoint import Checkpoint, copy_up_to, find_newest
+from tandem.checkpoint.folders import Checkpoint, copy_up_to, find_newest
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
 from tandem.kafka.history import current_config, cut_at, last_marker
 from tandem.kafka.topics import Topics
 from tandem.local.found_plan import found_plan
 from tandem.manifest import Manifest, config_parts, find_code
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
 from tandem.protocol.values import Config
 from tandem.replica.identity import difference, different_in_plan, identity_of, is_same_job
 from tandem.replica.local_savepoints import checkpoints_of, local_savepoints

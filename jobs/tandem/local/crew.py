@@ -6,14 +6,14 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
 
-from tandem.embedded.process import ChildProcess, Command
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.local import sessions
 from tandem.local.errors import LocalJobError, NotRunningError, UnknownProcessError
 from tandem.local.plan import PlannedProcess, planned_processes
 from tandem.local.rundir import ProcessState, RunDirectory
 from tandem.local.slot import Slot
 from tandem.manifest import Manifest
+from tandem.process.child import ChildProcess, Command
+from tandem.waiting import Deadline, wait_until
 
 ArgvOf = Callable[[PlannedProcess], tuple[str, ...]]
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tandem.embedded.process import ChildProcess, Command, tail
 from tandem.manifest import Manifest
-from tandem.process import RefusedError
+from tandem.process.child import ChildProcess, Command, tail
+from tandem.process.info import RefusedError
 
 TIMEOUT_S: Final = 300.0
 _LIKE_A_REPLICA: Final = {"PYTHONHASHSEED": "0"}

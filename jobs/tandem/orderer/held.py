@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tandem.logs import get_logger
 from tandem.protocol.values import Positions, TopicPartition
-from tandem.report import HeldInput
+from tandem.status.report import HeldInput
 
 _log = get_logger(__name__)
 

@@ -15,7 +15,7 @@ from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
 from tandem.orderer.held import HeldInputs
 from tandem.protocol.values import Positions, TopicIds
-from tandem.report import HeldInput
+from tandem.status.report import HeldInput
 
 _log = get_logger(__name__)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tandem.engine.cuts import CutReader
-from tandem.engine.fetch import EpochFetcher
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
+from tandem.intake.cuts import CutReader
+from tandem.intake.fetch import EpochFetcher
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import last_marker
 from tandem.kafka.tail import LogTail
@@ -15,7 +15,7 @@ from tandem.kafka.transactions import EpochProducer, MakeLimits, OnThrottled, Pl
 from tandem.manifest import Manifest
 from tandem.protocol.publication_rules import Delivery
 from tandem.replica.place import Place, find_place
-from tandem.topics import LogTopics, isolation_levels, names_for
+from tandem.topics.declared import LogTopics, isolation_levels, names_for
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tandem.engine.faults import job_fault
-from tandem.engine.interface import JobError
+from tandem.jobapi.errors import JobError
 
 _OTHER_STATE = re.compile(
     r"\[(STATE_STORE_\w*NOT_COMPATIBLE|STATE_STORE_\w*SCHEMA\w*|STREAMING_STATEFUL_OPERATOR_NOT_MATCH\w*)[^\n]*"

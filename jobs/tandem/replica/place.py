@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import decisions_after, markers_back_to, watermarks
 from tandem.protocol.decisions import Decisions

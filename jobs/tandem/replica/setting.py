@@ -14,10 +14,10 @@ from tandem.engine.memory import EpochSize, explained
 from tandem.engine.room import no_room
 from tandem.manifest import Manifest
 from tandem.manifest.models import Spec
-from tandem.metrics import ReplicaMetrics
 from tandem.replica.channels import Channels
-from tandem.replica.reporter import Reporter
-from tandem.serving import LOOPBACK
+from tandem.status.metrics import ReplicaMetrics
+from tandem.status.reporter import Reporter
+from tandem.status.serving import LOOPBACK
 from tandem.waits import Waits
 
 START_TIMEOUT_S = 30.0

@@ -14,8 +14,8 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from tandem.engine.checkpoint import STATE_FILE
-from tandem.engine.relocation import relocate
+from tandem.checkpoint.folders import STATE_FILE
+from tandem.checkpoint.relocation import relocate
 from tandem.snapshots import Savepoint, Savepoints, SnapshotHead
 from tandem.snapshots.local import pin
 from tandem.state.errors import RescaleError

@@ -7,7 +7,7 @@ import sysconfig
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from tandem.engine.interface import JobError
+from tandem.jobapi.errors import JobError
 from tandem.replica.failures import classified
 from tandem.replica.identity import difference, identity_of
 
