@@ -1,6 +1,6 @@
 """A client that has forgotten where the brokers are is replaced by another one, and nothing is lost, repeated or skipped.
 
-librdkafka's clients forget them seldom (see `tandem.kafka.brokers`); here the first of each kind is not told of any.
+librdkafka's clients forget them seldom (see `tandem.kafka.workarounds`); here the first of each kind is not told of any.
 """
 
 from __future__ import annotations

@@ -21,8 +21,7 @@ from typing import Any
 from tandem.coordination.peers import Address, Peers
 from tandem.coordination.zookeeper import Member, Nodes
 from tandem.logs import get_logger
-from tandem.protocol.slots import free_slots, held_by
-from tandem.protocol.standby import replaces_ended
+from tandem.protocol.membership import free_slots, held_by, replaces_ended
 from tandem.protocol.switchover import (
     Holder,
     Role,

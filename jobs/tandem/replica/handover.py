@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from tandem.coordination.slots import Slots
 from tandem.logs import get_logger
-from tandem.protocol.slots import SettlingWatch, SurplusWatch
+from tandem.protocol.membership import SettlingWatch, SurplusWatch
 from tandem.protocol.switchover import Role
 from tandem.waiting import Deadline, wait_until
 

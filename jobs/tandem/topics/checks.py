@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.commands import alter_topic
 from tandem.kafka.errors import TopicMismatchError
 from tandem.kafka.topics import NewTopic
+from tandem.topics.commands import alter_topic
 
 MIN_ISR: Final = "min.insync.replicas"
 _LAG: Final = "min.compaction.lag.ms"

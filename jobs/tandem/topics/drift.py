@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.commands import alter_topic
 from tandem.kafka.topics import NewTopic
 from tandem.status.report import TopicDrift
+from tandem.topics.commands import alter_topic
 
 _COMPARED: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
 """Settings by which records vanish that a replica may need."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from tandem.checkpoint.position import EnginePosition
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.commands import alter_topic
 from tandem.kafka.history import config_at, cut_at, last_marker, markers_back_to
 from tandem.kafka.samples import Sample, first_records
 from tandem.kafka.topics import Topics
@@ -16,6 +15,7 @@ from tandem.logs import get_logger
 from tandem.protocol.retention import Limits, Margin, Need, margin_of
 from tandem.protocol.values import Positions, TopicPartition
 from tandem.status.metrics import ReplicaMetrics
+from tandem.topics.commands import alter_topic
 from tandem.topics.declared import LogTopics
 from tandem.topics.looks import EVERY_S, Looks
 from tandem.waits import Task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tandem.kafka.pausing import Changes, Pausing
+from tandem.kafka.prefetch import Changes, Pausing
 from tandem.protocol.values import TopicPartition
 
 

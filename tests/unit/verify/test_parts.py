@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tandem.kafka.headers import RowId, row_id
-from tandem.kafka.pausing import Changes
+from tandem.kafka.prefetch import Changes
 from tandem.protocol.values import TopicPartition
 from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows

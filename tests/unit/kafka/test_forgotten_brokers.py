@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tandem.kafka.brokers import BrokerWatch
+from tandem.kafka.workarounds import BrokerWatch
 
 
 def told(*sources: str) -> str:
