@@ -35,7 +35,8 @@ RUN python requirements.py operator s3 > requirements.txt \
            /opt/tandem/lib/python3.*/site-packages/pyspark/examples
 # The one jar that a replica needs beside PySpark's, so that it starts without a network and a place to write.
 COPY jobs/tandem/__init__.py jobs/tandem/waiting.py jobs/tandem/
-COPY jobs/tandem/process/__init__.py jobs/tandem/process/child.py jobs/tandem/process/errors.py jobs/tandem/process/guard.py jobs/tandem/process/
+COPY jobs/tandem/process/__init__.py jobs/tandem/process/child.py jobs/tandem/process/errors.py jobs/tandem/process/guard.py \
+     jobs/tandem/process/
 COPY jobs/tandem/engine/__init__.py jobs/tandem/engine/
 COPY jobs/tandem/engine/jvm/*.py jobs/tandem/engine/jvm/
 # Not every builder knows its own host name, which Spark asks for unless it is given an address.
