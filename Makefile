@@ -48,6 +48,7 @@ lint: $(INSTALLED) ## style, formatting, types, import contracts
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini tests
 	$(BIN)/lint-imports
 
 unit: $(INSTALLED) ## unit tests only: seconds

@@ -101,7 +101,7 @@ def test_a_time_that_the_jobs_python_functions_cannot_hold_makes_a_dead_letter_t
 
 
 def test_headers_are_columns_of_the_source_that_asks_for_them() -> None:
-    traced = SourceSpec(name="traced", topics=("traced",), includeHeaders=True)
+    traced = SourceSpec(name="traced", topics=("traced",), include_headers=True)
     given = [("trace", b"1"), ("tenant", b"t"), ("tenant", None)]
     intake = Intake([RAW, traced], 1_000)
     taken = intake.take(
@@ -119,7 +119,7 @@ def test_headers_are_columns_of_the_source_that_asks_for_them() -> None:
 
 def test_a_header_name_that_is_no_utf8_makes_a_dead_letter_only_where_headers_are_read() -> None:
     odd = OddHeaders(message("raw", 3, b"v"))
-    reading = SourceSpec(name="raw", topics=("raw",), includeHeaders=True)
+    reading = SourceSpec(name="raw", topics=("raw",), include_headers=True)
 
     assert Intake([RAW], 1_000).take(epoch(odd)).refused == {}  # type: ignore[arg-type]
     for _ in range(2):

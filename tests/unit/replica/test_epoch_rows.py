@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -116,7 +116,7 @@ def test_the_digest_of_rows_that_nest_is_that_of_older_versions_which_a_rolling_
     assert digest(nested) == "25cbbd2dbd621ffd982a7cf071aeb4a4"
 
 
-STRANGE = {
+STRANGE: dict[str, tuple[Any, Any, list[Any]]] = {
     "text": (pa.string(), pa.binary(), [b"caf\xe9", b"caf\xe8", b"b'caf\\xe9'", b"caf"]),
     "instants": (pa.timestamp("us", tz="UTC"), pa.int64(), [2**62, 2**62 + 1, 0]),
     "days": (pa.date32(), pa.int32(), [2**30, 2**30 + 1, 0]),
