@@ -21,7 +21,7 @@ from tandem.protocol.publication import MissingMarkerError, Publication
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Config, Cut, Positions, Progress
-from tandem.replica.place import Place, find_place
+from tandem.replica.channels import Place, find_place
 
 pytestmark = pytest.mark.integration
 

@@ -14,8 +14,7 @@ from rich.text import Text
 from tandem.manifest import Manifest, ManifestError, Problem, check_code, load
 from tandem.manifest.notes import notes
 from tandem.manifest.problems import place
-from tandem.process.hash_seed import begin_with_hash_seed
-from tandem.process.info import ExitCode
+from tandem.process.info import ExitCode, begin_with_hash_seed
 from tandem.process.surroundings import check_surroundings, runs_elsewhere
 
 

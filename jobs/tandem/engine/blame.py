@@ -13,7 +13,7 @@ from pyspark.errors import StreamingQueryException
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.culprit import Attempt, Culprit, first_culprit
 from tandem.engine.faults import Coordinates, any_fault, job_fault, ranges
-from tandem.engine.state_guard import ANOTHER_NAME, CANNOT_GO_ON
+from tandem.engine.kept_state import ANOTHER_NAME, CANNOT_GO_ON
 from tandem.engine.trial import TrialError
 from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger

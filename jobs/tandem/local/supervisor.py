@@ -11,9 +11,8 @@ from types import TracebackType
 from typing import Self
 
 from tandem.local import sessions
-from tandem.local.crew import ArgvOf, Crew, end_all
 from tandem.local.errors import JobEndedError
-from tandem.local.keeping import Keeper
+from tandem.local.keeping import ArgvOf, Crew, Keeper, end_all
 from tandem.local.outcome import Event, Outcome
 from tandem.local.plan import NewGeneration, PlannedProcess
 from tandem.local.restarts import RestartPolicy

@@ -32,10 +32,9 @@ from tandem.process.info import ExitCode, stop_on_signals
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
-from tandem.status.health import Health
 from tandem.status.metrics import OrdererMetrics
 from tandem.status.report import OrdererReport
-from tandem.status.serving import LOOPBACK, Probes
+from tandem.status.serving import LOOPBACK, Health, Probes
 from tandem.topics.declared import ensure_topics, isolation_levels, names_for
 from tandem.waits import Waits
 

@@ -1,10 +1,11 @@
-"""What every process of a job has in common: exit codes, stop signals, and the file that says where it can be found."""
+"""What every process of a job has in common: exit codes, stop signals, its file in the run directory, the seed of hashes."""
 
 from __future__ import annotations
 
 import json
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,6 +13,16 @@ from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
+
+HASH_SEED = "0"
+
+
+def begin_with_hash_seed() -> None:
+    """Start this process again unless it has the seed, which Python reads when it starts. Spark's workers inherit it."""
+    if os.environ.get("PYTHONHASHSEED") != HASH_SEED:
+        os.environ["PYTHONHASHSEED"] = HASH_SEED
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606
+
 
 _SUFFIX = ".process.json"
 

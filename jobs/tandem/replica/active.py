@@ -25,8 +25,7 @@ from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
 from tandem.replica.divergence import first_difference, likely_cause
 from tandem.replica.epoch_writer import Author, EpochWriter
-from tandem.replica.failure import FirstFailure
-from tandem.replica.failures import classified
+from tandem.replica.failure import FirstFailure, classified
 from tandem.replica.handed import HandedEpochs
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
 from tandem.replica.loop import Loop, Ports
@@ -36,8 +35,7 @@ from tandem.replica.rows import EpochRows
 from tandem.replica.steps import OUTPUT, StepPorts, Steps
 from tandem.replica.tables import TableWriter, table_sinks
 from tandem.replica.warm import Warm, join_slots
-from tandem.topics.input_watch import SameInputs
-from tandem.topics.looks import Looks
+from tandem.topics.looks import Looks, SameInputs
 from tandem.topics.retention import RetentionWatch, Watched
 
 _CHECK_S = 0.1

@@ -13,8 +13,8 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
-from tandem.engine.container import memory_limit, too_small
 from tandem.engine.jvm.errors import JarsError, JavaMissingError
+from tandem.engine.memory import memory_limit, too_small
 from tandem.engine.users_code import line_of_thread
 from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest

@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tandem.engine.container import memory_limit, too_small
-from tandem.engine.memory import EpochSize, explained
-from tandem.engine.room import no_room
+from tandem.engine.memory import EpochSize, explained, memory_limit, no_room, too_small
 from tandem.manifest import Manifest
 from tandem.manifest.models import Spec
 from tandem.replica.channels import Channels

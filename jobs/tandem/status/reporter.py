@@ -10,8 +10,8 @@ from tandem.core.state import ReplicaState
 from tandem.kafka.watching import Troubles
 from tandem.protocol.switchover import View
 from tandem.protocol.values import Config
-from tandem.status.health import Health
 from tandem.status.report import ReplicaReport, State, TopicDrift
+from tandem.status.serving import Health
 from tandem.waits import Waits
 
 

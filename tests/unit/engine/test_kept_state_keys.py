@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tandem.engine.kept_state import KeptState, difference
-from tandem.engine.state_guard import check_state, note_state
+from tandem.engine.kept_state import KeptState, check_state, difference, note_state
 from tandem.engine.state_keys import _text
 from tandem.jobapi.errors import JobError
 

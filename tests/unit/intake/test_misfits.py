@@ -21,8 +21,7 @@ from pyspark.sql.types import (
 )
 
 from tandem.intake.letters import InputRecord, letter
-from tandem.intake.misfits import misfits
-from tandem.intake.reasons import why_no_object
+from tandem.intake.reasons import misfits, why_no_object
 
 INNER = StructType().add("a", IntegerType()).add("z", StringType())
 SCHEMA = (

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tandem.status.health import Health
+from tandem.status.serving import Health
 
 
 class Clock:
