@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Final, Protocol
 
+from tandem.background import Background
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import markers_back_to, watermarks
 from tandem.kafka.tail import LogTail, Record
@@ -48,7 +48,7 @@ class Reader(Protocol):
         """What there is now was read. Raises `UnknownStateError`: there is no use in reading on."""
 
 
-class Reading:
+class Reading(Background):
     """Parameters
     ----------
     task : says what following waits for.
@@ -57,6 +57,7 @@ class Reading:
     def __init__(
         self, connection: KafkaConnection, commits_topic: str, checkpoints_topic: str, reader: Reader, task: Task
     ) -> None:
+        super().__init__("follower")
         self._connection = connection
         self._commits_topic = commits_topic
         self._checkpoints_topic = checkpoints_topic
@@ -66,26 +67,11 @@ class Reading:
         self._warned = False
         self.is_current = False
         """Whether both topics are being read."""
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
 
     @property
     def is_stopped(self) -> bool:
         """Whether it was asked to stop."""
         return self._stopped.is_set()
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ask the thread to end."""
-        self._stopped.set()
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait until the thread, if it was started, has ended."""
-        if self._thread.ident is not None:
-            self._thread.join(timeout_s)
 
     def _run(self) -> None:
         try:

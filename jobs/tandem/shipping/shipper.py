@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from tandem.background import Background
 from tandem.kafka.client import RECORD_OVERHEAD, KafkaConnection
 from tandem.kafka.history import watermarks
 from tandem.kafka.tail import LogTail
@@ -51,7 +52,7 @@ class ShippedState:
     checkpoint: Path
 
 
-class Shipper:
+class Shipper(Background):
     """One replica's part in shipping.
 
     Parameters
@@ -72,6 +73,7 @@ class Shipper:
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
         task: Task | None = None,
     ) -> None:
+        super().__init__("shipper")
         self._task = task or Task()
         self._connection = connection
         self._settings = settings
@@ -85,18 +87,11 @@ class Shipper:
         self._sent = -1
         self._warned = False
         self._lock = threading.Lock()
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="shipper", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
 
     def stop(self, timeout_s: float = 2.0) -> None:
         """Stop; what is on its way is left behind."""
-        self._stopped.set()
-        if self._thread.ident is not None:
-            self._thread.join(timeout_s)
+        super().stop()
+        self.wait(timeout_s)
 
     def published(self, epoch: int) -> None:
         """The marker of `epoch` was read. Returns at once."""

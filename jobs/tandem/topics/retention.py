@@ -34,8 +34,8 @@ class Watched:
     inputs: frozenset[str]
 
 
-class RetentionWatch:
-    """A thread that looks at once and then every `every_s`; one that cannot look says so, and nothing else happens.
+class RetentionWatch(Looks):
+    """Looks at once and then every `every_s`; one that cannot look says so, and nothing else happens.
 
     Parameters
     ----------
@@ -51,21 +51,13 @@ class RetentionWatch:
         every_s: float = EVERY_S,
         task: Task | None = None,
     ) -> None:
+        super().__init__("retention", lambda: self._tell(self.look()), every_s, task)
         self._connection = connection
         self._watched = watched
         self._oldest_state = oldest_state
         self._metrics = metrics
         self._topics = Topics(connection)
         self._told: dict[TopicPartition, int] = {}
-        self._looks = Looks("retention", lambda: self._tell(self.look()), every_s, task)
-
-    def start(self) -> None:
-        """Begin to look."""
-        self._looks.start()
-
-    def stop(self) -> None:
-        """Look no more; a look under way ends by itself."""
-        self._looks.stop()
 
     def look(self) -> list[Margin]:
         """The margin of every partition of a topic from which anything may ever be deleted, none if nothing is published.
@@ -96,8 +88,8 @@ class RetentionWatch:
             looks = self._told.get(margin.place, 0)
             self._told[margin.place] = looks + 1 if margin.problem else 0
             if margin.problem and looks % _WARN_AGAIN == 0:
-                mend = alter_topic(self._connection, margin.place.topic, margin.settings)
-                _log.warning("retention_thin", reason=margin.problem, mend=mend)
+                remedy = alter_topic(self._connection, margin.place.topic, margin.settings)
+                _log.warning("retention_thin", reason=margin.problem, remedy=remedy)
         for topic, of_topic in worst.items():
             self._metrics.retention(topic, [m.seconds for m in of_topic], [m.records for m in of_topic])
 

@@ -18,8 +18,8 @@ _VISIBLE_S = 5.0
 """Brokers learn of a topic a moment after it was made."""
 
 
-class TopicWatch:
-    """A thread that looks at once and then every `every_s`.
+class TopicWatch(Looks):
+    """Looks at once and then every `every_s`.
 
     Parameters
     ----------
@@ -34,18 +34,10 @@ class TopicWatch:
         tell: Callable[[tuple[TopicDrift, ...]], None],
         every_s: float = EVERY_S,
     ) -> None:
+        super().__init__("topics", self._look_and_tell, every_s)
         self._connection, self._declared, self._tell = connection, declared, tell
         self._topics = Topics(connection)
         self._known: tuple[TopicDrift, ...] = ()
-        self._looks = Looks("topics", self._look_and_tell, every_s)
-
-    def start(self) -> None:
-        """Begin to look."""
-        self._looks.start()
-
-    def stop(self) -> None:
-        """Look no more; a look under way ends by itself."""
-        self._looks.stop()
 
     def look(self) -> tuple[TopicDrift, ...]:
         """All differences; of a topic whose settings cannot be seen at the moment those that were seen last.
@@ -75,5 +67,5 @@ class TopicWatch:
         before, now = self._known, self.look()
         for one in now:
             if one not in before:
-                _log.warning("topic_drift", topic=one.topic, reason=one.difference, mend=one.remedy)
+                _log.warning("topic_drift", topic=one.topic, reason=one.difference, remedy=one.remedy)
         self._tell(now)

@@ -15,7 +15,7 @@ from tandem.kafka.headers import RowId
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Marker, Proposal, TopicPartition
 from tandem.verify.inputs import Coverage, InputBounds
-from tandem.verify.numbers import Bitmap, Runs
+from tandem.verify.numbers import Runs
 from tandem.verify.records import RecordCount
 from tandem.verify.report import Anomaly, Finding, Report, Tally, Unseen
 
@@ -33,7 +33,7 @@ class Kept:
 
 @dataclass(slots=True)
 class _Epoch:
-    seen: Bitmap = field(default_factory=Bitmap)
+    seen: Runs = field(default_factory=Runs)
     marker: Marker | None = None
 
     @property
