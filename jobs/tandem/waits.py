@@ -75,11 +75,9 @@ class Task:
 class Waits(Background):
     """The tasks of a process, and the thread that looks at them.
 
-    Parameters
-    ----------
-    said_after_s : what lasts longer is spoken of.
-    line_of : a thread's id → the line of the user's code that it is at; "": none.
-    clock_s : any monotonic clock, s.
+    `said_after_s` : what lasts longer is spoken of.
+    `line_of` : a thread's id → the line of the user's code that it is at; "": none.
+    `clock_s` : any monotonic clock, s.
     """
 
     def __init__(

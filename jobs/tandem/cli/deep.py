@@ -37,9 +37,7 @@ def look_deep(manifest: Manifest) -> None:
     is called, and its plan is checked: types of the sinks, output mode, undetermined expressions, and
     what another process would make otherwise.
 
-    Raises
-    ------
-    One of `REFUSED`, with what a replica would say.
+    Raises one of `REFUSED`, with what a replica would say.
     """
     reach(table_sinks(manifest))
     _reach_store(manifest)

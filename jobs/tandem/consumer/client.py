@@ -29,10 +29,8 @@ class EpochConsumer(Consumer):
 
     Not for a topic to which a job that began anew under the same name writes again: it counts its epochs from 0.
 
-    Parameters
-    ----------
-    config : as for `confluent_kafka.Consumer`.
-    read_back : how many records before a new position are looked at; 0: none.
+    `config` : as for `confluent_kafka.Consumer`.
+    `read_back` : how many records before a new position are looked at; 0: none.
 
     Examples
     --------

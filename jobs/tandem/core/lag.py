@@ -67,9 +67,7 @@ class Arrival:
 class CatchUpReport:
     """Fed often with where the replica stands, until it is at the head; and again when it has fallen behind.
 
-    Parameters
-    ----------
-    every_ms, window_ms : how often there is something to say, and over which time speeds are taken.
+    `every_ms`, `window_ms` : how often there is something to say, and over which time speeds are taken.
     """
 
     def __init__(self, every_ms: float = 3_000.0, window_ms: float = 10_000.0) -> None:

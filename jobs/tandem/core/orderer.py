@@ -130,9 +130,7 @@ _COUNT_ON = CountOn()
 class OrdererCore:
     """One orderer or heartbeat generator. A round is `Leading`, what is new in the log, `Tick`, and answers to its effects.
 
-    Parameters
-    ----------
-    decisions : as after the last published epoch; from here on the core's own.
+    `decisions` : as after the last published epoch; from here on the core's own.
     """
 
     def __init__(self, settings: OrdererSettings, decisions: Decisions, pace: Pace) -> None:

@@ -77,11 +77,9 @@ def bound_on_actives(least_take_over_ms: float) -> SilenceBound:
 class StandbyCore:
     """Follows the ordering log, and what is seen of the slots. Times are ms of one monotonic clock.
 
-    Parameters
-    ----------
-    decisions : the fold of the ordering log, as far as read.
-    bound : adaptive bound on the time between a cut and its claim.
-    generation : this standby's own.
+    `decisions` : the fold of the ordering log, as far as read.
+    `bound` : adaptive bound on the time between a cut and its claim.
+    `generation` : this standby's own.
     """
 
     def __init__(self, decisions: Decisions, bound: SilenceBound, generation: int) -> None:

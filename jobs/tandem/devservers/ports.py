@@ -13,10 +13,7 @@ LOWEST, HIGHEST = 20_000, 32_000
 def free_ports(count: int, host: str = "127.0.0.1", attempts: int = 1_000) -> tuple[int, ...]:
     """Return `count` different ports of `host` on which nobody listens now.
 
-    Raises
-    ------
-    EmbeddedError
-        If not enough ports were found after `attempts` tries.
+    Raises `EmbeddedError` if not enough ports were found after `attempts` tries.
     """
     found: set[int] = set()
     for port in random.SystemRandom().sample(range(LOWEST, HIGHEST), min(attempts, HIGHEST - LOWEST)):

@@ -51,11 +51,8 @@ class Server(ABC):
     def start(self, deadline_s: float = START_DEADLINE_S) -> Self:
         """Start, and return when the server answers a real request.
 
-        Raises
-        ------
-        ServerError
-            If it runs already, a port is taken, it ends early, or does not answer in `deadline_s` seconds. Nothing that
-            this call started is left running then.
+        Raises `ServerError` if it runs already, a port is taken, it ends early, or does not answer in `deadline_s`
+        seconds. Nothing that this call started is left running then.
         """
         if self.running:
             raise ServerError(f"{self.name} runs already (pid {self.pid}): stop it first")

@@ -44,11 +44,9 @@ _NO_WATERMARK = (
 class EpochBridge:
     """One query's source, sink and clock.
 
-    Parameters
-    ----------
-    schema : of the records of every epoch.
-    folder : a folder in memory for the Arrow files of one epoch at a time.
-    sources : of the manifest; some may be idle.
+    `schema` : of the records of every epoch.
+    `folder` : a folder in memory for the Arrow files of one epoch at a time.
+    `sources` : of the manifest; some may be idle.
     """
 
     def __init__(

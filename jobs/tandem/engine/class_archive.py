@@ -33,15 +33,10 @@ class ArchiveError(Exception):
 def make(jar: Path, scratch: Path) -> Path:
     """Run a small streaming query and archive the classes that it needed; returns the archive. Replaces an older one.
 
-    Parameters
-    ----------
-    jar : that of the checkpoint's file system; the archive goes beside it.
-    scratch : a folder for temporary files.
+    `jar` : that of the checkpoint's file system; the archive goes beside it.
+    `scratch` : a folder for temporary files.
 
-    Raises
-    ------
-    ArchiveError
-        The JVM wrote none.
+    Raises `ArchiveError`: the JVM wrote none.
     """
     archive = archive_of(jar, classes_jar())
     made = archive.with_name(f".{archive.name}.{os.getpid()}")

@@ -24,10 +24,8 @@ def first_culprit(rows: Sequence[int], attempt: Attempt, error: BaseException, p
     About log2(len(rows)) + 2 attempts. A function of the rows and of what `attempt` does with them, so that replicas that
     compute the same find the same.
 
-    Parameters
-    ----------
-    rows : of the epoch, in their order; known to fail, with `error`.
-    passing : so many of the first rows are known not to fail.
+    `rows` : of the epoch, in their order; known to fail, with `error`.
+    `passing` : so many of the first rows are known not to fail.
     """
     low, high = passing, len(rows)
     while high - low > 1:

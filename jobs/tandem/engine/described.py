@@ -52,9 +52,7 @@ Facts = dict[str, str]
 class Describer:
     """Describes one value after another.
 
-    Parameters
-    ----------
-    is_users : whether a module is the job's own, so that its functions are described by what they do.
+    `is_users` : whether a module is the job's own, so that its functions are described by what they do.
     """
 
     def __init__(self, is_users: Callable[[str], bool]) -> None:

@@ -33,10 +33,9 @@ _UTC: Final = "UTC"
 def settle(environ: MutableMapping[str, str], spark_home: Path, time_zone: str) -> Iterator[tuple[str, str]]:
     """Change `environ`; the variables that had another value, each with what to do instead.
 
-    Parameters
-    ----------
-    spark_home : the folder of the PySpark that runs. A job is computed by no other Spark.
-    time_zone : `spark.sql.session.timeZone`. Python's local time is the same in every replica, whatever its host says.
+    `spark_home` : the folder of the PySpark that runs. A job is computed by no other Spark.
+    `time_zone` : `spark.sql.session.timeZone`. Python's local time is the same in every replica, whatever its host
+    says.
     """
     for name, instead in _OVERRULED.items():
         if environ.pop(name, ""):

@@ -24,10 +24,8 @@ def makes_one_row(
 
     False where that is not certain: with filters, joins, state, functions over many rows, and tables.
 
-    Parameters
-    ----------
-    result : what the job's function returned: a frame, or one for each sink.
-    given : the frames that the function got.
+    `result` : what the job's function returned: a frame, or one for each sink.
+    `given` : the frames that the function got.
     """
     topics = [topic for source in sources for topic in source.topics]
     if len(set(topics)) < len(topics) or any(sink.topic is None for sink in sinks):

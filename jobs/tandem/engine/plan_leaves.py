@@ -42,15 +42,10 @@ def roots_of(leaf: Any) -> Iterator[str]:
 def check_leaves(frame: DataFrame, source: Any, kept: Collection[str]) -> None:
     """Refuse a plan with rows from elsewhere.
 
-    Parameters
-    ----------
-    source : the stream of the log's epochs, in the JVM.
-    kept : where static tables are read that cannot change.
+    `source` : the stream of the log's epochs, in the JVM.
+    `kept` : where static tables are read that cannot change.
 
-    Raises
-    ------
-    JobError
-        Names the kind of rows, and what to do instead.
+    Raises `JobError`: names the kind of rows, and what to do instead.
     """
     for leaf in leaves(frame):
         kind = _class(leaf)

@@ -25,9 +25,7 @@ class GivenUpError(Exception):
 class EpochQuery:
     """Not thread-safe, but for `failure` and `stop`.
 
-    Parameters
-    ----------
-    bridge, frame, output_mode : the query's source and sink, its plan, and Spark's output mode.
+    `bridge`, `frame`, `output_mode` : the query's source and sink, its plan, and Spark's output mode.
     """
 
     def __init__(self, bridge: EpochBridge, frame: DataFrame, output_mode: str) -> None:

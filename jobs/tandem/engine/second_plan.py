@@ -39,11 +39,9 @@ _ELSEWHERE: Final = {
 class SecondPlan:
     """Compares a plan with that of another process.
 
-    Parameters
-    ----------
-    code : the archive of the job's code.
-    folder : for its files; removed afterwards.
-    tables : what the plan has read; read there as they were here.
+    `code` : the archive of the job's code.
+    `folder` : for its files; removed afterwards.
+    `tables` : what the plan has read; read there as they were here.
     """
 
     def __init__(

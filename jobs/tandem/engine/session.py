@@ -110,10 +110,7 @@ def build_session(
     (`tandem.manifest.spark_settings`). The user's options of the JVM come last, e.g. `-XX:TieredStopAtLevel=4` for a job
     that computes a lot. With `executors`, these are asked for; nobody waits for them here.
 
-    Raises
-    ------
-    JobError
-        Spark refuses a setting of `spark.conf`, or would not start on this machine.
+    Raises `JobError`: Spark refuses a setting of `spark.conf`, or would not start on this machine.
     """
     _check_loopback()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -79,9 +79,7 @@ def check_table(sink: str, kind: str, schema: StructType) -> None:
 def check_kafka(sink: str, schema: StructType, names_topic: bool) -> None:
     """Raise `JobError` if the columns of a Kafka sink are not those of Spark's.
 
-    Parameters
-    ----------
-    names_topic : the job computes a column `topic` itself.
+    `names_topic` : the job computes a column `topic` itself.
     """
     types = {field.name: field.dataType for field in schema.fields}
     types = {name: kind for name, kind in types.items() if name == "value" or not isinstance(kind, NullType)}

@@ -51,9 +51,7 @@ class _File:
 class TableFiles:
     """Lists by Hadoop's file systems, so it finds what Spark finds.
 
-    Parameters
-    ----------
-    folder : of the copies, shared by the replicas of a job on this machine; None: tables are read where they are.
+    `folder` : of the copies, shared by the replicas of a job on this machine; None: tables are read where they are.
     """
 
     def __init__(self, session: SparkSession, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:

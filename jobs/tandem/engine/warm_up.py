@@ -29,10 +29,8 @@ class WarmUp:
 
     Nobody is asked the job's questions: only what is recorded is used.
 
-    Parameters
-    ----------
-    folder : for its checkpoint; removed afterwards.
-    epochs, timeout_s : how many epochs to run, and for how long at most.
+    `folder` : for its checkpoint; removed afterwards.
+    `epochs`, `timeout_s` : how many epochs to run, and for how long at most.
     """
 
     def __init__(self, job: PreparedJob, folder: Path, epochs: int = 4, timeout_s: float = 15.0) -> None:

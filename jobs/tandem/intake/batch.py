@@ -61,9 +61,7 @@ def to_batch(
 
     Times outside of what a TIMESTAMP can hold are cut to it: `Intake` keeps their records out.
 
-    Parameters
-    ----------
-    messages : `in_order(fetched)`, if it is known already.
+    `messages` : `in_order(fetched)`, if it is known already.
     """
     messages = in_order(fetched) if messages is None else messages
     rows = len(messages)

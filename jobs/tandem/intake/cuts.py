@@ -49,10 +49,8 @@ class Cuts(Protocol):
 class CutReader:
     """Epochs of the past, to warm up and to rehearse with: the accepted cuts after a position, see `Cuts`.
 
-    Parameters
-    ----------
-    decisions : of the ordering log up to the position.
-    tail : reads it on from there.
+    `decisions` : of the ordering log up to the position.
+    `tail` : reads it on from there.
     """
 
     def __init__(self, after: EnginePosition, decisions: Decisions, tail: LogTail) -> None:

@@ -199,10 +199,8 @@ class InputReader:
 class EpochFetcher:
     """Fetches epoch after epoch.
 
-    Parameters
-    ----------
-    isolation : input topic → isolation level.
-    cuts : stands at the position to go on from.
+    `isolation` : input topic → isolation level.
+    `cuts` : stands at the position to go on from.
     """
 
     def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str], cuts: Cuts) -> None:

@@ -102,11 +102,9 @@ class EpochRecords:
 class Intake:
     """What a job's sources take.
 
-    Parameters
-    ----------
-    most_bytes : of a dead letter, `spec.maxRecordBytes`.
-    schemas : source → its schema, of those that have one.
-    times_us : what the job's Python functions take of the records' times, first and last; None if they get none.
+    `most_bytes` : of a dead letter, `spec.maxRecordBytes`.
+    `schemas` : source → its schema, of those that have one.
+    `times_us` : what the job's Python functions take of the records' times, first and last; None if they get none.
     """
 
     sources: Sequence[SourceSpec]

@@ -72,10 +72,7 @@ class JobContext:
         timeout, retries : seconds for one call, and how often a failed call is made again.
         batch : records in one call at most; the calls of an epoch are made at the same time, eight at most.
 
-        Raises
-        ------
-        JobError
-            A parameter makes no sense.
+        Raises `JobError`: a parameter makes no sense.
         """
         known = {spec.name: spec for spec in self.sources}
         if source is None and len(known) == 1:
@@ -116,10 +113,7 @@ class JobContext:
         source : whose rows get the column; may be left out if the job has only one.
         timeout, retries : seconds for one call, and how often a failed call is made again.
 
-        Raises
-        ------
-        JobError
-            A parameter makes no sense.
+        Raises `JobError`: a parameter makes no sense.
         """
         if not callable(function):
             raise JobError(f"determinant {name!r}: give a function of the epoch's time")

@@ -30,10 +30,8 @@ def is_absence(error: KafkaError) -> bool:
 class Absences:
     """The topics of a reader that are not there at the moment.
 
-    Parameters
-    ----------
-    patience_s : how long one may be away before it is refused.
-    clock_s : any monotonic clock, s.
+    `patience_s` : how long one may be away before it is refused.
+    `clock_s` : any monotonic clock, s.
     """
 
     def __init__(

@@ -24,9 +24,7 @@ class ProposalAppender:
     A proposal that cannot be delivered within 3 s is dropped and logged; whoever still wants it proposes it again, through
     a new client: the old one may have forgotten where the brokers are (`BrokerWatch`).
 
-    Parameters
-    ----------
-    on_failure, on_success : called when a proposal was not delivered, and when one was.
+    `on_failure`, `on_success` : called when a proposal was not delivered, and when one was.
     """
 
     def __init__(

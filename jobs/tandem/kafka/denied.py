@@ -24,9 +24,7 @@ def is_denied(error: KafkaError) -> bool:
 class Denied:
     """The topics that were refused last.
 
-    Parameters
-    ----------
-    clock_s : any monotonic clock, s.
+    `clock_s` : any monotonic clock, s.
     """
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:

@@ -26,9 +26,7 @@ _SPARES_S = 1.0
 class Fencer:
     """Keeps spare producers of the ids that may have to be fenced, and fences them.
 
-    Parameters
-    ----------
-    most : how many ids to keep spares for; those seen longest ago are dropped first.
+    `most` : how many ids to keep spares for; those seen longest ago are dropped first.
     """
 
     def __init__(self, connection: KafkaConnection, timeout_ms: int = 10_000, most: int = 4) -> None:

@@ -71,9 +71,7 @@ _SPARED: Final = KafkaError._INVALID_DIFFERENT_RECORD  # it was in one batch wit
 def blame_of(failures: Sequence[Failure], alone: bool) -> Blame | None:
     """Which rows are to blame; None if what failed is no row's fault. An epoch marker is no row.
 
-    Parameters
-    ----------
-    alone : each record was in a batch of its own.
+    `alone` : each record was in a batch of its own.
     """
     blamed = [
         (failure, failure.record)

@@ -35,10 +35,8 @@ class Record:
 class LogTail:
     """Follows the only partition of one or more topics, each from an offset of its own.
 
-    Parameters
-    ----------
-    starts : topic → the first offset to read.
-    patience_s : how long a topic may be away that was there.
+    `starts` : topic → the first offset to read.
+    `patience_s` : how long a topic may be away that was there.
     """
 
     def __init__(self, connection: KafkaConnection, starts: Mapping[str, int], patience_s: float = PATIENCE_S) -> None:

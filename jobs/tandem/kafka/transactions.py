@@ -199,9 +199,7 @@ class PlainProducer:
 class _Batches:
     """How records are put together: after a batch was refused, each is sent by itself for a while, to see which is to blame.
 
-    Parameters
-    ----------
-    limits : what the topics take now.
+    `limits` : what the topics take now.
     """
 
     def __init__(self, limits: MakeLimits) -> None:

@@ -26,10 +26,8 @@ def findings(
 ) -> Iterator[str]:
     """Why topics take no records at the moment, each with what to do.
 
-    Parameters
-    ----------
-    names : topics that are written. Of these, those without a state do not exist.
-    settings : as far as they may be seen.
+    `names` : topics that are written. Of these, those without a state do not exist.
+    `settings` : as far as they may be seen.
     """
     for name in names:
         state = states.get(name)

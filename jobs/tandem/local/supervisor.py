@@ -38,10 +38,7 @@ class LocalJob:
     argv_of : the command line of a process, if it shall be another than the usual one.
     begins : the generation that the job begins, if this is to be one.
 
-    Raises
-    ------
-    ManifestError, OSError
-        The manifest cannot be used.
+    Raises `ManifestError`, `OSError`: the manifest cannot be used.
     """
 
     def __init__(

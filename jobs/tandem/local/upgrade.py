@@ -65,11 +65,9 @@ class ObservedProgress:
 class Upgrade:
     """Moves the processes of the job that runs in `directory` from the manifest `old` to `new`.
 
-    Parameters
-    ----------
-    savepoint : whose state the new generation begins with.
-    say : told about every step, in words.
-    same_files : only what the job reads has changed: then `new` may be the file that the job was started with.
+    `savepoint` : whose state the new generation begins with.
+    `say` : told about every step, in words.
+    `same_files` : only what the job reads has changed: then `new` may be the file that the job was started with.
     """
 
     directory: RunDirectory

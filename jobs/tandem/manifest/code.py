@@ -40,10 +40,7 @@ class Code:
 def find_code(manifest: Manifest, search_path: Sequence[str] | None = None) -> Code:
     """Find the file, or the module's file, first beside the manifest and then on `search_path` (default: `sys.path`).
 
-    Raises
-    ------
-    CodeNotFoundError
-        There is none, or it cannot be read.
+    Raises `CodeNotFoundError`: there is none, or it cannot be read.
     """
     job = manifest.spec.job
     path = manifest.resolve(job.file) if job.file is not None else _module_file(manifest, job.module or "", search_path)

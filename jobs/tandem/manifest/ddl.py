@@ -33,10 +33,7 @@ class DdlError(ValueError):
 def column_names(ddl: str) -> tuple[str, ...]:
     """The names of the top-level columns of `ddl`, in their order.
 
-    Raises
-    ------
-    DdlError
-        Not a list of columns, an unknown type, or two columns of one name.
+    Raises `DdlError`: not a list of columns, an unknown type, or two columns of one name.
     """
     parser = _Parser(ddl)
     names = parser.columns(end=None)

@@ -79,12 +79,7 @@ class Manifest:
 def load(path: str | Path) -> Manifest:
     """Read and check the manifest in a file.
 
-    Raises
-    ------
-    ManifestError
-        With every problem of the file, each with its line.
-    OSError
-        The file cannot be read.
+    Raises `ManifestError` with every problem of the file, each with its line; `OSError`: the file cannot be read.
     """
     path = Path(path)
     try:
@@ -107,10 +102,7 @@ def load(path: str | Path) -> Manifest:
 def parse(tree: Mapping[str, Any]) -> ReplicatedStreamJob:
     """Check a manifest that is already a mapping, as the Kubernetes API returns it; its status is left out.
 
-    Raises
-    ------
-    ManifestError
-        With every problem, without lines.
+    Raises `ManifestError` with every problem, without lines.
     """
     model, issues = _checked(dict(tree))
     if issues or model is None:

@@ -52,10 +52,7 @@ class Document:
 def read(text: str) -> Document:
     """Read one YAML 1.2 document.
 
-    Raises
-    ------
-    YamlError
-        Not YAML, no document, or several.
+    Raises `YamlError`: not YAML, no document, or several.
     """
     try:
         root = _root(text)

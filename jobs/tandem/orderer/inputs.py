@@ -90,9 +90,7 @@ SAME_MS = 250.0
 class InputWatch:
     """Where the inputs end now, for committed or for all records as each source asks.
 
-    Parameters
-    ----------
-    isolation : topic → `read_committed` or `read_uncommitted`.
+    `isolation` : topic → `read_committed` or `read_uncommitted`.
     """
 
     def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str]) -> None:

@@ -71,10 +71,8 @@ class InputSizes:
 
     Only who proposes reads: others rest, connected, so that they can begin at once.
 
-    Parameters
-    ----------
-    isolation : topic → isolation level.
-    max_bytes, max_records : of an epoch.
+    `isolation` : topic → isolation level.
+    `max_bytes`, `max_records` : of an epoch.
     """
 
     def __init__(

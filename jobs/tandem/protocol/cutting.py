@@ -86,10 +86,8 @@ def ends_within(
 def beyond_gaps(start: int, end: int, available: int, offsets: Sequence[int], to: int) -> int:
     """Where an epoch ends in one input if it takes `end - start` records, not offsets: compaction may leave few of many.
 
-    Parameters
-    ----------
-    available : where the input ends.
-    offsets : of the records behind `start` that were counted, ascending; none before `to` is missing.
+    `available` : where the input ends.
+    `offsets` : of the records behind `start` that were counted, ascending; none before `to` is missing.
 
     Examples
     --------

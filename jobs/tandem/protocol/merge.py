@@ -18,9 +18,7 @@ import numpy.typing as npt
 def merge_order(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """`seq` of every record of an epoch.
 
-    Parameters
-    ----------
-    counts : c_q, records of each input in the epoch, shape (inputs,), in the order of topic, then partition.
+    `counts` : c_q, records of each input in the epoch, shape (inputs,), in the order of topic, then partition.
 
     Returns
     -------

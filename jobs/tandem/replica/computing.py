@@ -35,10 +35,8 @@ TABLES = "static-tables"
 class Computing:
     """Everything in it that is slow happens in `prepare`.
 
-    Parameters
-    ----------
-    folder : the incarnation's, with the checkpoint.
-    environment : says whether there are executors.
+    `folder` : the incarnation's, with the checkpoint.
+    `environment` : says whether there are executors.
     """
 
     def __init__(

@@ -21,9 +21,7 @@ Answers = tuple[str | None, ...]
 class HandedEpochs:
     """A queue between the loop's thread and the engine's; see `engine.cuts.Cuts`.
 
-    Parameters
-    ----------
-    after : where the engine's state stands.
+    `after` : where the engine's state stands.
     """
 
     def __init__(self, after: EnginePosition) -> None:

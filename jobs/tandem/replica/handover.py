@@ -32,10 +32,8 @@ class DrainedError(Exception):
 class Duty:
     """Whether a replica goes on computing.
 
-    Parameters
-    ----------
-    slots : None if the job has no ZooKeeper: then nobody ever relieves this replica.
-    settled_s : how long a successor has to keep up with the head before it relieves who leaves.
+    `slots` : None if the job has no ZooKeeper: then nobody ever relieves this replica.
+    `settled_s` : how long a successor has to keep up with the head before it relieves who leaves.
     """
 
     def __init__(

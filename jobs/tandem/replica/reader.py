@@ -26,10 +26,8 @@ OnRead = Callable[[LogRecord | MarkerRecord], None]
 class LogReader(Background):
     """Reads `tail` from `start` on, until `stop`.
 
-    Parameters
-    ----------
-    on_read : is given each record, in the order of each log, by the reader's thread.
-    failure : is given what ends the reading.
+    `on_read` : is given each record, in the order of each log, by the reader's thread.
+    `failure` : is given what ends the reading.
     """
 
     def __init__(self, tail: LogTail, logs: LogTopics, on_read: OnRead, failure: FirstFailure) -> None:

@@ -24,9 +24,7 @@ Header = tuple[str, bytes | None]
 def records_of(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str] | None = None) -> list[OutputRecord]:
     """The records of all Kafka sinks, in order. Each carries the epoch, its index in it, and the job as headers.
 
-    Parameters
-    ----------
-    refused : index of a row → why the broker did not take it; those become dead letters too.
+    `refused` : index of a row → why the broker did not take it; those become dead letters too.
     """
     return list(_records(rows, sinks, refused or {}))
 

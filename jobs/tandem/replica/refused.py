@@ -21,10 +21,8 @@ _TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
 class RefusedRows:
     """Learns from refusals: from the settings that a topic has by then, if they explain one, else row by row.
 
-    Parameters
-    ----------
-    sinks : where rows go, as it was known at the start.
-    look : where they go now. Raises `TandemKafkaError`, `KafkaException`.
+    `sinks` : where rows go, as it was known at the start.
+    `look` : where they go now. Raises `TandemKafkaError`, `KafkaException`.
     """
 
     def __init__(self, sinks: SinkTopics, look: Callable[[], SinkTopics] | None = None) -> None:

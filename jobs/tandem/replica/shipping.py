@@ -39,11 +39,9 @@ _MOST_BYTES = 4_000_000
 class StateShipping:
     """Does nothing at all if the manifest does not want it.
 
-    Parameters
-    ----------
-    commits_topic : with the markers that this replica reads.
-    folder : the incarnation's.
-    reporter : is told the epochs of the followed state; its `waits` makes the tasks that say what takes long.
+    `commits_topic` : with the markers that this replica reads.
+    `folder` : the incarnation's.
+    `reporter` : is told the epochs of the followed state; its `waits` makes the tasks that say what takes long.
     """
 
     def __init__(

@@ -19,11 +19,9 @@ _POLL_S = 0.05
 class Standby:
     """The runtime of a `StandbyCore`.
 
-    Parameters
-    ----------
-    tail : reads the ordering log on from where the core's decisions are.
-    has_proved : asked whether the followed state was found to be right.
-    clock_ms : any monotonic clock, ms.
+    `tail` : reads the ordering log on from where the core's decisions are.
+    `has_proved` : asked whether the followed state was found to be right.
+    `clock_ms` : any monotonic clock, ms.
     """
 
     def __init__(

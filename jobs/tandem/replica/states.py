@@ -61,9 +61,7 @@ class Followed(Protocol):
 class States:
     """The states that an incarnation may start from, and the snapshots that it takes of its own.
 
-    Parameters
-    ----------
-    folder : this incarnation's; its siblings are those of other incarnations, `checkpoint` in it is Spark's.
+    `folder` : this incarnation's; its siblings are those of other incarnations, `checkpoint` in it is Spark's.
     """
 
     def __init__(self, manifest: Manifest, incarnation: str, folder: Path) -> None:

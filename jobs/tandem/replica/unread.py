@@ -48,10 +48,8 @@ class LastRecords:
 class UnreadRecords:
     """Counts what sources had, for metrics, and warns.
 
-    Parameters
-    ----------
-    topic : where the dead letters are.
-    clock_s : any monotonic clock, s.
+    `topic` : where the dead letters are.
+    `clock_s` : any monotonic clock, s.
     """
 
     def __init__(self, metrics: ReplicaMetrics, topic: str, clock_s: Callable[[], float] = time.monotonic) -> None:

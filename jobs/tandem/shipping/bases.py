@@ -53,9 +53,7 @@ class Bases(Protocol):
 class LocalBases:
     """Checkpoints of other incarnations on this machine: their files are linked, not copied.
 
-    Parameters
-    ----------
-    checkpoints : the folders that there are now.
+    `checkpoints` : the folders that there are now.
     """
 
     def __init__(self, checkpoints: Callable[[], Iterable[Path]]) -> None:

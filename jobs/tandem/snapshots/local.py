@@ -27,10 +27,8 @@ def pin(checkpoint: Path, last_published: int, staging: Path) -> EnginePosition:
 
     Spark goes on meanwhile, and removes old files; the links keep theirs.
 
-    Raises
-    ------
-    IncompleteCheckpointError
-        No such epoch is committed yet, or its files were removed between looking and linking. Later it may succeed.
+    Raises `IncompleteCheckpointError`: no such epoch is committed yet, or its files were removed between looking and
+    linking. Later it may succeed.
     """
     newest = find_newest([checkpoint], last_published)
     if newest is None:

@@ -46,10 +46,8 @@ class Remote:
 
     Everything raises `SnapshotStoreError` if the store cannot be reached, is full or refuses.
 
-    Parameters
-    ----------
-    url : a path, or a URL that fsspec knows.
-    options : of the file system, as fsspec's documentation names them.
+    `url` : a path, or a URL that fsspec knows.
+    `options` : of the file system, as fsspec's documentation names them.
     """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:

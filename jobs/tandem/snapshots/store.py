@@ -96,12 +96,8 @@ class SnapshotStore:
         Until the manifest is there, which is written last, nobody sees anything of it. `named_in` gives the path and content
         of the file that is written instead of one in `manifests`.
 
-        Raises
-        ------
-        SnapshotStoreError
-            The store is away, full, or too slow. What was sent is used by the next call.
-        SnapshotCancelledError
-            `stopped` became true.
+        Raises `SnapshotStoreError`: the store is away, full, or too slow. What was sent is used by the next call;
+        `SnapshotCancelledError`: `stopped` became true.
         """
         files = self._hasher.hash_all(folder)
         if not files:

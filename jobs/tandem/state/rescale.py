@@ -29,11 +29,7 @@ def rescale(spark: SparkSession, checkpoint: Path, epoch: int, partitions: int) 
 
     If it raises, the folder is of no use any more.
 
-    Raises
-    ------
-    StatelessJobError
-    RescaleError
-        It has as many already, or Spark cannot do it for this state.
+    Raises `StatelessJobError`; `RescaleError`: it has as many already, or Spark cannot do it for this state.
     """
     if partitions < 1:
         raise RescaleError(f"{partitions} partitions: give at least 1")

@@ -39,9 +39,7 @@ def losing(settings: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 def check_defaults(own: Sequence[NewTopic], existing: Collection[str], broker: Mapping[str, str]) -> None:
     """Raise `TopicMismatchError` if topics that are to be made would have fewer replicas than must be in sync.
 
-    Parameters
-    ----------
-    broker : settings of a broker, as far as they may be seen: what its new topics get.
+    `broker` : settings of a broker, as far as they may be seen: what its new topics get.
     """
     least = int(broker.get(MIN_ISR, 1))
     for topic in own:
@@ -60,11 +58,9 @@ def check_written(
 ) -> None:
     """Raise `TopicMismatchError` if a topic has fewer replicas than must be in sync, or one of Tandem's own is compacted.
 
-    Parameters
-    ----------
-    replicas : topic, own or sink → how many replicas it has.
-    settings : as far as they may be seen: what is not known is no mismatch.
-    connection : names the brokers in the remedies.
+    `replicas` : topic, own or sink → how many replicas it has.
+    `settings` : as far as they may be seen: what is not known is no mismatch.
+    `connection` : names the brokers in the remedies.
     """
     mine = {topic.name for topic in own}
     for name, count in replicas.items():

@@ -22,11 +22,9 @@ def drift_of(
 ) -> tuple[TopicDrift, ...]:
     """All differences, topic by topic.
 
-    Parameters
-    ----------
-    partitions : of the topics that are there.
-    settings : as far as they may be seen: what is not known is no difference.
-    connection : names the brokers in the remedies.
+    `partitions` : of the topics that are there.
+    `settings` : as far as they may be seen: what is not known is no difference.
+    `connection` : names the brokers in the remedies.
     """
     return tuple(one for topic in declared for one in _of(topic, partitions.get(topic.name), settings, connection))
 

@@ -51,10 +51,8 @@ _INPUTS_EVERY_S = 5.0
 class SameInputs(Looks):
     """Looks at once and then every `every_s`, until `stop`.
 
-    Parameters
-    ----------
-    known : the inputs' ids as they were when this replica began.
-    on_failure : is given the `RecreatedTopicError` if an input was found to be another topic.
+    `known` : the inputs' ids as they were when this replica began.
+    `on_failure` : is given the `RecreatedTopicError` if an input was found to be another topic.
     """
 
     def __init__(

@@ -37,9 +37,7 @@ class Watched:
 class RetentionWatch(Looks):
     """Looks at once and then every `every_s`; one that cannot look says so, and nothing else happens.
 
-    Parameters
-    ----------
-    oldest_state : given the last published epoch, where the oldest state stands that anyone may restore.
+    `oldest_state` : given the last published epoch, where the oldest state stands that anyone may restore.
     """
 
     def __init__(

@@ -21,10 +21,8 @@ _VISIBLE_S = 5.0
 class TopicWatch(Looks):
     """Looks at once and then every `every_s`.
 
-    Parameters
-    ----------
-    declared : the topics as they should be.
-    tell : called after each look with all differences.
+    `declared` : the topics as they should be.
+    `tell` : called after each look with all differences.
     """
 
     def __init__(

@@ -47,12 +47,10 @@ class _Epoch:
 class Checker:
     """Checks one job's output. Feed it with the `on_…` methods, then ask for a `report`, as often as wanted.
 
-    Parameters
-    ----------
-    delivery : what the reader was promised. With at least once, rows go through the consumer's filter first, so what is
-        checked is what its reader sees.
-    dead_letter : the topic of the dead letters.
-    counts : whether each input record is to be one row or one dead letter; None: in the epochs whose markers say so.
+    `delivery` : what the reader was promised. With at least once, rows go through the consumer's filter first, so what
+    is checked is what its reader sees.
+    `dead_letter` : the topic of the dead letters.
+    `counts` : whether each input record is to be one row or one dead letter; None: in the epochs whose markers say so.
     """
 
     def __init__(

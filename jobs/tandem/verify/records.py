@@ -25,9 +25,7 @@ class RecordCount:
 
     Offsets are no records: transactions leave gaps, and compaction does. So the inputs are read.
 
-    Parameters
-    ----------
-    derived : count the epochs whose markers say that the job's plan makes one row of each record; else all of them.
+    `derived` : count the epochs whose markers say that the job's plan makes one row of each record; else all of them.
     """
 
     def __init__(self, derived: bool = False) -> None:
