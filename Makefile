@@ -37,7 +37,7 @@ $(INSTALLED): pyproject.toml | $(BIN)/python
 	@touch $@
 
 jars: $(INSTALLED)
-	@$(BIN)/python -m tandem.embedded >/dev/null
+	@$(BIN)/python -m tandem.engine.jvm >/dev/null
 	@$(BIN)/python -m tandem.engine.jvm.classes >/dev/null
 	@$(BIN)/python -m tandem.engine.class_archive >/dev/null
 

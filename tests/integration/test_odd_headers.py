@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from integration.odd_headers import produce
-from tandem.embedded import KafkaBroker
-from tandem.engine.fetch import Fetched, InputReader
-from tandem.engine.intake import Intake
+from tandem.devservers import KafkaBroker
+from tandem.intake.fetch import Fetched, InputReader
+from tandem.intake.parsing import Intake
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import SourceSpec
 from tandem.orderer.sizes import RECORD_BYTES, weight

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from integration.topic_settings import withheld
 from integration.traffic import PARTITIONS, Fed
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.local import LocalJob

@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tandem.engine.letters import InputRecord
-from tandem.engine.letters import letter as input_letter
+from tandem.intake.letters import InputRecord
+from tandem.intake.letters import letter as input_letter
 from tandem.kafka.headers import RowId, job_of, row_id
 from tandem.kafka.records import OutputRecord
 from tandem.replica.records import first_partition, records_of
 from tandem.replica.rows import EpochRows, digest
-from tandem.topics import SinkTopics
+from tandem.topics.declared import SinkTopics
 
 SAME_EACH_TIME = settings(derandomize=True, database=None, deadline=None, max_examples=50)
 
