@@ -1,7 +1,5 @@
 """Something that goes on beside the rest of a process, until it is stopped."""
 
-from __future__ import annotations
-
 import threading
 
 

@@ -4,8 +4,6 @@ Each piece of work that may never end is a `Task`. Its thread says what it begin
 ended; that costs microseconds. Another thread looks at all tasks every few seconds, and speaks of those that last.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

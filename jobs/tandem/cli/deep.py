@@ -1,7 +1,5 @@
 """`tandem validate --deep`: the job's session and plan are made once, as a replica makes them; nothing is run or written."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from contextlib import nullcontext, suppress

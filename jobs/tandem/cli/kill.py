@@ -1,7 +1,5 @@
 """`tandem kill`: a failure on purpose, to see that readers do not notice it."""
 
-from __future__ import annotations
-
 import signal
 from enum import StrEnum
 from pathlib import Path

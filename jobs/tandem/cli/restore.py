@@ -1,7 +1,5 @@
 """`tandem savepoint restore`: a job goes on from a savepoint, whether it runs or not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`tandem run`: a job's processes on this machine, watched and restarted until somebody stops them."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

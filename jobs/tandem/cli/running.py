@@ -1,7 +1,5 @@
 """Finding a job that runs on this machine, by its name or its manifest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`tandem savepoint`: snapshots with a name, which stay."""
 
-from __future__ import annotations
-
 import json as json_module
 import os
 import tempfile

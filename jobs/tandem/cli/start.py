@@ -1,7 +1,5 @@
 """`tandem start`: a process that was drained or stopped runs again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

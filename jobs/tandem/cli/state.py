@@ -1,7 +1,5 @@
 """`tandem state`: what a job remembers."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from contextlib import AbstractContextManager

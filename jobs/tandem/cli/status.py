@@ -1,7 +1,5 @@
 """`tandem status`: how a running job stands, on one screen or as JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the commands about saved state have in common: reaching the snapshot store, and saying what went wrong."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys

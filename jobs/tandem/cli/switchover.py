@@ -1,7 +1,5 @@
 """`tandem promote` and `tandem drain`: a replica gives its place to a standby, and no reader notices."""
 
-from __future__ import annotations
-
 import os
 import signal
 import uuid

@@ -1,7 +1,5 @@
 """`tandem topics`: a job's own topics: whether they are as they should be, and how to get rid of them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`tandem upgrade`: a running job gets new code or options, one replica at a time."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`tandem validate`: every mistake of a manifest at once."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

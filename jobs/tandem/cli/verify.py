@@ -1,7 +1,5 @@
 """`tandem verify`: is the output right?"""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A confluent-kafka consumer that drops repeated rows."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,7 +1,5 @@
 """Which rows of one output partition are repeated."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from tandem.kafka.headers import RowId

@@ -6,8 +6,6 @@ leader's silence, so that a job outlives an outage of ZooKeeper. An orderer besi
 as another one stands beside an active.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any

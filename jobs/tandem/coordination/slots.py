@@ -10,8 +10,6 @@ what it does, and one wish at a time asks for a switchover (`protocol/switchover
     /tandem/<job>/switchover/wish           who is to leave, and who is to take over
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Callable, Mapping

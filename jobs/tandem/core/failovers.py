@@ -1,7 +1,5 @@
 """The last time that somebody took over the publication, as every replica that computes sees it in the logs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tandem.protocol.switchover import replica_name

@@ -1,7 +1,5 @@
 """How far a replica is behind the log's head, how long it will take to it, and whether it is ready."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What an orderer decides: when to look at the inputs, where the next epoch ends, and when to propose its cut again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """What a replica that stands by decides: it goes on, is promoted, or ends. Liveness only: the log decides what counts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

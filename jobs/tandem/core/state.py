@@ -1,7 +1,5 @@
 """What a core knows of itself: the one source of a process's metrics, status and readiness."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tandem.core.failovers import Failover

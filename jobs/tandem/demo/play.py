@@ -1,7 +1,5 @@
 """The demo, act after act. Every wait has a deadline, and ends at once when the user stops it or the job ends by itself."""
 
-from __future__ import annotations
-
 import math
 import os
 import threading

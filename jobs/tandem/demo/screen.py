@@ -1,7 +1,5 @@
 """What the demo shows while it runs. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

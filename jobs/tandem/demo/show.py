@@ -1,7 +1,5 @@
 """Shows the demo: a live screen on a terminal, a line every few seconds elsewhere."""
 
-from __future__ import annotations
-
 import time
 from contextlib import AbstractContextManager
 from types import TracebackType

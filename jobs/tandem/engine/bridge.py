@@ -7,8 +7,6 @@ the planner process' 120 MB are not needed. The price is that it stands on inter
 `Sink`, `StreamingQueryManager.startQuery`), so it belongs to one version of Spark, which `pyproject.toml` pins.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from functools import reduce

@@ -5,8 +5,6 @@ answer is a proposal like any other: the first one in the log counts, and all wh
 there before they compute (Silvestre et al., Clonos, SIGMOD 2021: determinants). That nobody answered is recorded too.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Sequence

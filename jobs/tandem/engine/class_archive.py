@@ -4,8 +4,6 @@ sooner (JEP 350, dynamic class-data sharing). Made by `python -m tandem.engine.c
 The JVM itself checks that an archive was made by the same JVM from the same jars, and does without it otherwise.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which record of an epoch makes it fail: found by computing shorter and shorter beginnings of the epoch. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ loggers) only the type counts: they differ between processes without changing a 
 differ all the same show as a divergence.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import hashlib

@@ -1,7 +1,5 @@
 """The environment of a replica's Spark: what would change the job behind the manifest's back is taken out of it, or set."""
 
-from __future__ import annotations
-
 import os
 import re
 import zoneinfo

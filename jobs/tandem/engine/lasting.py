@@ -1,7 +1,5 @@
 """An epoch that lasts, in words: what it is, what it may wait for, and what to do."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from tandem.engine.memory import EpochSize, in_mib, is_hopeless, suggested_heap

@@ -4,8 +4,6 @@ A JVM that runs out of memory ends at once: one that goes on after an `OutOfMemo
 the thread that got it may be any.
 """
 
-from __future__ import annotations
-
 import errno
 import math
 import os

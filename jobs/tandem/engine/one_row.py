@@ -1,7 +1,5 @@
 """Does a job make exactly one row of each record of its inputs? Said only where its plan shows it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final

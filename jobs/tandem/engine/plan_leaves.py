@@ -1,7 +1,5 @@
 """Where a plan's rows come from: only from the log's epochs, from values in the code, from static tables kept."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 

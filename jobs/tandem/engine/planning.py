@@ -1,7 +1,5 @@
 """Making a job's plan: its module is imported, its function called, and what it gives becomes one stream."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A job that is ready to compute: its plan was made, checked and compared, and stands twice in this JVM."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One streaming query over a job's plan, which is given an epoch and gives its rows: the one loop of offer, take, commit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

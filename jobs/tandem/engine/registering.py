@@ -1,7 +1,5 @@
 """Waiting for the executors of a replica, and saying why they do not come."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import urllib.request

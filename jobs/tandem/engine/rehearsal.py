@@ -1,7 +1,5 @@
 """Rehearsing: epochs of the log through the job's plan, on a copy of a state; nothing is published."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid

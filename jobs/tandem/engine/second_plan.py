@@ -5,8 +5,6 @@ there. The process shares the JVM, so it costs a second or two, once in the life
 compared with what the log says instead.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

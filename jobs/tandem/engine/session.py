@@ -1,7 +1,5 @@
 """A Spark session for epochs: settings that make them cheap, and those without which replicas would differ."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

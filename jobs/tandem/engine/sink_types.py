@@ -1,7 +1,5 @@
 """Which columns and types a sink can hold. What it cannot is refused at start, not changed in silence. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """Spark's micro-batch engine: every epoch is one micro-batch whose batch id is the epoch."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping

@@ -6,8 +6,6 @@ is part of the job's identity, so a replica that cannot have the same content do
 version that it had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The files of a static table: listed and hashed, and copied where that costs little."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

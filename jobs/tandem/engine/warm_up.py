@@ -4,8 +4,6 @@ The first micro-batches of a JVM cost seconds (classes, code generation, Python 
 replica that restored first and warmed up afterwards would fall behind by all the epochs of that time.
 """
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """An epoch's records as one Arrow batch, in the order of the merge."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

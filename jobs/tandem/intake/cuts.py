@@ -1,7 +1,5 @@
 """The epochs that an engine is to compute: handed over one after the other, or read in the log of the past."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import suppress

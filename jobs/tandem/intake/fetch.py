@@ -1,7 +1,5 @@
 """Fetching an epoch: the next accepted cut, and exactly the records between its positions."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping

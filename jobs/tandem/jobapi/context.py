@@ -1,7 +1,5 @@
 """What a job may ask Tandem for: the session, its options, and what the log knows of an epoch."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Questions of a job to the outside world: about which records, how they are asked, and what may be answered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat

@@ -1,7 +1,5 @@
 """Patience with a topic of a running reader that the brokers do not know: one that starts does not know of all yet."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Collection
 from typing import Final

@@ -1,7 +1,5 @@
 """Appending proposals to the ordering topic."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from functools import partial

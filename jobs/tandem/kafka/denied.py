@@ -1,7 +1,5 @@
 """Inputs that the account may not read: patience first, since rights may be unknown for a moment, then one error."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Final

@@ -7,8 +7,6 @@ against 1,011 ms measured). Neither is used for anything else. Spares that were 
 forgotten where the brokers are (`BrokerWatch`), so they are given a second, and new ones the rest.
 """
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 

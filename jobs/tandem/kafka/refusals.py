@@ -1,7 +1,5 @@
 """Records that a broker never takes, told from what will be taken later. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

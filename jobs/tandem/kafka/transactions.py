@@ -1,7 +1,5 @@
 """Publishing an epoch: its rows and its marker, in one transaction."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress

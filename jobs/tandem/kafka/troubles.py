@@ -1,7 +1,5 @@
 """What a broker's refusal means that is not the fault of a row, and what to do about it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """What brokers refuse at the moment, as it is shown on screens and in reports; forgotten when it is over."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The processes of a job together: planned from its manifest, found by name, kept at work, and ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """A job's processes on this machine: started, watched, restarted, and ended as tests and commands ask."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Upgrading a running job, one replica at a time: the old generation publishes until the new one has reached the head."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The job's code as text: found and looked at, never imported."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator, Sequence

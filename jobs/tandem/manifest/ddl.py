@@ -3,8 +3,6 @@
 It knows the grammar of column lists (`a STRING, b STRUCT<c: ARRAY<INT>>`); the last word on a schema is Spark's.
 """
 
-from __future__ import annotations
-
 import re
 from difflib import get_close_matches
 from typing import Final

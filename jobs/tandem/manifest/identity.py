@@ -1,7 +1,5 @@
 """The hash by which replicas of one job recognise each other."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

@@ -1,7 +1,5 @@
 """How to reach Kafka, and the topics that Tandem itself needs there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated

@@ -1,7 +1,5 @@
 """From a file, or from what the Kubernetes API returns, to a checked manifest; or to every problem at once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

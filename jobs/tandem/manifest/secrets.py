@@ -1,7 +1,5 @@
 """Secrets are named in a manifest, never written into it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Where and how often snapshots of the state are taken."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Names that no module of a job may have: Python would import it in the place of one that Python, Spark or Tandem needs."""
 
-from __future__ import annotations
-
 import sys
 from importlib.machinery import FrozenImporter
 from typing import Final

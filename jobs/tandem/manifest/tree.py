@@ -1,7 +1,5 @@
 """YAML text → plain values, and the line of each of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field

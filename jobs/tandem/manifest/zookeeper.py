@@ -1,7 +1,5 @@
 """How to reach ZooKeeper."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict

@@ -3,8 +3,6 @@
 An open transaction holds back the records behind it: readers of committed records do not get them.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Mapping

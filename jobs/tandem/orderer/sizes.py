@@ -4,8 +4,6 @@ Nothing else bounds an epoch. `max.message.bytes` bounds a batch as it is sent, 
 times as large, and a mean of what came before is wrong as soon as producers change.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping

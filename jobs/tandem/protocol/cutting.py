@@ -1,7 +1,5 @@
 """Where the next epoch ends: everything that is available, or a fair share of it, in records and in bytes."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple

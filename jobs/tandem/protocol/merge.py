@@ -9,8 +9,6 @@ which is the index that a merge taking one record of each input in turn would gi
 ordering), computed for all records at once.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

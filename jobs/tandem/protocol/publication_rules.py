@@ -3,8 +3,6 @@
 Pure; see `publication` for how they work together.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 
 from tandem.protocol.actions import Fence, Idle, Phase, ReadToEnd, RenewProducer, Step

@@ -1,7 +1,5 @@
 """What an incarnation computes with: a Spark session, executors if it was given any, and the engine on top."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path

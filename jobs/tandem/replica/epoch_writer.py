@@ -1,7 +1,5 @@
 """Writes an epoch's rows and its marker: tables first, then one transaction."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The epochs that the core hands to the engine, and the answers that the log has decided: the engine reads no log."""
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

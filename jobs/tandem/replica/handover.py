@@ -1,7 +1,5 @@
 """When an active replica goes: one too many, relieved, drained, or told to stop. The reader shall not notice."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

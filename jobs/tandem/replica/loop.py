@@ -3,8 +3,6 @@
 Who waits does so on a thread of its own, and reports with an event: the reader of the logs, the steps, the engine.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 import time

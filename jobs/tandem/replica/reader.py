@@ -1,7 +1,5 @@
 """The one reader of a replica's logs: a thread that hands on what it reads in the ordering log and the commits topic."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The Kafka records that an epoch's rows become. Pure: a row that no topic could take becomes a dead letter."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any

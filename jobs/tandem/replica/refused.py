@@ -1,7 +1,5 @@
 """Which rows the broker does not take, and what is known of the topics that they go to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """An incarnation's part in state shipping: it follows others' state until it computes itself, then it may ship its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Standing by: everything is warm, nothing is computed; until there is a slot, or an active that has ended or is silent."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Where a replica's state comes from: checkpoints of this machine's replicas first, then the snapshot store."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Mapping

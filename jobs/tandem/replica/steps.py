@@ -1,7 +1,5 @@
 """Carries out the steps of a publication that wait for Kafka, one at a time, on a thread of their own."""
 
-from __future__ import annotations
-
 import queue
 from collections.abc import Callable
 from dataclasses import dataclass

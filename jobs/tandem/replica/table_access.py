@@ -1,7 +1,5 @@
 """Whether the file systems of a job's tables can be reached, asked once at the start."""
 
-from __future__ import annotations
-
 import re
 import threading
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Each incarnation notes the copies that it reads. A copy stays as long as the gen
 may live, needs it; and for an hour after it was last taken, since one may be taken before that is noted.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Collection, Iterable
 from contextlib import suppress

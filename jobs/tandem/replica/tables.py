@@ -5,8 +5,6 @@ file is named after its epoch and replaced, and a Delta commit carries the epoch
 which Delta accepts only once (Delta protocol, "Transaction Identifiers").
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Callable, Sequence

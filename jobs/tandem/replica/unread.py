@@ -1,7 +1,5 @@
 """Says so when most records of a source become dead letters: each by itself is no fault, all together are one."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Mapping

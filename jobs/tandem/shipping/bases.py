@@ -1,7 +1,5 @@
 """Where a follower's base comes from: a checkpoint of this machine, or the newest snapshot in the store."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Callable, Iterable

@@ -5,8 +5,6 @@ several watermarks `watermarks/n`, and at last `commits/n` (Spark 4.3, see `snap
 (state store format 2) are refused: there the changes of one run do not continue the state of another.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Reads a job's markers and deltas for a follower, on a thread of its own that goes on after whatever goes wrong."""
 
-from __future__ import annotations
-
 from typing import Final, Protocol
 
 from tandem.background import Background

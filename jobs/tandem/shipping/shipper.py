@@ -4,8 +4,6 @@ On a thread of its own; nothing that goes wrong here may stop or slow the job. O
 replica has read and compared with its own rows: a replica that has diverged ships nothing.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Finding a place in the checkpoints topic."""
 
-from __future__ import annotations
-
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import read_range, watermarks
 from tandem.shipping.errors import DeltaError

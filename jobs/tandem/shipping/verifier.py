@@ -1,7 +1,5 @@
 """Proves a followed state from time to time: its next epochs are computed and compared with the published digests."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Generator

@@ -1,7 +1,5 @@
 """The local side of a snapshot: linking a checkpoint's files so that they stay, and hashing them once."""
 
-from __future__ import annotations
-
 import hashlib
 import zipfile
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A file appears whole or not at all: object stores work like that; elsewhere it i
 and renamed.
 """
 
-from __future__ import annotations
-
 import glob
 import uuid
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Bringing a snapshot's files to a folder: every byte is checked against its hash, and all of them appear at once."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Making, finding and deleting savepoints in the snapshot store."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Callable

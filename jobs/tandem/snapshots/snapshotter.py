@@ -1,7 +1,5 @@
 """Takes snapshots while the job runs, on a thread of its own. Nothing that goes wrong here may stop the job."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 import time

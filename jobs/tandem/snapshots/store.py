@@ -7,8 +7,6 @@ savepoints/…                          snapshots with names (`savepoints`)
 incoming/…                            what is being written, where files do not appear at once
 """
 
-from __future__ import annotations
-
 import math
 import time
 import uuid

@@ -1,7 +1,5 @@
 """From what a user writes as a key to a condition on the state's rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import reduce

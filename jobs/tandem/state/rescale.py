@@ -4,8 +4,6 @@ Spark (4.2 and later) does it in a batch of its own: it writes the state of batc
 But a batch is an epoch here, and nobody cut an epoch for it. So what Spark wrote for n + 1 is then given the number n.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile

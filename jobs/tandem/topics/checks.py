@@ -1,7 +1,5 @@
 """Topics that would take no record, refused before a job begins, and inputs that may lose records. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What a user is told to type: commands of Kafka's own."""
 
-from __future__ import annotations
-
 from tandem.kafka.client import KafkaConnection
 
 

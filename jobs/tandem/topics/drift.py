@@ -1,7 +1,5 @@
 """How a job's own topics differ from what Tandem asks of them, and what to do about it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 

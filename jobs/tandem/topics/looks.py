@@ -2,8 +2,6 @@
 are still the topics that this replica reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from confluent_kafka import KafkaException

@@ -1,7 +1,5 @@
 """Looks now and then whether the topics keep what a restart would read again, and warns before it hurts."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Looks now and then whether the job's own topics are as Tandem asks, and reports what is not. Nothing is mended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from tandem.kafka.client import KafkaConnection

@@ -4,8 +4,6 @@ Records of one partition come in their order; between partitions any order gives
 kept: one is forgotten when its marker and all rows that the marker promises were seen.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Do the epochs cover the inputs: every record in exactly one published epoch?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """A set of numbers that costs little memory."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterator
 from itertools import chain, islice

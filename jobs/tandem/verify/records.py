@@ -1,7 +1,5 @@
 """Is each input record a row or a dead letter, in a job that makes one row of each?"""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping

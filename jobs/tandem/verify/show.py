@@ -1,7 +1,5 @@
 """A report for people, and as JSON for programs."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
 from enum import Enum
