@@ -25,7 +25,7 @@ from cluster.kubernetes import Kubectl, run
 from cluster.test_values import rendered
 from dashboards.pictures import make, times_until
 from dashboards.write import Choice, choices, filled_in, queries, texts
-from tandem.devservers.ports import free_ports
+from tandem.devservers.server import free_ports
 from tandem.process.child import ChildProcess, Command
 from tandem.waiting import Deadline, wait_until
 

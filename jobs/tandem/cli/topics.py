@@ -16,8 +16,8 @@ from tandem.kafka.topics import NewTopic, Topics
 from tandem.manifest import Manifest, load
 from tandem.process.info import ExitCode
 from tandem.snapshots import remove_all
+from tandem.topics.checks import drift_of
 from tandem.topics.declared import left_by, own_topics
-from tandem.topics.drift import drift_of
 from tandem.waiting import Deadline
 
 topics_app = typer.Typer(

@@ -18,7 +18,7 @@ from tandem.kafka.errors import TandemKafkaError
 from tandem.manifest import ManifestError, SecretError, load
 from tandem.process.info import ExitCode
 from tandem.verify import read
-from tandem.verify.show import as_json, print_report
+from tandem.verify.report import as_json, print_report
 
 SHOW_PROGRESS_AFTER_S = 2.0
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from tandem.devservers.ports import accepts, free_ports
-from tandem.devservers.server import Server
+from tandem.devservers.server import Server, accepts, free_ports
 from tandem.engine.jvm.jars import Jars
 from tandem.engine.jvm.java import java_executable
 from tandem.listening import in_brackets, is_everywhere

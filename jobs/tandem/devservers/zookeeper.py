@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tandem.devservers.ports import free_ports
-from tandem.devservers.server import Server
+from tandem.devservers.server import Server, free_ports
 from tandem.engine.jvm.java import java_executable
 from tandem.engine.jvm.pyspark_files import LOGGING, pyspark_jars
 from tandem.listening import in_brackets

@@ -11,8 +11,8 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from tandem.checkpoint.position import EnginePosition
 from tandem.intake.cuts import Cuts
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.denied import Denied, is_denied
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
+from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import may_come_back
 from tandem.kafka.workarounds import learn

@@ -9,9 +9,9 @@ from types import TracebackType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from tandem.kafka.absent import AGAIN_S, PATIENCE_S, Absences, is_absence
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError
+from tandem.kafka.patience import AGAIN_S, PATIENCE_S, Absences, is_absence
 from tandem.kafka.topics import Topics
 from tandem.kafka.workarounds import BrokerWatch, learn
 from tandem.logs import get_logger

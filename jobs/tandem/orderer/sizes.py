@@ -14,9 +14,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.denied import Denied, is_denied
 from tandem.kafka.errors import LostInputError
 from tandem.kafka.headers import headers_of
+from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import may_come_back
 from tandem.kafka.workarounds import learn

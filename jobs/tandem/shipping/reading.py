@@ -4,13 +4,38 @@ from typing import Final, Protocol
 
 from tandem.background import Background
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.history import markers_back_to, watermarks
+from tandem.kafka.history import markers_back_to, read_range, watermarks
 from tandem.kafka.tail import LogTail, Record
 from tandem.logs import get_logger
 from tandem.protocol.values import Marker
-from tandem.shipping.errors import UnknownStateError
-from tandem.shipping.topic import place_of
+from tandem.shipping.errors import DeltaError, UnknownStateError
+from tandem.shipping.values import epoch_and_shipper
 from tandem.waits import Task
+
+_FIRST_WINDOW = 16
+
+_TIMEOUT_S: Final = 10.0
+
+
+def place_of(connection: KafkaConnection, topic: str, epoch: int) -> int:
+    """An offset from which on all shipped epochs from `epoch` on are met, if they are still there.
+
+    Looks back in windows that grow, one record in each. Raises `ReadTimeoutError`, `KafkaException`.
+    """
+    low, high = watermarks(connection, topic, _TIMEOUT_S)
+    window = _FIRST_WINDOW
+    while True:
+        start = max(low, high - window)
+        if start == low:
+            return start
+        for _, value in read_range(connection, topic, start, start + 1, _TIMEOUT_S):
+            try:
+                if epoch_and_shipper(value)[0] < epoch:
+                    return start
+            except DeltaError:
+                continue
+        window *= 4
+
 
 _log = get_logger(__name__)
 
@@ -18,7 +43,6 @@ FOLLOWING: Final = "the state that it follows to stand by"
 """What a task says that it waits for."""
 
 _POLL_S: Final = 0.1
-_TIMEOUT_S: Final = 10.0
 _AGAIN_S: Final = 1.0
 
 

@@ -13,7 +13,7 @@ from tandem.logs import get_logger
 from tandem.protocol.retention import Limits, Margin, Need, margin_of
 from tandem.protocol.values import Positions, TopicPartition
 from tandem.status.metrics import ReplicaMetrics
-from tandem.topics.commands import alter_topic
+from tandem.topics.checks import alter_topic
 from tandem.topics.declared import LogTopics
 from tandem.topics.looks import EVERY_S, Looks
 from tandem.waits import Task

@@ -6,7 +6,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.logs import get_logger
 from tandem.status.report import TopicDrift
-from tandem.topics.drift import drift_of
+from tandem.topics.checks import drift_of
 from tandem.topics.looks import EVERY_S, Looks
 from tandem.waiting import Deadline, wait_until
 

@@ -19,7 +19,7 @@ from tandem.replica.rows import EpochRows
 from tandem.topics.declared import SinkTopics
 from tandem.verify.lead import Lead
 from tandem.verify.numbers import Runs
-from tandem.verify.show import as_json, print_report
+from tandem.verify.report import as_json, print_report
 from unit.verify.history import good
 
 A, B, C = (TopicPartition("out", partition) for partition in range(3))
