@@ -7,8 +7,9 @@ import typer
 
 from tandem.cli.run import run
 from tandem.cli.running import find_local_job
-from tandem.cli.stores import ManifestFile, SavepointName, Screen, store_of
+from tandem.cli.stores import SavepointName, Screen, store_of
 from tandem.cli.upgrade import upgrade
+from tandem.cli.validate import ManifestFile
 from tandem.manifest import load
 from tandem.snapshots import Savepoints
 

@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from tandem.cli.running import find_local_job
-from tandem.cli.validate import show_problems, summary
+from tandem.cli.validate import ManifestFile, show_problems, summary
 from tandem.engine.jvm.jars import Jars
 from tandem.kafka.errors import TandemKafkaError
 from tandem.local import Event, LocalJob, LocalJobError, NewGeneration
@@ -53,10 +53,7 @@ def parse_duration(text: str) -> float:
 
 
 def run(
-    manifest: Annotated[
-        Path,
-        typer.Argument(exists=True, dir_okay=False, readable=True, help="The YAML file of a ReplicatedStreamJob."),
-    ],
+    manifest: ManifestFile,
     run_directory: Annotated[
         Path | None,
         typer.Option(

@@ -8,7 +8,8 @@ import typer
 
 from tandem.cli.run import parse_duration
 from tandem.cli.running import find_local_job
-from tandem.cli.stores import ManifestFile, Screen, store_of
+from tandem.cli.stores import Screen, store_of
+from tandem.cli.validate import ManifestFile
 from tandem.coordination.presence import replicas_up
 from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS
 from tandem.kafka.client import KafkaConnection

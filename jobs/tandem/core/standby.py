@@ -35,12 +35,10 @@ class Promotion(Enum):
 class Seen:
     """What this standby knows of the others now; sent again and again.
 
-    Parameters
-    ----------
-    slot : the one that it holds; None: none.
-    replaces_ended, is_summoned : it is to compute in the place of an active that has ended; a switchover names it.
-    must_end : it was drained.
-    has_proved : the state that it follows was found to be right.
+    `slot` : the one that it holds; None: none.
+    `replaces_ended`, `is_summoned` : it is to compute in the place of an active that has ended; a switchover names it.
+    `must_end` : it was drained.
+    `has_proved` : the state that it follows was found to be right.
     """
 
     slot: int | None = None

@@ -60,20 +60,12 @@ class ZooKeeperSettings:
 class ZooKeeperServer(Server):
     """A standalone ZooKeeper whose data survives restarts.
 
-    Parameters
-    ----------
-    data_dir
-        Folder for data, configuration and log; made if missing.
-    port
-        0 picks a free one, kept over restarts.
-    host
-        Address to listen on.
-    tick_ms
-        ZooKeeper's unit of time; sessions last from 2 to 20 of them.
-    heap
-        Java's -Xmx.
-    extra
-        More lines of the configuration; they win over the ones set here.
+    `data_dir` : folder for data, configuration and log; made if missing.
+    `port` : 0 picks a free one, kept over restarts.
+    `host` : address to listen on.
+    `tick_ms` : ZooKeeper's unit of time; sessions last from 2 to 20 of them.
+    `heap` : Java's -Xmx.
+    `extra` : more lines of the configuration; they win over the ones set here.
 
     Examples
     --------

@@ -24,17 +24,17 @@ from tandem.manifest import Manifest
 class PreparedJob:
     """What an engine computes epochs with.
 
-    Parameters
-    ----------
-    query, spare : the query that counts, and the same plan once more: to warm up with, to rehearse epochs, and to find the
-        record that makes one fail.
-    intake : takes the records in.
-    causal : answers what the job asks the outside world.
-    facts : what the plan is made of; see `facts_about`.
-    tables : the static tables that the plan reads: name → version. `moving_tables`: those that are read where they are.
-    command : by which the user lets the job go on with changed code. `heap`: the manifest's `spec.spark.driverMemory`.
-    leaves_letters : what the job raises about a record makes that a dead letter.
-    one_row : whether the plan shows that each record is one row, or a dead letter.
+    `query`, `spare` : the query that counts, and the same plan once more: to warm up with, to rehearse epochs, and to
+    find the record that makes one fail.
+    `intake` : takes the records in.
+    `causal` : answers what the job asks the outside world.
+    `facts` : what the plan is made of; see `facts_about`.
+    `tables` : the static tables that the plan reads: name → version. `moving_tables`: those that are read where they
+    are.
+    `command` : by which the user lets the job go on with changed code. `heap`: the manifest's
+    `spec.spark.driverMemory`.
+    `leaves_letters` : what the job raises about a record makes that a dead letter.
+    `one_row` : whether the plan shows that each record is one row, or a dead letter.
     """
 
     query: EpochQuery

@@ -46,12 +46,10 @@ class Counts:
 class EpochRecords:
     """An epoch's records, taken in.
 
-    Parameters
-    ----------
-    batch : what Spark gets, sorted by `seq`; refused records are left out of it.
-    messages : all records, by `seq`.
-    refused : `seq` → why that record is not in `batch`.
-    counts : source → how many of the records are its.
+    `batch` : what Spark gets, sorted by `seq`; refused records are left out of it.
+    `messages` : all records, by `seq`.
+    `refused` : `seq` → why that record is not in `batch`.
+    `counts` : source → how many of the records are its.
     """
 
     batch: pa.RecordBatch

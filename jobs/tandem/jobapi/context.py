@@ -60,15 +60,13 @@ class JobContext:
         The function is called in the driver, before Spark runs the epoch, perhaps in more than one replica; the answer that
         stands first in the log is used by all. It should have a time-out of its own: a call that is given up still runs.
 
-        Parameters
-        ----------
-        name : of the question, unlike that of any other question of the job.
-        function : per record, takes a list of records with `key` and `value` (bytes or None, not parsed: it may be given
-            poison), and returns a list with a string or None for each. Per epoch, takes the epoch's time (Unix, ms) and
-            returns one string or None.
-        source : the source that is asked about; may be left out if the job has only one.
-        timeout, retries : seconds for one call, and how often a failed call is made again.
-        batch : records in one call at most; the calls of an epoch are made at the same time, eight at most.
+        `name` : of the question, unlike that of any other question of the job.
+        `function` : per record, takes a list of records with `key` and `value` (bytes or None, not parsed: it may be
+        given poison), and returns a list with a string or None for each. Per epoch, takes the epoch's time (Unix, ms)
+        and returns one string or None.
+        `source` : the source that is asked about; may be left out if the job has only one.
+        `timeout`, `retries` : seconds for one call, and how often a failed call is made again.
+        `batch` : records in one call at most; the calls of an epoch are made at the same time, eight at most.
 
         Raises `JobError`: a parameter makes no sense.
         """
@@ -103,13 +101,11 @@ class JobContext:
         What a file says now, which version of a model is the newest, what this machine's clock shows: whoever computes an
         epoch gets what stands first in the log (Clonos' user-defined determinants). Null if nobody found out in time.
 
-        Parameters
-        ----------
-        name : unlike that of any other determinant or question of the job.
-        function : takes the epoch's time (Unix, ms) and returns a value that JSON can express, or None.
-        schema : the type of the column, as DDL: `DOUBLE`, `STRUCT<low: INT, high: INT>`.
-        source : whose rows get the column; may be left out if the job has only one.
-        timeout, retries : seconds for one call, and how often a failed call is made again.
+        `name` : unlike that of any other determinant or question of the job.
+        `function` : takes the epoch's time (Unix, ms) and returns a value that JSON can express, or None.
+        `schema` : the type of the column, as DDL: `DOUBLE`, `STRUCT<low: INT, high: INT>`.
+        `source` : whose rows get the column; may be left out if the job has only one.
+        `timeout`, `retries` : seconds for one call, and how often a failed call is made again.
 
         Raises `JobError`: a parameter makes no sense.
         """

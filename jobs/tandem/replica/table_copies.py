@@ -28,12 +28,10 @@ def note_tables(folder: Path, versions: Iterable[str]) -> None:
 def remove_unneeded(copies: Path, folder: Path, needed: Collection[str], now_s: float) -> list[str]:
     """Remove the copies that nobody needs, and name them.
 
-    Parameters
-    ----------
-    copies : the folder of the job's copies.
-    folder : of this incarnation; those of others are beside it.
-    needed : what this one, and the accepted generation, reads.
-    now_s : Unix, s.
+    `copies` : the folder of the job's copies.
+    `folder` : of this incarnation; those of others are beside it.
+    `needed` : what this one, and the accepted generation, reads.
+    `now_s` : Unix , s.
     """
     if not copies.is_dir():
         return []

@@ -53,12 +53,10 @@ class ShippedState:
 class Shipper(Background):
     """One replica's part in shipping.
 
-    Parameters
-    ----------
-    state : this replica's own.
-    on_shipped : called with the epoch and bytes of each delta that the topic has taken from this replica.
-    clock_ms : any monotonic clock.
-    task : says that what is to be shipped waits.
+    `state` : this replica's own.
+    `on_shipped` : called with the epoch and bytes of each delta that the topic has taken from this replica.
+    `clock_ms` : any monotonic clock.
+    `task` : says that what is to be shipped waits.
     """
 
     def __init__(

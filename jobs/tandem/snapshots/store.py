@@ -54,12 +54,10 @@ _WRITERS: Final = 4
 class SnapshotStore:
     """The snapshots of one job. Safe for several processes at once, collectors included.
 
-    Parameters
-    ----------
-    url : the job's own folder: a path, or a URL that fsspec knows; or the operations on such a folder.
-    options : of the file system, as fsspec's documentation names them.
-    grace_ms : see `GRACE_MS`; a snapshot must be saved within half of it.
-    clock_ms : any monotonic clock, ms.
+    `url` : the job's own folder: a path, or a URL that fsspec knows; or the operations on such a folder.
+    `options` : of the file system, as fsspec's documentation names them.
+    `grace_ms` : see `GRACE_MS`; a snapshot must be saved within half of it.
+    `clock_ms` : any monotonic clock, ms.
     """
 
     def __init__(

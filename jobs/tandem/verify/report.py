@@ -52,17 +52,15 @@ class Unseen:
 class Report:
     """The outcome of a verification.
 
-    Parameters
-    ----------
-    epochs, first_epoch, last_epoch : the published epochs, each once.
-    rows : rows of published epochs, each once.
-    lost, duplicated, reordered, diverged : sums of the findings' counts.
-    dropped : repeats that `tandem.consumer` drops, and repeated markers; expected unless delivery is exactly once.
-    skipped : epochs whose rows were given up with their owner; expected when delivery is at most once.
-    input_offsets : offsets of the inputs that are in epochs; as many records, where nothing leaves gaps.
-    dead_letters : those of the rows that are dead letters.
-    findings : the first of each anomaly.
-    notes : what could not be checked, and why.
+    `epochs`, `first_epoch`, `last_epoch` : the published epochs, each once.
+    `rows` : rows of published epochs, each once.
+    `lost`, `duplicated`, `reordered`, `diverged` : sums of the findings' counts.
+    `dropped` : repeats that `tandem.consumer` drops, and repeated markers; expected unless delivery is exactly once.
+    `skipped` : epochs whose rows were given up with their owner; expected when delivery is at most once.
+    `input_offsets` : offsets of the inputs that are in epochs; as many records, where nothing leaves gaps.
+    `dead_letters` : those of the rows that are dead letters.
+    `findings` : the first of each anomaly.
+    `notes` : what could not be checked, and why.
     """
 
     delivery: Delivery
