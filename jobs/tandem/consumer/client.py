@@ -30,8 +30,6 @@ class EpochConsumer(Consumer):
     `config` : as for `confluent_kafka.Consumer`.
     `read_back` : how many records before a new position are looked at; 0: none.
 
-    Examples
-    --------
     >>> config = {"bootstrap.servers": "localhost:9092", "group.id": "reports"}
     >>> with EpochConsumer(config) as consumer:  # doctest: +SKIP
     ...     consumer.subscribe(["delays"])

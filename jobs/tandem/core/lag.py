@@ -39,8 +39,6 @@ class Estimate:
 def estimate(before: Standing, now: Standing) -> Estimate:
     """The head moves on meanwhile: what counts is by how much the replica is faster.
 
-    Examples
-    --------
     >>> estimate(Standing(0, 100, 300), Standing(2_000, 200, 320))
     Estimate(behind=120, epochs_per_s=50.0, left_s=3.0)
     """

@@ -124,8 +124,6 @@ class KafkaBroker(Server):
     `extra` : more broker properties; they win over the ones set here.
     `java` : heap and jars; jars of the default cache are resolved, if need be, at the first start.
 
-    Examples
-    --------
     >>> with KafkaBroker(Path("kafka")) as kafka:  # doctest: +SKIP
     ...     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     """

@@ -67,8 +67,6 @@ class ZooKeeperServer(Server):
     `heap` : Java's -Xmx.
     `extra` : more lines of the configuration; they win over the ones set here.
 
-    Examples
-    --------
     >>> with ZooKeeperServer(Path("zk")) as zookeeper:  # doctest: +SKIP
     ...     client = KazooClient(zookeeper.connect)
     """

@@ -22,8 +22,6 @@ def merge_order(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
     -------
     shape (sum of counts,): the seq of input 0's records, then of input 1's, …; a permutation of 0 … sum - 1.
 
-    Examples
-    --------
     >>> merge_order([3, 1]).tolist()
     [0, 2, 3, 1]
     """
