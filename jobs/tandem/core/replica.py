@@ -37,10 +37,12 @@ _ENDS = (DivergedError, MissingMarkerError, SupersededError, SuccessionError, To
 class ReplicaSettings:
     """What bounds a replica.
 
-    `most_pending_epochs` : computed and not published; when there are so many, no further one is computed.
-    `most_ahead` : epochs that the engine is given before it has computed the first of them.
-    `patience_ms` : how long a step may fail before the replica ends.
-    `leave_ms` : of one that leaves: how long it waits for its successor, and then for what it owes.
+    Parameters
+    ----------
+    most_pending_epochs : computed and not published; when there are so many, no further one is computed.
+    most_ahead : epochs that the engine is given before it has computed the first of them.
+    patience_ms : how long a step may fail before the replica ends.
+    leave_ms : of one that leaves: how long it waits for its successor, and then for what it owes.
     """
 
     most_pending_epochs: int = 16
@@ -60,11 +62,13 @@ class _Counts:
 class ReplicaCore:
     """One incarnation, from the state that it went on from. Times are ms of one monotonic clock.
 
-    `publication` : decides what to claim and to publish. It must be fed what is in the logs up to that state.
-    `catch_up` : stands at that state.
-    `began_ms` : when it began.
-    `succession` : proposes this replica's config, if its generation has not begun yet.
-    `failovers` : follows who publishes.
+    Parameters
+    ----------
+    publication : decides what to claim and to publish. It must be fed what is in the logs up to that state.
+    catch_up : stands at that state.
+    began_ms : when it began.
+    succession : proposes this replica's config, if its generation has not begun yet.
+    failovers : follows who publishes.
     """
 
     def __init__(

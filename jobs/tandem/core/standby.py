@@ -1,5 +1,7 @@
 """What a replica that stands by decides: it goes on, is promoted, or ends. Liveness only: the log decides what counts."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from enum import Enum
 
@@ -35,10 +37,12 @@ class Promotion(Enum):
 class Seen:
     """What this standby knows of the others now; sent again and again.
 
-    `slot` : the one that it holds; None: none.
-    `replaces_ended`, `is_summoned` : it is to compute in the place of an active that has ended; a switchover names it.
-    `must_end` : it was drained.
-    `has_proved` : the state that it follows was found to be right.
+    Parameters
+    ----------
+    slot : the one that it holds; None: none.
+    replaces_ended, is_summoned : it is to compute in the place of an active that has ended; a switchover names it.
+    must_end : it was drained.
+    has_proved : the state that it follows was found to be right.
     """
 
     slot: int | None = None
@@ -73,9 +77,11 @@ def bound_on_actives(least_take_over_ms: float) -> SilenceBound:
 class StandbyCore:
     """Follows the ordering log, and what is seen of the slots. Times are ms of one monotonic clock.
 
-    `decisions` : the fold of the ordering log, as far as read.
-    `bound` : adaptive bound on the time between a cut and its claim.
-    `generation` : this standby's own.
+    Parameters
+    ----------
+    decisions : the fold of the ordering log, as far as read.
+    bound : adaptive bound on the time between a cut and its claim.
+    generation : this standby's own.
     """
 
     def __init__(self, decisions: Decisions, bound: SilenceBound, generation: int) -> None:

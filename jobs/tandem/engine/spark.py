@@ -1,5 +1,7 @@
 """Spark's micro-batch engine: every epoch is one micro-batch whose batch id is the epoch."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping
@@ -41,11 +43,13 @@ OnCounts = Callable[[Mapping[str, Counts]], None]
 class MicroBatchEngine:
     """Runs a job as one streaming query; micro-batch by micro-batch.
 
-    `job` : the job's queries and what they need.
-    `folder` : folder/checkpoint is the query's checkpoint; other folders in it are removed after use.
-    `make_fetcher` : makes what fetches epochs after a position.
-    `phase` : called with the name of a phase, gives a context that times it.
-    `count` : called with what each source had in an epoch.
+    Parameters
+    ----------
+    job : the job's queries and what they need.
+    folder : folder/checkpoint is the query's checkpoint; other folders in it are removed after use.
+    make_fetcher : makes what fetches epochs after a position.
+    phase : called with the name of a phase, gives a context that times it.
+    count : called with what each source had in an epoch.
     """
 
     def __init__(

@@ -1,5 +1,7 @@
 """The epochs that an engine is to compute: handed over one after the other, or read in the log of the past."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -47,8 +49,10 @@ class Cuts(Protocol):
 class CutReader:
     """Epochs of the past, to warm up and to rehearse with: the accepted cuts after a position, see `Cuts`.
 
-    `decisions` : of the ordering log up to the position.
-    `tail` : reads it on from there.
+    Parameters
+    ----------
+    decisions : of the ordering log up to the position.
+    tail : reads it on from there.
     """
 
     def __init__(self, after: EnginePosition, decisions: Decisions, tail: LogTail) -> None:

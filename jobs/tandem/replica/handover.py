@@ -1,5 +1,7 @@
 """When an active replica goes: one too many, relieved, drained, or told to stop. The reader shall not notice."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 
@@ -30,8 +32,10 @@ class DrainedError(Exception):
 class Duty:
     """Whether a replica goes on computing.
 
-    `slots` : None if the job has no ZooKeeper: then nobody ever relieves this replica.
-    `settled_s` : how long a successor has to keep up with the head before it relieves who leaves.
+    Parameters
+    ----------
+    slots : None if the job has no ZooKeeper: then nobody ever relieves this replica.
+    settled_s : how long a successor has to keep up with the head before it relieves who leaves.
     """
 
     def __init__(

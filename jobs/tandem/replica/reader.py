@@ -1,10 +1,11 @@
 """The one reader of a replica's logs: a thread that hands on what it reads in the ordering log and the commits topic."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Mapping
 
-from tandem.background import Background
 from tandem.core.events import LogRecord, MarkerRecord
 from tandem.engine.interface import StoppedError
 from tandem.kafka.errors import ReadTimeoutError
@@ -21,28 +22,38 @@ _POLL_S = 0.05
 OnRead = Callable[[LogRecord | MarkerRecord], None]
 
 
-class LogReader(Background):
+class LogReader:
     """Reads `tail` from `start` on, until `stop`.
 
-    `on_read` : is given each record, in the order of each log, by the reader's thread.
-    `failure` : is given what ends the reading.
+    Parameters
+    ----------
+    on_read : is given each record, in the order of each log, by the reader's thread.
+    failure : is given what ends the reading.
     """
 
     def __init__(self, tail: LogTail, logs: LogTopics, on_read: OnRead, failure: FirstFailure) -> None:
-        super().__init__("log-reader")
         self._tail = tail
         self._logs = logs
         self._on_read = on_read
         self._failure = failure
         self._passed: Mapping[str, int] = dict(tail.next_offsets)
         self._news = threading.Condition()
+        self._stopped = False
         self.is_behind = True
         """Whether the brokers are known to have records that were not handed on yet."""
+        self._thread = threading.Thread(target=self._run, name="log-reader", daemon=True)
+
+    def start(self) -> None:
+        """Begin to read."""
+        self._thread.start()
 
     def stop(self, timeout_s: float = 5.0) -> None:
         """End the reading."""
-        self._end()
-        self.wait(timeout_s)
+        self._stopped = True
+        with self._news:
+            self._news.notify_all()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
         self._tail.close()
 
     def read_to_end(self, timeout_s: float) -> None:
@@ -54,17 +65,17 @@ class LogReader(Background):
         ends = self._tail.ends(timeout_s)
 
         def is_there() -> bool:
-            return self._stopped.is_set() or all(self._passed[topic] >= end for topic, end in ends.items())
+            return self._stopped or all(self._passed[topic] >= end for topic, end in ends.items())
 
         with self._news:
             if not self._news.wait_for(is_there, max(0.0, deadline - time.monotonic())):
                 raise ReadTimeoutError(f"read to {dict(self._passed)} of {ends} in {timeout_s:.1f} s")
-        if self._stopped.is_set():
+        if self._stopped:
             raise StoppedError
 
     def _run(self) -> None:
         try:
-            while not self._stopped.is_set():
+            while not self._stopped:
                 for record in self._tail.poll(_POLL_S):
                     self._hand_on(record)
                 self.is_behind = self._tail.is_behind
@@ -73,12 +84,9 @@ class LogReader(Background):
                     self._news.notify_all()
         except BaseException as error:
             self._failure.put(error)
-            self._end()
-
-    def _end(self) -> None:
-        self._stopped.set()
-        with self._news:
-            self._news.notify_all()
+            self._stopped = True
+            with self._news:
+                self._news.notify_all()
 
     def _hand_on(self, record: Record) -> None:
         try:

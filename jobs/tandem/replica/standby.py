@@ -1,5 +1,7 @@
 """Standing by: everything is warm, nothing is computed; until there is a slot, or an active that has ended or is silent."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,9 +19,11 @@ _POLL_S = 0.05
 class Standby:
     """The runtime of a `StandbyCore`.
 
-    `tail` : reads the ordering log on from where the core's decisions are.
-    `has_proved` : asked whether the followed state was found to be right.
-    `clock_ms` : any monotonic clock, ms.
+    Parameters
+    ----------
+    tail : reads the ordering log on from where the core's decisions are.
+    has_proved : asked whether the followed state was found to be right.
+    clock_ms : any monotonic clock, ms.
     """
 
     def __init__(

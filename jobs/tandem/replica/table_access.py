@@ -1,5 +1,7 @@
 """Whether the file systems of a job's tables can be reached, asked once at the start."""
 
+from __future__ import annotations
+
 import re
 import threading
 from collections.abc import Sequence
@@ -35,8 +37,12 @@ class TableUnreachableError(Exception):
 def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> None:
     """Look at the place of each table once.
 
-    Raises `TableError`: it is wrong for good: no such file system, no library or login for it; `TableUnreachableError`:
-    it did not answer in time, or the network failed.
+    Raises
+    ------
+    TableError
+        It is wrong for good: no such file system, no library or login for it.
+    TableUnreachableError
+        It did not answer in time, or the network failed.
     """
     for sink in sinks:
         error = _looked_at(sink, timeout_s)

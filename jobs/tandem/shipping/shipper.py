@@ -4,6 +4,8 @@ On a thread of its own; nothing that goes wrong here may stop or slow the job. O
 replica has read and compared with its own rows: a replica that has diverged ships nothing.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable
@@ -12,7 +14,6 @@ from pathlib import Path, PurePosixPath
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from tandem.background import Background
 from tandem.kafka.client import RECORD_OVERHEAD, KafkaConnection
 from tandem.kafka.history import watermarks
 from tandem.kafka.tail import LogTail
@@ -50,13 +51,15 @@ class ShippedState:
     checkpoint: Path
 
 
-class Shipper(Background):
+class Shipper:
     """One replica's part in shipping.
 
-    `state` : this replica's own.
-    `on_shipped` : called with the epoch and bytes of each delta that the topic has taken from this replica.
-    `clock_ms` : any monotonic clock.
-    `task` : says that what is to be shipped waits.
+    Parameters
+    ----------
+    state : this replica's own.
+    on_shipped : called with the epoch and bytes of each delta that the topic has taken from this replica.
+    clock_ms : any monotonic clock.
+    task : says that what is to be shipped waits.
     """
 
     def __init__(
@@ -69,7 +72,6 @@ class Shipper(Background):
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
         task: Task | None = None,
     ) -> None:
-        super().__init__("shipper")
         self._task = task or Task()
         self._connection = connection
         self._settings = settings
@@ -83,11 +85,18 @@ class Shipper(Background):
         self._sent = -1
         self._warned = False
         self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="shipper", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
 
     def stop(self, timeout_s: float = 2.0) -> None:
         """Stop; what is on its way is left behind."""
-        super().stop()
-        self.wait(timeout_s)
+        self._stopped.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout_s)
 
     def published(self, epoch: int) -> None:
         """The marker of `epoch` was read. Returns at once."""

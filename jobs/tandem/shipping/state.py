@@ -21,8 +21,10 @@ class FollowedState:
 
     Not thread-safe. Raises `UnknownStateError` if the state in `folder` is of a format that cannot be followed.
 
-    `folder` : holds the base, and belongs to this object.
-    `position` : where the base stands.
+    Parameters
+    ----------
+    folder : holds the base, and belongs to this object.
+    position : where the base stands.
     """
 
     def __init__(self, folder: Path, position: EnginePosition) -> None:

@@ -1,5 +1,7 @@
 """The local side of a snapshot: linking a checkpoint's files so that they stay, and hashing them once."""
 
+from __future__ import annotations
+
 import hashlib
 import zipfile
 from dataclasses import dataclass
@@ -25,8 +27,10 @@ def pin(checkpoint: Path, last_published: int, staging: Path) -> EnginePosition:
 
     Spark goes on meanwhile, and removes old files; the links keep theirs.
 
-    Raises `IncompleteCheckpointError`: no such epoch is committed yet, or its files were removed between looking and
-    linking. Later it may succeed.
+    Raises
+    ------
+    IncompleteCheckpointError
+        No such epoch is committed yet, or its files were removed between looking and linking. Later it may succeed.
     """
     newest = find_newest([checkpoint], last_published)
     if newest is None:
