@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from tandem.embedded import JarsError, JavaMissingError
-from tandem.engine.causal import Proposer
 from tandem.engine.interface import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, SecretError, find_code
 from tandem.process import RefusedError
@@ -47,7 +46,7 @@ def look_deep(manifest: Manifest) -> None:
     with tempfile.TemporaryDirectory(prefix=f"tandem-validate-{manifest.name}-") as folder:
         computing = Computing(manifest, "validate", f"{manifest.name}.validate", Path(folder, "replica"), {})
         try:
-            computing.prepare(code, _unused, _untimed, Proposer("validate", _unused), _unused, None, lambda _: None)
+            computing.prepare(code, _unused, _untimed, _unused, None, lambda _: None)
         finally:
             computing.close()
 
@@ -62,7 +61,7 @@ def _reach_store(manifest: Manifest) -> None:
 
 
 def _unused(*_: object) -> Any:
-    raise AssertionError("nothing is read or proposed while a job is looked at")
+    raise AssertionError("nothing is read while a job is looked at")
 
 
 def _untimed(_phase: str) -> Any:

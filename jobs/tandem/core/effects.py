@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tandem.core.lag import Estimate
 from tandem.protocol.actions import Step
-from tandem.protocol.values import Claim, EpochRange, Marker, Proposal
+from tandem.protocol.values import Answers, Claim, EpochRange, Marker, Proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,23 @@ class Compute:
     """Have the engine compute this epoch after those that it was given before. It answers with `Computed`."""
 
     epoch: EpochRange
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the outside world this question for `epoch`. It is reported with `Asked`, unless an `Answer` comes before."""
+
+    epoch: int
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answers with which the engine has to compute `epoch`."""
+
+    epoch: int
+    question: str
+    answers: Answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,5 +95,5 @@ class Exit:
     error: Exception | None = None
 
 
-Effect = Append | Compute | Expect | Marked | TookOver | Begun | CatchingUp | CaughtUp | Exit | Step
+Effect = Append | Compute | Ask | Answer | Expect | Marked | TookOver | Begun | CatchingUp | CaughtUp | Exit | Step
 """What a `ReplicaCore` wants done. A `Step` is reported as `Done` or `Failed`; there is one at a time."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tandem.protocol.actions import Outcome, Step
-from tandem.protocol.values import Marker, Proposal
+from tandem.protocol.values import Answers, Marker, Proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,27 @@ class Computed:
 
     epoch: int
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """The engine has the records of `epoch`, and needs the answers to these questions about them.
+
+    `has_read_all`: as in `Tick`.
+    """
+
+    epoch: int
+    questions: tuple[str, ...]
+    has_read_all: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The outside world was asked `question` for `epoch`, as the core wanted, and answered this."""
+
+    epoch: int
+    question: str
+    answers: Answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,5 +88,5 @@ class Tick:
     has_read_all: bool = True
 
 
-ReplicaEvent = LogRecord | MarkerRecord | Computed | Done | Failed | Leave | Tick
+ReplicaEvent = LogRecord | MarkerRecord | Computed | Needs | Asked | Done | Failed | Leave | Tick
 """What a `ReplicaCore` is given."""

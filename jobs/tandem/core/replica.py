@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tandem.core.asking import Asking, UndecidedError
 from tandem.core.catch_up import CatchUp, TooFarBehindError
 from tandem.core.effects import (
     Append,
@@ -20,7 +21,7 @@ from tandem.core.effects import (
     Marked,
     TookOver,
 )
-from tandem.core.events import Computed, Done, Failed, Leave, LogRecord, MarkerRecord, ReplicaEvent, Tick
+from tandem.core.events import Asked, Computed, Done, Failed, Leave, LogRecord, MarkerRecord, Needs, ReplicaEvent, Tick
 from tandem.core.failovers import Failovers
 from tandem.core.lag import Arrival, Lag
 from tandem.core.state import ReplicaState
@@ -30,7 +31,7 @@ from tandem.protocol.publication import DivergedError, MissingMarkerError, Publi
 from tandem.protocol.succession import Succession, SuccessionError
 from tandem.protocol.values import Claim, Cut
 
-_ENDS = (DivergedError, MissingMarkerError, SupersededError, SuccessionError, TooFarBehindError)
+_ENDS = (DivergedError, MissingMarkerError, SupersededError, SuccessionError, TooFarBehindError, UndecidedError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class ReplicaCore:
     began_ms : when it began.
     succession : proposes this replica's config, if its generation has not begun yet.
     failovers : follows who publishes.
+    asking : decides about the questions of the job; None: the product's.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class ReplicaCore:
         succession: Succession | None = None,
         failovers: Failovers | None = None,
         settings: ReplicaSettings = ReplicaSettings(),
+        asking: Asking | None = None,
     ) -> None:
         self.publication = publication
         self.verdict: Verdict | None = None
@@ -89,6 +92,7 @@ class ReplicaCore:
         self._lag = Lag(catch_up, began_ms)
         self._succession = succession
         self._failovers = failovers or Failovers()
+        self._asking = asking or Asking(publication.me)
         self._counts = _Counts()
         self._given = catch_up.last_computed
         self._failing_since: float | None = None
@@ -104,8 +108,8 @@ class ReplicaCore:
 
     @property
     def is_pending(self) -> bool:
-        """Whether something is computed that is not published: then time matters, and ticks should come often."""
-        return self._catch_up.last_computed >= self.publication.head
+        """Whether something is computed and not published, or an answer is open: then ticks should come often."""
+        return self._catch_up.last_computed >= self.publication.head or self._asking.is_open
 
     @property
     def state(self) -> ReplicaState:
@@ -160,6 +164,10 @@ class ReplicaCore:
                 self._catch_up.computed(epoch, self.decisions.last_epoch, now_ms)
                 self.publication.on_computed(epoch, digest)
                 self._lag.news(self.decisions)
+            case Needs():
+                self._asking.need(event, now_ms)
+            case Asked():
+                self._effects += self._asking.asked(event, now_ms)
             case Done(step, outcome):
                 self.publication.done(step, outcome)
                 self.step_under_way = self._failing_since = None
@@ -222,6 +230,7 @@ class ReplicaCore:
 
     def _look(self, tick: Tick, now_ms: float) -> None:
         head = self.decisions.last_epoch
+        self._asking.has_read_all = tick.has_read_all
         self._catch_up.check(head, tick.has_read_all, now_ms)
         said = self._lag.look(head, tick.has_read_all, now_ms)
         computed = self._catch_up.last_computed
@@ -246,6 +255,7 @@ class ReplicaCore:
         if (claim := self.publication.next_claim(now_ms)) is not None:
             self._effects.append(Append(claim.claim))
         self._give()
+        self._effects += self._asking.next(self.decisions, now_ms)
         if (progress := self._catch_up.report(self.decisions.last_epoch, now_ms)) is not None:
             self._effects.append(Append(progress))
         self._succeed(now_ms)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
-from tandem.engine.cuts import Cuts
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.denied import Denied, is_denied
@@ -20,7 +20,7 @@ from tandem.kafka.pausing import Pausing
 from tandem.kafka.prefetch import Share
 from tandem.kafka.tail import may_come_back
 from tandem.logs import get_logger
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import Answers, EpochRange, Positions, TopicPartition
 
 _log = get_logger(__name__)
 
@@ -34,7 +34,7 @@ class Answered:
     """What was answered to question `name` about each record, in the order of `Fetched.records`; None: nothing."""
 
     name: str
-    answers: tuple[str | None, ...]
+    answers: Answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,38 @@ class Fetched:
     range: EpochRange
     records: tuple[tuple[TopicPartition, list[Message]], ...]
     answers: tuple[Answered, ...] = ()
+
+
+Ask = Callable[[str, Callable[[], bool]], Answers | None]
+"""Asks the outside world a question; None, without waiting any longer, when the other parameter says so."""
+Wait = Callable[[str], None]
+"""Called again and again with what is waited for. Raises `StoppedError`."""
+
+
+class AnswerSource(Protocol):
+    """Where the answers come from that count."""
+
+    def answers(self, epoch: int, questions: Sequence[str], ask: Ask, wait: Wait) -> Mapping[str, Answers | None]:
+        """To each of the questions about the epoch taken last; None: there is none, and nobody is asked."""
+
+
+class Cuts(AnswerSource, Protocol):
+    """The epochs that are to be computed, one after the other, and the answers about them.
+
+    All of them may raise `StoppedError` when there will be no more.
+    """
+
+    position: EnginePosition
+    """Behind the epoch taken last."""
+
+    def next(self, timeout_s: float) -> EpochRange | None:
+        """The epoch after `position`; None if it does not come within `timeout_s`. Does not move `position`."""
+
+    def taken(self, epoch: EpochRange) -> None:
+        """`epoch` was fetched: move behind it."""
+
+    def close(self) -> None:
+        """Release what it holds."""
 
 
 @dataclass(slots=True)
@@ -230,17 +262,10 @@ class EpochFetcher:
         self._cuts.taken(epoch)
         return Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))
 
-    def answer(self, epoch: int, name: str, timeout_s: float) -> tuple[str | None, ...] | None:
-        """The answer that counts to a question of the epoch fetched last; None if it is not decided within `timeout_s`."""
-        return self._cuts.answer(epoch, name, timeout_s)
-
-    def recorded(self, epoch: int, name: str) -> tuple[str | None, ...] | None:
-        """The same, if it stands in the log already."""
-        return self._cuts.recorded(epoch, name)
-
-    def answered_by(self, epoch: int, name: str) -> str | None:
-        """The incarnation whose answer counts, as far as read."""
-        return self._cuts.answered_by(epoch, name)
+    @property
+    def cuts(self) -> Cuts:
+        """Where the epochs come from, and the answers to the questions about the one fetched last."""
+        return self._cuts
 
     def close(self) -> None:
         """Close all consumers."""

@@ -210,9 +210,9 @@ def _begin(
             setting.metrics.publish_latency.observe(max(0.0, time.time() - marked.epoch.time_ms / 1000))
 
     loop = Loop(core, Ports(channels.logs, output.appender, on_marked, task), failure)
-    reader = LogReader(channels.tail(place, place.starts), channels.logs, loop.post, failure)
+    reader = LogReader(channels.events(place, place.starts), loop.post, failure)
     ports = StepPorts(Fencer(channels.connection), writer, output.troubles, on_published)
-    epochs.connect(place.decisions, lambda: loop.is_behind)
+    epochs.connect(loop.post, lambda: loop.is_behind)
     loop.connect(reader, Steps(ports, reader, loop.post, failure), epochs)
     setting.reporter.state = lambda: core.state
     loop.start()

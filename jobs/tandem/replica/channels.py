@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from tandem.engine.cuts import CutReader
 from tandem.engine.fetch import EpochFetcher
 from tandem.engine.interface import EnginePosition
 from tandem.kafka.client import KafkaConnection
@@ -14,6 +13,8 @@ from tandem.kafka.tail import LogTail
 from tandem.kafka.transactions import EpochProducer, MakeLimits, OnThrottled, PlainProducer, TransactionalProducer
 from tandem.manifest import Manifest
 from tandem.protocol.publication_rules import Delivery
+from tandem.replica.log_events import LogEvents
+from tandem.replica.past import PastEpochs
 from tandem.replica.place import Place, find_place
 from tandem.topics import LogTopics, isolation_levels, names_for
 
@@ -42,8 +43,8 @@ class Channels:
         place = self.place_at(after)
         # A job that begins needs its log from the first record: one that was cut off is an error, and no beginning.
         start = place.starts[self.logs.ordering] if after.epoch >= 0 else 0
-        cuts = CutReader(after, place.decisions, LogTail(self.connection, {self.logs.ordering: start}))
-        return EpochFetcher(self.connection, self.inputs, cuts)
+        events = LogEvents(LogTail(self.connection, {self.logs.ordering: start}), self.logs)
+        return EpochFetcher(self.connection, self.inputs, PastEpochs(after, place.decisions, events))
 
     def producer(self, incarnation: str, limits: MakeLimits, on_throttled: OnThrottled) -> EpochProducer:
         """Publishes epochs, as the job's `delivery` wants it."""
@@ -60,6 +61,6 @@ class Channels:
         """The place in both logs of a replica whose engine stands at `position`. Raises `MissingMarkerError`."""
         return find_place(self.connection, self.logs.ordering, self.logs.commits, position)
 
-    def tail(self, place: Place, topics: Iterable[str]) -> LogTail:
+    def events(self, place: Place, topics: Iterable[str]) -> LogEvents:
         """Reads `topics`, of the two logs, on from a place."""
-        return LogTail(self.connection, {topic: place.starts[topic] for topic in topics})
+        return LogEvents(LogTail(self.connection, {topic: place.starts[topic] for topic in topics}), self.logs)

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from tandem import logs
 from tandem.embedded import JarsError, JavaMissingError
-from tandem.engine.causal import Proposer
 from tandem.engine.facts import hashes
 from tandem.engine.interface import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, find_code, load
@@ -45,10 +44,7 @@ def _parts(manifest: Manifest) -> dict[str, str]:
         with alive(folder):
             computing = Computing(manifest, _NAME, incarnation, folder, {})
             try:
-                proposer = Proposer(_NAME, _unused)
-                engine = computing.prepare(
-                    find_code(manifest), _unused, _untimed, proposer, _unused, None, lambda _: None
-                )
+                engine = computing.prepare(find_code(manifest), _unused, _untimed, _unused, None, lambda _: None)
                 return plan_parts(hashes(engine.job.facts), engine.job.tables)
             finally:
                 computing.close()
@@ -57,7 +53,7 @@ def _parts(manifest: Manifest) -> dict[str, str]:
 
 
 def _unused(*_: object) -> Any:
-    raise AssertionError("nothing is read or proposed while a plan is looked at")
+    raise AssertionError("nothing is read while a plan is looked at")
 
 
 def _untimed(_phase: str) -> Any:

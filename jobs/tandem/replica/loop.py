@@ -13,7 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from tandem.core.effects import (
+    Answer,
     Append,
+    Ask,
     Begun,
     CatchingUp,
     CaughtUp,
@@ -24,13 +26,12 @@ from tandem.core.effects import (
     Marked,
     TookOver,
 )
-from tandem.core.events import Computed, Leave, LogRecord, ReplicaEvent, Tick
+from tandem.core.events import Computed, Leave, ReplicaEvent, Tick
 from tandem.core.replica import ReplicaCore
 from tandem.engine.interface import StoppedError
 from tandem.kafka.appender import ProposalAppender
 from tandem.logs import get_logger
 from tandem.protocol.actions import Publish, Step
-from tandem.protocol.values import Determinant
 from tandem.replica.awaited import awaited
 from tandem.replica.failure import FirstFailure
 from tandem.replica.handed import HandedEpochs
@@ -153,8 +154,6 @@ class Loop:
             return  # the rows that differ are still to be compared
         if isinstance(event, Computed) and event.epoch < self.core.publication.head:
             self._rows.pop(event.epoch, None)
-        elif isinstance(event, LogRecord) and isinstance(event.proposal, Determinant):
-            self._epochs.news()
 
     def _step(self, event: ReplicaEvent) -> None:
         for effect in self.core.step(event, time.monotonic() * 1000):
@@ -166,6 +165,8 @@ class Loop:
                 self._ports.appender.append(proposal)
             case Compute(epoch):
                 self._epochs.hand(epoch)
+            case Ask() | Answer():
+                self._epochs.say(effect)
             case Marked(marker):
                 self._rows.pop(marker.epoch, None)
                 self._ports.on_marked(effect)

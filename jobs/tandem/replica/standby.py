@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing
 
 from tandem.core.effects import Exit
 from tandem.core.events import LogRecord
 from tandem.core.standby import Promote, Promotion, Seen, StandbyCore, TellRole
-from tandem.kafka.tail import LogTail
-from tandem.protocol.codec import CodecError, decode_proposal
+from tandem.replica.log_events import LogEvents
 from tandem.replica.slots import Slots
 
 _POLL_S = 0.05
@@ -21,7 +20,7 @@ class Standby:
 
     Parameters
     ----------
-    tail : reads the ordering log on from where the core's decisions are.
+    events : reads the ordering log on from where the core's decisions are.
     has_proved : asked whether the followed state was found to be right.
     clock_ms : any monotonic clock, ms.
     """
@@ -30,13 +29,13 @@ class Standby:
         self,
         core: StandbyCore,
         slots: Slots,
-        tail: LogTail,
+        events: LogEvents,
         has_proved: Callable[[], bool],
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
     ) -> None:
         self._core = core
         self._slots = slots
-        self._tail = tail
+        self._events = events
         self._has_proved = has_proved
         self._clock_ms = clock_ms
 
@@ -45,7 +44,7 @@ class Standby:
 
         Raises `LostInputError`, `SupersededError`.
         """
-        with self._tail:
+        with closing(self._events.tail):
             while not stopped():
                 self._follow()
                 match self._core.step(self._seen(), self._clock_ms()):
@@ -58,9 +57,8 @@ class Standby:
         return None
 
     def _follow(self) -> None:
-        for record in self._tail.poll(_POLL_S):
-            with suppress(CodecError):
-                event = LogRecord(record.offset, decode_proposal(record.value), record.timestamp_ms)
+        for event in self._events.read(_POLL_S):
+            if isinstance(event, LogRecord):
                 match self._core.step(event, self._clock_ms()):
                     case Exit(error) if error is not None:
                         raise error

@@ -67,8 +67,8 @@ class Warm:
         place = channels.place_at(channels.newest_published())
         bound = bound_on_actives(setting.spec.take_over.min_bound.ms)
         core = StandbyCore(place.decisions, bound, self.prepared.membership.config.generation)
-        tail = channels.tail(place, [channels.logs.ordering])
-        standby = Standby(core, slots, tail, lambda: shipping.has_proved)
+        events = channels.events(place, [channels.logs.ordering])
+        standby = Standby(core, slots, events, lambda: shipping.has_proved)
 
         def state() -> ReplicaState:
             published = shipping.last_published

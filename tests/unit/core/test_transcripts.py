@@ -13,7 +13,9 @@ import pytest
 
 from tandem.core.catch_up import CatchUp
 from tandem.core.effects import (
+    Answer,
     Append,
+    Ask,
     Begun,
     CatchingUp,
     CaughtUp,
@@ -24,7 +26,7 @@ from tandem.core.effects import (
     Marked,
     TookOver,
 )
-from tandem.core.events import Computed, Done, Leave, LogRecord, MarkerRecord, ReplicaEvent, Tick
+from tandem.core.events import Asked, Computed, Done, Leave, LogRecord, MarkerRecord, Needs, ReplicaEvent, Tick
 from tandem.core.replica import ReplicaCore
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions
@@ -32,7 +34,17 @@ from tandem.protocol.publication import ANYBODY, Publication
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
-from tandem.protocol.values import Claim, Config, Cut, Marker, Positions, Progress, Proposal, TopicPartition
+from tandem.protocol.values import (
+    Claim,
+    Config,
+    Cut,
+    Determinant,
+    Marker,
+    Positions,
+    Progress,
+    Proposal,
+    TopicPartition,
+)
 
 STORIES = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 IN = TopicPartition("in", 0)
@@ -57,11 +69,15 @@ class Teller:
 
     def _event(self, what: str, words: list[str]) -> ReplicaEvent:
         match what:
-            case "config" | "cut" | "claim":
+            case "config" | "cut" | "claim" | "answer":
                 self._offset += 1
                 return LogRecord(self._offset, _proposal(what, words))
             case "computed":
                 return Computed(int(words[0]), words[1])
+            case "needs":
+                return Needs(int(words[0]), tuple(words[1:]))
+            case "asked":
+                return Asked(int(words[0]), words[1], (words[2],))
             case "marker":
                 _, attempt = words[0].split("/")
                 generation = int(words[words.index("generation") + 1]) if "generation" in words else 0
@@ -89,6 +105,8 @@ def _proposal(what: str, words: list[str]) -> Proposal:
     if what == "cut":
         epoch = int(words[0])
         return Cut(epoch, Positions({IN: 10 * (epoch + 1)}), 0, 0, "orderer-0")
+    if what == "answer":
+        return Determinant(int(words[0]), words[1], 0, 1, (words[2],), words[4])
     epoch, attempt = map(int, words[0].split("/"))
     generation = int(words[words.index("generation") + 1]) if "generation" in words else 0
     return Claim(epoch, attempt, words[2], generation)
@@ -102,6 +120,12 @@ def _words(effect: Effect) -> str:
             return f"append config {config.generation} by {config.proposer}"
         case Append(Progress() as progress):
             return f"append progress: computed {progress.epoch}"
+        case Append(Determinant() as answer):
+            return f"append answer {answer.epoch} {answer.name} {answer.answers[0]} by {answer.proposer}"
+        case Ask(epoch, question):
+            return f"ask the outside world {question} for {epoch}"
+        case Answer(epoch, question, answers):
+            return f"tell the engine the answer {epoch} {question} {answers[0]}"
         case Compute(epoch):
             return f"compute {epoch.epoch}"
         case Expect(owner):
@@ -151,4 +175,4 @@ def test_the_story_is_as_it_is_written(path: Path) -> None:
 
 
 def test_there_are_the_stories_that_a_reviewer_looks_for() -> None:
-    assert {"take_over", "renewal", "switchover", "generation"} <= {path.stem for path in STORIES}
+    assert {"take_over", "renewal", "switchover", "generation", "causal_answer"} <= {path.stem for path in STORIES}
