@@ -11,6 +11,7 @@ from simulation.producer import PlainProducer, TransactionalProducer
 from simulation.steps import Steps
 from tandem.core.asking import AskingSettings
 from tandem.core.catch_up import CatchUp
+from tandem.core.duty import DutySettings
 from tandem.core.effects import Answer, Append, Ask, Begun, Compute, Effect, Exit, Marked
 from tandem.core.events import Asked, Computed, LogRecord, MarkerRecord, Needs, ReplicaEvent, Tick
 from tandem.core.replica import ReplicaCore, ReplicaSettings
@@ -32,7 +33,7 @@ _ASKING = AskingSettings(
 )
 """An answer has two parts."""
 _PROGRESS_MS = 10.0
-_LEAVE_MS = 50.0
+_DUTY = DutySettings(settled_ms=20.0, surplus_ms=250.0, hand_over_ms=400.0, leave_ms=50.0)
 
 
 class Remembering(ReplicaCore):
@@ -100,7 +101,7 @@ class Replica(Process):
             CatchUp(self.name, epoch, every_ms=_PROGRESS_MS),
             self.now_ms,
             succession,
-            settings=ReplicaSettings(leave_ms=_LEAVE_MS),
+            settings=ReplicaSettings(duty=_DUTY),
             asking=world.deviation.asking(self.me, _ASKING),
         )
         self._running = True

@@ -61,7 +61,6 @@ class Deviation:
     restores_any_config: bool = False  # state of another job
     skips_replay: bool = False  # goes on after the last marker, however old its state is
     waits_for_a_slot: bool = False  # a standby, however silent the log is
-    never_steps_down: bool = False
     cuts_log_short: bool = False  # to what the newest snapshot needs
     store: type[SnapshotStore] = SnapshotStore
     remote: type[SimulatedRemote] = SimulatedRemote

@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from tandem.core.events import Seen
 from tandem.logs import get_logger
 from tandem.protocol.slots import free_slots, held_by
 from tandem.protocol.standby import replaces_ended
@@ -149,6 +150,19 @@ class Slots:
         if self._leaving is not None:
             return self._leaving.successor in self._view.roles
         return bool(self._view.standbys())
+
+    def seen(self, has_proved: bool = False) -> Seen:
+        """What a core is to know; `has_proved`: the state that this replica follows was found to be right."""
+        return Seen(
+            self._slot,
+            self.replaces_ended,
+            self.is_summoned,
+            self.must_end,
+            has_proved,
+            self._surplus,
+            self._relief,
+            self.can_hand_over,
+        )
 
     def start(self) -> None:
         """Begin to try; returns at once."""

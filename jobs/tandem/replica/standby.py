@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 
-from tandem.core.effects import Exit
+from tandem.core.effects import Exit, TellRole
 from tandem.core.events import LogRecord
-from tandem.core.standby import Promote, Promotion, Seen, StandbyCore, TellRole
+from tandem.core.standby import Promote, Promotion, StandbyCore
 from tandem.replica.log_events import LogEvents
 from tandem.replica.slots import Slots
 
@@ -40,20 +40,20 @@ class Standby:
         self._clock_ms = clock_ms
 
     def wait(self, stopped: Callable[[], bool]) -> Promotion | None:
-        """Wait until this standby is promoted; None if it is stopped, or drained, before.
+        """Wait until this standby is promoted; None if it is stopped before.
 
-        Raises `LostInputError`, `SupersededError`.
+        Raises `DrainedError`, `LostInputError`, `SupersededError`.
         """
         with closing(self._events.tail):
             while not stopped():
                 self._follow()
-                match self._core.step(self._seen(), self._clock_ms()):
+                match self._core.step(self._slots.seen(self._has_proved()), self._clock_ms()):
                     case TellRole(role):
                         self._slots.tell(role)
                     case Promote(why):
                         return why
-                    case Exit():
-                        return None
+                    case Exit(error) if error is not None:
+                        raise error
         return None
 
     def _follow(self) -> None:
@@ -62,7 +62,3 @@ class Standby:
                 match self._core.step(event, self._clock_ms()):
                     case Exit(error) if error is not None:
                         raise error
-
-    def _seen(self) -> Seen:
-        slots = self._slots
-        return Seen(slots.slot, slots.replaces_ended, slots.is_summoned, slots.must_end, self._has_proved())

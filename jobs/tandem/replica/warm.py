@@ -14,7 +14,6 @@ from tandem.engine.checkpoint import find_newest
 from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
 from tandem.protocol.switchover import Role
-from tandem.replica.handover import DrainedError
 from tandem.replica.peers import Peers
 from tandem.replica.prepared import Prepared
 from tandem.replica.setting import Setting
@@ -53,8 +52,6 @@ class Warm:
         came_up()
         _log.info("standing_by")
         promoted = self._promoted(slots, stopping)
-        if slots.must_end:
-            raise DrainedError("drained: it stays down until tandem start")
         if promoted:
             slots.tell(Role.CATCHING_UP)
             setting.reporter.stage = "starting"

@@ -23,17 +23,21 @@ from tandem.core.effects import (
     Effect,
     Exit,
     Expect,
+    HandedOver,
     Marked,
+    SeekSuccessor,
+    TellRole,
     TookOver,
 )
-from tandem.core.events import Asked, Computed, Done, Leave, LogRecord, MarkerRecord, Needs, ReplicaEvent, Tick
+from tandem.core.events import Asked, Computed, Done, LogRecord, MarkerRecord, Needs, ReplicaEvent, Seen, Stop, Tick
 from tandem.core.replica import ReplicaCore
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import ANYBODY, Publication
+from tandem.protocol.publication import Publication
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
+from tandem.protocol.switchover import Holder
 from tandem.protocol.values import (
     Claim,
     Config,
@@ -88,11 +92,23 @@ class Teller:
                 step = self._core.step_under_way
                 assert step is not None, "nothing is under way"
                 return Done(step, Outcome(words[0]) if words else None)
-            case "leave":
-                return Leave(ANYBODY if words == ["anybody"] else words[0] if words else None)
+            case "sees":
+                return _seen(" ".join(words))
+            case "stop":
+                return Stop()
             case "tick":
                 return Tick()
         raise ValueError(what)
+
+
+def _seen(what: str) -> Seen:
+    if what.startswith("its slot taken by "):
+        return Seen(relief=Holder(what.split()[-1], "a"))
+    return {
+        "its slot": Seen(slot=0),
+        "its slot and a standby": Seen(slot=0, can_hand_over=True),
+        "that others hold all slots": Seen(is_surplus=True),
+    }[what]
 
 
 def _config(generation: int, by: str) -> Config:
@@ -136,6 +152,12 @@ def _words(effect: Effect) -> str:
             return f"report: took over {claim.epoch}/{claim.attempt} from {before}"
         case Begun(generation, after):
             return f"report: generation {generation} begins after epoch {after}"
+        case HandedOver(to):
+            return f"report: handed over to {to or 'nobody'}"
+        case TellRole(role):
+            return f"tell the others: it {role}"
+        case SeekSuccessor():
+            return "ask a standby to take over"
         case Fence(owners):
             return f"fence {', '.join(owners) or 'nobody'}"
         case ReadToEnd():
