@@ -1,6 +1,6 @@
 """What the outside world answers: which question is asked, who asks first, and when an answer is proposed again.
 
-Two replicas that ask the same question get two answers, and whoever computes an epoch again would get a third. So an
+Two replicas that ask the same question get two answers, and one that computes an epoch again would get a third. So an
 answer is a proposal like any other: the first one in the log counts, and all who compute the epoch, now or later, use that
 one (Silvestre et al., Clonos, SIGMOD 2021: determinants). That nobody answered is recorded too.
 """

@@ -34,7 +34,7 @@ class DutySettings:
     has_others : there may be other replicas, which publish what this one leaves.
     settled_ms : so long a successor and who leaves both compute at the head; three times that if the successor is slower.
     surplus_ms : how long an active without a slot computes on.
-    hand_over_ms : how long one that is asked to stop waits for a successor: less than whoever stops it waits for it.
+    hand_over_ms : how long one that is asked to stop waits for a successor: less than a supervisor waits for it.
     leave_ms : how long one that leaves waits until its successor claims, and then for what it owes.
     """
 
