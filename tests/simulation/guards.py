@@ -171,7 +171,9 @@ class TrustsItsAnswer(Asking):
     """Computes with what it was told, whatever stands in the log."""
 
     def answer_of(self, epoch: int, question: str, decisions: Decisions) -> Answers | None:
-        return self.proposed_to(question) or super().answer_of(epoch, question, decisions)
+        proposed = [part for one in self._open if one.question == question for part in one.proposed]
+        mine = tuple(answer for part in proposed for answer in part.answers)
+        return mine or super().answer_of(epoch, question, decisions)
 
 
 class AnswersOnce(Asking):

@@ -103,11 +103,6 @@ class Asking:
         one.proposed, one.first_ms, one.sent_ms = parts, now_ms, now_ms
         return [Append(part) for part in parts]
 
-    def proposed_to(self, question: str) -> Answers | None:
-        """What this incarnation has proposed, whether or not the log shows it."""
-        parts = next((one.proposed for one in self._open if one.question == question), [])
-        return tuple(answer for part in parts for answer in part.answers) or None
-
     def next(self, decisions: Decisions, now_ms: float) -> list[Append | Ask | Answer]:
         """What is to be done now, in this order. Raises `UndecidedError`."""
         return [*self._decided(decisions, now_ms), *self._undecided(now_ms)] if self._open else []
@@ -121,10 +116,6 @@ class Asking:
     def is_due_again(self, sent_ms: float, now_ms: float) -> bool:
         """Whether a proposal that the log does not show is to be sent again."""
         return now_ms - sent_ms >= self._settings.again_ms
-
-    def waits_for(self, first: str | None) -> bool:
-        """Whether the first word is left to `first`, who answered last time."""
-        return first not in (None, self._me)
 
     # ---------------------------------------------------------------------------------------------------------------
 
@@ -153,7 +144,7 @@ class Asking:
     def _ask(self, one: _Open, now_ms: float) -> Iterable[Ask]:
         one.since_ms = now_ms if one.since_ms is None else one.since_ms
         habit = self._habit(one.question)
-        is_early = self.waits_for(habit.first) and now_ms - one.since_ms < habit.bound.ms
+        is_early = habit.first not in (None, self._me) and now_ms - one.since_ms < habit.bound.ms
         if one.is_asked or is_early:
             return ()
         one.is_asked = True

@@ -239,18 +239,19 @@ class EpochFetcher:
     """
 
     def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str], cuts: Cuts) -> None:
-        self._cuts = cuts
+        self.cuts = cuts
+        """Gives the epochs, and the answers to the questions about the one fetched last."""
         self._isolation = dict(isolation)
         self._readers = {level: InputReader(connection, level) for level in sorted(set(isolation.values()))}
 
     @property
     def position(self) -> EnginePosition:
         """Behind the epoch fetched last."""
-        return self._cuts.position
+        return self.cuts.position
 
     def next_cut(self, timeout_s: float) -> EpochRange | None:
         """The epoch to fetch next; None if it is not cut within `timeout_s`."""
-        return self._cuts.next(timeout_s)
+        return self.cuts.next(timeout_s)
 
     def fetch(self, epoch: EpochRange, timeout_s: float = 120.0) -> Fetched:
         """The records of the epoch that `next_cut` gave. Raises `LostInputError`, `ReadTimeoutError`."""
@@ -259,17 +260,12 @@ class EpochFetcher:
             for level, reader in self._readers.items()
             for pair in reader.fetch(self._of(level, epoch.starts), self._of(level, epoch.ends), timeout_s)
         ]
-        self._cuts.taken(epoch)
+        self.cuts.taken(epoch)
         return Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))
-
-    @property
-    def cuts(self) -> Cuts:
-        """Where the epochs come from, and the answers to the questions about the one fetched last."""
-        return self._cuts
 
     def close(self) -> None:
         """Close all consumers."""
-        self._cuts.close()
+        self.cuts.close()
         for reader in self._readers.values():
             reader.close()
 

@@ -153,16 +153,8 @@ class Slots:
 
     def seen(self, has_proved: bool = False) -> Seen:
         """What a core is to know; `has_proved`: the state that this replica follows was found to be right."""
-        return Seen(
-            self._slot,
-            self.replaces_ended,
-            self.is_summoned,
-            self.must_end,
-            has_proved,
-            self._surplus,
-            self._relief,
-            self.can_hand_over,
-        )
+        promotes = (self._slot, self.replaces_ended, self.is_summoned)
+        return Seen(*promotes, self.must_end, has_proved, self._surplus, self._relief, self.can_hand_over)
 
     def start(self) -> None:
         """Begin to try; returns at once."""
