@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import closing
 
 from tandem.core.effects import Exit, TellRole
 from tandem.core.events import LogRecord
@@ -44,7 +43,7 @@ class Standby:
 
         Raises `DrainedError`, `LostInputError`, `SupersededError`.
         """
-        with closing(self._events.tail):
+        with self._events.tail:
             while not stopped():
                 self._follow()
                 match self._core.step(self._slots.seen(self._has_proved()), self._clock_ms()):
