@@ -11,9 +11,9 @@ from simulation.guards import Guard
 from simulation.schedule import Schedule
 from simulation.store import SimulatedRemote
 from simulation.world import Deviation
+from tandem.coordination import slots
+from tandem.protocol.membership import SurplusWatch
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.slots import SurplusWatch
-from tandem.replica import slots
 from tandem.snapshots import SnapshotFile, SnapshotManifest, store
 from tandem.snapshots.restoring import Restorer
 

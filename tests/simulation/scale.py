@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from simulation.slots import SimulatedMember
+from tandem.coordination import slots
 from tandem.core import lag
-from tandem.replica import slots
 from tandem.snapshots import restoring, snapshotter, store, usable
 
 LEASE_MS = 60

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
+from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS
 from tandem.snapshots import SnapshotError
-from tandem.zookeeper import ZOOKEEPER_ERRORS
 
 if TYPE_CHECKING:
     from simulation.process import Process

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from tandem.core.effects import HandedOver, SeekSuccessor, TellRole
 from tandem.core.events import Seen
+from tandem.protocol.membership import SettlingWatch, SurplusWatch
 from tandem.protocol.publication import ANYBODY, Publication
-from tandem.protocol.slots import SettlingWatch, SurplusWatch
 from tandem.protocol.switchover import Role
 
 

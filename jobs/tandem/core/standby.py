@@ -9,9 +9,9 @@ from tandem.core.duty import DrainedError
 from tandem.core.effects import Exit, TellRole
 from tandem.core.events import LogRecord, Seen
 from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.membership import ClaimWatch
 from tandem.protocol.publication import SupersededError
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.standby import ClaimWatch
 from tandem.protocol.switchover import Role
 from tandem.protocol.values import Claim, Config, Cut
 

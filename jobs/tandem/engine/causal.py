@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tandem.engine.calls import Calls, Failure
-from tandem.engine.fetch import AnswerSource, Fetched
 from tandem.engine.interface import StoppedError
-from tandem.engine.questions import Question
+from tandem.intake.fetch import AnswerSource, Fetched
+from tandem.jobapi.questions import Question
 from tandem.kafka.errors import LostInputError
 from tandem.logs import get_logger
 from tandem.protocol.determinants import MOST_BYTES, size_of

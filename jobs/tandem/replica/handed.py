@@ -5,17 +5,18 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable, Sequence
 
+from tandem.checkpoint.position import EnginePosition
 from tandem.core.effects import Answer, Ask
 from tandem.core.events import Asked, Needs, ReplicaEvent
-from tandem.engine import fetch
-from tandem.engine.interface import EnginePosition, StoppedError
+from tandem.engine.interface import StoppedError
+from tandem.intake import fetch
 from tandem.protocol.values import Answers, EpochRange
 
 _TICK_S = 0.2
 
 
 class HandedEpochs:
-    """Queues between the loop's thread and the engine's; see `engine.fetch.Cuts`.
+    """Queues between the loop's thread and the engine's; see `intake.fetch.Cuts`.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from tandem.core.events import LogRecord, MarkerRecord
 from tandem.kafka.tail import LogTail
 from tandem.logs import get_logger
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
-from tandem.topics import LogTopics
+from tandem.topics.declared import LogTopics
 
 _log = get_logger(__name__)
 

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from tandem.coordination.slots import Slots
 from tandem.core.effects import (
     Answer,
     Append,
@@ -41,9 +42,8 @@ from tandem.replica.failure import FirstFailure
 from tandem.replica.handed import HandedEpochs
 from tandem.replica.reader import LogReader
 from tandem.replica.rows import EpochRows
-from tandem.replica.slots import Slots
 from tandem.replica.steps import Job, Steps
-from tandem.topics import LogTopics
+from tandem.topics.declared import LogTopics
 from tandem.waits import Task
 
 _log = get_logger(__name__)

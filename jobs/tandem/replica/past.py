@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from tandem.checkpoint.position import EnginePosition
 from tandem.core.events import LogRecord
-from tandem.engine.fetch import Ask, Wait
-from tandem.engine.interface import EnginePosition
+from tandem.intake.fetch import Ask, Wait
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import Answers, EpochRange
 from tandem.replica.log_events import LogEvents
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 class PastEpochs:
-    """The accepted epochs after a position; see `engine.fetch.Cuts`.
+    """The accepted epochs after a position; see `intake.fetch.Cuts`.
 
     It folds the log for itself: the position lies before the one from which this process follows the log, if it does.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from tandem.coordination.slots import Slots
 from tandem.core.effects import Exit, TellRole
 from tandem.core.events import LogRecord
 from tandem.core.standby import Promote, Promotion, StandbyCore
 from tandem.replica.log_events import LogEvents
-from tandem.replica.slots import Slots
 
 _POLL_S = 0.05
 

@@ -16,11 +16,12 @@ from tandem.core import effects
 from tandem.core.asking import Asking, UndecidedError
 from tandem.core.effects import Answer, Append, Effect
 from tandem.core.events import Asked, Needs
-from tandem.engine.batch import to_batch
 from tandem.engine.causal import Causal
-from tandem.engine.fetch import Ask, Fetched, Wait
-from tandem.engine.interface import JobError, StoppedError
-from tandem.engine.questions import AskedRecord, Per, Question
+from tandem.engine.interface import StoppedError
+from tandem.intake.batch import to_batch
+from tandem.intake.fetch import Ask, Fetched, Wait
+from tandem.jobapi.errors import JobError
+from tandem.jobapi.questions import AskedRecord, Per, Question
 from tandem.kafka.errors import LostInputError
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.determinants import MOST_BYTES

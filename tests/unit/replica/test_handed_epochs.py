@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import pytest
 
+from tandem.checkpoint.position import EnginePosition
 from tandem.core.effects import Answer, Ask
 from tandem.core.events import Asked, Needs, ReplicaEvent
-from tandem.engine.interface import EnginePosition, StoppedError
+from tandem.engine.interface import StoppedError
 from tandem.protocol.values import Answers
 from tandem.replica.handed import HandedEpochs
 
