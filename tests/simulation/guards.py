@@ -168,19 +168,12 @@ class NeverCompares(Publication):
 
 
 class TrustsItsAnswer(Asking):
-    """Computes with what it was told, whatever stands in the log."""
+    """Computes with the answer that it got, whatever stands in the log."""
 
     def answer_of(self, epoch: int, question: str, decisions: Decisions) -> Answers | None:
         proposed = [part for one in self._open if one.question == question for part in one.proposed]
         mine = tuple(answer for part in proposed for answer in part.answers)
         return mine or super().answer_of(epoch, question, decisions)
-
-
-class AnswersOnce(Asking):
-    """Takes it for granted that an answer arrives in the log."""
-
-    def is_due_again(self, sent_ms: float, now_ms: float) -> bool:  # noqa: ARG002
-        return False
 
 
 @dataclass(frozen=True)
@@ -277,7 +270,6 @@ GUARDS = (
     Guard("an answer's parts come in order", rules=((decisions, "is_next_part", lambda *_: True),)),
     Guard("the first answer counts", rules=((decisions, "is_unanswered", lambda *_: True),)),
     Guard("only the log answers", Deviation(asking=TrustsItsAnswer)),
-    Guard("an answer that the log does not show is proposed again", Deviation(asking=AnswersOnce), unsafe=False),
     _publication("only the log makes an owner", TrustsItsProposal),
     _publication("an owner concedes to the next", NeverConcedes),
     _publication("the predecessor's marker is awaited", PublishesAhead),

@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 
 _TICK_MS = 12.0
 _CALL_MS = (1.0, 8.0)  # how long the outside world takes
-_ASKING = AskingSettings(
-    least_wait_ms=5.0, most_wait_ms=30.0, again_ms=40.0, patience_ms=10_000.0, read_ms=30.0, most_bytes=20
-)
-"""An answer has two parts."""
+_ASKING = AskingSettings(5.0, 30.0, again_ms=40.0, patience_ms=10_000.0, read_ms=30.0, most_bytes=20)
 _PROGRESS_MS = 10.0
 _DUTY = DutySettings(settled_ms=20.0, surplus_ms=250.0, hand_over_ms=400.0, leave_ms=50.0)
 
@@ -119,11 +116,6 @@ class Replica(Process):
     def decisions(self) -> Decisions:
         """What the log has decided, as far as read."""
         return self.core.decisions
-
-    @property
-    def has_read_all(self) -> bool:
-        """Whether, as far as known, nothing is left to read in the ordering log."""
-        return self.log_at >= self._known_end
 
     # The loop --------------------------------------------------------------------------------------------------------
 
@@ -244,7 +236,7 @@ class Replica(Process):
                 self.crash()
                 return
             self._joined = True
-        self.post(Tick(self.has_read_all))
+        self.post(Tick(self.log_at >= self._known_end))
         self._compute()
         if self.publication.head <= self.decisions.last_epoch or self.core.state.candidate:
             self.tick_after(_TICK_MS)
@@ -262,7 +254,7 @@ class Replica(Process):
             return
         self._computing = True
         if self.world.schedule.asks:
-            self.post(Needs(self._handed[0].epoch, (QUESTION,), self.has_read_all))
+            self.post(Needs(self._handed[0].epoch, (QUESTION,), self.log_at >= self._known_end))
             self.tick_after(_TICK_MS)
         else:
             self._begin(self._handed.popleft(), ())
@@ -271,7 +263,7 @@ class Replica(Process):
         """The outside world, which never answers the same twice, or not at all."""
         rng = self.world.rng
         self.world.reached("asked", self)
-        answers = (str(rng.getrandbits(32)), None, str(rng.getrandbits(32)))
+        answers = (str(rng.getrandbits(32)), None, str(rng.getrandbits(32)))  # two parts
         self.world.checker.on_told(epoch, answers)
         self.world.timeline.after(rng.uniform(*_CALL_MS), self, self._asked, Asked(epoch, QUESTION, answers))
 

@@ -113,9 +113,9 @@ class Asking:
         """What is computed with: the log's answer, whatever was proposed."""
         return decisions.answer(epoch, question)
 
-    def is_due_again(self, sent_ms: float, now_ms: float) -> bool:
-        """Whether a proposal that the log does not show is to be sent again."""
-        return now_ms - sent_ms >= self._settings.again_ms
+    def is_lost(self, proposed_ms: float, now_ms: float) -> bool:
+        """Whether a proposal that the log has not shown is given up, and made again."""
+        return now_ms - proposed_ms >= self._settings.again_ms
 
     # ---------------------------------------------------------------------------------------------------------------
 
@@ -152,7 +152,7 @@ class Asking:
         return (Ask(self._epoch, one.question),)
 
     def _proposed(self, one: _Open, now_ms: float) -> Iterable[Append]:
-        if not self.is_due_again(one.sent_ms, now_ms):
+        if not self.is_lost(one.sent_ms, now_ms):
             return ()
         if now_ms - one.first_ms > self._settings.patience_ms:
             raise UndecidedError(
