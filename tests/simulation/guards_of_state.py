@@ -104,10 +104,4 @@ GUARDS_OF_STATE = (
         rules=((SurplusWatch, "must_step_down", lambda *_: False),),
         unsafe=False,
     ),
-    _guard(
-        "an active that was relieved steps down",
-        where=_has_standbys,
-        rules=((slots, "relief_of", lambda *_: None),),
-        unsafe=False,
-    ),
 )
