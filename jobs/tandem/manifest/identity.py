@@ -76,6 +76,11 @@ def config_parts(
     return {name: _sha256(part)[:16] for name, part in sorted(_identity(manifest, code, versions).items())}
 
 
+def engine_part(engine: str) -> str:
+    """The part `engine` of `config_parts`; "": it has none, as that of a job with the micro-batch engine."""
+    return "" if engine == "microBatch" else _sha256(engine)[:16]
+
+
 def _identity(manifest: Manifest, code: bytes | None, versions: Mapping[str, str] | None) -> dict[str, Any]:
     content = find_code(manifest).content if code is None else code
     return {

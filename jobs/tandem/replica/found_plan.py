@@ -20,7 +20,7 @@ from tandem.engine.interface import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, find_code, load
 from tandem.process import RefusedError
 from tandem.replica.computing import Computing
-from tandem.replica.identity import plan_parts
+from tandem.replica.identity_parts import plan_parts
 from tandem.replica.leftovers import alive
 
 _NAME: Final = "look"
@@ -49,7 +49,7 @@ def _parts(manifest: Manifest) -> dict[str, str]:
                 engine = computing.prepare(
                     find_code(manifest), _unused, _untimed, proposer, _unused, None, lambda _: None
                 )
-                return plan_parts(hashes(engine.job.facts), engine.job.tables)
+                return plan_parts(hashes(engine.job.facts), engine.job.tables, engine.job.choice.engine)
             finally:
                 computing.close()
     finally:

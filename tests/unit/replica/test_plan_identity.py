@@ -9,18 +9,13 @@ import pytest
 
 from tandem.manifest.going_on import how_to_accept
 from tandem.protocol.values import Config, Positions
-from tandem.replica.identity import (
-    Changes,
-    Membership,
-    UnlikeError,
+from tandem.replica.identity import Changes, Membership, UnlikeError, as_planned, is_settled, joining
+from tandem.replica.identity_parts import (
     agreed_tables,
-    as_planned,
     difference,
     different_in_plan,
     identity_of,
     is_same_job,
-    is_settled,
-    joining,
     plan_parts,
 )
 from tandem.topics import LogTopics
