@@ -43,7 +43,7 @@ def choose_engine(facts: Callable[[], PlanFacts], manifest: Manifest) -> Choice:
     engine = manifest.spec.engine
     if engine == "microBatch":
         return Choice()
-    found = [*_of_manifest(manifest.spec), *limits(facts())]
+    found = sorted([*_of_manifest(manifest.spec), *limits(facts())], key=lambda limit: limit.runs)
     if engine == "auto":
         return Choice("microBatch", _against(found[0])) if found else Choice("realTime", _SAME)
     refused = [limit for limit in found if not limit.runs]

@@ -54,7 +54,7 @@ def _way(join: Any, planner: Any) -> str:
         if name == _BROADCAST and not table.isStreaming():
             return ""
         return _JOINS.get(name, name)
-    return "no way that is known"
+    return "an unknown way"
 
 
 def _builds_right(made: Any) -> bool:

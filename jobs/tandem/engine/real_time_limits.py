@@ -149,7 +149,7 @@ class _Walk:
         if all(map(_scans, node.children)):
             remedy = "Join with a table, or put both into one stream by unionByName()"
             yield Limit("a join of two streams", _MICRO_BATCH_ONLY, remedy)
-        elif other := next(self.joins, "in an unknown way"):
+        elif other := next(self.joins, "an unknown way"):
             yield Limit(
                 f"a join with a table that Spark carries out by {other}",
                 "it would need all rows of an epoch at once",
