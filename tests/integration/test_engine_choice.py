@@ -16,11 +16,11 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 
 from integration.engine import Job, kafka_sink, raw_source
 from tandem.engine.choice import Choice, choose_engine
-from tandem.engine.context import JobContext
-from tandem.engine.interface import JobError
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.output_mode import output_mode
 from tandem.engine.planned import plan_facts
+from tandem.jobapi.context import JobContext
+from tandem.jobapi.errors import JobError
 from tandem.manifest import Manifest, OutputMode, SourceSpec, parse
 
 pytestmark = pytest.mark.integration
@@ -184,7 +184,7 @@ JOBS: dict[str, Tried] = {
         "a Python UDF (normalize)",
     ),
     "a pandas UDF": never(
-        lambda g: g.orders.select(F.pandas_udf(doubled, "double")("n").cast("string").alias("value")),
+        lambda g: g.orders.select(F.pandas_udf(doubled, "double")("n").cast("string").alias("value")),  # type: ignore[call-overload]
         "a pandas UDF (doubled)",
     ),
     "mapInPandas": never(

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from tandem.engine.interface import JobError
 from tandem.engine.real_time_limits import Limit, PlanFacts, limits
+from tandem.jobapi.errors import JobError
 from tandem.manifest import Manifest, Spec
 
 Engine = Literal["microBatch", "realTime"]

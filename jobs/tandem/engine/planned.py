@@ -9,10 +9,10 @@ from typing import Any, Final
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from tandem.engine.interface import JobError
-from tandem.engine.job import in_a_line
 from tandem.engine.output_mode import refusal
 from tandem.engine.real_time_limits import PlanFacts
+from tandem.jobapi.errors import JobError
+from tandem.jobapi.job import in_a_line
 
 _BROADCAST: Final = "BroadcastHashJoinExec"
 _JOINS: Final = {

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tandem.engine.choice import Choice, choose_engine
-from tandem.engine.interface import JobError
 from tandem.engine.real_time_limits import PlanFacts
+from tandem.jobapi.errors import JobError
 from tandem.manifest import Manifest, parse
 
 Plan = list[dict[str, Any]]

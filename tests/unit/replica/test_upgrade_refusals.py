@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
 from tandem.protocol.values import Config, Positions, TopicPartition
 from tandem.replica.identity import Changes, check_upgrade, joining
 from tandem.replica.identity_parts import identity_of
-from tandem.topics import LogTopics
+from tandem.topics.declared import LogTopics
 
 
 def config(*topics: str, delivery: str = "exactlyOnce", partitions: int = 1) -> Config:
