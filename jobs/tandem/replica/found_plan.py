@@ -19,7 +19,7 @@ from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, find_code, load
 from tandem.process.info import RefusedError
 from tandem.replica.computing import Computing
-from tandem.replica.identity import plan_parts
+from tandem.replica.identity_parts import plan_parts
 from tandem.replica.leftovers import alive
 
 _NAME: Final = "look"
@@ -45,7 +45,7 @@ def _parts(manifest: Manifest) -> dict[str, str]:
             computing = Computing(manifest, _NAME, incarnation, folder, {})
             try:
                 engine = computing.prepare(find_code(manifest), _unused, _untimed, _unused, None, lambda _: None)
-                return plan_parts(hashes(engine.job.facts), engine.job.tables)
+                return plan_parts(hashes(engine.job.facts), engine.job.tables, engine.job.choice.engine)
             finally:
                 computing.close()
     finally:

@@ -26,15 +26,13 @@ from tandem.replica.folders import Folders
 from tandem.replica.identity import (
     Changes,
     Membership,
-    agreed_tables,
     as_planned,
     begin_job,
-    identity_of,
     is_settled,
     membership_of,
-    plan_parts,
     starting_positions,
 )
+from tandem.replica.identity_parts import agreed_tables, identity_of, plan_parts
 from tandem.replica.refused import RefusedRows
 from tandem.replica.setting import START_TIMEOUT_S, Setting
 from tandem.replica.shipping import StateShipping
@@ -189,6 +187,7 @@ class _Preparation:
             )
         self._stack.callback(engine.stop)
         engine.task = setting.waits.task()
+        setting.reporter.engine = engine.job.choice.words
         note_tables(setting.folder, engine.job.tables.values())
         return engine
 
@@ -198,7 +197,7 @@ class _Preparation:
         """The generation that this replica belongs to, now that its plan is known. Begins the job, if it never ran."""
         self._starting.begins("the ordering log: the job's identity")
         channels = self._setting.channels
-        parts = plan_parts(hashes(engine.job.facts), engine.job.tables)
+        parts = plan_parts(hashes(engine.job.facts), engine.job.tables, engine.job.choice.engine)
         known, mine = as_planned(known, mine, parts, self._changes)
         if known is None:
             begun = begin_job(channels.connection, appender, channels.logs, mine, self._changes)
