@@ -8,7 +8,6 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from tandem.engine.causal import Proposer
 from tandem.engine.choice import Choice
 from tandem.engine.jvm.errors import JarsError, JavaMissingError
 from tandem.jobapi.errors import JobError
@@ -48,9 +47,7 @@ def look_deep(manifest: Manifest) -> Choice:
     with tempfile.TemporaryDirectory(prefix=f"tandem-validate-{manifest.name}-") as folder:
         computing = Computing(manifest, "validate", f"{manifest.name}.validate", Path(folder, "replica"), {})
         try:
-            engine = computing.prepare(
-                code, _unused, _untimed, Proposer("validate", _unused), _unused, None, lambda _: None
-            )
+            engine = computing.prepare(code, _unused, _untimed, _unused, None, lambda _: None)
             return engine.job.choice
         finally:
             computing.close()
@@ -66,7 +63,7 @@ def _reach_store(manifest: Manifest) -> None:
 
 
 def _unused(*_: object) -> Any:
-    raise AssertionError("nothing is read or proposed while a job is looked at")
+    raise AssertionError("nothing is read while a job is looked at")
 
 
 def _untimed(_phase: str) -> Any:

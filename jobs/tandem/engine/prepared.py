@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.causal import Causal, Proposer
+from tandem.engine.causal import Causal
 from tandem.engine.choice import Choice, choose_engine
 from tandem.engine.described import Facts
 from tandem.engine.output_mode import output_mode
@@ -64,7 +64,6 @@ def prepare_job(
     manifest: Manifest,
     code: Path,
     near: Path,
-    proposer: Proposer,
     tables: StaticTables,
     compare: Callable[[Plan], None] = lambda _: None,
 ) -> PreparedJob:
@@ -91,7 +90,7 @@ def prepare_job(
         query=EpochQuery(bridge, plan.frame, mode),
         spare=EpochQuery(spare, again, mode),
         intake=replace(intake, times_us=times_of_python(plan.frame)),
-        causal=Causal(tuple(plan.context.questions.values()), proposer),
+        causal=Causal(tuple(plan.context.questions.values())),
         facts=plan.facts,
         tables=dict(tables.versions),
         moving_tables=tables.moving,

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from tandem.engine.causal import Proposer
 from tandem.engine.facts import hashes
 from tandem.engine.spark import MicroBatchEngine
 from tandem.kafka.appender import ProposalAppender
@@ -164,7 +163,7 @@ class _Preparation:
         self._starting.begins("Kafka: a transactional producer")
         output.producer.start(START_TIMEOUT_S)
         agreed = agreed_tables(known.config) if known is not None and settled else None
-        engine = self._engine(computing, code, output.appender, agreed)
+        engine = self._engine(computing, code, agreed)
         membership = self._planned(engine, known, mine, output.appender)
         if not settled:
             self._belong_to(membership)
@@ -174,9 +173,7 @@ class _Preparation:
         self._starting.ends()
         return Prepared(setting, folders, output, self._states, self._shipping, membership, engine, ids)
 
-    def _engine(
-        self, computing: Computing, code: Code, appender: ProposalAppender, agreed: Mapping[str, str] | None
-    ) -> MicroBatchEngine:
+    def _engine(self, computing: Computing, code: Code, agreed: Mapping[str, str] | None) -> MicroBatchEngine:
         setting = self._setting
         unread = UnreadRecords(setting.metrics, setting.manifest.model.topics.dead_letter)
         with setting.room():
@@ -184,7 +181,6 @@ class _Preparation:
                 code,
                 setting.channels.fetcher,
                 setting.metrics.phase,
-                Proposer(setting.incarnation, appender.append),
                 unread.count,
                 agreed,
                 self._starting.begins,
