@@ -210,7 +210,6 @@ JOBS: dict[str, Tried] = {
     "a limit": never(lambda g: value(g.orders.limit(3)), "limit()"),
     "another partitioning": never(lambda g: value(g.orders.repartition(4, "id")), "repartition()"),
     "one partition": never(lambda g: value(g.orders.coalesce(1)), "repartition() or coalesce()"),
-    "a sample": never(lambda g: value(g.orders.sample(0.5, 7)), "sample()"),
     "a table by another comparison": never(
         lambda g: value(g.orders.join(F.broadcast(g.table.withColumnRenamed("id", "t")), F.expr("n > rate"))),
         "a join with a table that Spark carries out by comparing all rows with all",

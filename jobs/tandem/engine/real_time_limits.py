@@ -50,7 +50,6 @@ _NAMES: Final = {
     "Tail": ("tail()", _MICRO_BATCH_ONLY, "Leave it out"),
     "Sort": ("orderBy()", _AT_THE_END, "Leave it out: rows come in the order of their records"),
     "Window": ("a window function over()", _AT_THE_END, _EACH_ROW),
-    "Sample": ("sample()", _MICRO_BATCH_ONLY, "Filter by F.xxhash64(...) of a column"),
     "Repartition": ("repartition() or coalesce()", "a job's rows are in one partition", "Leave it out"),
     "RepartitionByExpression": ("repartition()", "a job's rows are in one partition", "Leave it out"),
     "RebalancePartitions": ("the hint REBALANCE", "a job's rows are in one partition", "Leave it out"),
@@ -65,7 +64,7 @@ _KINDS: Final = (
 )
 """Of Spark's `PythonEvalType`."""
 _SUBQUERIES: Final = frozenset({"Exists", "InSubquery", "LateralSubquery", "ListQuery", "ScalarSubquery"})
-_SESSION: Final = "spark.sql.sessionWindow"
+_SESSION: Final = "spark.sessionWindow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +132,8 @@ class _Walk:
         """Of a node and those below it; `behind_state`: its rows go into one that keeps state."""
         if not _scans(node) or node.name in _SCANS:
             return
-        yield from _of_expressions(node.fields)
+        if node.name not in _NAMES:  # the function of such an operator is no UDF that the user wrote
+            yield from _of_expressions(node.fields)
         if node.name == "Join":
             yield from self._of_join(node)
         elif node.name in _STATES:

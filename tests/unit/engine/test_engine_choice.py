@@ -31,7 +31,7 @@ TABLE = node("LocalRelation")
 UNION = node("Union", STREAM, STREAM)
 UDF = expression("PythonUDF", name="normalize", evalType=100)
 KEY = expression("AttributeReference", name="id", metadata={})
-SESSION = expression("AttributeReference", name="session_window", metadata={"spark.sql.sessionWindow": True})
+SESSION = expression("AttributeReference", name="session_window", metadata={"spark.sessionWindow": True})
 
 
 def manifest(engine: str, **spec: Any) -> Manifest:
@@ -89,7 +89,7 @@ NEVER: Mapping[str, PlanFacts] = {
     "a Python function (split)": PlanFacts(
         node("BatchEvalPythonUDTF", STREAM, udtf=expression("PythonUDTF", name="split", evalType=300))
     ),
-    "mapInPandas()": PlanFacts(node("MapInPandas", STREAM)),
+    "mapInPandas()": PlanFacts(node("MapInPandas", STREAM, functionExpr=UDF)),
     "mapInArrow()": PlanFacts(node("MapInArrow", STREAM)),
     "groupBy().applyInPandas()": PlanFacts(node("FlatMapGroupsInPandas", STREAM)),
     "applyInPandasWithState()": PlanFacts(node("FlatMapGroupsInPandasWithState", STREAM)),
