@@ -22,6 +22,7 @@ from tandem.core.effects import (
 )
 from tandem.core.events import Computed, Done, Failed, Leave, LogRecord, MarkerRecord, ReplicaEvent, Tick
 from tandem.core.failovers import Failovers
+from tandem.core.giving import Giving, GivingSettings
 from tandem.core.lag import Arrival, Lag
 from tandem.core.state import ReplicaState
 from tandem.protocol.actions import ProposeClaim, Step
@@ -40,13 +41,13 @@ class ReplicaSettings:
     Parameters
     ----------
     most_pending_epochs : computed and not published; when there are so many, no further one is computed.
-    most_ahead : epochs that the engine is given before it has computed the first of them.
+    giving : how far the engine is given epochs ahead, and where its batches end.
     patience_ms : how long a step may fail before the replica ends.
     leave_ms : of one that leaves: how long it waits for its successor, and then for what it owes.
     """
 
     most_pending_epochs: int = 16
-    most_ahead: int = 2
+    giving: GivingSettings = GivingSettings()
     patience_ms: float = 300_000.0
     leave_ms: float = 2_000.0
 
@@ -91,6 +92,7 @@ class ReplicaCore:
         self._failovers = failovers or Failovers()
         self._counts = _Counts()
         self._given = catch_up.last_computed
+        self._giving = Giving(settings.giving, self.decisions.epoch_range(self._given))
         self._failing_since: float | None = None
         self._again = False
         self._leaves_at: float | None = None
@@ -157,6 +159,7 @@ class ReplicaCore:
             case MarkerRecord():
                 self._marked(event, now_ms)
             case Computed(epoch, digest):
+                self._giving.computed()
                 self._catch_up.computed(epoch, self.decisions.last_epoch, now_ms)
                 self.publication.on_computed(epoch, digest)
                 self._lag.news(self.decisions)
@@ -252,14 +255,13 @@ class ReplicaCore:
 
     def _give(self) -> None:
         """The next epochs for the engine, as long as there is room."""
-        settings = self._settings
-        last = min(
-            self._catch_up.last_computed + settings.most_ahead,
-            self.publication.head + settings.most_pending_epochs - 1,
-        )
+        last = self.publication.head + self._settings.most_pending_epochs - 1
         while self._given < last and (epoch := self.decisions.epoch_range(self._given + 1)) is not None:
+            given = self._giving.give(epoch)
+            if given is None:
+                return
             self._given += 1
-            self._effects.append(Compute(epoch))
+            self._effects.append(Compute(given))
 
     def _succeed(self, now_ms: float) -> None:
         if self._succession is None:

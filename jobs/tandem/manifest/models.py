@@ -142,6 +142,11 @@ class OrderingSpec(Section):
         default=None,
         description="An epoch at least this often, also without input, so that processing-time timers fire. Default: never",
     )
+    barrier_interval: Annotated[Duration, Within(100, 3_600_000)] = Field(
+        default="5s",
+        validate_default=True,
+        description="Under the real-time engine state is committed about this often; a restart computes what came since",
+    )
 
 
 class TakeOverSpec(Section):
