@@ -58,7 +58,7 @@ def state_in(spark: SparkSession, store: SnapshotStore, savepoint: Savepoint) ->
     """All of a savepoint's state, without its partitions."""
     found = {}
     with saved_state(store, savepoint.snapshot) as place:
-        reader = StateReader(spark, place.folder, place.epoch)
+        reader = StateReader(spark, place.folder, place.batch)
         for operator in reader.operators():
             assert operator.partitions == savepoint.partitions
             for part in all_parts(operator):

@@ -5,9 +5,9 @@ One event per `step`, and what is to be done for it. The runtime (`tandem.replic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tandem.core.catch_up import CatchUp, TooFarBehindError
+from tandem.core.catch_up import CatchUp, Distance, TooFarBehindError
 from tandem.core.effects import (
     Append,
     Begun,
@@ -47,7 +47,7 @@ class ReplicaSettings:
     """
 
     most_pending_epochs: int = 16
-    giving: GivingSettings = GivingSettings()
+    giving: GivingSettings = field(default_factory=GivingSettings)
     patience_ms: float = 300_000.0
     leave_ms: float = 2_000.0
 
@@ -103,6 +103,10 @@ class ReplicaCore:
     def decisions(self) -> Decisions:
         """What the log has decided, as far as read."""
         return self.publication.decisions
+
+    @property
+    def _distance(self) -> Distance:
+        return Distance.of(self.decisions, self._catch_up.last_computed)
 
     @property
     def is_pending(self) -> bool:
@@ -224,9 +228,8 @@ class ReplicaCore:
         self._leaves_at = now_ms + self._settings.leave_ms
 
     def _look(self, tick: Tick, now_ms: float) -> None:
-        head = self.decisions.last_epoch
-        self._catch_up.check(head, tick.has_read_all, now_ms)
-        said = self._lag.look(head, tick.has_read_all, now_ms)
+        self._catch_up.check(self._distance, tick.has_read_all, now_ms)
+        said = self._lag.look(self.decisions, tick.has_read_all, now_ms)
         computed = self._catch_up.last_computed
         if isinstance(said, Arrival):
             self._effects.append(CaughtUp(computed, said.epochs, said.elapsed_ms))
@@ -249,7 +252,7 @@ class ReplicaCore:
         if (claim := self.publication.next_claim(now_ms)) is not None:
             self._effects.append(Append(claim.claim))
         self._give()
-        if (progress := self._catch_up.report(self.decisions.last_epoch, now_ms)) is not None:
+        if (progress := self._catch_up.report(self._distance, now_ms)) is not None:
             self._effects.append(Append(progress))
         self._succeed(now_ms)
 

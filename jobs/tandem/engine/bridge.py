@@ -30,7 +30,7 @@ from tandem.engine.state_guard import check_state, note_state
 from tandem.engine.state_keys import kept_states
 from tandem.logs import get_logger
 from tandem.manifest import SourceSpec
-from tandem.manifest.spark_settings import RETAINED_EPOCHS
+from tandem.manifest.spark_settings import RETAINED_BATCHES
 
 _log = get_logger(__name__)
 
@@ -130,7 +130,7 @@ class EpochBridge:
         epoch = self._after.epoch
         saved = folder / str(epoch)
         content = saved.read_text() if saved.exists() else None
-        self._bridge.keepWatermarks(str(folder), RETAINED_EPOCHS, epoch, content, json.dumps(idle))
+        self._bridge.keepWatermarks(str(folder), RETAINED_BATCHES, epoch, content, json.dumps(idle))
 
     def _pruned(self, frame: DataFrame) -> Any:
         """The plan without columns that nobody reads: Spark would compute an epoch's first, and then drop them."""

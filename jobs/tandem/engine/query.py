@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.checkpoint import find_newest, take_back
+from tandem.engine.checkpoint import take_back
 from tandem.engine.interface import EnginePosition
 from tandem.engine.memory import jvm_exit_code
 
@@ -51,22 +51,34 @@ class EpochQuery:
         """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
         self.streaming = self._bridge.launch(self.frame, checkpoint, self._output_mode)
 
-    def begin_again(self, checkpoint: Path, epoch: int) -> None:
-        """A new query on the state before `epoch`, at which the last one failed, as if that had not been tried."""
-        self._bridge.unload_state()
-        take_back(checkpoint, epoch - 1)
-        before = find_newest([checkpoint], epoch - 1)
-        self.begin(checkpoint, EnginePosition() if before is None else before.position)
+    def begin_again(self, checkpoint: Path, epoch: int) -> EnginePosition:
+        """A new query on the newest state before `epoch`, at which the last one failed, as if that had not been tried.
 
-    def compute(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp) -> pa.Table:
+        Returns where that state stands: epochs between that and `epoch` have to be computed again.
+        """
+        self._bridge.unload_state()
+        before = take_back(checkpoint, epoch - 1)
+        self.begin(checkpoint, before)
+        return before
+
+    def compute(
+        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
+    ) -> pa.Table:
         """`offer` an epoch and `take` its rows."""
-        self.offer(position, batch, time_ms, give_up)
+        self.offer(position, batch, time_ms, give_up, barrier)
         return self.take(position, give_up)
 
-    def offer(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp) -> None:
+    def offer(
+        self,
+        position: EnginePosition,
+        batch: pa.RecordBatch,
+        time_ms: int,
+        give_up: GiveUp,
+        barrier: bool = False,  # noqa: ARG002 - every epoch is a batch here
+    ) -> None:
         """Give an epoch's records to Spark, and its time (Unix, ms). It takes them when it has committed the last epoch.
 
-        Raises `GivenUpError`, and what the query failed with.
+        `barrier` : whether state is committed behind this epoch. Raises `GivenUpError`, and what the query failed with.
         """
         self._bridge.write(batch)
         while not self._bridge.offer(position, time_ms):

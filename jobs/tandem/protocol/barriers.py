@@ -3,12 +3,12 @@
 Between two barriers nothing lasts but the inputs and the log, so a restart goes on from the newest barrier and computes the
 epochs after it once more. A barrier costs the replica that turns over there some ten milliseconds of output.
 
-- *Common barriers* are for jobs with a watermark, which moves only where batches end: what counts as late, and which windows
-  end, depends on where that is. So every replica turns over behind the same epochs. The log says behind which
+- *Common barriers* are for jobs with a watermark, which moves only where batches end: what counts as late, and which
+  windows end, depends on where that is. So every replica turns over behind the same epochs. The log says behind which
   (`Cut.barrier`); an orderer asks for one with `is_common`.
-- *Own barriers* are for jobs with state and no watermark. Their rows do not depend on where batches end: state and rows are a
-  function of the records so far, whether the changes since the last barrier are committed or only in memory. So replicas may
-  turn over at different epochs, and do: while one does, the others claim and publish.
+- *Own barriers* are for jobs with state and no watermark. Their rows do not depend on where batches end: state and rows are
+  a function of the records so far, whether the changes since the last barrier are committed or only in memory. So replicas
+  may turn over at different epochs, and do: while one does, the others claim and publish.
 
 Both read nothing but the times of epochs, which are in the log and never go back. So who restarts goes on with the same
 barriers, and nobody has to remember when the last one was.
@@ -61,7 +61,9 @@ class OwnBarriers:
 
     def __post_init__(self) -> None:
         if self.interval_ms < 1 or self.replicas < 1:
-            raise ValueError(f"barriers every {self.interval_ms} ms for {self.replicas} replicas: give at least 1 of each")
+            raise ValueError(
+                f"barriers every {self.interval_ms} ms for {self.replicas} replicas: give at least 1 of each"
+            )
 
     def is_due(self, before_ms: int, time_ms: int, last_ms: int) -> bool:
         """Whether the epoch of `time_ms`, after one of `before_ms`, is a barrier; the last one was at `last_ms` (Unix, ms).

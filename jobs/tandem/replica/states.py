@@ -41,8 +41,9 @@ _LOST = (
     "If it is lost: give the job another value of spec.job.options, and start it with --accept-changes, so that it computes "
     "its state from its inputs again"
 )
-_FAR_EPOCHS = 100
-"""State on this machine that is no farther behind is used without asking the store: that is quicker."""
+_FAR_EPOCHS, _FAR_BATCHES = 100, 2
+"""State on this machine that is no farther behind is used without asking the store: that is quicker. With barriers two of
+their intervals count, which have thousands of epochs."""
 _NEAR_EPOCHS = 5
 """Followed state that is no farther behind is used at once: to compute so many epochs again is quicker than linking."""
 
@@ -53,6 +54,10 @@ class Followed(Protocol):
     @property
     def followed(self) -> int:
         """The epoch that it stands at; −1: there is none."""
+
+    @property
+    def epochs_a_batch(self) -> int:
+        """How many epochs its batches have at most."""
 
     def hand_over(self, target: Path) -> EnginePosition | None:
         """It becomes the new folder `target`."""
@@ -134,13 +139,13 @@ class States:
         checkpoints = self.checkpoints()
         local = find_newest(checkpoints, last_published)
         stands_at = -1 if local is None else local.position.epoch
-        is_near = self._store is None or last_published - followed.followed <= _FAR_EPOCHS
+        is_near = self._store is None or last_published - followed.followed <= _far(followed.epochs_a_batch)
         if stands_at - _NEAR_EPOCHS < followed.followed <= last_published and is_near:
             position = followed.hand_over(self.checkpoint)
             if position is not None:
                 _log.info("followed_state_used", epoch=position.epoch, last_published=last_published)
                 return position
-        if self._store is not None and (local is None or last_published - stands_at > _FAR_EPOCHS):
+        if self._store is not None and (local is None or last_published - stands_at > _far(local.epochs)):
             try:
                 position = self._store.newest_usable(
                     last_published, self._lineage, self.checkpoint, newer_than=stands_at
@@ -215,3 +220,8 @@ class States:
             raise RefusedError(f"savepoint {savepoint.name}: {error}") from error
         _log.info("savepoint_restored", savepoint=savepoint.name, epoch=position.epoch)
         return position
+
+
+def _far(epochs_a_batch: int) -> int:
+    """How many epochs behind state is far behind, where states lie so many epochs apart."""
+    return max(_FAR_EPOCHS, _FAR_BATCHES * epochs_a_batch)

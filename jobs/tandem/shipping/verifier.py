@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -24,6 +24,7 @@ _log = get_logger(__name__)
 
 _MARKER_TIMEOUT_S = 30.0
 _TICK_S = 0.5
+_WARM_AFTER = 20
 
 Rehearse = Callable[[Path, EnginePosition, Callable[[], bool]], Generator[tuple[int, pa.Table], None, None]]
 """Computes the epochs after a position on a checkpoint of no consequence, while they are asked for."""
@@ -95,7 +96,8 @@ class Verifier:
         if position is None:
             return None
         began, times, verified = self._clock_ms(), [self._clock_ms()], None
-        most = self._pace.begin(self._follower.size)
+        # Where batches have several epochs, at least those of one: what the state is told by is in all of them.
+        most = max(self._pace.begin(self._follower.size), self._follower.epochs_a_batch)
         try:
             with closing(self._trial.rehearse(checkpoint, position, self._stopped.is_set)) as rehearsal:
                 for epoch, table in islice(rehearsal, most):
@@ -112,8 +114,7 @@ class Verifier:
             return None
         finally:
             now = self._clock_ms()
-            last = times[-1] - times[-2] if len(times) > 1 else now - began
-            self._pace.proved(self._follower.published, now - began, last)
+            self._pace.proved(self._follower.published, now - began, _epoch_ms(times, now - began))
             shutil.rmtree(self._folder, ignore_errors=True)
         if verified is not None:
             _log.info("state_verified", epoch=verified, ms=round(self._clock_ms() - began))
@@ -140,3 +141,9 @@ class Verifier:
         _log.error(
             "followed_state_wrong", epoch=epoch, reason=reason, effect="it is dropped; a newer base takes its place"
         )
+
+
+def _epoch_ms(times: Sequence[float], took_ms: float) -> float:
+    """What an epoch took once the first were over: of many the last ones in the mean, of a few the last."""
+    count = max(1, (len(times) - 1) // _WARM_AFTER)
+    return (times[-1] - times[-1 - count]) / count if len(times) > 1 else took_ms
