@@ -96,8 +96,9 @@ class Verifier:
         if position is None:
             return None
         began, times, verified = self._clock_ms(), [self._clock_ms()], None
-        # Where batches have several epochs, at least those of one: what the state is told by is in all of them.
-        most = max(self._pace.begin(self._follower.size), self._follower.epochs_a_batch)
+        # Where a batch has several epochs, those of a whole one, as far as they can be compared.
+        interval = min(self._follower.epochs_a_batch, self._follower.published - position.epoch)
+        most = max(self._pace.begin(self._follower.size), interval)
         try:
             with closing(self._trial.rehearse(checkpoint, position, self._stopped.is_set)) as rehearsal:
                 for epoch, table in islice(rehearsal, most):
