@@ -16,9 +16,13 @@ barriers, and nobody has to remember when the last one was.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from typing import Final
 
 from tandem.protocol.decisions import Decisions
+
+_NUMBER: Final = re.compile(r"\d+$")
 
 
 def is_common(before_ms: int, time_ms: int, interval_ms: int) -> bool:
@@ -74,6 +78,16 @@ class OwnBarriers:
         turn = time_ms // turn_ms
         is_mine = turn % self.replicas == self.place % self.replicas
         return (is_mine and turn > before_ms // turn_ms) or time_ms - last_ms >= 2 * self.interval_ms
+
+
+def place_of(slot: int | None, name: str) -> int:
+    """A replica's place: its slot, or without one the number that its name ends with.
+
+    >>> place_of(1, "replica-4"), place_of(None, "replica-4"), place_of(None, "main")
+    (1, 4, 0)
+    """
+    number = _NUMBER.search(name)
+    return slot if slot is not None else int(number[0]) if number is not None else 0
 
 
 class BarrierClock:
