@@ -13,6 +13,7 @@ from tandem.engine.bridge import EpochBridge
 from tandem.engine.checkpoint import take_back
 from tandem.engine.interface import EnginePosition
 from tandem.engine.memory import jvm_exit_code
+from tandem.engine.renumbering import number_by_epoch
 
 GiveUp = Callable[[], str]
 """Asked several times a second: why an epoch is waited for no longer; "": it is."""
@@ -34,6 +35,7 @@ class EpochQuery:
         self.frame = frame
         self._bridge = bridge
         self._output_mode = output_mode
+        self._after = EnginePosition()
         self.streaming: StreamingQuery | None = None
         """Spark's own object, while it runs and after."""
 
@@ -44,11 +46,12 @@ class EpochQuery:
 
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
-        self.streaming = None
+        self.streaming, self._after = None, after
         self._bridge.stand_at(after)
 
     def launch(self, checkpoint: Path) -> None:
         """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
+        number_by_epoch(checkpoint, self._after)
         self.streaming = self._bridge.launch(self.frame, checkpoint, self._output_mode)
 
     def begin_again(self, checkpoint: Path, epoch: int) -> EnginePosition:
