@@ -83,7 +83,7 @@ VALUES: Final = (
         "duration-ordering-barrierInterval",
         {"spec.ordering.barrierInterval": "100ms"},
         {"spec.ordering.barrierInterval": "99ms"},
-        "Choose between 10ms and 1h",
+        "Choose between 100ms and 1h",
     ),
     Case(
         "duration-sources-[]-idleTimeout",
