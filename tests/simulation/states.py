@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from simulation.invariants import InvariantError
 from simulation.tasks import Task
-from tandem.engine.checkpoint import Checkpoint as Pinned
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.folders import Checkpoint as Pinned
+from tandem.checkpoint.position import EnginePosition
 from tandem.snapshots import Retention, SnapshotIdentity, SnapshotManifest, Snapshotter, SnapshotterSettings
 from tandem.snapshots.errors import IncompleteCheckpointError, SnapshotStoreError
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.lasting import Lasting
+from tandem.protocol.silence import Lasting
 from tandem.protocol.values import Progress
 
 

@@ -9,11 +9,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from tandem.checkpoint.folders import take_back
+from tandem.checkpoint.position import EnginePosition
+from tandem.checkpoint.renumbering import number_by_epoch
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.checkpoint import take_back
-from tandem.engine.interface import EnginePosition
 from tandem.engine.memory import jvm_exit_code
-from tandem.engine.renumbering import number_by_epoch
 
 GiveUp = Callable[[], str]
 """Asked several times a second: why an epoch is waited for no longer; "": it is."""

@@ -145,7 +145,7 @@ class OrderingSpec(Section):
     barrier_interval: Annotated[Duration, Within(100, 3_600_000)] = Field(
         default="5s",
         validate_default=True,
-        description="Under the real-time engine state is committed about this often; a restart computes what came since",
+        description="Between two barriers, the epochs behind which the real-time engine commits state",
     )
 
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 from typing import Final
 
 RETAINED_BATCHES: Final = 200
-"""How many epochs back Spark keeps logs and state."""
+"""How many batches back Spark keeps logs and state."""
 
 _EPOCHS = "an epoch must be one micro-batch, the same in every replica"
 _PLAN = "plans that follow run-time statistics differ between replicas"

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tandem.engine.checkpoint import find_newest
+from tandem.checkpoint.folders import find_newest
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from tandem.engine.checkpoint import ALL_LOGS, LOGS, STATE_FILE, WATERMARKS, committed, position_of
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.folders import ALL_LOGS, LOGS, STATE_FILE, WATERMARKS, committed, position_of
+from tandem.checkpoint.position import EnginePosition
 from tandem.shipping.errors import DeltaGapError, NotCommittedError, UnknownStateError
 from tandem.shipping.values import DeltaFile
 

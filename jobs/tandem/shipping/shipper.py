@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
-from tandem.engine.checkpoint import find_newest
+from tandem.checkpoint.folders import find_newest
 from tandem.kafka.client import RECORD_OVERHEAD, KafkaConnection
 from tandem.kafka.history import watermarks
 from tandem.kafka.tail import LogTail

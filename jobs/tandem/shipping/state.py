@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from tandem.engine.checkpoint import ALL_LOGS, STATE_FILE, Checkpoint, files_of, link, position_in
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.folders import ALL_LOGS, STATE_FILE, Checkpoint, files_of, link, position_in
+from tandem.checkpoint.position import EnginePosition
 from tandem.shipping.errors import DeltaError, DeltaGapError
 from tandem.shipping.files import CHANGES, changes_in, check_files, renumbered, stores_of
 from tandem.shipping.values import Delta, DeltaFile

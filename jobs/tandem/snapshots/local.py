@@ -7,7 +7,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tandem.engine.checkpoint import Checkpoint, files_of, find_newest, link
+from tandem.checkpoint.folders import Checkpoint, files_of, find_newest, link
 from tandem.snapshots.errors import IncompleteCheckpointError
 from tandem.snapshots.selection import select, shared_files
 

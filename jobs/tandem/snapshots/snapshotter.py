@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tandem.engine.checkpoint import Checkpoint, find_newest
+from tandem.checkpoint.folders import Checkpoint, find_newest
 from tandem.logs import get_logger
 from tandem.snapshots.errors import IncompleteCheckpointError, SnapshotCancelledError, SnapshotError
 from tandem.snapshots.garbage import Retention

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path, PurePosixPath
 
-from tandem.engine.checkpoint import find_newest
+from tandem.checkpoint.folders import find_newest
 from tandem.shipping import Delta
 from tandem.shipping.files import batch_at, read_files, stores_in
 from tandem.shipping.values import decode_delta, encode_delta
