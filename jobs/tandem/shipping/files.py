@@ -1,6 +1,6 @@
 """Which files a batch adds to a checkpoint, by their names alone, and reading them.
 
-A batch is an epoch, or under the real-time engine all epochs up to a barrier (`engine.checkpoint`). Batch n writes
+A batch is an epoch, or under the real-time engine all epochs up to a barrier (`checkpoint.folders`). Batch n writes
 `offsets/n`, then into each state store (a folder under `state/`) the changes that lead to version n + 1, with several
 watermarks `watermarks/n`, and at last `commits/n` (Spark 4.3, see `snapshots.selection`). Names with a lineage (state store
 format 2) are refused: there the changes of one run do not continue the state of another.
