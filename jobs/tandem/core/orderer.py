@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tandem.core.effects import Append
 from tandem.core.events import LogRecord, Tick
-from tandem.protocol.barriers import asks_for_barrier
+from tandem.protocol.barriers import asks_for_barrier, owed_after_ms
 from tandem.protocol.cutting import next_ends
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.pace import Pace
@@ -259,7 +259,7 @@ class OrdererCore:
         epoch, last = self.next_cut(now)
         ends = next_ends(last, available, self._settings.max_records_per_epoch, epoch)
         has_records = ends.records_since(last) > 0
-        if has_records or self._pace.wants_empty(now):
+        if has_records or self._pace.wants_empty(now, owed_after_ms(self._decisions, self._settings.barrier_ms)):
             self._pace.input_seen(now)
         if self._pace.wants_cut(now, self._leading):
             self._wanted = CountRecords(last, ends, available, epoch)

@@ -48,6 +48,17 @@ def asks_for_barrier(decisions: Decisions, epoch: int, time_ms: int, interval_ms
     return is_common(before.time_ms, time_ms, interval_ms)
 
 
+def owed_after_ms(decisions: Decisions, interval_ms: int) -> float | None:
+    """After how long without input an orderer cuts an epoch for a barrier's sake; None: none is owed.
+
+    Else what came last would be in nobody's lasting state, nor in any savepoint, until records come again.
+    """
+    config, last = decisions.config, decisions.epoch_range(decisions.last_epoch)
+    if config is None or not config.barriers or last is None or last.barrier or interval_ms <= 0:
+        return None
+    return float(interval_ms)
+
+
 @dataclass(frozen=True, slots=True)
 class OwnBarriers:
     """When one of `replicas` replicas, that of number `place`, turns over; about once in `interval_ms`.

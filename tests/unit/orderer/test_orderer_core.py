@@ -295,3 +295,22 @@ def test_where_another_s_cut_without_it_was_first_the_next_one_is_the_barrier() 
     (mine,) = bench.after(10)
     bench.shows(replace(mine, proposer="other", time_ms=4_998, barrier=False), mine, Claim(1, 0, "r"))
     assert barriers(bench, 5_003) == [True]
+
+
+def test_when_input_ends_one_epoch_more_is_cut_as_the_barrier_that_is_owed() -> None:
+    bench = Bench(config=replace(CONFIG, barriers=True))
+    barriers(bench, 4_000, 4_500)
+    bench.wall_ms = 4_500 + BARRIER_MS
+    assert bench.after(BARRIER_MS - 1) == []
+    (empty,) = bench.after(1)
+    assert (empty.epoch, empty.ends, empty.barrier) == (2, at(2), True)
+    bench.shows(empty, Claim(2, 0, "r"))
+    bench.wall_ms += 10 * BARRIER_MS
+    assert bench.after(10 * BARRIER_MS) == [], "nothing came since"
+
+
+def test_no_epoch_is_owed_where_nobody_asks_for_barriers() -> None:
+    bench = Bench()
+    barriers(bench, 4_000, 4_500)
+    bench.wall_ms = 1_000_000
+    assert bench.after(10 * BARRIER_MS) == []
