@@ -127,10 +127,12 @@ class Schedule:
 
     @classmethod
     def real_time(cls, seed: int) -> Schedule:
-        """The schedule of a seed with barriers, one of two with standbys, snapshots, or both."""
+        """The schedule of a seed with barriers: two of four with standbys, snapshots, or both, one with a new generation."""
         from simulation.barriers import real_time
 
-        return real_time(cls.redundant(seed) if seed % 20 == 19 else cls.plain(seed))
+        if seed % 20 == 19:
+            return real_time(cls.redundant(seed))
+        return real_time(cls.upgrading(seed) if seed % 40 == 29 else cls.plain(seed))
 
     @classmethod
     def plain(cls, seed: int) -> Schedule:
