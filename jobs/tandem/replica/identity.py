@@ -141,8 +141,7 @@ def as_planned(
     if membership is None:
         return None, planned
     if membership.candidate:
-        config = membership.config
-        begins = replace(config, digest=planned.digest, barriers=planned.barriers)
+        begins = replace(membership.config, digest=planned.digest, barriers=planned.barriers)
         return Membership(begins, candidate=True), planned
     if unlike := different_in_plan(facts, membership.config):
         accepted = membership.config

@@ -211,9 +211,7 @@ class Follower:
         """A marker was read. Called by the thread."""
         with self._news:
             if marker.generation == self._settings.generation:
-                self._digests.put(
-                    marker.epoch, marker.digest, -1 if self._state is None else self._state.position.epoch
-                )
+                self._digests.put(marker.epoch, marker.digest, self.epoch)
             self._last_published = max(self._last_published, marker.epoch)
             self._news.notify_all()
 

@@ -1,4 +1,4 @@
-"""How far ahead the engine is given epochs, and which of them it is told to be barriers."""
+"""How far ahead the engine is given epochs, and which of them are barriers."""
 
 from __future__ import annotations
 

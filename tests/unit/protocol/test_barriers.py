@@ -1,4 +1,4 @@
-"""Which epochs are barriers: about once an interval, whoever restarts; and replicas' own ones apart from each other."""
+"""Which epochs are barriers: about once an interval, also after a restart; and replicas' own ones are apart."""
 
 from __future__ import annotations
 
