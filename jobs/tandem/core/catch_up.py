@@ -15,11 +15,15 @@ class TooFarBehindError(Exception):
     """This replica does not catch up: it had better start again from newer state."""
 
 
+_LEAST_EPOCH_MS = 0.1
+
+
 @dataclass(frozen=True, slots=True)
 class Distance:
     """From the last epoch that a replica has computed to the log's head: `epochs`, and `ms` of their own times.
 
     The time is that between the cuts of the first epoch that is missing and the last: in a job that was idle it is not long.
+    It stands still while the clock of who cuts is behind, so an epoch counts as a tenth of a ms at least.
     """
 
     epochs: int
@@ -29,8 +33,9 @@ class Distance:
     def of(cls, decisions: Decisions, computed: int) -> Distance:
         """The distance of a replica that has computed `computed` last."""
         first, last = decisions.epoch_range(computed + 1), decisions.epoch_range(decisions.last_epoch)
-        ms = 0.0 if first is None or last is None else float(last.time_ms - first.time_ms)
-        return cls(max(0, decisions.last_epoch - computed), ms)
+        epochs = max(0, decisions.last_epoch - computed)
+        ms = 0 if first is None or last is None else last.time_ms - first.time_ms
+        return cls(epochs, max(ms, _LEAST_EPOCH_MS * (epochs - 1)))
 
 
 @dataclass(frozen=True, slots=True)

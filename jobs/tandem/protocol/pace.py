@@ -88,7 +88,7 @@ class Pace:
 
     def progress(self, replica: str, epoch: int, epoch_ms: float, now_ms: float) -> None:
         """A replica that lags says how far it is; with 0 ms that it has caught up: it needs no room any more."""
-        if self._last_epoch - epoch <= 1:
+        if epoch_ms <= 0 or self._last_epoch - epoch <= 1:
             self._replicas.pop(replica, None)
         else:
             self._replicas[replica] = _Replica(epoch, epoch_ms, now_ms)

@@ -114,3 +114,12 @@ def test_an_estimate_is_what_is_said(lag: Lag) -> None:
     lag.ready = False
     looks = (lag.look(cut_up_to(500), has_read_all=True, now_ms=BEGAN_MS + 20_000 + 600 * i) for i in range(6))
     assert [said for said in looks if said is not None] == [Estimate(491, 0.0, None)]
+
+
+def test_many_epochs_are_far_also_while_their_time_stands_still() -> None:
+    lag = Lag(CatchUp("replica-1", 9, REAL_TIME), BEGAN_MS)
+    lag.ready = True
+    lag.news(cut_up_to(9_000, ms_each=0))
+    assert lag.ready
+    lag.news(cut_up_to(11_000, ms_each=0))
+    assert not lag.ready
