@@ -44,7 +44,7 @@ def savepoint_of(job: Job, checkpoint: Path, savepoints: Savepoints, epoch: int,
     """A savepoint of a job that has computed `epoch`, as a replica makes it."""
     job.committed(epoch)
     staging = checkpoint.with_name(f"{name}-staging")
-    position = pin(checkpoint, epoch, staging)
+    position = pin(checkpoint, epoch, staging).position
     head = SnapshotHead("j", position.epoch, position.log_offset, "c", "", 0, "", "j.replica-0.1a")
     return savepoints.save(name, head, staging, INPUTS)
 

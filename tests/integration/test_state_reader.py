@@ -88,7 +88,7 @@ def flights(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
 def place(flights: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StatePlace]:
     """The state after those epochs, from the store, with the checkpoint that it was taken from gone."""
     folder = tmp_path_factory.mktemp("snapshot")
-    position = pin(flights.checkpoint, EPOCHS - 1, folder / "staging")
+    position = pin(flights.checkpoint, EPOCHS - 1, folder / "staging").position
     head = SnapshotHead("flights", position.epoch, position.log_offset, "c", "", 1, "", "flights.replica-0.1a")
     store = SnapshotStore(str(folder / "store"))
     snapshot = store.save(head, folder / "staging")
