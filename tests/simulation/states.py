@@ -49,25 +49,24 @@ class Checkpoint:
             files = {f"{batch}.zip": b"%016x" % state}
         else:
             files[f"{batch}.changelog"] = b"%016x" % (self.state ^ state)
-        files[f"{batch}.commit"] = b"%d %d" % (epoch, log_offset)
+        files[f"{batch}.commit"] = b"%d" % log_offset
         return Checkpoint(epoch, log_offset, state, files, batch)
 
 
 NOTHING = Checkpoint(-1, 0, 0, {}, -1)
 
 
-def read_back(folder: Path, takes_batch_for_epoch: bool = False) -> Checkpoint:
+def read_back(position: EnginePosition, folder: Path, takes_batch_for_epoch: bool = False) -> Checkpoint:
     """What a restored folder says. Raises `ValueError` if that is nonsense, as what is altered may be."""
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-    state, found = 0, NOTHING
+    state, batch = 0, -1
     for path, content in files.items():
         if path.endswith(".commit"):
             batch = int(path.partition(".")[0])
-            epoch, log_offset = map(int, content.split())
-            found = Checkpoint(batch if takes_batch_for_epoch else epoch, log_offset, 0, {}, batch)
         else:
             state ^= int(content, 16)
-    return Checkpoint(found.epoch, found.log_offset, state, files, found.batch)
+    epoch = batch if takes_batch_for_epoch else position.epoch
+    return Checkpoint(epoch, position.log_offset, state, files, batch)
 
 
 def new_folder() -> Path:
@@ -137,7 +136,9 @@ class States:
         wanted = _Everything(CONFIG) if self._world.deviation.restores_any_config else CONFIG
         try:
             position = self._store.newest_usable(last, wanted, target, newer_than=local.epoch)
-            return local if position is None else read_back(target, self._world.deviation.takes_batch_for_epoch)
+            return (
+                local if position is None else read_back(position, target, self._world.deviation.takes_batch_for_epoch)
+            )
         except SnapshotStoreError:
             return local
         except ValueError as error:
