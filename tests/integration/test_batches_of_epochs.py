@@ -10,7 +10,6 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from tandem.engine.batch import to_batch
 
 from integration.engine import Record, epoch_time_us, fetched
 from integration.test_job_errors import Failing
@@ -18,6 +17,7 @@ from tandem.checkpoint.folders import copy_up_to, find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.checkpoint.renumbering import renumber
 from tandem.engine.trial import Offered, TrialError
+from tandem.intake.batch import to_batch
 from tandem.state.operators import all_parts
 from tandem.state.reader import StateReader
 
