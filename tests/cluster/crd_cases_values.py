@@ -81,8 +81,8 @@ VALUES: Final = (
     ),
     Case(
         "duration-ordering-barrierInterval",
-        {"spec.ordering.barrierInterval": "100ms"},
-        {"spec.ordering.barrierInterval": "99ms"},
+        {"spec.engine": "realTime", "spec.ordering.barrierInterval": "100ms"},
+        {"spec.engine": "realTime", "spec.ordering.barrierInterval": "99ms"},
         "Choose between 100ms and 1h",
     ),
     Case(

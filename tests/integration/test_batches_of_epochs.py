@@ -15,7 +15,6 @@ from integration.engine import Record, epoch_time_us, fetched
 from integration.test_job_errors import Failing
 from tandem.checkpoint.folders import copy_up_to, find_newest
 from tandem.checkpoint.position import EnginePosition
-from tandem.checkpoint.renumbering import renumber
 from tandem.engine.trial import Offered, TrialError
 from tandem.intake.batch import to_batch
 from tandem.state.operators import all_parts
@@ -93,10 +92,14 @@ def test_the_micro_batch_engine_goes_on_from_batches_that_are_not_numbered_like_
     newest = find_newest([first._checkpoint], 5)
     assert newest is not None
     copy_up_to(newest, barriers)
-    renumber(barriers, 7)  # as if the last batch, of epoch 5, were the thirteenth
-    found = find_newest([barriers], 5)
+    for batch in range(6):  # as if they had ended behind barriers
+        entry = barriers / "offsets" / str(batch)
+        content = entry.read_text().replace(f'"epoch":{batch},', f'"epoch":{batch + 700},')
+        entry.unlink()  # it is a link
+        entry.write_text(content)
+    found = find_newest([barriers], 705)
     assert found is not None
-    assert (found.batch, found.position.epoch) == (12, 5)
+    assert (found.batch, found.position.epoch) == (5, 705)
     reader = StateReader(spark, barriers, found.batch)
     (operator,) = reader.operators()
     rows = reader.page(operator, all_parts(operator)[0]).rows
@@ -106,11 +109,13 @@ def test_the_micro_batch_engine_goes_on_from_batches_that_are_not_numbered_like_
     again._query.stop()
     shutil.rmtree(again._checkpoint)
     shutil.copytree(barriers, again._checkpoint)
-    after = EnginePosition(5, 50)
-    again._query.begin(again._checkpoint, after)
-    one = offered(6, [Record(GOOD, key=b"k")])
+    again._query.begin(again._checkpoint, found.position)
+    one = offered(706, [Record(GOOD, key=b"k")])
     table = again._query.compute(one.position, one.batch, one.time_ms, lambda: "")
     assert table.num_rows == 1
     assert "7" in str(table.to_pylist()), "the seventh record of that key"
     again._query.commit()
     again.committed(6)
+    newest = find_newest([again._checkpoint], 1_000)
+    assert newest is not None
+    assert (newest.batch, newest.position.epoch) == (6, 706)

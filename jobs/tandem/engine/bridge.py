@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from tandem.checkpoint.folders import WATERMARKS
+from tandem.checkpoint.folders import WATERMARKS, find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.checkpoint.relocation import relocate
 from tandem.engine.idle_inputs import idle_after, without_watermark
@@ -126,10 +126,11 @@ class EpochBridge:
         return StreamingQuery(query)
 
     def _keep_watermarks(self, folder: Path, idle: Mapping[str, int]) -> None:
-        epoch = self._after.epoch
-        saved = folder / str(epoch)
+        newest = find_newest([folder.parent], self._after.epoch)
+        batch = self._after.epoch if newest is None else newest.batch
+        saved = folder / str(batch)
         content = saved.read_text() if saved.exists() else None
-        self._bridge.keepWatermarks(str(folder), RETAINED_BATCHES, epoch, content, json.dumps(idle))
+        self._bridge.keepWatermarks(str(folder), RETAINED_BATCHES, batch, content, json.dumps(idle))
 
     def _pruned(self, frame: DataFrame) -> Any:
         """The plan without columns that nobody reads: Spark would compute an epoch's first, and then drop them."""

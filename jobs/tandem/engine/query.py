@@ -9,9 +9,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tandem.checkpoint.folders import take_back
+from tandem.checkpoint.folders import find_newest, take_back
 from tandem.checkpoint.position import EnginePosition
-from tandem.checkpoint.renumbering import number_by_epoch
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.memory import jvm_exit_code
 
@@ -36,6 +35,7 @@ class EpochQuery:
         self._bridge = bridge
         self._output_mode = output_mode
         self._after = EnginePosition()
+        self._ahead = 0  # of epochs before batches: 0 but on state of the real-time engine
         self.streaming: StreamingQuery | None = None
         """Spark's own object, while it runs and after."""
 
@@ -51,7 +51,8 @@ class EpochQuery:
 
     def launch(self, checkpoint: Path) -> None:
         """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
-        number_by_epoch(checkpoint, self._after)
+        newest, epoch = find_newest([checkpoint], self._after.epoch), self._after.epoch
+        self._ahead = epoch - newest.batch if newest is not None and newest.position.epoch == epoch else 0
         self.streaming = self._bridge.launch(self.frame, checkpoint, self._output_mode)
 
     def begin_again(self, checkpoint: Path, epoch: int) -> EnginePosition:
@@ -92,7 +93,7 @@ class EpochQuery:
         while (taken := self._bridge.take()) is None:
             self._check(give_up)
         epoch, rows = taken
-        if epoch != position.epoch:
+        if epoch + self._ahead != position.epoch:
             raise RuntimeError(
                 f"Spark ran epoch {position.epoch} as batch {epoch}: the checkpoint is not at epoch {position.epoch - 1}"
             )

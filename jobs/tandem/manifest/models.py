@@ -52,6 +52,7 @@ Delivery = Literal["exactlyOnce", "atLeastOnce", "atMostOnce"]
 OrderingMode = Literal["leader", "heartbeat", "none"]
 OutputMode = Literal["append", "update"]
 OnError = Literal["stop", "deadLetter"]
+EngineChoice = Literal["auto", "microBatch", "realTime"]
 
 
 def _python_file(path: str) -> str:
@@ -183,6 +184,11 @@ class Spec(KubernetesSpec):
     """What the job is and how it shall run."""
 
     job: JobSpec
+    engine: EngineChoice = Field(
+        default="microBatch",
+        description="What computes epochs. realTime: each in milliseconds, for plans that it runs, and aggregations report "
+        "every row; microBatch: whatever Spark runs; auto: realTime where both publish the same rows, else microBatch",
+    )
     replicas: Count = Field(default=2, ge=1, description="Replicas that compute and publish")
     standbys: Count = Field(default=0, ge=0, description="Warm replicas that wait for the place of one that fails")
     delivery: Delivery = Field(
