@@ -44,7 +44,7 @@ def savepoint_of(job: Job, checkpoint: Path, savepoints: Savepoints, epoch: int,
     """A savepoint of a job that has computed `epoch`, as a replica makes it."""
     job.committed(epoch)
     staging = checkpoint.with_name(f"{name}-staging")
-    position = pin(checkpoint, epoch, staging)
+    position = pin(checkpoint, epoch, staging).position
     head = SnapshotHead("j", position.epoch, position.log_offset, "c", "", 0, "", "j.replica-0.1a")
     return savepoints.save(name, head, staging, INPUTS)
 
@@ -58,7 +58,7 @@ def state_in(spark: SparkSession, store: SnapshotStore, savepoint: Savepoint) ->
     """All of a savepoint's state, without its partitions."""
     found = {}
     with saved_state(store, savepoint.snapshot) as place:
-        reader = StateReader(spark, place.folder, place.epoch)
+        reader = StateReader(spark, place.folder, place.batch)
         for operator in reader.operators():
             assert operator.partitions == savepoint.partitions
             for part in all_parts(operator):

@@ -199,8 +199,7 @@ def test_two_shippers_at_once_do_no_harm(shipping: Shipping, tmp_path: Path) -> 
     follower = shipping.follows(base)
     shipping.publishes(range(3, 15))
     assert follower.wait_for(14, DEADLINE_S)
-    pin(shipping.checkpoint, 14, tmp_path / "expected")
-    expected = FollowedState(tmp_path / "expected", EnginePosition(14, 140))
+    expected = FollowedState(pin(shipping.checkpoint, 14, tmp_path / "expected"))
     assert expected.position == EnginePosition(follower.epoch, 140)
 
 

@@ -95,7 +95,7 @@ def test_spark_goes_on_from_a_snapshot_with_the_same_results(
         "Spark wrote no full snapshot of some state"
     )
 
-    position = pin(checkpoint, 10_000, staging)
+    position = pin(checkpoint, 10_000, staging).position
     store = SnapshotStore(str(tmp_path / "store"))
     head = SnapshotHead(
         job="j",

@@ -88,7 +88,7 @@ def flights(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> It
 def place(flights: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StatePlace]:
     """The state after those epochs, from the store, with the checkpoint that it was taken from gone."""
     folder = tmp_path_factory.mktemp("snapshot")
-    position = pin(flights.checkpoint, EPOCHS - 1, folder / "staging")
+    position = pin(flights.checkpoint, EPOCHS - 1, folder / "staging").position
     head = SnapshotHead("flights", position.epoch, position.log_offset, "c", "", 1, "", "flights.replica-0.1a")
     store = SnapshotStore(str(folder / "store"))
     snapshot = store.save(head, folder / "staging")
@@ -97,7 +97,7 @@ def place(flights: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def test_all_operators_are_listed_with_what_they_keep(spark: SparkSession, place: StatePlace) -> None:
-    reader = StateReader(spark, place.folder, place.epoch)
+    reader = StateReader(spark, place.folder, place.batch)
     operators = reader.operators()
 
     assert {(operator.kind, operator.partitions, operator.variables) for operator in operators} == {
@@ -114,7 +114,7 @@ def test_all_operators_are_listed_with_what_they_keep(spark: SparkSession, place
 
 
 def test_an_aggregation_is_read_by_a_part_of_its_key(spark: SparkSession, place: StatePlace) -> None:
-    reader = StateReader(spark, place.folder, place.epoch)
+    reader = StateReader(spark, place.folder, place.batch)
     counts = find_operator(reader.operators(), "aggregation")
     every = reader.page(counts, Part(), limit=10_000)
     page = reader.page(counts, Part(), ["carrier=UA", "origin=EWR"], limit=10_000)
@@ -135,7 +135,7 @@ def test_an_aggregation_is_read_by_a_part_of_its_key(spark: SparkSession, place:
 
 
 def test_a_key_of_another_type_or_with_another_field_is_refused(spark: SparkSession, place: StatePlace) -> None:
-    reader = StateReader(spark, place.folder, place.epoch)
+    reader = StateReader(spark, place.folder, place.batch)
     counts = find_operator(reader.operators(), "aggregation")
 
     with pytest.raises(BadKeyError, match=r"window.start: soon is no timestamp"):
@@ -147,7 +147,7 @@ def test_a_key_of_another_type_or_with_another_field_is_refused(spark: SparkSess
 
 
 def test_both_sides_of_a_join_are_read(spark: SparkSession, place: StatePlace) -> None:
-    reader = StateReader(spark, place.folder, place.epoch)
+    reader = StateReader(spark, place.folder, place.batch)
     join = find_operator(reader.operators(), "join")
     left, right = (reader.page(join, part, limit=10_000) for part in parts_of(join))
 
@@ -158,7 +158,7 @@ def test_both_sides_of_a_join_are_read(spark: SparkSession, place: StatePlace) -
 
 
 def test_state_variables_are_read(spark: SparkSession, place: StatePlace) -> None:
-    reader = StateReader(spark, place.folder, place.epoch)
+    reader = StateReader(spark, place.folder, place.batch)
     chains = find_operator(reader.operators(), "transformWithState")
     (part,) = parts_of(chains)
     every = reader.page(chains, part, limit=10_000)
@@ -174,12 +174,12 @@ def test_live_state_is_that_of_the_newest_epoch_and_the_job_goes_on(spark: Spark
         place = stack.enter_context(live_state(flights.directory))
         assert place.epoch == flights.epochs - 1
         flights.run(flights.fed[-60:])
-        reader = StateReader(spark, place.folder, place.epoch)
+        reader = StateReader(spark, place.folder, place.batch)
         chains = find_operator(reader.operators(), "transformWithState")
         before = sorted(map(str, reader.page(chains, Part(variable="chain"), limit=10_000).rows))
     with live_state(flights.directory) as newer:
         assert newer.epoch == place.epoch + 1
-        reader = StateReader(spark, newer.folder, newer.epoch)
+        reader = StateReader(spark, newer.folder, newer.batch)
         assert sorted(map(str, reader.page(chains, Part(variable="chain"), limit=10_000).rows)) != before
     assert [folder.name for folder in flights.directory.iterdir()] == ["flights.replica-0.1a"]
 
@@ -197,4 +197,4 @@ def test_a_job_without_state_says_so(spark: SparkSession, tmp_path: Path) -> Non
     job.stop()
 
     with live_state(tmp_path) as place, pytest.raises(StatelessJobError, match="the job keeps no state"):
-        StateReader(spark, place.folder, place.epoch).operators()
+        StateReader(spark, place.folder, place.batch).operators()

@@ -54,7 +54,7 @@ class Faulty(Replica):
         difference = self.world.schedule.difference
         assert difference is not None
         if what.epoch == difference.wrong_from:
-            self._state ^= 1
+            self.state ^= 1
         return super().compute(what, answers)
 
 

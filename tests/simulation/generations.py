@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
+from simulation.barriers import has_common
 from simulation.invariants import PROGRAMS, QUESTION, ChoosingChecker, InvariantError, Row, compute
 from simulation.process import Process
 from simulation.replica import Replica
@@ -84,7 +85,9 @@ class Successor(Replica):
         if epoch < base:
             epoch, states = base, {base: state}
         savepoint = "before" if base >= 0 else ""
-        candidate = Succession(Config(1, PROGRAMS[1], world.start, self.name, base, savepoint), _AGAIN_MS)
+        common = has_common(world.schedule)
+        config = Config(1, PROGRAMS[1], world.start, self.name, base, savepoint, barriers=common)
+        candidate = Succession(config, _AGAIN_MS)
         self.go_on_from(epoch, states.get(epoch, 0), candidate)
 
     def keep_state(self, what: EpochRange, state: int) -> None:
@@ -133,11 +136,14 @@ class UpgradeChecker(ChoosingChecker):
         base, state = self._world.base
         for number in range(base + 1, epoch + 1):
             if number not in self._new:
-                before = state if number == base + 1 else self._new[number - 1][0]
+                before = state if number == base + 1 else self._after_new(number - 1)
                 answers = self.decisions.answer(number, QUESTION) if self._world.schedule.asks else ()
                 assert answers is not None
                 self._new[number] = compute(before, self.ranges[number], answers, program=1)
         return self._new[epoch]
+
+    def _after_new(self, epoch: int) -> int:
+        return self._world.state_after(self.ranges[epoch], self._new[epoch][0])
 
 
 def successors(world: World) -> list[Process]:

@@ -38,20 +38,21 @@ def compute(state: int, what: EpochRange, answers: Answers, program: int = 0) ->
 
     So does any other answer of the outside world, and another one of the `PROGRAMS`.
     """
-    state = _mix(state, what.epoch + 7_919 * program, what.time_ms ^ what.seed)
+    state = mix(state, what.epoch + 7_919 * program, what.time_ms ^ what.seed)
     for answer in answers:
-        state = _mix(state, 0, int(answer or 0))
+        state = mix(state, 0, int(answer or 0))
     rows: list[list[Row]] = [[] for _ in range(OUTPUTS)]
     index = 0
     for tp, end in what.ends.items():
         for position in range(what.starts.get(tp, 0), end):
-            state = _mix(state, tp.partition, position)
+            state = mix(state, tp.partition, position)
             rows[state % OUTPUTS].append(Row(what.epoch, index, state))
             index += 1
     return state, rows
 
 
-def _mix(state: int, a: int, b: int) -> int:
+def mix(state: int, a: int, b: int) -> int:
+    """The state after something else has happened."""
     state = ((state ^ (a * 1_000_003 + b + 1)) * 0x9E3779B97F4A7C15) & _MASK
     return state ^ (state >> 29)
 
@@ -117,6 +118,8 @@ class Checker:
                 raise InvariantError(f"epoch {cut.epoch} takes records of {tp} back")
         if self.ranges and cut.time_ms < self.ranges[-1].time_ms and not self._world.schedule.eager:
             raise InvariantError(f"the time of epoch {cut.epoch} is before that of epoch {cut.epoch - 1}")
+        if self.ranges and self._world.misses_barrier(self.ranges[-1], what):
+            raise InvariantError(f"epoch {cut.epoch} is the first of its period, and no barrier", unsafe=False)
         self.ranges.append(what)
 
     def _expect(self) -> None:
@@ -130,7 +133,7 @@ class Checker:
                 raise InvariantError(f"the log answers {answers} for epoch {what.epoch}, which nobody was told")
             assert self._program is not None
             state, rows = compute(self._states[-1] if self._states else 0, what, answers, self._program)
-            self._states.append(state)
+            self._states.append(self._world.state_after(what, state))
             self._digests.append(f"{state:x}")
             self.rows.append(rows)
             self.on_decided(rows)

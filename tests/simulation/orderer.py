@@ -55,14 +55,16 @@ class Orderer(Process):
     def __init__(self, world: World, name: str) -> None:
         super().__init__(world, name)
         self.leading = False
+        self._skew_ms = self._clock_offset / 1e5
 
     def start(self) -> None:
         """A new incarnation: reads on from the last marker that it finds."""
         super().start()
         schedule, deviation = self.world.schedule, self.world.deviation
+        barrier_ms = 0 if schedule.barriers is None else schedule.barriers.interval_ms
         core = eager(deviation.orderer) if schedule.eager else deviation.orderer
         self._core = core(
-            OrdererSettings(self.name, schedule.max_records, repropose_ms=_AGAIN_MS),
+            OrdererSettings(self.name, schedule.max_records, repropose_ms=_AGAIN_MS, barrier_ms=barrier_ms),
             self.decisions_since(self.world.last_marker()),
             deviation.pace(PaceSettings(live_ms=200.0), SilenceBound(20.0, 120.0)),
         )
@@ -132,8 +134,10 @@ class Orderer(Process):
 
     @property
     def wall_ms(self) -> int:
-        """Its wall clock, which is as wrong as its other one, and never negative."""
-        return int(1e6 + self.now_ms)
+        """Its wall clock, which is as wrong as its other one, and never negative; where barriers depend on it, less so."""
+        return int(
+            1e6 + (self.now_ms if self.world.schedule.barriers is None else self.world.timeline.now + self._skew_ms)
+        )
 
     def _counted(self, wanted: CountRecords) -> Positions:
         """Who counts may not have got to the end yet, or not even to the first record."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from simulation.barriers import Turnovers, giving, has_common
 from simulation.invariants import PROGRAMS, QUESTION, InvariantError, Row, compute
 from simulation.process import Process
 from simulation.producer import PlainProducer, TransactionalProducer
@@ -81,14 +82,16 @@ class Replica(Process):
             self.crash()
             return
         epoch = world.pick_state()
-        self.go_on_from(epoch, world.states.get(epoch, 0))
+        skips = world.deviation.skips_replay and epoch >= 0
+        self.go_on_from(world.last_marker() if skips else epoch, world.states.get(epoch, 0))
 
     def go_on_from(self, epoch: int, state: int, succession: Succession | None = None) -> None:
         """Everything is ready: compute what comes after `epoch`."""
         world = self.world
-        self._state, self._epoch = state, epoch
+        self.state, self._epoch = state, epoch
         self.rows: dict[int, tuple[str, list[list[Row]]]] = {}
-        self._commits_at = world.place_after(epoch)
+        self._commits_at = len(world.commits.visible) if world.deviation.replays_blindly else world.place_after(epoch)
+        self._turnovers = Turnovers(self)
         decisions = self.decisions_since(epoch)
         bound = SilenceBound(world.schedule.least_bound_ms, world.schedule.most_bound_ms)
         delivery = world.schedule.delivery
@@ -98,13 +101,15 @@ class Replica(Process):
             CatchUp(self.name, epoch, every_ms=_PROGRESS_MS),
             self.now_ms,
             succession,
-            settings=ReplicaSettings(duty=_DUTY),
+            settings=ReplicaSettings(duty=_DUTY, giving=giving(self)),
             asking=world.deviation.asking(self.me, _ASKING),
         )
         self._running = True
         world.tell(self, "runs on from epoch", epoch)
         if epoch >= 0:
             world.reached("a replica went on from a state")
+        if world.schedule.barriers is not None and epoch < world.last_marker():
+            world.reached("published epochs were replayed from a barrier")
         self.wake()
 
     @property
@@ -244,7 +249,8 @@ class Replica(Process):
     def _propose_config(self) -> None:
         if self.now_ms - self._config_proposed > 100:
             self._config_proposed = self.now_ms
-            self.append(Config(0, PROGRAMS[self.program], self.world.start, self.name))
+            common = has_common(self.world.schedule)
+            self.append(Config(0, PROGRAMS[self.program], self.world.start, self.name, barriers=common))
         self.tick_after(50.0)
 
     # The engine ------------------------------------------------------------------------------------------------------
@@ -279,19 +285,23 @@ class Replica(Process):
 
     def compute(self, what: EpochRange, answers: Answers) -> tuple[int, list[list[Row]]]:
         """The state after an epoch, and its rows."""
-        return compute(self._state, what, answers, self.program)
+        return compute(self.state, what, answers, self.program)
 
     def _computed(self, what: EpochRange, answers: Answers) -> None:
-        self._computing = False
-        self._state, rows = self.compute(what, answers)
+        self.state, rows = self.compute(what, answers)
         self._epoch = what.epoch
-        self.keep_state(what, self._state)
-        digest = f"{self._state:x}"
+        digest = f"{self.state:x}"
+        self._computing = self._turnovers.computed(what)
         self.rows[self._epoch] = digest, rows
         self.post(Computed(self._epoch, digest))
         if self._epoch < self.publication.head:
             self.rows.pop(self._epoch, None)
         self.world.reached("computed", self)
+        self.think()
+
+    def engine_is_free(self) -> None:
+        """It can compute the next epoch."""
+        self._computing = False
         self.think()
 
     def keep_state(self, what: EpochRange, state: int) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tandem.protocol.publication_rules import Delivery
 
 if TYPE_CHECKING:
+    from simulation.barriers import Barriers
     from simulation.differences import Difference
     from simulation.generations import Upgrade
     from simulation.redundancy import Redundancy
@@ -80,17 +81,20 @@ class Schedule:
     redundancy: Redundancy | None = None
     upgrade: Upgrade | None = None
     difference: Difference | None = None
+    barriers: Barriers | None = None
 
     @classmethod
     def of(cls, seed: int) -> Schedule:
         """The schedule of a seed: one of five has standbys, snapshots, or both, one of ten a new generation.
 
-        Of one of 25 the replicas do not compute the same.
+        One of ten runs the real-time engine. Of one of 25 the replicas do not compute the same.
         """
         if seed % 25 == 7:
             return cls.differing(seed)
         if seed % 10 == 3:
             return cls.replacing(seed) if seed % 40 == 23 else cls.upgrading(seed)
+        if seed % 10 == 9:
+            return cls.real_time(seed)
         return cls.redundant(seed) if seed % 5 == 1 else cls.plain(seed)
 
     @classmethod
@@ -120,6 +124,15 @@ class Schedule:
         from simulation.redundancy import redundant
 
         return redundant(cls.plain(seed))
+
+    @classmethod
+    def real_time(cls, seed: int) -> Schedule:
+        """The schedule of a seed with barriers: two of four with standbys, snapshots, or both, one with a new generation."""
+        from simulation.barriers import real_time
+
+        if seed % 20 == 19:
+            return real_time(cls.redundant(seed))
+        return real_time(cls.upgrading(seed) if seed % 40 == 29 else cls.plain(seed))
 
     @classmethod
     def plain(cls, seed: int) -> Schedule:
@@ -170,6 +183,7 @@ class Schedule:
         if self.upgrade:
             text += f", {'replaced' if self.upgrade.dead_ms else 'upgraded'} at {self.upgrade.at_ms:.0f}"
         text += f", {self.difference}" if self.difference else ""
+        text += f", {self.barriers}" if self.barriers else ""
         text += ", asking" if self.asks else ""
         return text + (", one failure at a time" if self.alone else "") + "".join(f"\n  {f}" for f in self.failures)
 

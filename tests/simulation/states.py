@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from simulation.invariants import InvariantError
 from simulation.tasks import Task
+from tandem.checkpoint.folders import Checkpoint as Pinned
 from tandem.checkpoint.position import EnginePosition
 from tandem.protocol.restoring import Distances, Source, sources
 from tandem.snapshots import Retention, SnapshotIdentity, SnapshotManifest, Snapshotter, SnapshotterSettings
@@ -33,35 +34,40 @@ CONFIG = "c0ffee"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The state after `epoch`, whose cut stands at `log_offset`, and the files that say so."""
+    """The state after `epoch`, whose cut stands at `log_offset`, and the files that say so, numbered by `batch`."""
 
     epoch: int
     log_offset: int
     state: int
     files: Mapping[str, bytes]
+    batch: int
 
     def next(self, epoch: int, log_offset: int, state: int) -> Checkpoint:
-        """The checkpoint of the next epoch: a full version now and then, else only what changed."""
+        """The checkpoint of the next batch: a full version now and then, else only what changed."""
+        batch = self.batch + 1
         files = {path: content for path, content in self.files.items() if not path.endswith(".commit")}
-        if epoch % _FULL_EVERY == 0 or not files:
-            files = {f"{epoch}.zip": b"%016x" % state}
+        if batch % _FULL_EVERY == 0 or not files:
+            files = {f"{batch}.zip": b"%016x" % state}
         else:
-            files[f"{epoch}.changelog"] = b"%016x" % (self.state ^ state)
-        files[f"{epoch}.commit"] = b"%d" % log_offset
-        return Checkpoint(epoch, log_offset, state, files)
+            files[f"{batch}.changelog"] = b"%016x" % (self.state ^ state)
+        files[f"{batch}.commit"] = b"%d" % log_offset
+        return Checkpoint(epoch, log_offset, state, files, batch)
 
 
-NOTHING = Checkpoint(-1, 0, 0, {})
+NOTHING = Checkpoint(-1, 0, 0, {}, -1)
 
 
-def read_back(epoch: int, log_offset: int, folder: Path) -> Checkpoint:
+def read_back(position: EnginePosition, folder: Path, takes_batch_for_epoch: bool = False) -> Checkpoint:
     """What a restored folder says. Raises `ValueError` if that is nonsense, as what is altered may be."""
     files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
-    state = 0
+    state, batch = 0, -1
     for path, content in files.items():
-        if not path.endswith(".commit"):
+        if path.endswith(".commit"):
+            batch = int(path.partition(".")[0])
+        else:
             state ^= int(content, 16)
-    return Checkpoint(epoch, log_offset, state, files)
+    epoch = batch if takes_batch_for_epoch else position.epoch
+    return Checkpoint(epoch, position.log_offset, state, files, batch)
 
 
 def new_folder() -> Path:
@@ -132,7 +138,9 @@ class States:
         wanted = _Everything(CONFIG) if self._world.deviation.restores_any_config else CONFIG
         try:
             position = self._store.newest_usable(last, wanted, target, newer_than=local.epoch)
-            return local if position is None else read_back(position.epoch, position.log_offset, target)
+            return (
+                local if position is None else read_back(position, target, self._world.deviation.takes_batch_for_epoch)
+            )
         except SnapshotStoreError:
             return local
         except ValueError as error:
@@ -190,7 +198,10 @@ class _Snapshotter(Snapshotter):
         folder = new_folder()
         super().__init__(states._store, identity, folder, settings, states.wall_ms, self._saved)
 
-    def _pinned(self, epoch: int) -> EnginePosition:
+    def _stands_at(self, epoch: int) -> int:
+        return max((one for one in self._states._replica.own if one <= epoch), default=-1)
+
+    def _pinned(self, epoch: int) -> Pinned:
         replica = self._states._replica
         known = [one for one in replica.own if one <= epoch]
         if not known:
@@ -200,7 +211,7 @@ class _Snapshotter(Snapshotter):
             file = self._staging / path
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        return EnginePosition(checkpoint.epoch, checkpoint.log_offset)
+        return Pinned(self._staging, EnginePosition(checkpoint.epoch, checkpoint.log_offset), checkpoint.batch)
 
     def _saved(self, manifest: SnapshotManifest) -> None:
         self._world.store.on_saved(manifest)

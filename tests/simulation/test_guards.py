@@ -6,6 +6,7 @@ import pytest
 
 from simulation.campaign import story
 from simulation.guards import GUARDS, Guard
+from simulation.guards_of_barriers import GUARDS_OF_BARRIERS
 from simulation.guards_of_pace import GUARDS_OF_PACE
 from simulation.guards_of_state import GUARDS_OF_STATE
 from simulation.schedule import Failure, Schedule
@@ -15,7 +16,9 @@ from tandem.protocol.publication_rules import Delivery
 MOST = 20_000  # far more than any guard needs
 
 
-@pytest.mark.parametrize("guard", GUARDS + GUARDS_OF_PACE + GUARDS_OF_STATE, ids=lambda guard: guard.name)
+@pytest.mark.parametrize(
+    "guard", GUARDS + GUARDS_OF_PACE + GUARDS_OF_STATE + GUARDS_OF_BARRIERS, ids=lambda guard: guard.name
+)
 def test_removing_a_guard_is_found(guard: Guard) -> None:
     count, failed = guard.missed_after(MOST)
     assert failed is not None, f"{count} schedules do not miss: {guard.name}"

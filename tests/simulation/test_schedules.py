@@ -78,6 +78,9 @@ SITUATIONS = (
     "failure: machine lost",
     "failure: store outage",
     "failure: damage",
+    "turned over",
+    "replicas turned over apart",
+    "published epochs were replayed from a barrier",
 )
 RARE = (
     "switchover: the successor ended",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from random import Random
 
+from simulation.barriers import after_turnover
 from simulation.clock import Life, Timeline
 from simulation.differences import FaultyChecker, last_replica
 from simulation.failures import Injector
@@ -27,9 +28,10 @@ from simulation.tasks import Task
 from simulation.zookeeper import Ensemble
 from tandem.core.asking import Asking
 from tandem.core.orderer import OrdererCore
+from tandem.protocol.barriers import is_common
 from tandem.protocol.pace import Pace
 from tandem.protocol.publication import Publication
-from tandem.protocol.values import Config, Marker, Positions, TopicPartition
+from tandem.protocol.values import Config, EpochRange, Marker, Positions, TopicPartition
 from tandem.snapshots import SnapshotStore
 
 _PATIENCE_MS = 15_000.0
@@ -60,6 +62,10 @@ class Deviation:
     skips_replay: bool = False  # goes on after the last marker, however old its state is
     waits_for_a_slot: bool = False  # a standby, however silent the log is
     cuts_log_short: bool = False  # to what the newest snapshot needs
+    replays_blindly: bool = False  # without the markers of the epochs that it computes once more
+    turns_over_apart: bool = False  # although the watermark moves there
+    commits_between: bool = False  # state also where there is no barrier
+    takes_batch_for_epoch: bool = False  # in what it restores
     store: type[SnapshotStore] = SnapshotStore
     remote: type[SimulatedRemote] = SimulatedRemote
 
@@ -75,6 +81,7 @@ class World:
         self.timeline = Timeline()
         self.broker_down_until = 0.0
         self.states: dict[int, int] = {}
+        self.last_turnover: tuple[int, str] | None = None  # the epoch, and whose
         self.new_states: dict[int, int] = {}  # of the generation that follows
         self._tps = [TopicPartition("in", i) for i in range(schedule.inputs)]
         self.start = Positions(dict.fromkeys(self._tps, 0))
@@ -250,6 +257,17 @@ class World:
         return ", ".join(
             f"{one.name} {'active' if one.is_active else 'standby' if one.stands_by else 'down'}" for one in replicas
         )
+
+    def state_after(self, what: EpochRange, state: int) -> int:
+        """The state that an epoch leaves to the next one."""
+        return after_turnover(self.schedule, what, state) if what.barrier else state
+
+    def misses_barrier(self, before: EpochRange, what: EpochRange) -> bool:
+        """Whether an epoch must be a common barrier, and is not. Who beats ahead of the log may miss one."""
+        barriers = self.schedule.barriers
+        if barriers is None or not barriers.common or self.schedule.eager:
+            return False
+        return is_common(before.time_ms, what.time_ms, barriers.interval_ms) and not what.barrier
 
     def process(self, name: str) -> Process:
         """The process of that name."""

@@ -1,5 +1,9 @@
 """Checkpoints of the query as folders: what epoch one stands at, and copying one for a new incarnation.
 
+Spark numbers the files of a checkpoint by *batch*. A micro-batch is an epoch, and has its number. A batch of the real-time
+engine has all epochs since the last barrier, of which the last, the barrier, is the one that the checkpoint stands at. Its
+entry in `offsets` says which that is, for both engines.
+
 Each incarnation has a folder of its own, so that a zombie never writes into its successor's. Spark's files are written
 once and renamed into place, so a copy is made of hard links, however large the state.
 """
@@ -16,14 +20,14 @@ from pathlib import Path, PurePath
 
 from tandem.checkpoint.position import EnginePosition
 from tandem.logs import get_logger
-from tandem.manifest.spark_settings import RETAINED_EPOCHS
+from tandem.manifest.spark_settings import RETAINED_BATCHES
 
 _log = get_logger(__name__)
 
 LOGS = ("offsets", "commits")
-"""Spark's folders with one small file per epoch."""
+"""Spark's folders with one small file per batch."""
 WATERMARKS = "watermarks"
-"""A folder of ours with one small file per epoch, written before Spark commits it: what a query with several watermarks
+"""A folder of ours with one small file per batch, written before Spark commits it: what a query with several watermarks
 knows of each. A checkpoint of a job with fewer has none, nor has one that an older Tandem wrote."""
 ALL_LOGS = (*LOGS, WATERMARKS)
 STATE_FILE = re.compile(r"^(\d+)(?:_[\w-]+)?\.(?:changelog|zip|delta|snapshot)$")
@@ -32,10 +36,17 @@ STATE_FILE = re.compile(r"^(\d+)(?:_[\w-]+)?\.(?:changelog|zip|delta|snapshot)$"
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """A checkpoint folder that stands at `position`."""
+    """A checkpoint folder that stands at `position`, behind Spark's batch `batch`."""
 
     folder: Path
     position: EnginePosition
+    batch: int
+
+    @property
+    def epochs(self) -> int:
+        """How many epochs its last batch has, at least 1: those since the batch before, as far as that is still known."""
+        before = position_of(self.folder, self.batch - 1)
+        return 1 if before is None else max(1, self.position.epoch - before.epoch)
 
 
 def find_newest(folders: Iterable[Path], last_published: int) -> Checkpoint | None:
@@ -45,22 +56,22 @@ def find_newest(folders: Iterable[Path], last_published: int) -> Checkpoint | No
 
 
 def copy_up_to(checkpoint: Checkpoint, target: Path) -> None:
-    """Link into `target` all that belongs to epochs up to the checkpoint's.
+    """Link into `target` all that belongs to batches up to the checkpoint's.
 
-    Its owner may be cleaning up old versions meanwhile. What vanishes is not needed for an epoch that Spark still retains,
-    so only that is asked, afterwards. Raises `FileNotFoundError` if the epoch is not retained any more.
+    Its owner may be cleaning up old versions meanwhile. What vanishes is not needed for a batch that Spark still retains,
+    so only that is asked, afterwards. Raises `FileNotFoundError` if the batch is not retained any more.
     """
-    epoch = checkpoint.position.epoch
+    batch = checkpoint.batch
     for source in files_of(checkpoint.folder):
         relative = source.relative_to(checkpoint.folder)
-        if belongs(relative, epoch):
+        if belongs(relative, batch):
             destination = target / relative
             destination.parent.mkdir(parents=True, exist_ok=True)
             with suppress(FileNotFoundError):
                 link(source, destination)
     newest = max(_numbers(checkpoint.folder / "commits"), default=-1)
-    if newest - epoch > RETAINED_EPOCHS // 2 or not (target / "commits" / str(epoch)).exists():
-        raise FileNotFoundError(f"{checkpoint.folder}: epoch {epoch} is not retained any more, the newest is {newest}")
+    if newest - batch > RETAINED_BATCHES // 2 or not (target / "commits" / str(batch)).exists():
+        raise FileNotFoundError(f"{checkpoint.folder}: batch {batch} is not retained any more, the newest is {newest}")
 
 
 def restore(folders: Iterable[Path], last_published: int, target: Path, tries: int = 5) -> EnginePosition:
@@ -76,48 +87,77 @@ def restore(folders: Iterable[Path], last_published: int, target: Path, tries: i
             _log.info("checkpoint_moved_on", folder=str(newest.folder), reason=str(error))
             shutil.rmtree(target, ignore_errors=True)
             continue
-        _log.info("checkpoint_restored", folder=str(newest.folder), epoch=newest.position.epoch)
+        _log.info("checkpoint_restored", folder=str(newest.folder), epoch=newest.position.epoch, batch=newest.batch)
         return newest.position
     target.mkdir(parents=True, exist_ok=True)
     return EnginePosition()
 
 
-def take_back(folder: Path, epoch: int) -> None:
-    """Remove all that belongs to epochs after `epoch` from a checkpoint on which no query runs."""
-    if epoch < 0:
+def take_back(folder: Path, last_epoch: int) -> EnginePosition:
+    """Take a checkpoint on which no query runs back to its newest state that is not after `last_epoch`.
+
+    Returns where it stands then: before epoch 0, and there is no folder any more, if it has no such state.
+    """
+    found = find_newest([folder], last_epoch)
+    if found is None:
         shutil.rmtree(folder, ignore_errors=True)
-        return
+        return EnginePosition()
     for path in files_of(folder):
-        if not belongs(path.relative_to(folder), epoch):
+        if not belongs(path.relative_to(folder), found.batch):
             path.unlink(missing_ok=True)
+    return found.position
 
 
 def begin_after(folder: Path, position: EnginePosition) -> None:
-    """Make `folder` the checkpoint of a query without any state that has computed the epoch of `position`."""
+    """Make `folder` the checkpoint of a query without any state that has computed the epoch of `position`.
+
+    Its last batch has the epoch's number, under either engine.
+    """
     contents = {"metadata": json.dumps({"id": str(uuid.uuid4())})}
-    for epoch in range(max(0, position.epoch - 1), position.epoch + 1):  # Spark asks for the one before the last, too
-        log = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}, {"epoch": epoch, "log": position.log_offset}
-        contents[f"offsets/{epoch}"] = "\n".join(["v1", *map(json.dumps, log)])
-        contents[f"commits/{epoch}"] = "\n".join(["v1", json.dumps({"nextBatchWatermarkMs": 0})])
+    for batch in range(max(0, position.epoch - 1), position.epoch + 1):  # Spark asks for the one before the last, too
+        log = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}, {"epoch": batch, "log": position.log_offset}
+        contents[f"offsets/{batch}"] = "\n".join(["v1", *map(json.dumps, log)])
+        contents[f"commits/{batch}"] = "\n".join(["v1", json.dumps({"nextBatchWatermarkMs": 0})])
     for name, content in contents.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
 
 
-def _newest(folder: Path, last_published: int) -> Checkpoint | None:
-    committed = _numbers(folder / "commits") & _numbers(folder / "offsets")
-    usable = [epoch for epoch in committed if epoch <= last_published]
-    if not usable:
-        return None
-    epoch = max(usable)
+def committed(folder: Path) -> list[int]:
+    """The batches that Spark has committed in a checkpoint folder, oldest first; nothing if there is no such folder."""
+    return sorted(_numbers(folder / "commits") & _numbers(folder / "offsets"))
+
+
+def position_of(folder: Path, batch: int) -> EnginePosition | None:
+    """Where a checkpoint stands behind a batch: what Spark logged of it. None if that is not there, or not ours."""
     try:
-        lines = (folder / "offsets" / str(epoch)).read_text().splitlines()
-        offset = json.loads(lines[-1])
-        return Checkpoint(folder, EnginePosition(int(offset["epoch"]), int(offset["log"])))
-    except (OSError, ValueError, KeyError, IndexError, TypeError) as error:
-        _log.warning("checkpoint_unusable", folder=str(folder), reason=repr(error))
+        return position_in((folder / "offsets" / str(batch)).read_bytes())
+    except FileNotFoundError:
         return None
+    except (OSError, ValueError) as error:
+        _log.warning("checkpoint_unusable", folder=str(folder), batch=batch, reason=repr(error))
+        return None
+
+
+def position_in(entry: bytes) -> EnginePosition:
+    """What an entry of `offsets` says, in its last line. Raises `ValueError` if it is none of ours."""
+    try:
+        offset = json.loads(entry.splitlines()[-1])
+        return EnginePosition(int(offset["epoch"]), int(offset["log"]))
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise ValueError(f"an entry of offsets that says no position: {error!r}") from error
+
+
+def _newest(folder: Path, last_published: int) -> Checkpoint | None:
+    """The newest batch first: later batches have later epochs."""
+    for batch in reversed(committed(folder)):
+        position = position_of(folder, batch)
+        if position is None:
+            return None
+        if position.epoch <= last_published:
+            return Checkpoint(folder, position, batch)
+    return None
 
 
 def _numbers(folder: Path) -> set[int]:
@@ -127,12 +167,12 @@ def _numbers(folder: Path) -> set[int]:
         return set()
 
 
-def belongs(relative: PurePath, epoch: int) -> bool:
-    """Whether a file is of an epoch up to `epoch`. State version v is the state after epoch v - 1."""
+def belongs(relative: PurePath, batch: int) -> bool:
+    """Whether a file is of a batch up to `batch`. State version v is the state after batch v - 1."""
     if relative.parts[0] in ALL_LOGS:
-        return relative.name.isdigit() and int(relative.name) <= epoch
+        return relative.name.isdigit() and int(relative.name) <= batch
     if relative.parts[0] == "state" and (match := STATE_FILE.match(relative.name)):
-        return int(match.group(1)) <= epoch + 1
+        return int(match.group(1)) <= batch + 1
     return not relative.name.startswith(".")
 
 

@@ -88,7 +88,7 @@ def state(
             tempfile.TemporaryDirectory(prefix="tandem-spark-") as scratch,
             state_session(job, Path(scratch)) as spark,
         ):
-            reader = StateReader(spark, place.folder, place.epoch)
+            reader = StateReader(spark, place.folder, place.batch)
             operators = reader.operators()
             if operator is None:
                 listed = [(one, [reader.shape(one, part) for part in all_parts(one)]) for one in operators]

@@ -35,6 +35,7 @@ class Failovers:
         self._owners: dict[int, dict[int, str]] = {}  # epoch → attempt → owner
         self._cut_ms: dict[int, int] = {}
         self._marked_ms: int | None = None
+        self._published: int | None = None  # the epoch of the last marker
 
     def ordered(self, epoch: int, at_ms: int) -> None:
         """An epoch's cut was accepted. Before, there was nothing to publish: a silence until then is no gap."""
@@ -42,6 +43,8 @@ class Failovers:
 
     def claimed(self, claim: Claim) -> None:
         """A claim was accepted."""
+        if self._published is not None and claim.epoch <= self._published:
+            return
         self._owners.setdefault(claim.epoch, {})[claim.attempt] = claim.owner
 
     def published(self, marker: Marker, at_ms: int) -> None:
@@ -52,8 +55,12 @@ class Failovers:
             # The clocks of whoever wrote these records need not agree to the millisecond.
             self.last = Failover(marker.epoch, before, marker.owner, max(0, at_ms - max(known)), at_ms)
         self.publisher, self._marked_ms = marker.owner, at_ms
-        self._owners = {epoch: known for epoch, known in self._owners.items() if epoch > marker.epoch}
-        self._cut_ms = {epoch: cut_ms for epoch, cut_ms in self._cut_ms.items() if epoch > marker.epoch}
+        # Markers are contiguous. A replica that catches up knows of very many epochs, and forgets one after the other.
+        oldest = min([marker.epoch, *self._owners, *self._cut_ms]) if self._published is None else self._published + 1
+        for epoch in range(oldest, marker.epoch + 1):
+            self._owners.pop(epoch, None)
+            self._cut_ms.pop(epoch, None)
+        self._published = marker.epoch
 
     def _relieved(self, marker: Marker) -> str:
         """From whom its owner took over; "": from nobody."""

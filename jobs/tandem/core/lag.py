@@ -3,11 +3,9 @@
 from collections import deque
 from dataclasses import dataclass
 
-from tandem.core.catch_up import CatchUp
+from tandem.core.catch_up import CatchUp, Distance
 from tandem.protocol.decisions import Decisions
 
-_NOT_READY_EPOCHS = 20
-"""A replica this far behind would not mask a failure of the others at once."""
 _IDLE_MS = 3_000.0
 """A replica that has had nothing to compute for so long since its start is at the head: nobody cuts."""
 _SAMPLE_MS = 500.0
@@ -127,20 +125,21 @@ class Lag:
 
     def news(self, decisions: Decisions) -> None:
         """An epoch was computed, or a proposal accepted."""
-        epochs = self.epochs(decisions)
-        if epochs <= 1 and self._catch_up.has_computed:
+        distance, near = Distance.of(decisions, self._catch_up.last_computed), self._catch_up.near
+        if near.is_at_head(distance) and self._catch_up.has_computed:
             self.ready = True
-        elif epochs >= _NOT_READY_EPOCHS:
+        elif near.is_far(distance):
             self.ready = False
 
-    def look(self, head: int, has_read_all: bool, now_ms: float) -> Estimate | Arrival | None:
+    def look(self, decisions: Decisions, has_read_all: bool, now_ms: float) -> Estimate | Arrival | None:
         """Called often; what is to be said of the way to the head, if anything.
 
-        `head`: the last epoch that was cut; `has_read_all`: as far as known nothing is left to read.
+        `has_read_all`: as far as known nothing is left to read.
         """
+        head = decisions.last_epoch
         is_idle = has_read_all and now_ms - self._began_ms > _IDLE_MS
         if is_idle and self._catch_up.last_computed >= head:
             self.ready = True
-        if self._catch_up.stands_still(head, now_ms):
+        if self._catch_up.stands_still(Distance.of(decisions, self._catch_up.last_computed), now_ms):
             self.ready = False
         return self._report.look(Standing(now_ms, self._catch_up.last_computed, head), self.ready)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from tandem.core.effects import Append
 from tandem.core.events import LogRecord, Tick
+from tandem.protocol.barriers import asks_for_barrier, owed_after_ms
 from tandem.protocol.cutting import next_ends
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.pace import Pace
@@ -16,7 +17,8 @@ class OrdererSettings:
     """How long to wait for news at most: `tick_ms` while a cut is due, `watching_tick_ms` if it is another's to make.
 
     `repropose_ms`: when a cut that the log does not show is repeated. `look_ms`: how often a leader looks how much input
-    waits while no cut is due.
+    waits while no cut is due. `barrier_ms`: how far apart common barriers are, of a generation that needs them; 0: there
+    are none.
     """
 
     name: str
@@ -26,6 +28,7 @@ class OrdererSettings:
     idle_tick_ms: float = 50.0
     repropose_ms: float = 500.0
     look_ms: float = 1_000.0
+    barrier_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +255,7 @@ class OrdererCore:
         epoch, last = self.next_cut(now)
         ends = next_ends(last, available, self._settings.max_records_per_epoch, epoch)
         has_records = ends.records_since(last) > 0
-        if has_records or self._pace.wants_empty(now):
+        if has_records or self._pace.wants_empty(now, owed_after_ms(self._decisions, self._settings.barrier_ms)):
             self._pace.input_seen(now)
         if self._pace.wants_cut(now, self._leading):
             self._wanted = CountRecords(last, ends, available, epoch)
@@ -270,7 +273,8 @@ class OrdererCore:
             return _NOTHING
         self._time_ms = self.epoch_time_ms(counted.wall_ms)
         name, topic_ids = self._settings.name, self._unsaid_topic_ids()
-        self.proposed = Cut(wanted.epoch, counted.ends, self._time_ms, counted.seed, name, topic_ids)
+        barrier = asks_for_barrier(self._decisions, wanted.epoch, self._time_ms, self._settings.barrier_ms)
+        self.proposed = Cut(wanted.epoch, counted.ends, self._time_ms, counted.seed, name, topic_ids, barrier)
         self._proposed_ms = now
         self.state = replace(self.state, proposed=self.state.proposed + 1)
         self._waits("its proposal in the ordering log")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tandem.core.asking import Asking, UndecidedError
-from tandem.core.catch_up import CatchUp, TooFarBehindError
+from tandem.core.catch_up import CatchUp, Distance, TooFarBehindError
 from tandem.core.duty import Duty, DutySettings
 from tandem.core.effects import (
     Append,
@@ -36,6 +36,7 @@ from tandem.core.events import (
     Tick,
 )
 from tandem.core.failovers import Failovers
+from tandem.core.giving import Giving, GivingSettings
 from tandem.core.lag import Arrival, Lag
 from tandem.core.state import Counts, ReplicaState
 from tandem.protocol.actions import ProposeClaim, Step
@@ -54,13 +55,13 @@ class ReplicaSettings:
     Parameters
     ----------
     most_pending_epochs : computed and not published; when there are so many, no further one is computed.
-    most_ahead : epochs that the engine is given before it has computed the first of them.
+    giving : how far the engine is given epochs ahead, and where its batches end.
     patience_ms : how long a step may fail before the replica ends.
     duty : how it goes.
     """
 
     most_pending_epochs: int = 16
-    most_ahead: int = 2
+    giving: GivingSettings = field(default_factory=GivingSettings)
     patience_ms: float = 300_000.0
     duty: DutySettings = field(default_factory=DutySettings)
 
@@ -101,6 +102,7 @@ class ReplicaCore:
         self._duty = Duty(publication, settings.duty)
         self._counts = Counts()
         self._given = catch_up.last_computed
+        self._giving = Giving(settings.giving, self.decisions.epoch_range(self._given))
         self._failing_since: float | None = None
         self._again = False
         self._ended = False
@@ -110,6 +112,10 @@ class ReplicaCore:
     def decisions(self) -> Decisions:
         """What the log has decided, as far as read."""
         return self.publication.decisions
+
+    @property
+    def _distance(self) -> Distance:
+        return Distance.of(self.decisions, self._catch_up.last_computed)
 
     @property
     def is_pending(self) -> bool:
@@ -177,6 +183,7 @@ class ReplicaCore:
             case MarkerRecord():
                 self._marked(event, now_ms)
             case Computed(epoch, digest):
+                self._giving.computed()
                 self._catch_up.computed(epoch, self.decisions.last_epoch, now_ms)
                 self.publication.on_computed(epoch, digest)
                 self._lag.news(self.decisions)
@@ -240,10 +247,9 @@ class ReplicaCore:
         self._again = step is self.step_under_way
 
     def _look(self, tick: Tick, now_ms: float) -> None:
-        head = self.decisions.last_epoch
         self._asking.has_read_all = tick.has_read_all
-        self._catch_up.check(head, tick.has_read_all, now_ms)
-        said = self._lag.look(head, tick.has_read_all, now_ms)
+        self._catch_up.check(self._distance, tick.has_read_all, now_ms)
+        said = self._lag.look(self.decisions, tick.has_read_all, now_ms)
         computed = self._catch_up.last_computed
         if isinstance(said, Arrival):
             self._effects.append(CaughtUp(computed, said.epochs, said.elapsed_ms))
@@ -267,20 +273,19 @@ class ReplicaCore:
             self._effects.append(Append(claim.claim))
         self._give()
         self._effects += self._asking.next(self.decisions, now_ms)
-        if (progress := self._catch_up.report(self.decisions.last_epoch, now_ms)) is not None:
+        if (progress := self._catch_up.report(self._distance, now_ms)) is not None:
             self._effects.append(Append(progress))
         self._succeed(now_ms)
 
     def _give(self) -> None:
         """The next epochs for the engine, as long as there is room."""
-        settings = self._settings
-        last = min(
-            self._catch_up.last_computed + settings.most_ahead,
-            self.publication.head + settings.most_pending_epochs - 1,
-        )
+        last = self.publication.head + self._settings.most_pending_epochs - 1
         while self._given < last and (epoch := self.decisions.epoch_range(self._given + 1)) is not None:
+            given = self._giving.give(epoch)
+            if given is None:
+                return
             self._given += 1
-            self._effects.append(Compute(epoch))
+            self._effects.append(Compute(given))
 
     def _succeed(self, now_ms: float) -> None:
         if self._succession is None:

@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from tandem.checkpoint.folders import WATERMARKS
+from tandem.checkpoint.folders import WATERMARKS, find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.checkpoint.relocation import relocate
 from tandem.engine.idle_inputs import idle_after, without_watermark
@@ -27,7 +27,7 @@ from tandem.engine.key_expressions import FORM
 from tandem.engine.state_keys import kept_states
 from tandem.logs import get_logger
 from tandem.manifest import SourceSpec
-from tandem.manifest.spark_settings import RETAINED_EPOCHS
+from tandem.manifest.spark_settings import RETAINED_BATCHES
 
 _log = get_logger(__name__)
 
@@ -122,10 +122,11 @@ class EpochBridge:
         return StreamingQuery(query)
 
     def _keep_watermarks(self, folder: Path, idle: Mapping[str, int]) -> None:
-        epoch = self._after.epoch
-        saved = folder / str(epoch)
+        newest = find_newest([folder.parent], self._after.epoch)
+        batch = self._after.epoch if newest is None else newest.batch
+        saved = folder / str(batch)
         content = saved.read_text() if saved.exists() else None
-        self._bridge.keepWatermarks(str(folder), RETAINED_EPOCHS, epoch, content, json.dumps(idle))
+        self._bridge.keepWatermarks(str(folder), RETAINED_BATCHES, batch, content, json.dumps(idle))
 
     def _pruned(self, frame: DataFrame) -> Any:
         """The plan without columns that nobody reads: Spark would compute an epoch's first, and then drop them."""

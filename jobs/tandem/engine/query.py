@@ -30,6 +30,8 @@ class EpochQuery:
         self.frame = frame
         self._bridge = bridge
         self._output_mode = output_mode
+        self._after = EnginePosition()
+        self._ahead = 0  # of epochs before batches: 0 but on state of the real-time engine
         self.streaming: StreamingQuery | None = None
         """Spark's own object, while it runs and after."""
 
@@ -40,29 +42,43 @@ class EpochQuery:
 
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
-        self.streaming = None
+        self.streaming, self._after = None, after
         self._bridge.stand_at(after)
 
     def launch(self, checkpoint: Path) -> None:
         """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
+        newest, epoch = find_newest([checkpoint], self._after.epoch), self._after.epoch
+        self._ahead = epoch - newest.batch if newest is not None and newest.position.epoch == epoch else 0
         self.streaming = self._bridge.launch(self.frame, checkpoint, self._output_mode)
 
-    def begin_again(self, checkpoint: Path, epoch: int) -> None:
-        """A new query on the state before `epoch`, at which the last one failed, as if that had not been tried."""
-        self._bridge.unload_state()
-        take_back(checkpoint, epoch - 1)
-        before = find_newest([checkpoint], epoch - 1)
-        self.begin(checkpoint, EnginePosition() if before is None else before.position)
+    def begin_again(self, checkpoint: Path, epoch: int) -> EnginePosition:
+        """A new query on the newest state before `epoch`, at which the last one failed, as if that had not been tried.
 
-    def compute(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp) -> pa.Table:
+        Returns where that state stands: epochs between that and `epoch` have to be computed again.
+        """
+        self._bridge.unload_state()
+        before = take_back(checkpoint, epoch - 1)
+        self.begin(checkpoint, before)
+        return before
+
+    def compute(
+        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
+    ) -> pa.Table:
         """`offer` an epoch and `take` its rows."""
-        self.offer(position, batch, time_ms, give_up)
+        self.offer(position, batch, time_ms, give_up, barrier)
         return self.take(position, give_up)
 
-    def offer(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp) -> None:
+    def offer(
+        self,
+        position: EnginePosition,
+        batch: pa.RecordBatch,
+        time_ms: int,
+        give_up: GiveUp,
+        barrier: bool = False,  # noqa: ARG002 - every epoch is a batch here
+    ) -> None:
         """Give an epoch's records to Spark, and its time (Unix, ms). It takes them when it has committed the last epoch.
 
-        Raises `GivenUpError`, and what the query failed with.
+        `barrier` : whether state is committed behind this epoch. Raises `GivenUpError`, and what the query failed with.
         """
         self._bridge.write(batch)
         while not self._bridge.offer(position, time_ms):
@@ -73,7 +89,7 @@ class EpochQuery:
         while (taken := self._bridge.take()) is None:
             self._check(give_up)
         epoch, rows = taken
-        if epoch != position.epoch:
+        if epoch + self._ahead != position.epoch:
             raise RuntimeError(
                 f"Spark ran epoch {position.epoch} as batch {epoch}: the checkpoint is not at epoch {position.epoch - 1}"
             )

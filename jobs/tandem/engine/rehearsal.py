@@ -46,7 +46,8 @@ class Rehearsal:
     ) -> Generator[tuple[int, pa.Table], None, None]:
         """The epochs after `after` and their rows, as long as the caller asks for more and the log has more.
 
-        `checkpoint` is the caller's to spoil; `fetcher` stands at `after`, and is closed in the end. Raises
+        They end in batches where the log has common barriers: a watermark moves only there. `checkpoint` is the caller's to
+        spoil; `fetcher` stands at `after`, and is closed in the end. Raises
         `StateUnusableError`, `LostInputError`, `ReadTimeoutError`.
         """
         give_own_identity(checkpoint)
@@ -74,7 +75,7 @@ class Rehearsal:
 
         try:
             position = EnginePosition(cut.epoch, cut.log_offset)
-            return self._job.spare.compute(position, batch, cut.time_ms, give_up)
+            return self._job.spare.compute(position, batch, cut.time_ms, give_up, cut.barrier)
         except GivenUpError as error:
             if stopped():
                 return None

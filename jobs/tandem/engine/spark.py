@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException, StreamingQueryException
 
 from tandem.checkpoint.position import EnginePosition
+from tandem.core.batches import Batches
 from tandem.engine import lasting
 from tandem.engine.blame import Failed, explained
 from tandem.engine.culprit import Attempt
@@ -76,6 +77,11 @@ class MicroBatchEngine:
         self._started_s = 0.0
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+
+    @property
+    def batches(self) -> Batches:
+        """Where it ends its batches."""
+        return Batches()
 
     @property
     def stateful_operators(self) -> list[str]:

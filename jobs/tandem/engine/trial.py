@@ -1,8 +1,13 @@
-"""Computing a part of an epoch, to see whether it fails: on a copy of the state before the epoch; nothing is published."""
+"""Computing a part of an epoch, to see whether it fails: on a copy of the state before the epoch; nothing is published.
+
+Where state is committed at barriers, there is none right before the epoch. Then every trial first computes the epochs since
+the newest barrier, as the query that failed had done, without a barrier of its own: a watermark moves only there.
+"""
 
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,6 +24,16 @@ _TIMEOUT_S = 60.0
 
 class TrialError(Exception):
     """Trials are over, or cannot be made: the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """An epoch as a query was given it: where it is, its records, its time (Unix, ms), and whether it is a barrier."""
+
+    position: EnginePosition
+    batch: pa.RecordBatch
+    time_ms: int
+    barrier: bool = False
 
 
 class Trials:
@@ -40,14 +55,20 @@ class Trials:
         batch: pa.RecordBatch,
         time_ms: int,
         over: Callable[[], str],
+        earlier: Sequence[Offered] = (),
     ) -> Attempt:
-        """What computes rows of the epoch at `position`; `checkpoint` stands right before it, and is not touched.
+        """What computes rows of the epoch at `position`; `checkpoint` is not touched.
 
-        `over` : why there shall be no further trial; "": go on. What is returned raises `TrialError`.
+        `over` : why there shall be no further trial; "": go on. `earlier` : the epochs before it that `checkpoint` may not
+        have, as they were computed; none where it stands right before the epoch. What is returned raises `TrialError`.
         """
         before = find_newest([checkpoint], position.epoch - 1)
-        if (before.position.epoch if before else -1) != position.epoch - 1:
-            raise TrialError(f"the checkpoint does not stand at epoch {position.epoch - 1}")
+        after = EnginePosition() if before is None else before.position
+        missing = [one for one in earlier if one.position.epoch > after.epoch]
+        if [one.position.epoch for one in missing] != list(range(after.epoch + 1, position.epoch)):
+            raise TrialError(
+                f"the checkpoint stands at epoch {after.epoch}, and not all epochs up to {position.epoch} are here"
+            )
 
         def attempt(rows: Sequence[int]) -> BaseException | None:
             self._made += 1
@@ -57,8 +78,8 @@ class Trials:
                 if before is not None:
                     copy_up_to(before, copy)
                     give_own_identity(copy)
-                after = before.position if before is not None else EnginePosition()
-                return self._failure(copy, after, position, batch.take(pa.array(rows, pa.int64())), time_ms, over)
+                tried = Offered(position, batch.take(pa.array(rows, pa.int64())), time_ms)
+                return self._failure(copy, after, missing, tried, over)
             except (OSError, PySparkException) as error:
                 raise TrialError(str(error).partition("\n")[0]) from error
             finally:
@@ -70,9 +91,8 @@ class Trials:
         self,
         checkpoint: Path,
         after: EnginePosition,
-        position: EnginePosition,
-        batch: pa.RecordBatch,
-        time_ms: int,
+        missing: Sequence[Offered],
+        tried: Offered,
         over: Callable[[], str],
     ) -> BaseException | None:
         deadline = time.monotonic() + _TIMEOUT_S
@@ -83,7 +103,10 @@ class Trials:
 
         self._query.begin(checkpoint, after)
         try:
-            self._query.compute(position, batch, time_ms, give_up)
+            for one in missing:
+                self._query.compute(one.position, one.batch, one.time_ms, give_up, one.barrier)
+                self._query.commit()
+            self._query.compute(tried.position, tried.batch, tried.time_ms, give_up)
         except GivenUpError as error:
             raise TrialError(str(error)) from error
         except (StreamingQueryException, RuntimeError) as error:

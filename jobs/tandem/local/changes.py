@@ -30,6 +30,7 @@ from tandem.snapshots import (
     SnapshotManifest,
     SnapshotStore,
     UnknownSavepointError,
+    batch_unless,
     rocksdb_state_format,
 )
 
@@ -186,6 +187,7 @@ def _keep_local(
     head = SnapshotHead(
         job=manifest.name,
         epoch=position.epoch,
+        batch=batch_unless(checkpoint.batch, position.epoch),
         log_offset=position.log_offset,
         config_digest=accepted.lineage,
         digest="",

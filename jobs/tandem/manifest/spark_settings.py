@@ -14,8 +14,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Final
 
-RETAINED_EPOCHS: Final = 200
-"""How many epochs back Spark keeps logs and state."""
+RETAINED_BATCHES: Final = 200
+"""How many batches back Spark keeps logs and state."""
 
 _EPOCHS = "an epoch must be one micro-batch, the same in every replica"
 _PLAN = "plans that follow run-time statistics differ between replicas"
@@ -44,7 +44,7 @@ FIXED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "spark.sql.streaming.noDataMicroBatches.enabled": (("false",), _EPOCHS),
     "spark.sql.streaming.unsupportedOperationCheck": (("true",), "what Spark cannot compute right is refused at start"),
     "spark.sql.streaming.checkpoint.fileChecksum.enabled": (("false",), _CACHE),
-    "spark.sql.streaming.minBatchesToRetain": ((str(RETAINED_EPOCHS),), _CACHE),
+    "spark.sql.streaming.minBatchesToRetain": ((str(RETAINED_BATCHES),), _CACHE),
     "spark.sql.streaming.offsetLog.formatVersion": (("1",), _CACHE),
     "spark.sql.streaming.stateStore.checkpointFormatVersion": (("1",), _STATE),
     "spark.sql.streaming.stateStore.providerClass": ((ROCKSDB, _FILES), _STATE),

@@ -137,7 +137,10 @@ def _core(manifest: Manifest, name: str, decisions: Decisions) -> OrdererCore:
         PaceSettings(ordering.min_epoch_interval.ms, idle.ms if idle else None),
         SilenceBound(bounds.min_bound.ms, bounds.max_bound.ms),
     )
-    return OrdererCore(OrdererSettings(name, ordering.max_records_per_epoch, tick_ms), decisions, pace)
+    settings = OrdererSettings(
+        name, ordering.max_records_per_epoch, tick_ms, barrier_ms=round(ordering.barrier_interval.ms)
+    )
+    return OrdererCore(settings, decisions, pace)
 
 
 def _report(name: str, built: _Built | None, waits: Waits) -> OrdererReport:

@@ -25,12 +25,13 @@ def encode_proposal(proposal: Proposal) -> bytes:
     """One proposal as the value of a record of the ordering topic."""
     body: dict[str, Any]
     match proposal:
-        case Config(generation, digest, start, proposer, base, savepoint, topic_ids):
+        case Config(generation, digest, start, proposer, base, savepoint, topic_ids, barriers):
             body = {"type": "config", "generation": generation, "digest": digest, "start": positions_json(start)}
             body |= {"proposer": proposer, "base": base, "savepoint": savepoint} | _topics_json(topic_ids)
-        case Cut(epoch, ends, time_ms, seed, proposer, topic_ids):
+            body |= _if_set("barriers", barriers)
+        case Cut(epoch, ends, time_ms, seed, proposer, topic_ids, barrier):
             body = {"type": "cut", "epoch": epoch, "ends": positions_json(ends), "time": time_ms, "seed": seed}
-            body |= {"proposer": proposer} | _topics_json(topic_ids)
+            body |= {"proposer": proposer} | _topics_json(topic_ids) | _if_set("barrier", barrier)
         case Claim(epoch, attempt, owner, generation):
             body = {"type": "claim", "epoch": epoch, "attempt": attempt, "owner": owner, "generation": generation}
         case Determinant(epoch, name, part, parts, answers, proposer):
@@ -67,7 +68,7 @@ def encode_marker(marker: Marker) -> bytes:
     body: dict[str, Any] = {"epoch": marker.epoch, "attempt": marker.attempt, "owner": marker.owner}
     body |= {"digest": marker.digest, "rows": marker.rows, "log": marker.log_offset}
     body |= {"generation": marker.generation, "config": marker.config_offset}
-    return _dump(body | ({"skipped": True} if marker.skipped else {}))
+    return _dump(body | _if_set("skipped", marker.skipped))
 
 
 def decode_marker(value: bytes | None) -> Marker:
@@ -108,12 +109,18 @@ def positions_from_json(body: dict[str, dict[str, int]]) -> Positions:
 
 def _config(body: dict[str, Any]) -> Config:
     identity = int(body["generation"]), str(body["digest"]), positions_from_json(body["start"]), str(body["proposer"])
-    return Config(*identity, int(body.get("base", -1)), str(body.get("savepoint", "")), _topics_from_json(body))
+    origin = int(body.get("base", -1)), str(body.get("savepoint", "")), _topics_from_json(body)
+    return Config(*identity, *origin, bool(body.get("barriers", False)))
 
 
 def _cut(body: dict[str, Any]) -> Cut:
     what = int(body["epoch"]), positions_from_json(body["ends"]), int(body["time"]), int(body["seed"])
-    return Cut(*what, str(body["proposer"]), _topics_from_json(body))
+    return Cut(*what, str(body["proposer"]), _topics_from_json(body), bool(body.get("barrier", False)))
+
+
+def _if_set(name: str, flag: bool) -> dict[str, bool]:
+    """Nothing where it is not: such a record is what earlier versions write, byte for byte."""
+    return {name: True} if flag else {}
 
 
 def _topics_json(topic_ids: TopicIds) -> dict[str, Any]:

@@ -120,9 +120,7 @@ class Decisions:
         log._generations = [(published.epoch - 1, config.generation)]
         log.last_epoch, log._last_ends = published.epoch, published.ends
         log._topic_ids = config.topic_ids or published.topic_ids
-        log._ranges[published.epoch] = EpochRange(
-            published.epoch, Positions(), published.ends, published.time_ms, published.seed, offset, config_offset
-        )
+        log._ranges[published.epoch] = _range_of(published, Positions(), offset, config_offset)
         return log
 
     def apply(self, proposal: Proposal, offset: int = 0) -> Verdict:
@@ -157,9 +155,7 @@ class Decisions:
             return Verdict.REPEATED if cut.epoch <= self.last_epoch else Verdict.TOO_EARLY
         if not never_goes_back(cut.ends, self._last_ends):
             return Verdict.GOES_BACK
-        self._ranges[cut.epoch] = EpochRange(
-            cut.epoch, self._last_ends, cut.ends, cut.time_ms, cut.seed, offset, self.config_offset
-        )
+        self._ranges[cut.epoch] = _range_of(cut, self._last_ends, offset, self.config_offset)
         self.last_epoch, self._last_ends = cut.epoch, cut.ends
         self._topic_ids = self._topic_ids or cut.topic_ids
         return Verdict.ACCEPTED
@@ -246,3 +242,7 @@ class Decisions:
             self._claims.pop(old, None)
             self._answers.pop(old, None)
             self._received.pop(old, None)
+
+
+def _range_of(cut: Cut, starts: Positions, offset: int, config_offset: int) -> EpochRange:
+    return EpochRange(cut.epoch, starts, cut.ends, cut.time_ms, cut.seed, offset, config_offset, cut.barrier)

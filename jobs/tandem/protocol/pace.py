@@ -86,15 +86,15 @@ class Pace:
 
     def progress(self, replica: str, epoch: int, epoch_ms: float, now_ms: float) -> None:
         """A replica that lags says how far it is; with 0 ms that it has caught up: it needs no room any more."""
-        if self._last_epoch - epoch <= 1:
+        if epoch_ms <= 0 or self._last_epoch - epoch <= 1:
             self._replicas.pop(replica, None)
         else:
             self._replicas[replica] = _Replica(epoch, epoch_ms, now_ms)
 
-    def wants_empty(self, now_ms: float) -> bool:
-        """Whether an epoch is wanted although there is no input."""
-        idle_ms = self._settings.idle_epoch_interval_ms
-        return idle_ms is not None and now_ms - self._cut_at >= idle_ms
+    def wants_empty(self, now_ms: float, owed_after_ms: float | None = None) -> bool:
+        """Whether an epoch is wanted although there is no input: by the user, or because one is owed after so long."""
+        bounds = [ms for ms in (self._settings.idle_epoch_interval_ms, owed_after_ms) if ms is not None]
+        return bool(bounds) and now_ms - self._cut_at >= min(bounds)
 
     def input_seen(self, now_ms: float) -> None:
         """There is input beyond the last cut, or an epoch without any is wanted."""

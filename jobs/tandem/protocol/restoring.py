@@ -24,6 +24,11 @@ class Distances:
     far: int = 100
     near: int = 5
 
+    @classmethod
+    def between(cls, epochs_a_batch: int) -> Distances:
+        """Where states lie so many epochs apart, from barrier to barrier: two of those are not far."""
+        return cls(far=max(cls().far, 2 * epochs_a_batch))
+
 
 def sources(
     last_published: int, local: int, followed: int, has_store: bool, distances: Distances = Distances()

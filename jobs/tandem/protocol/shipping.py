@@ -10,6 +10,9 @@ class ShippingTurn:
 
     Whoever was the first to ship the newest shipped epoch goes on. Another one takes over when a published epoch stays
     unshipped for longer than the adaptive bound; then its own deltas are the first, and the others see that.
+
+    With barriers, the epochs that count are this replica's own barriers. Those of the shipper may be others, up to an
+    interval later: what it ships then has ours in it.
     """
 
     def __init__(self, me: str, bound: SilenceBound) -> None:
@@ -33,7 +36,8 @@ class ShippingTurn:
         """A delta was read from the topic; only the first one of an epoch counts."""
         if epoch <= self._shipped:
             return
-        published_at = self._waiting.get(epoch)
+        covered = [other for other in self._waiting if other <= epoch]
+        published_at = self._waiting.get(epoch, self._waiting[min(covered)] if covered else None)
         if published_at is not None and shipper != self._me:
             self._bound.observe(max(0.0, now_ms - published_at))
         self._shipper, self._shipped = shipper, epoch

@@ -62,6 +62,8 @@ class Config:
     taken at the epoch `base`: it computes the epochs since then once more, with its own code, and drops their rows.
 
     `topic_ids` says which topics its positions are of; empty in logs that were written before topics were told apart.
+
+    `barriers` asks the orderers for common barriers among its epochs: only who has made the plan knows that it needs them.
     """
 
     generation: int
@@ -71,6 +73,7 @@ class Config:
     base: int = -1
     savepoint: str = ""
     topic_ids: TopicIds = ()
+    barriers: bool = False
 
     @property
     def lineage(self) -> str:
@@ -84,7 +87,8 @@ class Config:
 class Cut:
     """Epoch `epoch` ends before the positions `ends`. `time_ms` (Unix, ms) is its time and `seed` its random seed.
 
-    `topic_ids` is as in `Config`, and empty where the config in force has them.
+    `topic_ids` is as in `Config`, and empty where the config in force has them. `barrier`: every replica that runs the
+    real-time engine commits its state behind this epoch, see `protocol.barriers`.
     """
 
     epoch: int
@@ -93,6 +97,7 @@ class Cut:
     seed: int
     proposer: str
     topic_ids: TopicIds = ()
+    barrier: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,8 @@ class EpochRange:
     """What an epoch reads: of every input the records from `starts` (included) to `ends` (excluded).
 
     `log_offset` is where its cut stands in the ordering topic: whoever goes on after this epoch reads on from there.
-    `config_offset` is where the config stands that was in force there.
+    `config_offset` is where the config stands that was in force there. `barrier`: the real-time engine commits its state
+    behind it; the micro-batch engine does so behind every epoch, and does not ask.
     """
 
     epoch: int
@@ -162,6 +168,7 @@ class EpochRange:
     seed: int
     log_offset: int
     config_offset: int = 0
+    barrier: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,9 @@
 import math
 from dataclasses import dataclass
 
+_LEAST_EPOCH_MS = 0.01
+"""No engine computes an epoch in less."""
+
 
 @dataclass(slots=True)
 class VerificationPace:
@@ -30,7 +33,9 @@ class VerificationPace:
 
         It took `cost_ms`; once it had begun, an epoch of it took `epoch_ms`, and so does an active's.
         """
-        self._due_epoch = epoch + max(self.least_epochs, math.ceil(cost_ms / (self.share * max(epoch_ms, 1.0))))
+        self._due_epoch = epoch + max(
+            self.least_epochs, math.ceil(cost_ms / (self.share * max(epoch_ms, _LEAST_EPOCH_MS)))
+        )
 
     def is_due(self, epoch: int, size: int) -> bool:
         """Whether to begin the next proof, of `size` bytes of state, when `epoch` is the last published one."""

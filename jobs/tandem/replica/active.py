@@ -21,9 +21,11 @@ from tandem.core.replica import ReplicaCore, ReplicaSettings
 from tandem.engine.facts import functions_in
 from tandem.intake.fetch import EpochFetcher
 from tandem.kafka.fencing import Fencer
+from tandem.protocol.barriers import place_of
 from tandem.protocol.publication import DivergedError, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
+from tandem.replica.channels import Place
 from tandem.replica.divergence import first_difference, likely_cause
 from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.failure import FirstFailure, classified
@@ -71,7 +73,7 @@ class Active:
         epochs = HandedEpochs(position)
         on_published = _snapshots(prepared, stack)
         with setting.room(), ThreadPoolExecutor(1, "place") as beside:
-            looped = beside.submit(_begin, prepared, position, epochs, on_published, failure)
+            looped = beside.submit(_begin, warm, position, epochs, on_published, failure)
             fetcher = EpochFetcher(setting.channels.connection, setting.channels.inputs, epochs)
 
             def on_epoch(epoch: int, table: pa.Table) -> None:
@@ -89,7 +91,7 @@ class Active:
             loop.slots = warm.slots
             stack.callback(warm.slots.stop)
         if not prepared.membership.candidate:
-            prepared.shipping.ship(prepared.states.checkpoint)
+            _ship(prepared)
         setting.reporter.stage = "active"
         starting.ends()
         return cls(prepared, loop, failure, stack)
@@ -123,7 +125,7 @@ class Active:
         """The log has accepted this replica's generation."""
         self.prepared.setting.reporter.candidate = False
         self.loop.slots = join_slots(self.prepared.setting, self.stack)
-        self.prepared.shipping.ship(self.prepared.states.checkpoint)
+        _ship(self.prepared)
 
     def _check(self) -> None:
         """Raise whatever stopped a part of this replica."""
@@ -172,26 +174,44 @@ def _snapshots(prepared: Prepared, stack: ExitStack) -> Callable[[int, str], Non
     return snapshotter.offer
 
 
+def _ship(prepared: Prepared) -> None:
+    """Begin to ship what this replica's state changes by."""
+    interval_ms = round(prepared.setting.spec.ordering.barrier_interval.ms)
+    prepared.shipping.ship(prepared.states.checkpoint, prepared.engine.batches.apart_ms(interval_ms))
+
+
+def _core(warm: Warm, place: Place, epoch: int) -> ReplicaCore:
+    """What decides, from the state of `epoch` on."""
+    prepared, setting, spec = warm.prepared, warm.prepared.setting, warm.prepared.setting.spec
+    bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
+    batches, config = prepared.engine.batches, prepared.membership.config
+    turn = place_of(None if warm.slots is None else warm.slots.slot, setting.name)
+    delivery = setting.channels.delivery
+    return ReplicaCore(
+        Publication(setting.incarnation, place.decisions, place.head, delivery, bound, config.generation),
+        CatchUp(setting.name, epoch, batches.near),
+        time.monotonic() * 1000,
+        Succession(config) if prepared.membership.candidate else None,
+        Failovers(alone=spec.replicas == 1, publisher=place.publisher),
+        ReplicaSettings(
+            giving=batches.giving(round(spec.ordering.barrier_interval.ms), turn, spec.replicas),
+            duty=DutySettings(has_others=spec.replicas + spec.standbys > 1),
+        ),
+    )
+
+
 def _begin(
-    prepared: Prepared,
+    warm: Warm,
     position: EnginePosition,
     epochs: HandedEpochs,
     on_published: Callable[[int, str], None],
     failure: FirstFailure,
 ) -> Loop:
     """Find the place in both logs, and begin to read on from there."""
-    setting, output, spec = prepared.setting, prepared.output, prepared.setting.spec
+    prepared, setting, output = warm.prepared, warm.prepared.setting, warm.prepared.output
     channels, config = setting.channels, prepared.membership.config
     place = channels.place_at(position)
-    bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
-    core = ReplicaCore(
-        Publication(setting.incarnation, place.decisions, place.head, channels.delivery, bound, config.generation),
-        CatchUp(setting.name, position.epoch),
-        time.monotonic() * 1000,
-        Succession(config) if prepared.membership.candidate else None,
-        Failovers(alone=spec.replicas == 1, publisher=place.publisher),
-        ReplicaSettings(duty=DutySettings(has_others=spec.replicas + spec.standbys > 1)),
-    )
+    core = _core(warm, place, position.epoch)
     task = setting.waits.task()
     tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), task.at)
     author = Author(setting.incarnation, config.generation, channels.logs.commits, prepared.engine.job.one_row)

@@ -140,6 +140,8 @@ def as_planned(
 ) -> tuple[Membership | None, Config]:
     """The generation of a replica, and its config, now that its plan is known; `facts`: see `plan_parts`.
 
+    `mine.barriers` says whether the plan needs common barriers, see `protocol.barriers`.
+
     A generation that has begun says what its plan was made of. One that has not, or a new one from a savepoint or by
     `changes`, begins with what this replica found. Raises `UnlikeError`.
     """
@@ -147,8 +149,8 @@ def as_planned(
     if membership is None:
         return None, planned
     if membership.candidate:
-        config = membership.config
-        return Membership(replace(config, digest=planned.digest), candidate=True), planned
+        begins = replace(membership.config, digest=planned.digest, barriers=planned.barriers)
+        return Membership(begins, candidate=True), planned
     if unlike := different_in_plan(facts, membership.config):
         accepted = membership.config
         if _may_follow(mine, accepted, changes):

@@ -8,10 +8,12 @@ kernel lets go of it when the process ends.
 import fcntl
 import os
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tandem.checkpoint.folders import find_newest
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
@@ -124,14 +126,14 @@ def siblings(folder: Path) -> list[Path]:
 
 def newest_epoch(folder: Path) -> int:
     """The newest epoch that an incarnation's query committed; −1: none."""
-    with suppress(OSError):
-        numbers = (path.name for path in (folder / "checkpoint" / "commits").iterdir())
-        return max((int(name) for name in numbers if name.isdigit()), default=-1)
-    return -1
+    newest = find_newest([folder / "checkpoint"], sys.maxsize)
+    return -1 if newest is None else newest.position.epoch
 
 
 def _has_epochs(folder: Path) -> bool:
-    return newest_epoch(folder) >= 0
+    with suppress(OSError):
+        return any(path.name.isdigit() for path in (folder / "checkpoint" / "commits").iterdir())
+    return False
 
 
 def _size(path: Path) -> int:

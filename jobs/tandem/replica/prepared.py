@@ -198,6 +198,7 @@ class _Preparation:
         self._starting.begins("the ordering log: the job's identity")
         channels = self._setting.channels
         parts = plan_parts(hashes(engine.job.facts), engine.job.tables, engine.job.choice.engine)
+        mine = replace(mine, barriers=engine.batches.needs_common)
         known, mine = as_planned(known, mine, parts, self._changes)
         if known is None:
             begun = begin_job(channels.connection, appender, channels.logs, mine, self._changes)

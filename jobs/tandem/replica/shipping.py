@@ -86,6 +86,11 @@ class StateShipping:
         return -1 if self._follower is None else self._follower.epoch
 
     @property
+    def epochs_a_batch(self) -> int:
+        """How many epochs lie between two states that are followed."""
+        return 1 if self._follower is None else self._follower.epochs_a_batch
+
+    @property
     def last_published(self) -> int | None:
         """The last published epoch as far as the follower knows, if it is up to date."""
         return self._follower.published if self._follower is not None and self._follower.is_current else None
@@ -144,15 +149,18 @@ class StateShipping:
         follower, self._follower = self._follower, None
         return None if follower is None else follower.hand_over(target)
 
-    def ship(self, checkpoint: Path) -> None:
-        """This incarnation computes: it ships what it adds to `checkpoint` when it is its turn."""
+    def ship(self, checkpoint: Path, barrier_ms: float = 0.0) -> None:
+        """This incarnation computes: it ships what it adds to `checkpoint` when it is its turn.
+
+        `barrier_ms` : state is committed behind barriers, so far apart; 0: behind each epoch.
+        """
         if not self._manifest.model.ships_state:
             return
         self._end_following()
-        bound = SilenceBound(_LEAST_SILENCE_MS, _MOST_SILENCE_MS, _SLOWER)
+        bound = SilenceBound(barrier_ms + _LEAST_SILENCE_MS, 3 * barrier_ms + _MOST_SILENCE_MS, _SLOWER)
         shipper = Shipper(
             self._connection,
-            ShipperSettings(self._topic, _MOST_BYTES),
+            ShipperSettings(self._topic, _MOST_BYTES, at_barriers=barrier_ms > 0),
             ShippedState(self._identity, self._incarnation, checkpoint),
             ShippingTurn(self._incarnation, bound),
             self._shipped,

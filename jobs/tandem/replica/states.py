@@ -13,7 +13,7 @@ from tandem.checkpoint.position import EnginePosition
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
 from tandem.process.info import RefusedError
-from tandem.protocol.restoring import Source, sources
+from tandem.protocol.restoring import Distances, Source, sources
 from tandem.protocol.values import Config
 from tandem.replica.leftovers import siblings
 from tandem.replica.local_savepoints import LINEAGE, is_local, lineage_of, local_savepoints
@@ -48,6 +48,10 @@ class Followed(Protocol):
     @property
     def followed(self) -> int:
         """The epoch that it stands at; −1: there is none."""
+
+    @property
+    def epochs_a_batch(self) -> int:
+        """How many epochs its batches have at most."""
 
     def hand_over(self, target: Path) -> EnginePosition | None:
         """It becomes the new folder `target`."""
@@ -127,7 +131,8 @@ class States:
         checkpoints = self.checkpoints()
         found = find_newest(checkpoints, last_published)
         local = -1 if found is None else found.position.epoch
-        for source in sources(last_published, local, followed.followed, self._store is not None):
+        distances = Distances.between(max(followed.epochs_a_batch, 1 if found is None else found.epochs))
+        for source in sources(last_published, local, followed.followed, self._store is not None, distances):
             position = None
             if source is Source.FOLLOWED:
                 position = followed.hand_over(self.checkpoint)

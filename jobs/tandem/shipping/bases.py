@@ -24,7 +24,8 @@ _LOCAL_TRIES = 5
 class Wanted:
     """`newer_than` < epoch <= `last_published`, and fewer than `shorter_than` changes between the last full copy and `at`.
 
-    What `have`, the state of epoch `at` that came before, has already need not be fetched again.
+    What `have`, the state of epoch `at` that came before, has already need not be fetched again. `epochs_a_change`: how many
+    epochs a change has, about.
     """
 
     newer_than: int
@@ -32,10 +33,11 @@ class Wanted:
     have: Path | None = None
     at: int = -1
     shorter_than: float = math.inf
+    epochs_a_change: int = 1
 
     def is_short(self, chain: int, epoch: int) -> bool:
         """Whether a base of `epoch`, itself so many changes after a full copy, is short enough once it is at `at`."""
-        return chain + max(0, self.at - epoch) < self.shorter_than
+        return chain + max(0, self.at - epoch) // self.epochs_a_change < self.shorter_than
 
 
 class Bases(Protocol):
@@ -65,12 +67,12 @@ class LocalBases:
                 return None
             shutil.rmtree(folder, ignore_errors=True)
             try:
-                position = pin(found.folder, wanted.last_published, folder)
+                base = pin(found.folder, wanted.last_published, folder)
             except IncompleteCheckpointError as error:
                 _log.debug("base_moved_on", folder=str(found.folder), reason=str(error))
                 continue
-            state = FollowedState(folder, position)
-            if wanted.is_short(state.chain, position.epoch):
+            state = FollowedState(base)
+            if wanted.is_short(state.chain, state.position.epoch):
                 return state
             state.remove()
             return None
@@ -98,7 +100,8 @@ class StoredBases:
         except SnapshotError as error:
             _log.warning("no_base_from_store", reason=str(error))
             return None
-        return None if position is None else FollowedState(folder, position)
+        base = None if position is None else find_newest([folder], position.epoch)
+        return None if base is None else FollowedState(base)
 
 
 class FirstOf:

@@ -19,6 +19,7 @@ from tandem.logs import get_logger
 from tandem.protocol.codec import CodecError, decode_marker
 from tandem.protocol.values import Marker
 from tandem.shipping.bases import Bases, Wanted
+from tandem.shipping.digests import Digests
 from tandem.shipping.errors import DeltaError, DeltaGapError
 from tandem.shipping.reading import FOLLOWING, Reading
 from tandem.shipping.state import FollowedState
@@ -28,7 +29,6 @@ from tandem.waits import Task
 _log = get_logger(__name__)
 
 _MUCH_SHORTER = 0.7
-_KEPT_DIGESTS = 1_000
 _MOST_WAITING_BYTES = 64 << 20
 
 
@@ -39,7 +39,7 @@ class FollowerSettings:
     `generation`: whose digests a proof is compared with; markers of others only say that an epoch is published.
 
     `longest_chain`: with so many changes after its full state, a shorter base is looked for, every `shorten_every_ms`;
-    and a newer one, while so many epochs are published whose deltas have not come.
+    and a newer one, while so many batches' epochs are published whose deltas have not come.
 
     `retry_ms`: how often a base is looked for while one is needed.
     """
@@ -87,7 +87,7 @@ class Follower:
         self._read_again = False
         self._look_ms = 0.0
         self._number = 0
-        self._digests: dict[int, str] = {}
+        self._digests = Digests()
         self._last_published = -1
         self._ended = False
         self._news = threading.Condition()
@@ -109,6 +109,12 @@ class Follower:
         """The epoch that the state stands at; −1 without one."""
         with self._news:
             return -1 if self._state is None else self._state.position.epoch
+
+    @property
+    def epochs_a_batch(self) -> int:
+        """How many epochs lie between two states that are followed; 1 where each epoch's state is shipped."""
+        with self._news:
+            return 1 if self._state is None else self._state.epochs_a_batch
 
     @property
     def size(self) -> int:
@@ -203,10 +209,8 @@ class Follower:
         """A marker was read. Called by the thread."""
         with self._news:
             if marker.generation == self._settings.generation:
-                self._digests[marker.epoch] = marker.digest
+                self._digests.put(marker.epoch, marker.digest, self.epoch)
             self._last_published = max(self._last_published, marker.epoch)
-            while len(self._digests) > _KEPT_DIGESTS:
-                del self._digests[min(self._digests)]
             self._news.notify_all()
 
     def _shipped(self, delta: Delta) -> None:
@@ -249,7 +253,9 @@ class Follower:
 
     def _must_move_on(self) -> bool:
         """Whether deltas alone do not lead on: they do not fit, or none came for so long that a snapshot is nearer."""
-        return self._gap or self._state is None or self._last_published - self.epoch > self._settings.longest_chain
+        if self._gap or self._state is None:
+            return True
+        return self._last_published - self.epoch > self._settings.longest_chain * self._state.epochs_a_batch
 
     def _look(self) -> None:
         """Look for a base, and go on from it; what is known of later epochs is kept."""
@@ -259,7 +265,8 @@ class Follower:
         wanted = Wanted(newer_than, self.published)
         if self._state is not None:
             shorter_than = math.inf if must_move_on else self._state.chain * _MUCH_SHORTER
-            wanted = Wanted(newer_than, self.published, self._state.folder, self._state.position.epoch, shorter_than)
+            at, epochs = self._state.position.epoch, self._state.epochs_a_batch
+            wanted = Wanted(newer_than, self.published, self._state.folder, at, shorter_than, epochs)
         state = self._bases.newest(wanted, self._folder / f"state-{self._number}")
         if state is None:
             return
@@ -276,7 +283,8 @@ class Follower:
                     return
             earlier, self._state = self._state, state
             self._gap = False
-            self._read_again = state.position.epoch < self._read and state.position.epoch + 1 not in self._waiting
+            epoch = state.position.epoch
+            self._read_again = epoch < self._read and not any(d.continues(epoch) for d in self._waiting.values())
             self._news.notify_all()
         if earlier is not None:
             earlier.remove()

@@ -1,4 +1,4 @@
-"""Ships what each published epoch added to this replica's checkpoint, while it is its turn.
+"""Ships what each published epoch, or each batch of epochs, added to this replica's checkpoint, while it is its turn.
 
 On a thread of its own; nothing that goes wrong here may stop or slow the job. Only epochs are shipped whose marker this
 replica has read and compared with its own rows: a replica that has diverged ships nothing.
@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
+from tandem.checkpoint.folders import find_newest
 from tandem.kafka.client import RECORD_OVERHEAD, KafkaConnection
 from tandem.kafka.history import watermarks
 from tandem.kafka.tail import LogTail
@@ -21,7 +22,7 @@ from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
 from tandem.protocol.shipping import ShippingTurn
 from tandem.shipping.errors import DeltaError, DeltaGapError, NotCommittedError, UnknownStateError
-from tandem.shipping.files import is_committed, read_files, stores_in
+from tandem.shipping.files import Batch, next_batch, read_files, stores_in
 from tandem.shipping.values import Delta, StateIdentity, encode_delta, epoch_and_shipper
 from tandem.waits import Task
 
@@ -36,10 +37,14 @@ _LEAST_LIMIT = 65_536
 
 @dataclass(frozen=True, slots=True)
 class ShipperSettings:
-    """`most_bytes`: an epoch with more is shipped by reference; the topic's own limit counts too."""
+    """`most_bytes`: a batch with more is shipped by reference; the topic's own limit counts too.
+
+    `at_barriers`: state is committed behind barriers, not behind each epoch.
+    """
 
     checkpoints_topic: str
     most_bytes: int
+    at_barriers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,8 @@ class Shipper:
         self._stores: frozenset[PurePosixPath] | None = None
         self._published = -1
         self._sent = -1
+        self._next = 0  # probably the number of the next batch
+        self._barrier = -1  # the newest that the turn knows of
         self._warned = False
         self._lock = threading.Lock()
         self._stopped = threading.Event()
@@ -102,7 +109,8 @@ class Shipper:
         """The marker of `epoch` was read. Returns at once."""
         with self._lock:
             self._published = max(self._published, epoch)
-            self._turn.published(epoch, self._clock_ms())
+            if not self._settings.at_barriers:
+                self._turn.published(epoch, self._clock_ms())
 
     def _run(self) -> None:
         try:
@@ -152,32 +160,41 @@ class Shipper:
             self._turn.delta(epoch, shipper, self._clock_ms())
 
     def _ship_due(self, producer: Producer, most: int) -> None:
+        self._note_barrier()
         with self._lock:
             published, shipped = self._published, self._turn.shipped
             if not self._turn.is_mine(self._clock_ms()):
                 self._task.ends()
                 return
-        epoch = max(shipped, self._sent) + 1
-        while epoch <= published and not self._stopped.is_set():
-            if not is_committed(self._checkpoint, epoch):
-                newest = self._newest_committed(published)
-                if newest is None or newest < epoch:
-                    return  # Spark commits it in a moment
-                epoch = newest  # what lies before was never in this checkpoint; whoever follows begins anew
-            if not self._send(producer, epoch, most):
+        if shipped > self._sent:
+            self._sent, self._next = shipped, shipped + 1
+        while not self._stopped.is_set():
+            batch = next_batch(self._checkpoint, self._sent, published, self._next)
+            if batch is None:
+                break  # Spark commits it in a moment, or at the next barrier
+            if not self._send(producer, batch, most):
                 return
-            self._sent = epoch
-            epoch += 1
+            self._sent, self._next = batch.position.epoch, batch.number + 1
         if len(producer) == 0:
             self._task.ends()
 
-    def _send(self, producer: Producer, epoch: int, most: int) -> bool:
-        """Hand an epoch to the producer; False if it has no room now, or the epoch vanishes."""
-        value = encode_delta(self._delta(epoch, most))
+    def _note_barrier(self) -> None:
+        """A barrier of this replica's that is published is waited for, until somebody has shipped it."""
+        if not self._settings.at_barriers:
+            return
+        newest = find_newest([self._checkpoint], self._published)
+        if newest is not None and newest.position.epoch > self._barrier:
+            self._barrier = newest.position.epoch
+            with self._lock:
+                self._turn.published(self._barrier, self._clock_ms())
+
+    def _send(self, producer: Producer, batch: Batch, most: int) -> bool:
+        """Hand a batch to the producer; False if it has no room now."""
+        epoch, value = batch.position.epoch, encode_delta(self._delta(batch, most))
 
         def delivered(error: KafkaError | None, _: Message) -> None:
             if error is not None:
-                self._sent = min(self._sent, epoch - 1)
+                self._sent = min(self._sent, batch.after)
                 self._warn("delta_not_delivered", error.str())
                 if error.fatal() or error.code() == KafkaError._MSG_TIMED_OUT:
                     raise KafkaException(error)  # a new client: this one may have forgotten the brokers (`BrokerWatch`)
@@ -192,19 +209,19 @@ class Shipper:
             return False
         return True
 
-    def _delta(self, epoch: int, most: int) -> Delta:
+    def _delta(self, batch: Batch, most: int) -> Delta:
+        epoch, number = (
+            batch.position.epoch,
+            None if batch.number == batch.position.epoch else (batch.number, batch.after),
+        )
         try:
             if self._stores is None:
                 self._stores = stores_in(self._checkpoint)
-            files = read_files(self._checkpoint, epoch, self._stores, most)
+            files = read_files(self._checkpoint, batch.number, self._stores, most)
         except (DeltaGapError, NotCommittedError) as error:
             _log.info("delta_left_out", epoch=epoch, reason=str(error))
-            return Delta(epoch, self._state.identity, self._state.shipper, left_out=str(error))
-        return Delta(epoch, self._state.identity, self._state.shipper, tuple(files))
-
-    def _newest_committed(self, published: int) -> int | None:
-        names = (path.name for path in (self._checkpoint / "commits").iterdir())
-        return max((int(name) for name in names if name.isdigit() and int(name) <= published), default=None)
+            return Delta(epoch, self._state.identity, self._state.shipper, left_out=str(error), batch=number)
+        return Delta(epoch, self._state.identity, self._state.shipper, tuple(files), batch=number)
 
     def _warn(self, event: str, reason: str) -> None:
         """Once for each time that Kafka is away, however long."""

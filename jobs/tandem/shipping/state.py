@@ -2,74 +2,101 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
+from collections import deque
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Final
 
-from tandem.checkpoint.folders import ALL_LOGS, STATE_FILE, files_of, link
+from tandem.checkpoint.folders import ALL_LOGS, STATE_FILE, Checkpoint, files_of, link, position_in
 from tandem.checkpoint.position import EnginePosition
 from tandem.shipping.errors import DeltaError, DeltaGapError
-from tandem.shipping.files import CHANGES, check_files, stores_of
+from tandem.shipping.files import CHANGES, changes_in, check_files, renumbered, stores_of
 from tandem.shipping.values import Delta, DeltaFile
 from tandem.snapshots.selection import KEPT_LOGS
 
+_MOST_STEPS: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A batch that a state has taken in: the epochs after `after` up to `epoch`, under its own number."""
+
+    after: int
+    epoch: int
+    number: int
+
 
 class FollowedState:
-    """The state after `position.epoch`, complete at any time: an epoch counts when its entry in `commits` is there.
+    """The state after `position.epoch`, complete at any time: a batch counts when its entry in `commits` is there.
 
-    Not thread-safe. Raises `UnknownStateError` if the state in `folder` is of a format that cannot be followed.
+    It numbers batches on its own, from its base on: replicas whose barriers differ give the same number to other batches.
+
+    Not thread-safe. Raises `UnknownStateError` if the state in the base's folder is of a format that cannot be followed.
 
     Parameters
     ----------
-    folder : holds the base, and belongs to this object.
-    position : where the base stands.
+    base : its folder belongs to this object.
     """
 
-    def __init__(self, folder: Path, position: EnginePosition) -> None:
-        self.folder = folder
-        self.position = position
-        paths = [PurePosixPath(path.relative_to(folder)) for path in files_of(folder)]
+    def __init__(self, base: Checkpoint) -> None:
+        self.folder = base.folder
+        self.position = base.position
+        self.batch = base.batch
+        self.epochs_a_batch = base.epochs
+        """How many epochs a batch has had at most; 1 where batches are epochs."""
+        self._steps: deque[_Step] = deque(maxlen=_MOST_STEPS)
+        paths = [PurePosixPath(path.relative_to(self.folder)) for path in files_of(self.folder)]
         self._stores = stores_of(paths)
         self.chain = longest_chain(paths)
-        self.size = sum((folder / path).stat().st_size for path in paths)
+        self.size = sum((self.folder / path).stat().st_size for path in paths)
         """In bytes; files that are pruned later count on."""
 
     def apply(self, delta: Delta) -> None:
         """Bring the state to the delta's epoch. Raises `DeltaGapError`, `DeltaError`; then nothing has changed."""
         if delta.left_out:
             raise DeltaGapError(f"epoch {delta.epoch} was not shipped: {delta.left_out}")
-        if delta.epoch != self.position.epoch + 1:
-            raise DeltaGapError(f"epoch {delta.epoch} does not follow epoch {self.position.epoch}")
-        check_files(delta.epoch, delta.files, self._stores)
-        position = _position(delta)
-        commit = f"commits/{delta.epoch}"
-        for file in sorted(delta.files, key=lambda file: file.path == commit):
+        if not delta.continues(self.position.epoch):
+            since = f"what came after epoch {delta.after} up to " if delta.batch is not None else ""
+            raise DeltaGapError(f"{since}epoch {delta.epoch} does not follow epoch {self.position.epoch}")
+        check_files(delta.number, delta.files, self._stores)
+        position, number = _position(delta), self.batch + 1
+        files = [renumbered(file, delta.number, number) for file in delta.files]
+        commit = f"commits/{number}"
+        for file in sorted(files, key=lambda file: file.path == commit):
             self._write(file)
         self.size += delta.size
-        self._advanced(position)
+        self._take_in(_Step(self.position.epoch, position.epoch, number))
+        self.position = position
+        self._prune_logs()
 
     def carry_over(self, earlier: FollowedState) -> None:
         """Go on to where `earlier`, an older base with more deltas, had come, as far as it has their files."""
-        if earlier._stores != self._stores:
+        steps = earlier._steps_after(self)
+        if earlier._stores != self._stores or not steps:
             return
-        changes: list[PurePosixPath] = []
-        for epoch in range(self.position.epoch + 1, earlier.position.epoch + 1):
-            paths = [_changes_in(earlier.folder, store, epoch) for store in sorted(self._stores)]
-            if None in paths:
-                return
-            changes += [path for path in paths if path is not None]
-        # Logs of older epochs were pruned; they are not needed.
-        logs = [PurePosixPath(log, str(earlier.position.epoch - back)) for back in range(KEPT_LOGS) for log in ALL_LOGS]
-        for path in (*changes, *logs):
-            if not (self.folder / path).exists() and (earlier.folder / path).exists():
+        links: dict[PurePosixPath, PurePosixPath] = {}
+        for number, step in enumerate(steps, self.batch + 1):
+            for store in sorted(self._stores):
+                path = changes_in(earlier.folder, store, step.number)
+                if path is None:
+                    return
+                links[path.with_name(f"{number + 1}{path.suffix}")] = path
+        # Logs of older batches were pruned; they are not needed.
+        for back in range(min(KEPT_LOGS, len(steps))):
+            for log in ALL_LOGS:
+                links[PurePosixPath(log, str(self.batch + len(steps) - back))] = PurePosixPath(
+                    log, str(steps[-1 - back].number)
+                )
+        for path, source in links.items():
+            if not (self.folder / path).exists() and (earlier.folder / source).exists():
                 (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
-                link(earlier.folder / path, self.folder / path)
+                link(earlier.folder / source, self.folder / path)
                 self.size += (self.folder / path).stat().st_size
-        self.chain += max(0, earlier.position.epoch - self.position.epoch)
-        if earlier.position.epoch > self.position.epoch:
-            self.position = earlier.position
+        for number, step in enumerate(steps, self.batch + 1):
+            self._take_in(_Step(step.after, step.epoch, number))
+        self.position = earlier.position
 
     def copy_to(self, target: Path) -> EnginePosition:
         """Hard links to all files in the new folder `target`; returns where they stand."""
@@ -90,31 +117,35 @@ class FollowedState:
         temporary.write_bytes(file.content)
         temporary.replace(path)
 
-    def _advanced(self, position: EnginePosition) -> None:
-        self.position = position
+    def _take_in(self, step: _Step) -> None:
+        self._steps.append(step)
+        self.batch = step.number
+        self.epochs_a_batch = max(self.epochs_a_batch, step.epoch - step.after)
         self.chain += 1
+
+    def _steps_after(self, other: FollowedState) -> list[_Step]:
+        """The batches that bring `other`, of an epoch before this one's, to here; none if they are not known."""
+        if self.position.epoch == self.batch and other.position.epoch == other.batch:  # each batch has been an epoch
+            return [_Step(epoch - 1, epoch, epoch) for epoch in range(other.batch + 1, self.batch + 1)]
+        later = [step for step in self._steps if step.epoch > other.position.epoch]
+        return later if later and later[0].after <= other.position.epoch else []
+
+    def _prune_logs(self) -> None:
         for folder in (self.folder / log for log in ALL_LOGS):
             for path in folder.iterdir() if folder.exists() else ():
-                if path.name.isdigit() and int(path.name) <= position.epoch - KEPT_LOGS:
+                if path.name.isdigit() and int(path.name) <= self.batch - KEPT_LOGS:
                     path.unlink()
 
 
 def _position(delta: Delta) -> EnginePosition:
-    offsets = next(file.content for file in delta.files if file.path == f"offsets/{delta.epoch}")
-    return EnginePosition(delta.epoch, _log_offset(offsets))
-
-
-def _log_offset(offsets: bytes) -> int:
-    """Where the epoch's cut is in the ordering topic: the last line of Spark's entry, see `EpochBridge`."""
+    offsets = next(file.content for file in delta.files if file.path == f"offsets/{delta.number}")
     try:
-        return int(json.loads(offsets.splitlines()[-1])["log"])
-    except (ValueError, KeyError, IndexError, TypeError) as error:
-        raise DeltaError(f"its entry in offsets cannot be understood: {error!r}") from error
-
-
-def _changes_in(folder: Path, store: PurePosixPath, epoch: int) -> PurePosixPath | None:
-    paths = (store / f"{epoch + 1}{suffix}" for suffix in CHANGES)
-    return next((path for path in paths if os.path.exists(folder / path)), None)  # noqa: PTH110 - called often
+        position = position_in(offsets)
+    except ValueError as error:
+        raise DeltaError(str(error)) from error
+    if position.epoch != delta.epoch:
+        raise DeltaError(f"it is of epoch {delta.epoch}, but its entry in offsets says {position.epoch}")
+    return position
 
 
 def longest_chain(paths: Iterable[PurePosixPath]) -> int:

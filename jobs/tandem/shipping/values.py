@@ -1,4 +1,4 @@
-"""What an epoch added to a checkpoint, as one record: a line with the hash of all the rest, a line of JSON, the contents."""
+"""What a batch added to a checkpoint, as one record: a line with the hash of all the rest, a line of JSON, the contents."""
 
 import json
 from dataclasses import dataclass
@@ -32,9 +32,12 @@ class DeltaFile:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The files of `epoch`, shipped by the incarnation `shipper`.
+    """The files of a batch whose last epoch is `epoch`, shipped by the incarnation `shipper`.
 
     `left_out`: why there are none (a delta by reference); whoever follows needs a snapshot of a later epoch.
+
+    `batch`: the number of the batch, by which its files are called, and the epoch `after` which it began. None: those of a
+    micro-batch, which has one epoch and its number; then the record does not have them, and is what earlier versions write.
     """
 
     epoch: int
@@ -42,6 +45,25 @@ class Delta:
     shipper: str
     files: tuple[DeltaFile, ...] = ()
     left_out: str = ""
+    batch: tuple[int, int] | None = None
+
+    @property
+    def number(self) -> int:
+        """Of the batch."""
+        return self.epoch if self.batch is None else self.batch[0]
+
+    @property
+    def after(self) -> int:
+        """The epoch after which the batch began."""
+        return self.epoch - 1 if self.batch is None else self.batch[1]
+
+    def continues(self, epoch: int) -> bool:
+        """Whether a state of `epoch` becomes one of this delta's epoch by its files.
+
+        A batch's changes are each key's last value. So they may begin earlier than the state: what it has of them already
+        is written once more.
+        """
+        return self.after <= epoch < self.epoch
 
     @property
     def size(self) -> int:
@@ -63,6 +85,8 @@ class _Head(BaseModel):
     format: str
     left_out: str
     files: list[_File]
+    batch: NonNegativeInt | None = None
+    after: int | None = None
 
 
 def encode_delta(delta: Delta) -> bytes:
@@ -74,8 +98,10 @@ def encode_delta(delta: Delta) -> bytes:
         format=delta.identity.state_format,
         left_out=delta.left_out,
         files=[_File(path=file.path, size=len(file.content)) for file in delta.files],
+        batch=None if delta.batch is None else delta.number,
+        after=None if delta.batch is None else delta.after,
     )
-    body = b"".join([head.model_dump_json().encode(), b"\n", *(file.content for file in delta.files)])
+    body = b"".join([head.model_dump_json(exclude_none=True).encode(), b"\n", *(file.content for file in delta.files)])
     return json.dumps({"version": VERSION, "hash": hash_of(body)}).encode() + b"\n" + body
 
 
@@ -90,7 +116,8 @@ def decode_delta(value: bytes | None) -> Delta:
     files = tuple(
         DeltaFile(file.path, contents[start:end]) for file, (start, end) in zip(head.files, bounds, strict=True)
     )
-    return Delta(head.epoch, StateIdentity(head.config, head.format), head.shipper, files, head.left_out)
+    batch = None if head.batch is None or head.after is None else (head.batch, head.after)
+    return Delta(head.epoch, StateIdentity(head.config, head.format), head.shipper, files, head.left_out, batch)
 
 
 def epoch_and_shipper(value: bytes | None) -> tuple[int, str]:

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -22,6 +22,7 @@ _log = get_logger(__name__)
 
 _MARKER_TIMEOUT_S = 30.0
 _TICK_S = 0.5
+_WARM_AFTER = 20
 
 Rehearse = Callable[[Path, EnginePosition, Callable[[], bool]], Generator[tuple[int, pa.Table], None, None]]
 """Computes the epochs after a position on a checkpoint of no consequence, while they are asked for."""
@@ -84,7 +85,9 @@ class Verifier(Background):
         if position is None:
             return None
         began, times, verified = self._clock_ms(), [self._clock_ms()], None
-        most = self._pace.begin(self._follower.size)
+        # Where a batch has several epochs, those of a whole one, as far as they can be compared.
+        interval = min(self._follower.epochs_a_batch, self._follower.published - position.epoch)
+        most = max(self._pace.begin(self._follower.size), interval)
         try:
             with closing(self._trial.rehearse(checkpoint, position, self._stopped.is_set)) as rehearsal:
                 for epoch, table in islice(rehearsal, most):
@@ -101,8 +104,7 @@ class Verifier(Background):
             return None
         finally:
             now = self._clock_ms()
-            last = times[-1] - times[-2] if len(times) > 1 else now - began
-            self._pace.proved(self._follower.published, now - began, last)
+            self._pace.proved(self._follower.published, now - began, _epoch_ms(times, now - began))
             shutil.rmtree(self._folder, ignore_errors=True)
         if verified is not None:
             _log.info("state_verified", epoch=verified, ms=round(self._clock_ms() - began))
@@ -129,3 +131,9 @@ class Verifier(Background):
         _log.error(
             "followed_state_wrong", epoch=epoch, reason=reason, effect="it is dropped; a newer base takes its place"
         )
+
+
+def _epoch_ms(times: Sequence[float], took_ms: float) -> float:
+    """What an epoch took once the first were over: of many the last ones in the mean, of a few the last."""
+    count = max(1, (len(times) - 1) // _WARM_AFTER)
+    return (times[-1] - times[-1 - count]) / count if len(times) > 1 else took_ms

@@ -24,7 +24,7 @@ from tandem.snapshots.savepoint_store import (
 from tandem.snapshots.savepoints import Inputs, Savepoint, SourceLayout, TopicLayout, differences, layout, misfits
 from tandem.snapshots.snapshotter import SnapshotIdentity, Snapshotter, SnapshotterSettings
 from tandem.snapshots.store import SnapshotStore
-from tandem.snapshots.values import SnapshotFile, SnapshotHead, SnapshotManifest, rocksdb_state_format
+from tandem.snapshots.values import SnapshotFile, SnapshotHead, SnapshotManifest, batch_unless, rocksdb_state_format
 
 __all__ = [
     "Collected",
@@ -52,6 +52,7 @@ __all__ = [
     "SourceLayout",
     "TopicLayout",
     "UnknownSavepointError",
+    "batch_unless",
     "differences",
     "layout",
     "misfits",

@@ -7,8 +7,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tandem.checkpoint.folders import files_of, find_newest, link
-from tandem.checkpoint.position import EnginePosition
+from tandem.checkpoint.folders import Checkpoint, files_of, find_newest, link
 from tandem.snapshots.errors import IncompleteCheckpointError
 from tandem.snapshots.selection import select, shared_files
 
@@ -22,21 +21,20 @@ class LocalFile:
     size: int
 
 
-def pin(checkpoint: Path, last_published: int, staging: Path) -> EnginePosition:
-    """Link into the new folder `staging` what the newest committed epoch up to `last_published` needs.
+def pin(checkpoint: Path, last_published: int, staging: Path) -> Checkpoint:
+    """Link into the new folder `staging` what the newest state that is not after `last_published` needs; returns the copy.
 
     Spark goes on meanwhile, and removes old files; the links keep theirs.
 
     Raises
     ------
     IncompleteCheckpointError
-        No such epoch is committed yet, or its files were removed between looking and linking. Later it may succeed.
+        No such state is committed yet, or its files were removed between looking and linking. Later it may succeed.
     """
     newest = find_newest([checkpoint], last_published)
     if newest is None:
         raise IncompleteCheckpointError(f"{checkpoint}: no epoch up to {last_published} is committed")
-    epoch = newest.position.epoch
-    selection = select([path.relative_to(checkpoint) for path in files_of(checkpoint)], epoch)
+    selection = select([path.relative_to(checkpoint) for path in files_of(checkpoint)], newest.batch)
     try:
         for path in selection.files:
             _link(checkpoint, path, staging)
@@ -44,8 +42,9 @@ def pin(checkpoint: Path, last_published: int, staging: Path) -> EnginePosition:
             for path in shared_files(archive, _metadata(staging / archive)):
                 _link(checkpoint, path, staging)
     except FileNotFoundError as error:
+        epoch = newest.position.epoch
         raise IncompleteCheckpointError(f"{error.filename} was removed while epoch {epoch} was linked") from error
-    return newest.position
+    return Checkpoint(staging, newest.position, newest.batch)
 
 
 class Hasher:

@@ -168,7 +168,7 @@ _SAVEPOINT: Final = TypeAdapter(Savepoint)
 
 def encode_savepoint(savepoint: Savepoint) -> bytes:
     """A savepoint as the content of its file."""
-    return checked(_SAVEPOINT.dump_json(savepoint))
+    return checked(_SAVEPOINT.dump_json(savepoint, exclude_none=True))
 
 
 def decode_savepoint(content: bytes) -> Savepoint:

@@ -1,7 +1,7 @@
-"""Which files of a checkpoint an epoch needs, and no more: not the history that Spark keeps.
+"""Which files of a checkpoint a batch needs, and no more: not the history that Spark keeps.
 
 Layout (Spark 4.3, `RocksDBFileManager` and `HDFSBackedStateStoreProvider`): a state store is a folder under `state/`. Its
-version v is the state after epoch v - 1: either a full snapshot `v.zip` (`v.snapshot`), or the version before it and
+version v is the state after batch v - 1: either a full snapshot `v.zip` (`v.snapshot`), or the version before it and
 `v.changelog` (`v.delta`). A zip does not hold RocksDB's tables; its entry `metadata` names them, and they lie in `SSTs/`
 and `logs/` beside it, under names that are used once.
 """
@@ -17,7 +17,7 @@ from tandem.checkpoint.folders import ALL_LOGS, STATE_FILE, belongs
 from tandem.snapshots.errors import IncompleteCheckpointError
 
 KEPT_LOGS: Final = 3
-"""Epochs whose entries in `offsets`, `commits` and `watermarks` are kept. Spark reads the last two when it starts."""
+"""Batches whose entries in `offsets`, `commits` and `watermarks` are kept. Spark reads the last two when it starts."""
 
 _FULL: Final = (".zip", ".snapshot")
 _SHARED: Final = {"SSTs": ".sst", "logs": ".log"}
@@ -31,20 +31,20 @@ class Selection:
     archives: tuple[PurePosixPath, ...]
 
 
-def select(paths: Iterable[PurePath], epoch: int) -> Selection:
-    """What is needed to go on after `epoch`.
+def select(paths: Iterable[PurePath], batch: int) -> Selection:
+    """What is needed to go on after `batch`.
 
-    Raises `IncompleteCheckpointError` if a state store cannot be brought to that epoch with these files.
+    Raises `IncompleteCheckpointError` if a state store cannot be brought to that batch with these files.
     """
     files: list[PurePosixPath] = []
     stores: defaultdict[PurePosixPath, list[PurePosixPath]] = defaultdict(list)
     shared: defaultdict[PurePosixPath, list[PurePosixPath]] = defaultdict(list)
     for given in paths:
         path = PurePosixPath(given)
-        if not belongs(path, epoch):
+        if not belongs(path, batch):
             continue
         if path.parts[0] in ALL_LOGS:
-            if int(path.name) > epoch - KEPT_LOGS:
+            if int(path.name) > batch - KEPT_LOGS:
                 files.append(path)
         elif path.parts[0] == "state" and STATE_FILE.match(path.name):
             stores[path.parent].append(path)
@@ -58,7 +58,7 @@ def select(paths: Iterable[PurePath], epoch: int) -> Selection:
             # Versions have lineages (state store format 2), which only the changelogs tell: all are kept.
             files += states + shared[store]
             continue
-        chain = _chain(store, states, epoch + 1)
+        chain = _chain(store, states, batch + 1)
         files += chain
         archives += [path for path in chain if path.suffix == ".zip"]
     return Selection(tuple(sorted(files)), tuple(sorted(archives)))

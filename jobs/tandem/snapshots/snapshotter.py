@@ -8,14 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tandem.checkpoint.position import EnginePosition
+from tandem.checkpoint.folders import Checkpoint, find_newest
 from tandem.logs import get_logger
 from tandem.snapshots.errors import IncompleteCheckpointError, SnapshotCancelledError, SnapshotError
 from tandem.snapshots.garbage import Retention
 from tandem.snapshots.local import pin
 from tandem.snapshots.store import SnapshotStore
 from tandem.snapshots.turn import Turn
-from tandem.snapshots.values import SnapshotHead, SnapshotManifest
+from tandem.snapshots.values import SnapshotHead, SnapshotManifest, batch_unless
 from tandem.waits import Task
 
 _log = get_logger(__name__)
@@ -23,6 +23,10 @@ _log = get_logger(__name__)
 _LEASE_MS = 30_000
 _PIN_TRIES = 10
 _PIN_AGAIN_S = 0.2
+_LOOK_AGAIN_MS = 250
+"""How soon a snapshot that is due is thought of again while the last one is of the newest barrier."""
+_DIGESTS = 10_000
+"""Epochs whose digest is known: at least those since the last barrier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +96,8 @@ class Snapshotter:
         """This replica has published `epoch`, whose rows have `digest`: a snapshot may be taken. Returns at once."""
         with self._state:
             self._digests[epoch] = digest
-            while len(self._digests) > 16:
-                del self._digests[min(self._digests)]
+            while len(self._digests) > _DIGESTS:
+                del self._digests[next(iter(self._digests))]
             self._offered = epoch
             self._state.notify_all()
 
@@ -124,7 +128,7 @@ class Snapshotter:
                     self._offered = None
 
     def _next(self) -> int | None:
-        """Wait until a snapshot is due of an epoch that no snapshot has yet, maybe for ever; None once it stops."""
+        """Wait until a snapshot is due, maybe for ever; the newest epoch that may be in it, None once it stops."""
         with self._state:
             while not self._stopped:
                 wait_ms = None if self._offered is None else self._left_ms()
@@ -141,6 +145,8 @@ class Snapshotter:
         """Take a snapshot if it is this replica's turn; returns when to look again."""
         began = self._now_ms()
         due = began + self._settings.interval_ms
+        if 0 <= self._stands_at(epoch) <= self._saved:
+            return began + min(_LOOK_AGAIN_MS, self._settings.interval_ms)
         self._task.begins("the next snapshot", "an answer of the snapshot store")
         try:
             newest = self._store.newest()
@@ -169,16 +175,22 @@ class Snapshotter:
             shutil.rmtree(self._staging, ignore_errors=True)
         return due
 
+    def _stands_at(self, epoch: int) -> int:
+        """The epoch of this replica's newest committed state that is not after `epoch`; −1: there is none."""
+        newest = find_newest([self._checkpoint], epoch)
+        return -1 if newest is None else newest.position.epoch
+
     def _take(self, epoch: int) -> None:
         taken_at = self._now_ms()
         self._task.at(f"the upload of epoch {epoch} to the snapshot store", _goes_on)
-        position = self._pinned(epoch)
-        mine = self._identity
+        pinned = self._pinned(epoch)
+        position, mine = pinned.position, self._identity
         with self._state:
             digest = self._digests.get(position.epoch, "")
         head = SnapshotHead(
             job=mine.job,
             epoch=position.epoch,
+            batch=batch_unless(pinned.batch, position.epoch),
             log_offset=position.log_offset,
             config_digest=mine.config_digest,
             digest=digest,
@@ -189,7 +201,7 @@ class Snapshotter:
         self._on_saved(self._store.save(head, self._staging, self._stop_asked))
         self._saved = position.epoch
 
-    def _pinned(self, epoch: int) -> EnginePosition:
+    def _pinned(self, epoch: int) -> Checkpoint:
         """Spark commits an epoch a moment after it is published, and may be cleaning up: tried for a while."""
         for _ in range(_PIN_TRIES):
             shutil.rmtree(self._staging, ignore_errors=True)

@@ -3,6 +3,7 @@ torn or altered one is found."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 from pathlib import PurePosixPath
@@ -59,6 +60,8 @@ class SnapshotHead:
     ----------
     job, incarnation : whose, and by which process.
     epoch, log_offset : the newest epoch in it, and the offset of its cut in the ordering topic.
+    batch : Spark's number of the batch that this epoch ended, by which it numbers files. None: the epoch's own, as all of
+        the micro-batch engine; then the manifest does not have it, and is what earlier versions write and read.
     config_digest : the job's identity, as in the ordering topic.
     digest : of the epoch's rows; empty if the process that took the snapshot does not know it.
     taken_at_ms : wall clock, ms since 1970.
@@ -73,6 +76,12 @@ class SnapshotHead:
     taken_at_ms: Annotated[int, Field(ge=0)]
     state_format: str
     incarnation: Annotated[str, AfterValidator(_file_name)]
+    batch: Annotated[int, Field(ge=0)] | None = dataclasses.field(default=None, kw_only=True)
+
+    @property
+    def last_batch(self) -> int:
+        """What the files are numbered by: the checkpoint's last batch."""
+        return self.epoch if self.batch is None else self.batch
 
     @property
     def name(self) -> str:
@@ -109,6 +118,11 @@ def object_path(content_hash: str, upload: str) -> str:
     return f"objects/{content_hash[:2]}/{content_hash}-{upload}"
 
 
+def batch_unless(batch: int, epoch: int) -> int | None:
+    """The `batch` of a head: None where it is the epoch's number anyway."""
+    return None if batch == epoch else batch
+
+
 def rocksdb_state_format(spark_version: str) -> str:
     """The `state_format` of checkpoints that this Spark writes with RocksDB and changelogs."""
     return f"spark {spark_version}, rocksdb-changelog"
@@ -116,7 +130,7 @@ def rocksdb_state_format(spark_version: str) -> str:
 
 def encode_manifest(manifest: SnapshotManifest) -> bytes:
     """A manifest as the content of its file."""
-    return checked(_MANIFEST.dump_json(manifest))
+    return checked(_MANIFEST.dump_json(manifest, exclude_none=True))
 
 
 def checked(body: bytes) -> bytes:

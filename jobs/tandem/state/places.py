@@ -28,11 +28,15 @@ _COPY: Final = "state-copy"
 
 @dataclass(frozen=True, slots=True)
 class StatePlace:
-    """A checkpoint folder of one's own that stands after `epoch`; `at_ms` (wall clock) is when that was."""
+    """A checkpoint folder of one's own that stands after `epoch`; `at_ms` (wall clock) is when that was.
+
+    `batch` : Spark's number for its last batch, which its files are called by.
+    """
 
     folder: Path
     epoch: int
     at_ms: int
+    batch: int
 
 
 @contextmanager
@@ -42,7 +46,7 @@ def saved_state(store: SnapshotStore, snapshot: SnapshotManifest) -> Iterator[St
         target = Path(folder) / "checkpoint"
         store.restore(snapshot, target)
         relocate(target)
-        yield StatePlace(target, snapshot.epoch, snapshot.taken_at_ms)
+        yield StatePlace(target, snapshot.epoch, snapshot.taken_at_ms, snapshot.last_batch)
 
 
 @contextmanager
@@ -73,8 +77,9 @@ def _linked(directory: Path, target: Path) -> StatePlace:
             return True
         shutil.rmtree(target, ignore_errors=True)
         try:
-            epoch = pin(newest.folder, _NEVER, target).epoch
-            found.append(StatePlace(target, epoch, (target / "commits" / str(epoch)).stat().st_mtime_ns // 1_000_000))
+            copy = pin(newest.folder, _NEVER, target)
+            at_ms = (target / "commits" / str(copy.batch)).stat().st_mtime_ns // 1_000_000
+            found.append(StatePlace(target, copy.position.epoch, at_ms, copy.batch))
         except (IncompleteCheckpointError, OSError) as error:
             problem = f"the state below {directory} could not be linked within {_PIN_S:.0f} s: {error}"
         return bool(found)

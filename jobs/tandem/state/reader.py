@@ -38,12 +38,12 @@ class Page:
 
 
 class StateReader:
-    """The state in the checkpoint folder `checkpoint`, as it was after `epoch`. Nothing there is changed."""
+    """The state in the checkpoint folder `checkpoint`, as it was after Spark's batch `batch`. Nothing there is changed."""
 
-    def __init__(self, spark: SparkSession, checkpoint: Path, epoch: int) -> None:
+    def __init__(self, spark: SparkSession, checkpoint: Path, batch: int) -> None:
         self._spark = spark
         self._checkpoint = checkpoint
-        self._epoch = epoch
+        self._batch = batch
 
     def operators(self) -> tuple[Operator, ...]:
         """All stateful operators, by id. Raises `StatelessJobError`."""
@@ -79,7 +79,7 @@ class StateReader:
         return Page(part, columns, plain, len(rows) > limit)
 
     def _frame(self, operator: Operator, part: Part) -> DataFrame:
-        reader = self._spark.read.format("statestore").option("operatorId", operator.id).option("batchId", self._epoch)
+        reader = self._spark.read.format("statestore").option("operatorId", operator.id).option("batchId", self._batch)
         with _reading(operator, part):
             return reader.options(**part.options).load(str(self._checkpoint))
 

@@ -130,7 +130,7 @@ def at_each_try(monkeypatch: pytest.MonkeyPatch, happens: Callable[[int], None])
         link(source, destination)
 
     monkeypatch.setattr(os, "link", linked)
-    monkeypatch.setattr(checkpoint, "RETAINED_EPOCHS", RETAINED)
+    monkeypatch.setattr(checkpoint, "RETAINED_BATCHES", RETAINED)
     return tries
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 from tandem.core.failovers import Failover, Failovers
 from tandem.protocol.values import Claim, Marker
 
@@ -108,3 +110,29 @@ def test_clocks_that_differ_make_no_gap_negative() -> None:
 
     assert failovers.last is not None
     assert failovers.last.gap_ms == 0
+
+
+def test_a_marker_costs_the_same_however_many_epochs_are_known() -> None:
+    """A replica that replays from a barrier has read of thousands of epochs before it takes in the first marker."""
+
+    def cost_s(known: int) -> float:
+        failovers = Failovers()
+        for epoch in range(known):
+            failovers.ordered(epoch, epoch)
+            failovers.claimed(Claim(epoch, 0, "a"))
+        began = process_time()
+        for epoch in range(300):
+            failovers.published(Marker(epoch, 0, "a", "d", 1, epoch), epoch)
+        return process_time() - began
+
+    assert cost_s(20_000) < 10 * cost_s(300) + 0.02
+
+
+def test_a_claim_of_what_is_published_is_no_take_over() -> None:
+    failovers = Failovers()
+    failovers.published(Marker(7, 0, "a", "d", 1, 7), 0)
+    failovers.claimed(Claim(7, 1, "b"))
+    failovers.claimed(Claim(8, 0, "b"))
+    failovers.published(Marker(8, 0, "b", "d", 1, 8), 10)
+    assert failovers.last is None
+    assert failovers._owners == {}

@@ -30,8 +30,10 @@ from tandem.core.effects import (
     TookOver,
 )
 from tandem.core.events import Asked, Computed, Done, LogRecord, MarkerRecord, Needs, ReplicaEvent, Seen, Stop, Tick
-from tandem.core.replica import ReplicaCore
+from tandem.core.giving import GivingSettings
+from tandem.core.replica import ReplicaCore, ReplicaSettings
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
+from tandem.protocol.barriers import OwnBarriers
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import Publication
 from tandem.protocol.publication_rules import Delivery
@@ -57,11 +59,12 @@ IN = TopicPartition("in", 0)
 class Teller:
     """Tells a core what the lines of a story say."""
 
-    def __init__(self, me: str, candidate: bool) -> None:
+    def __init__(self, me: str, candidate: bool, barriers: OwnBarriers | None) -> None:
         succession = Succession(_config(1, me)) if candidate else None
         bound = SilenceBound(20.0, 120.0)
         publication = Publication(me, Decisions(), 0, Delivery.EXACTLY_ONCE, bound, generation=int(candidate))
-        self._core = ReplicaCore(publication, CatchUp(me, -1), 0.0, succession)
+        settings = ReplicaSettings(giving=GivingSettings(barriers=barriers))
+        self._core = ReplicaCore(publication, CatchUp(me, -1), 0.0, succession, settings=settings)
         self._now_ms, self._offset = 0.0, -1
 
     def tell(self, line: str) -> Iterator[str]:
@@ -120,7 +123,8 @@ def _proposal(what: str, words: list[str]) -> Proposal:
         return _config(int(words[0]), words[2])
     if what == "cut":
         epoch = int(words[0])
-        return Cut(epoch, Positions({IN: 10 * (epoch + 1)}), 0, 0, "orderer-0")
+        time_ms = int(words[words.index("at") + 1]) if "at" in words else 0
+        return Cut(epoch, Positions({IN: 10 * (epoch + 1)}), time_ms, 0, "orderer-0", barrier="barrier" in words)
     if what == "answer":
         return Determinant(int(words[0]), words[1], 0, 1, (words[2],), words[4])
     epoch, attempt = map(int, words[0].split("/"))
@@ -143,7 +147,7 @@ def _words(effect: Effect) -> str:
         case Answer(epoch, question, answers):
             return f"tell the engine the answer {epoch} {question} {answers[0]}"
         case Compute(epoch):
-            return f"compute {epoch.epoch}"
+            return f"compute {epoch.epoch}{', and commit the state' if epoch.barrier else ''}"
         case Expect(owner):
             return f"connect what is needed to fence {owner}"
         case Marked(marker):
@@ -173,6 +177,15 @@ def _words(effect: Effect) -> str:
     raise ValueError(effect)
 
 
+def _barriers(line: str) -> OwnBarriers | None:
+    """Of `me b barriers 1000 place 1 of 2`."""
+    words = line.split()
+    if "barriers" not in words:
+        return None
+    at = words.index("barriers")
+    return OwnBarriers(int(words[at + 1]), int(words[at + 3]), int(words[at + 5]))
+
+
 def told(story: str) -> str:
     """The story with what the core wants done now. Lines without indentation are comments, settings and events."""
     lines, teller = [], None
@@ -181,7 +194,7 @@ def told(story: str) -> str:
             continue
         lines.append(line)
         if line.startswith("me "):
-            teller = Teller(line.split()[1], candidate="candidate" in line)
+            teller = Teller(line.split()[1], "candidate" in line, _barriers(line))
         elif line and not line.startswith("#"):
             assert teller is not None, "a story begins with who is told: `me <name>`"
             lines += [f"  {words}" for words in teller.tell(line)]
@@ -197,4 +210,5 @@ def test_the_story_is_as_it_is_written(path: Path) -> None:
 
 
 def test_there_are_the_stories_that_a_reviewer_looks_for() -> None:
-    assert {"take_over", "renewal", "switchover", "generation", "causal_answer"} <= {path.stem for path in STORIES}
+    stories = {"take_over", "renewal", "switchover", "generation", "causal_answer", "barriers"}
+    assert stories <= {path.stem for path in STORIES}

@@ -30,6 +30,7 @@ INPUT = TopicPartition("in", 0)
 MOST_MS = 120.0
 AGAIN_MS = 500.0
 LOOK_MS = 1_000.0
+BARRIER_MS = 5_000
 CONFIG = Config(0, "c0ffee", Positions({INPUT: 0}), "replica-0")
 IDS: TopicIds = (("in", "an-id"),)
 
@@ -41,7 +42,9 @@ def at(offset: int) -> Positions:
 class Bench:
     """A core, and the answers to what it asks: `available` records, of which `counted` are counted (None: all)."""
 
-    def __init__(self, decisions: Decisions | None = None, idle_ms: float | None = None) -> None:
+    def __init__(
+        self, decisions: Decisions | None = None, idle_ms: float | None = None, config: Config = CONFIG
+    ) -> None:
         self.now_ms, self.wall_ms, self.leads = 0.0, 0, True
         self.available: int | None = 1
         self.same = True
@@ -49,9 +52,9 @@ class Bench:
         self.offset = 0
         self.effects: list[OrdererEffect] = []
         pace = Pace(PaceSettings(idle_epoch_interval_ms=idle_ms), SilenceBound(20.0, MOST_MS))
-        settings = OrdererSettings("me", 1_000, repropose_ms=AGAIN_MS, look_ms=LOOK_MS)
+        settings = OrdererSettings("me", 1_000, repropose_ms=AGAIN_MS, look_ms=LOOK_MS, barrier_ms=BARRIER_MS)
         self.core = OrdererCore(settings, decisions or Decisions(), pace)
-        self.shows(CONFIG)
+        self.shows(config)
 
     def shows(self, *proposals: Proposal) -> None:
         """The log shows these next."""
@@ -253,3 +256,61 @@ def test_its_state_is_the_same_object_while_nothing_changes(bench: Bench) -> Non
     state = bench.core.state
     bench.after(1.0)
     assert bench.core.state is state
+
+
+def barriers(bench: Bench, *wall_ms: int) -> list[bool]:
+    """Whether each of the next cuts is a barrier, which are made at these times, accepted and claimed."""
+    found = []
+    for wall in wall_ms:
+        bench.wall_ms, epoch = wall, bench.core.decisions.last_epoch + 1
+        bench.available = epoch + 1
+        (cut,) = bench.after(10)
+        bench.shows(cut, Claim(epoch, 0, "r"))
+        found.append(cut.barrier)
+    return found
+
+
+def test_the_first_epoch_of_a_period_is_a_barrier_where_the_generation_asks_for_them() -> None:
+    bench = Bench(config=replace(CONFIG, barriers=True))
+    assert barriers(bench, 4_000, 4_999, 5_002, 5_003, 17_000, 17_001) == [False, False, True, False, True, False]
+    assert barriers(Bench(), 4_000, 4_999, 5_002, 5_003) == [False] * 4, "nobody asks"
+
+
+def test_a_cut_that_gets_lost_is_a_barrier_when_it_is_cut_again() -> None:
+    bench = Bench(config=replace(CONFIG, barriers=True))
+    barriers(bench, 4_000)
+    bench.wall_ms, bench.available = 5_002, 2
+    (lost,) = bench.after(10)
+    bench.wall_ms = 5_600
+    (again,) = bench.after(AGAIN_MS)
+    assert lost.barrier
+    assert again.barrier
+    assert lost.epoch == again.epoch == 1
+
+
+def test_where_another_s_cut_without_it_was_first_the_next_one_is_the_barrier() -> None:
+    bench = Bench(config=replace(CONFIG, barriers=True))
+    barriers(bench, 4_000)
+    bench.wall_ms, bench.available = 5_002, 2
+    (mine,) = bench.after(10)
+    bench.shows(replace(mine, proposer="other", time_ms=4_998, barrier=False), mine, Claim(1, 0, "r"))
+    assert barriers(bench, 5_003) == [True]
+
+
+def test_when_input_ends_one_epoch_more_is_cut_as_the_barrier_that_is_owed() -> None:
+    bench = Bench(config=replace(CONFIG, barriers=True))
+    barriers(bench, 4_000, 4_500)
+    bench.wall_ms = 4_500 + BARRIER_MS
+    assert bench.after(BARRIER_MS - 1) == []
+    (empty,) = bench.after(1)
+    assert (empty.epoch, empty.ends, empty.barrier) == (2, at(2), True)
+    bench.shows(empty, Claim(2, 0, "r"))
+    bench.wall_ms += 10 * BARRIER_MS
+    assert bench.after(10 * BARRIER_MS) == [], "nothing came since"
+
+
+def test_no_epoch_is_owed_where_nobody_asks_for_barriers() -> None:
+    bench = Bench()
+    barriers(bench, 4_000, 4_500)
+    bench.wall_ms = 1_000_000
+    assert bench.after(10 * BARRIER_MS) == []

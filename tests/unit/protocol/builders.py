@@ -67,10 +67,20 @@ any_positions = st.dictionaries(
 any_topic_ids = st.dictionaries(st.sampled_from(["in", "other"]), st.text(max_size=3), max_size=2).map(
     lambda found: tuple(sorted(found.items()))
 )
-any_cut = st.builds(Cut, st.integers(0, 4), any_positions, st.integers(0, 9), st.integers(0, 9), names, any_topic_ids)
+any_cut = st.builds(
+    Cut, st.integers(0, 4), any_positions, st.integers(0, 9), st.integers(0, 9), names, any_topic_ids, st.booleans()
+)
 any_claim = st.builds(Claim, st.integers(0, 4), st.integers(0, 3), names, st.integers(0, 2))
 any_config = st.builds(
-    Config, st.integers(0, 2), st.text(max_size=3), any_positions, names, st.integers(-1, 4), names, any_topic_ids
+    Config,
+    st.integers(0, 2),
+    st.text(max_size=3),
+    any_positions,
+    names,
+    st.integers(-1, 4),
+    names,
+    any_topic_ids,
+    st.booleans(),
 )
 any_progress = st.builds(Progress, names, st.integers(0, 4), st.floats(0, 1e6).map(lambda ms: round(ms, 3)))
 parts = st.tuples(st.integers(0, 2), st.integers(1, 3)).filter(lambda part: part[0] < part[1])

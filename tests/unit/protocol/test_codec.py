@@ -1,13 +1,14 @@
 """Proposals and markers survive their way through Kafka, and nothing else gets in."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal, encode_marker, encode_proposal
-from tandem.protocol.values import Cut, Marker, Proposal
+from tandem.protocol.values import Config, Cut, Marker, Proposal
 from unit.protocol.builders import any_marker, any_proposal, cut
 
 
@@ -31,6 +32,17 @@ def test_a_log_of_an_earlier_version_says_nothing_of_topic_ids() -> None:
     assert isinstance(proposal, Cut)
     assert proposal.topic_ids == ()
     assert encode_proposal(proposal) == old
+
+
+def test_a_log_without_barriers_is_what_earlier_versions_write() -> None:
+    old = b'{"type":"config","generation":0,"digest":"c","start":{},"proposer":"a","base":-1,"savepoint":""}'
+    config = decode_proposal(old)
+    assert isinstance(config, Config)
+    assert not config.barriers
+    assert encode_proposal(config) == old
+    assert json.loads(encode_proposal(replace(config, barriers=True))) == json.loads(old) | {"barriers": True}
+    assert b"barrier" not in encode_proposal(cut(3, 10))
+    assert json.loads(encode_proposal(replace(cut(3, 10), barrier=True)))["barrier"] is True
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -253,3 +255,20 @@ def test_positions_of_other_topics_are_other_inputs() -> None:
     log = decided(cut(0, 3))
     other = Cut(1, Positions({TopicPartition("other", 0): 9}), 0, 0, "orderer-0")
     assert verdicts(log, other) == [B]
+
+
+def test_a_range_says_whether_its_cut_is_a_barrier_also_to_who_begins_there() -> None:
+    barrier = replace(cut(1, 2), barrier=True)
+    log = decided(cut(0, 1), barrier, cut(2, 3))
+    assert [found.barrier for epoch in range(3) if (found := log.epoch_range(epoch))] == [False, True, False]
+    resumed = Decisions.resumed(config(0), barrier, 2).epoch_range(1)
+    assert resumed is not None
+    assert resumed.barrier
+
+
+def test_the_first_accepted_cut_says_whether_an_epoch_is_a_barrier() -> None:
+    log = decided(cut(0, 1))
+    assert verdicts(log, replace(cut(0, 1), barrier=True)) == [Verdict.REPEATED]
+    found = log.epoch_range(0)
+    assert found is not None
+    assert not found.barrier

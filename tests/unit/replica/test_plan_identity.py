@@ -36,6 +36,17 @@ def test_a_job_that_never_ran_begins_with_the_plan_that_was_found() -> None:
     assert agreed_tables(mine) == {"parquet /rates": "v1"}
 
 
+def test_who_begins_a_generation_says_whether_its_plan_needs_common_barriers() -> None:
+    needs = replace(MINE, barriers=True)
+    known, mine = as_planned(None, needs, PLAN)
+    assert known is None
+    assert mine.barriers
+    candidate, _ = as_planned(Membership(replace(MINE, generation=1), candidate=True), needs, PLAN)
+    assert candidate is not None
+    assert candidate.config.barriers
+    assert candidate.config.generation == 1
+
+
 def test_a_replica_whose_plan_is_that_of_the_generation_joins() -> None:
     assert is_same_job(MINE.digest, BEGUN.digest)
     assert as_planned(Membership(BEGUN), MINE, PLAN)[0] == Membership(BEGUN)

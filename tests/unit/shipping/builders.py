@@ -86,4 +86,4 @@ class FolderBases:
 
 def state_at(checkpoint: Path, epoch: int, folder: Path) -> FollowedState:
     """A followed state whose base is the checkpoint up to an epoch."""
-    return FollowedState(folder, pin(checkpoint, epoch, folder))
+    return FollowedState(pin(checkpoint, epoch, folder))

@@ -29,6 +29,22 @@ def test_a_delta_by_reference_says_why_it_has_no_files() -> None:
     assert decode_delta(encode_delta(delta)) == delta
 
 
+def test_a_micro_batch_s_delta_is_what_earlier_versions_write() -> None:
+    head = json.loads(encode_delta(DELTA).split(b"\n")[1])
+    assert set(head) == {"epoch", "shipper", "config", "format", "left_out", "files"}
+    assert (DELTA.number, DELTA.after) == (7, 6)
+    assert [DELTA.continues(epoch) for epoch in (5, 6, 7)] == [False, True, False]
+
+
+def test_a_barrier_s_delta_names_its_batch_and_where_that_began() -> None:
+    delta = Delta(700, IDENTITY, "a", FILES, batch=(7, 350))
+    assert decode_delta(encode_delta(delta)) == delta
+    assert (delta.number, delta.after) == (7, 350)
+    assert [delta.continues(epoch) for epoch in (349, 350, 699, 700)] == [False, True, True, False]
+    first = Delta(700, IDENTITY, "a", FILES, batch=(0, -1))
+    assert decode_delta(encode_delta(first)) == first
+
+
 def test_epoch_and_shipper_are_known_without_the_files() -> None:
     assert epoch_and_shipper(encode_delta(DELTA)) == (7, "j.replica-0.1a")
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
-from tandem.snapshots import SnapshotFile, SnapshotManifest, SnapshotManifestError
+from tandem.snapshots import SnapshotFile, SnapshotManifest, SnapshotManifestError, batch_unless
 from tandem.snapshots.errors import UnknownManifestVersionError
 from tandem.snapshots.values import decode_manifest, encode_manifest, hash_of
 from unit.snapshots.snapshot_builders import head
@@ -20,7 +20,8 @@ MANIFEST = SnapshotManifest(**asdict(head()), files=(FILE, SnapshotFile("metadat
 
 def rewritten(**changes: Any) -> bytes:
     """The manifest with other fields, and the hash that belongs to them."""
-    body = {key: value for key, value in {**asdict(MANIFEST), **changes}.items() if value is not ...}
+    fields = {key: value for key, value in asdict(MANIFEST).items() if value is not None}
+    body = {key: value for key, value in {**fields, **changes}.items() if value is not ...}
     text = json.dumps(body).encode()
     return b'{"version": 1, "hash": "%s"}\n%s' % (hash_of(text).encode(), text)
 
@@ -28,6 +29,20 @@ def rewritten(**changes: Any) -> bytes:
 def test_a_manifest_is_read_as_it_was_written() -> None:
     assert decode_manifest(encode_manifest(MANIFEST)) == MANIFEST
     assert decode_manifest(rewritten()) == MANIFEST
+
+
+def test_a_snapshot_of_an_epoch_s_own_batch_says_nothing_of_batches() -> None:
+    assert b"batch" not in encode_manifest(MANIFEST), "it is what earlier versions write, and read"
+    assert MANIFEST.last_batch == MANIFEST.epoch == 7
+    assert decode_manifest(encode_manifest(MANIFEST)).last_batch == 7
+
+
+def test_a_snapshot_of_a_barrier_names_its_batch() -> None:
+    barrier = replace(MANIFEST, batch=batch_unless(3, MANIFEST.epoch))
+    read = decode_manifest(encode_manifest(barrier))
+    assert read == barrier
+    assert (read.epoch, read.last_batch) == (7, 3)
+    assert batch_unless(7, MANIFEST.epoch) is None
 
 
 def test_its_name_sorts_like_its_epoch() -> None:

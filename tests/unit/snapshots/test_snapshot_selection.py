@@ -98,7 +98,7 @@ def test_the_newest_committed_epoch_is_linked_with_the_tables_of_its_archive_onl
     archive(folder, 6, ("000002-a.sst", "000003-a.sst"))
     (folder / "commits" / "7").unlink()
 
-    assert pin(folder, 9, staging) == EnginePosition(6, 60)
+    assert pin(folder, 9, staging).position == EnginePosition(6, 60)
     tables = {"state/0/0/SSTs/000002-a.sst", "state/0/0/SSTs/000003-a.sst"}
     assert contents(staging).keys() == METADATA | logs(4, 5, 6) | {"state/0/0/6.zip"} | changes(7, 7) | tables
 
