@@ -160,7 +160,7 @@ def tables_do_not_meet(job: ReplicatedStreamJob) -> Iterator[Issue]:
 
 
 def tables_are_apart_from_state(job: ReplicatedStreamJob) -> Iterator[Issue]:
-    """A reader of a table would find the state's files in it, and whatever removes snapshots might take a table with them."""
+    """A reader of the table would find the state's files, and whatever removes snapshots might take the table with them."""
     places: list[tuple[Location, PurePosixPath]] = []
     if job.spec.checkpoint.directory is not None:
         places.append((("spec", "checkpoint", "directory"), PurePosixPath(normpath(job.spec.checkpoint.directory))))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from tandem.engine.causal import Proposer
 from tandem.engine.facts import hashes
@@ -44,6 +45,7 @@ from tandem.replica.table_access import reach
 from tandem.replica.table_copies import note_tables, remove_unneeded
 from tandem.replica.tables import refuse_tables_of_earlier_runs, table_sinks
 from tandem.replica.unread import UnreadRecords
+from tandem.snapshots import SnapshotStoreError, StoredTables
 from tandem.topics import check_limits, compacted_inputs, ensure_topics, sink_topics
 
 _log = get_logger(__name__)
@@ -94,7 +96,8 @@ class Output:
 class Prepared:
     """A replica whose job is planned, and whose producer is initialised.
 
-    `topic_ids` : of the inputs, and of the commits topic, as they were when it began.
+    `topic_ids` : of the inputs, and of the commits topic, as they were when it began. `copies`: the folder of those of
+    static tables.
     """
 
     setting: Setting
@@ -105,6 +108,7 @@ class Prepared:
     membership: Membership
     engine: MicroBatchEngine
     topic_ids: TopicIds
+    copies: Path
 
     @classmethod
     def of(cls, setting: Setting, savepoint: str, changes: Changes, stack: ExitStack) -> Prepared:
@@ -166,6 +170,8 @@ class _Preparation:
         self._starting.begins("Kafka: a transactional producer")
         output.producer.start(START_TIMEOUT_S)
         agreed = agreed_tables(known.config) if known is not None and settled else None
+        if agreed and self._states.tables is not None:
+            self._fetch(self._states.tables, computing, agreed.values())
         engine = self._engine(computing, code, output.appender, agreed)
         membership = self._planned(engine, known, mine, output.appender)
         if not settled:
@@ -174,7 +180,17 @@ class _Preparation:
             needed = {*engine.job.tables.values(), *agreed_tables(membership.config).values()}
             remove_unneeded(computing.copies, setting.folder, needed, time.time())
         self._starting.ends()
-        return Prepared(setting, folders, output, self._states, self._shipping, membership, engine, ids)
+        return Prepared(
+            setting, folders, output, self._states, self._shipping, membership, engine, ids, computing.copies
+        )
+
+    def _fetch(self, stored: StoredTables, computing: Computing, versions: Collection[str]) -> None:
+        """A machine on which the job has not run yet has no copies of its static tables."""
+        self._starting.begins("the snapshot store: copies of static tables")
+        try:
+            stored.fetch(computing.copies, versions)
+        except (SnapshotStoreError, OSError) as error:
+            _log.warning("static_table_not_fetched", reason=str(error), effect="tables are read where they are")
 
     def _engine(
         self, computing: Computing, code: Code, appender: ProposalAppender, agreed: Mapping[str, str] | None
