@@ -426,6 +426,21 @@ def test_tables_are_kept_however_they_are_read(replica: Callable[..., Replica], 
         assert all(root.startswith(f"file:{tmp_path / 'tables'}") for root in made.tables.roots), name
 
 
+@pytest.mark.parametrize(
+    ("url", "remedy"),
+    [
+        ("s3a://lake/rates", r"org\.apache\.hadoop:hadoop-aws:\d+\.\d+\.\d+"),
+        ("s3://lake/rates", "write s3a://lake/rates"),
+        ("abfss://lake@shop.dfs.core.windows.net/rates", "hadoop-azure"),
+    ],
+)
+def test_a_table_in_a_store_that_spark_has_no_package_for_is_refused_with_the_package(
+    replica: Callable[..., Replica], url: str, remedy: str
+) -> None:
+    with pytest.raises(JobError, match=remedy):
+        replica(body(returns=f"events.join(ctx.spark.read.parquet({url!r}), 'key').select('key', 'value')")).plan()
+
+
 BESIDE = "events.join(STATIC, F.col('key').cast('string') == F.col('currency')).select('key', 'value')"
 PAST = {
     "files in SQL": BESIDE.replace("STATIC", "ctx.spark.sql('SELECT currency FROM parquet.`RATES`')"),

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tandem.engine.causal import Proposer
 from tandem.engine.facts import hashes
+from tandem.engine.intake import Counts
 from tandem.engine.spark import MicroBatchEngine
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.topic_ids import ids_of
@@ -37,6 +38,7 @@ from tandem.replica.identity import (
     plan_parts,
     starting_positions,
 )
+from tandem.replica.late import LateRows
 from tandem.replica.refused import RefusedRows
 from tandem.replica.setting import START_TIMEOUT_S, Setting
 from tandem.replica.shipping import StateShipping
@@ -197,13 +199,19 @@ class _Preparation:
     ) -> MicroBatchEngine:
         setting = self._setting
         unread = UnreadRecords(setting.metrics, setting.manifest.model.topics.dead_letter)
+        late = LateRows(setting.metrics)
+
+        def count(counts: Mapping[str, Counts], late_rows: int) -> None:
+            unread.count(counts)
+            late.count(sum(one.records for one in counts.values()), late_rows)
+
         with setting.room():
             engine = computing.prepare(
                 code,
                 setting.channels.fetcher,
                 setting.metrics.phase,
                 Proposer(setting.incarnation, appender.append),
-                unread.count,
+                count,
                 agreed,
                 self._starting.begins,
             )
