@@ -322,6 +322,31 @@ def test_watermarks_which_spark_gives_new_identities_each_time_are_the_same_else
     assert replica(code).tried().facts == replica(code).plan().facts
 
 
+UNWRITTEN = {
+    "rows of SQL": "ctx.spark.sql(\"SELECT * FROM VALUES ('a'), ('{rate}') AS t(name)\")",
+    "rows of SQL with maps": "ctx.spark.sql(\"SELECT name, m FROM VALUES ('a', map('k', '{rate}')) AS t(name, m)\")",
+    "a variable of SQL": "ctx.spark.sql('SELECT least AS name')",
+    "rows of pandas on Spark": "ps.DataFrame({{'name': ['a', '{rate}']}}).to_spark()",
+}
+
+
+@pytest.mark.parametrize("name", UNWRITTEN)
+def test_what_spark_leaves_out_of_a_plan_that_it_writes_is_part_of_it(
+    replica: Callable[..., Replica], name: str
+) -> None:
+    def facts(rate: str) -> Mapping[str, str]:
+        code = body(
+            f"ctx.spark.sql(\"DECLARE OR REPLACE VARIABLE least STRING DEFAULT '{rate}'\")",
+            f"names = {UNWRITTEN[name].format(rate=rate)}",
+            before="import pyspark.pandas as ps",
+            returns="events.join(names, F.col('key').cast('string') == F.col('name')).select('key', 'value')",
+        )
+        return replica(code).plan().facts
+
+    assert facts("low") == facts("low")
+    assert facts("low") != facts("high")
+
+
 def test_data_given_to_spark_is_part_of_a_plan(replica: Callable[..., Replica], tmp_path: Path) -> None:
     path = tmp_path / "names.txt"
     path.write_text("a\nb\n")

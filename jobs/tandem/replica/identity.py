@@ -173,7 +173,7 @@ def agreed_tables(config: Config) -> dict[str, str]:
 
 _PLAN, _TABLE, _FORMAT = "plan: ", "table: ", "plan: format"
 _NAMED = 5
-_FACTS_FORMAT = "2"
+_FACTS_FORMAT = "3"
 """Raised with what `facts_about` counts: plans of another format are not compared, so that Tandem can be upgraded."""
 
 
