@@ -326,7 +326,6 @@ UNWRITTEN = {
     "rows of SQL": "ctx.spark.sql(\"SELECT * FROM VALUES ('a'), ('{rate}') AS t(name)\")",
     "rows of SQL with maps": "ctx.spark.sql(\"SELECT name, m FROM VALUES ('a', map('k', '{rate}')) AS t(name, m)\")",
     "a variable of SQL": "ctx.spark.sql('SELECT least AS name')",
-    "rows of pandas on Spark": "ps.DataFrame({{'name': ['a', '{rate}']}}).to_spark()",
 }
 
 
@@ -338,7 +337,6 @@ def test_what_spark_leaves_out_of_a_plan_that_it_writes_is_part_of_it(
         code = body(
             f"ctx.spark.sql(\"DECLARE OR REPLACE VARIABLE least STRING DEFAULT '{rate}'\")",
             f"names = {UNWRITTEN[name].format(rate=rate)}",
-            before="import pyspark.pandas as ps",
             returns="events.join(names, F.col('key').cast('string') == F.col('name')).select('key', 'value')",
         )
         return replica(code).plan().facts
