@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tandem.logs import get_logger
-from tandem.metrics import ReplicaMetrics
+from tandem.status.metrics import ReplicaMetrics
 
 _log = get_logger(__name__)
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tandem.engine.causal import Proposer
 from tandem.engine.facts import hashes
-from tandem.engine.intake import Counts
 from tandem.engine.spark import MicroBatchEngine
+from tandem.intake.parsing import Counts
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import Topics
@@ -48,7 +48,7 @@ from tandem.replica.table_copies import note_tables, remove_unneeded
 from tandem.replica.tables import refuse_tables_of_earlier_runs, table_sinks
 from tandem.replica.unread import UnreadRecords
 from tandem.snapshots import SnapshotStoreError, StoredTables
-from tandem.topics import check_limits, compacted_inputs, ensure_topics, sink_topics
+from tandem.topics.declared import check_limits, compacted_inputs, ensure_topics, sink_topics
 
 _log = get_logger(__name__)
 

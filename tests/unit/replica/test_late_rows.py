@@ -9,8 +9,8 @@ from tandem.local.rundir import ProcessState
 from tandem.local.scrape import parse
 from tandem.local.screen import progress_line
 from tandem.local.status import JobStatus, ReplicaStatus, replica_status
-from tandem.metrics import ReplicaMetrics
 from tandem.replica.late import LateRows
+from tandem.status.metrics import ReplicaMetrics
 
 
 class Replica:
