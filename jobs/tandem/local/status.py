@@ -25,6 +25,7 @@ class ReplicaStatus:
     estimated time to the log's head while it is not there, None while nobody can tell. `waits`: what its start, its output
     or what it does beside has been waiting for, if that takes most of a minute. `trouble`: what Kafka does not take.
     `late_rows`: how many came too late for a watermark since its start; `mostly_late`: most of the last ones did.
+    `engine`: which one computes, and why if that was a choice; "": it is not known yet.
     """
 
     name: str
@@ -54,6 +55,7 @@ class ReplicaStatus:
     dead_letters: int = 0
     late_rows: int = 0
     mostly_late: bool = False
+    engine: str = ""
     diverged: bool = False
     trouble: str = ""
     rows_per_s: float | None = None
@@ -164,6 +166,11 @@ class JobStatus:
         return tuple(f"{', '.join(p.name for p in processes if p.trouble == words)}: {words}" for words in said)
 
     @property
+    def engines(self) -> tuple[str, ...]:
+        """The engines that the replicas run, each with its reason if it was a choice: one, unless a generation begins."""
+        return tuple(dict.fromkeys(replica.engine for replica in self.replicas if replica.engine))
+
+    @property
     def leader(self) -> str | None:
         """The orderer that believes to lead; None if none does, or if the job has no leader."""
         return next((orderer.name for orderer in self.orderers if orderer.leading), None)
@@ -211,6 +218,7 @@ def replica_status(
         dead_letters=now.count("tandem_dead_letters_total"),
         late_rows=now.count("tandem_late_rows_total"),
         mostly_late=bool(now.count("tandem_rows_mostly_late")),
+        engine=report.engine,
         trouble=now.trouble,
         waits=now.waits,
         diverged=report.diverged or state.end == EndKind.DIVERGED,

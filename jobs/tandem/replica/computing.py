@@ -9,7 +9,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tandem.engine.causal import Proposer
 from tandem.engine.executors import Executors
 from tandem.engine.jvm.jars import file_system_jar
 from tandem.engine.prepared import prepare_job
@@ -62,7 +61,6 @@ class Computing:
         code: Code,
         make_fetcher: MakeFetcher,
         phase: Callable[[str], Any],
-        proposer: Proposer,
         count: OnCounts,
         agreed: Mapping[str, str] | None,
         begins: Callable[[str], None],
@@ -98,7 +96,7 @@ class Computing:
         tables = StaticTables(TableFiles(session, copies), agreed or {}, self._how)
         second = SecondPlan(session, manifest, kept, self.near / "second-plan", tables) if agreed is None else None
         compare = second if second is not None else lambda _: None
-        job = prepare_job(session, manifest, kept, self.near, proposer, tables, compare)
+        job = prepare_job(session, manifest, kept, self.near, tables, compare)
         engine = MicroBatchEngine(job, self._folder, make_fetcher, phase, count)
         if executors is not None and engine.stateful_operators:
             check_shared(session, self._folder, engine.stateful_operators, executors.count)

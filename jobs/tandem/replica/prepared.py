@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tandem.engine.causal import Proposer
 from tandem.engine.facts import hashes
 from tandem.engine.spark import MicroBatchEngine
 from tandem.intake.parsing import Counts
@@ -29,15 +28,13 @@ from tandem.replica.folders import Folders
 from tandem.replica.identity import (
     Changes,
     Membership,
-    agreed_tables,
     as_planned,
     begin_job,
-    identity_of,
     is_settled,
     membership_of,
-    plan_parts,
     starting_positions,
 )
+from tandem.replica.identity_parts import agreed_tables, identity_of, plan_parts
 from tandem.replica.late import LateRows
 from tandem.replica.refused import RefusedRows
 from tandem.replica.setting import START_TIMEOUT_S, Setting
@@ -174,7 +171,7 @@ class _Preparation:
         agreed = agreed_tables(known.config) if known is not None and settled else None
         if agreed and self._states.tables is not None:
             self._fetch(self._states.tables, computing, agreed.values())
-        engine = self._engine(computing, code, output.appender, agreed)
+        engine = self._engine(computing, code, agreed)
         membership = self._planned(engine, known, mine, output.appender)
         if not settled:
             self._belong_to(membership)
@@ -194,9 +191,7 @@ class _Preparation:
         except (SnapshotStoreError, OSError) as error:
             _log.warning("static_table_not_fetched", reason=str(error), effect="tables are read where they are")
 
-    def _engine(
-        self, computing: Computing, code: Code, appender: ProposalAppender, agreed: Mapping[str, str] | None
-    ) -> MicroBatchEngine:
+    def _engine(self, computing: Computing, code: Code, agreed: Mapping[str, str] | None) -> MicroBatchEngine:
         setting = self._setting
         unread = UnreadRecords(setting.metrics, setting.manifest.model.topics.dead_letter)
         late = LateRows(setting.metrics)
@@ -210,13 +205,13 @@ class _Preparation:
                 code,
                 setting.channels.fetcher,
                 setting.metrics.phase,
-                Proposer(setting.incarnation, appender.append),
                 count,
                 agreed,
                 self._starting.begins,
             )
         self._stack.callback(engine.stop)
         engine.task = setting.waits.task()
+        setting.reporter.engine = engine.job.choice.words
         note_tables(setting.folder, engine.job.tables.values())
         return engine
 
@@ -226,7 +221,7 @@ class _Preparation:
         """The generation that this replica belongs to, now that its plan is known. Begins the job, if it never ran."""
         self._starting.begins("the ordering log: the job's identity")
         channels = self._setting.channels
-        parts = plan_parts(hashes(engine.job.facts), engine.job.tables)
+        parts = plan_parts(hashes(engine.job.facts), engine.job.tables, engine.job.choice.engine)
         known, mine = as_planned(known, mine, parts, self._changes)
         if known is None:
             begun = begin_job(channels.connection, appender, channels.logs, mine, self._changes)
