@@ -74,8 +74,8 @@ class Api:
         return self._call("get", "GET", _path(kind, namespace, name))
 
     def create(self, namespace: str, body: Object) -> Object:
-        """Create an object."""
-        query = [("fieldManager", MANAGER)]
+        """Create an object. Of a pod, whose spec is the user's in part, a field that the server does not know is refused."""
+        query = [("fieldManager", MANAGER), ("fieldValidation", "Strict" if body["kind"] == "Pod" else "")]
         return self._call("create", "POST", _path(str(body["kind"]), namespace), body, _JSON, query)
 
     def apply(self, namespace: str, body: Object) -> Object:

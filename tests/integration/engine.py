@@ -121,6 +121,12 @@ class Job:
         return taken_in.completed(rows)[0]
 
     @property
+    def late_rows(self) -> int:
+        """How many rows of the last epoch came too late for a watermark."""
+        assert self._query is not None
+        return self._query.late_rows
+
+    @property
     def last_plan(self) -> list[str]:
         """What Spark executed for the last epoch: each operator with its expressions, those nearest to the sink first."""
         assert self._query is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from tandem.local import LocalJob, NewGeneration
 from tandem.local.changes import changed_start, what_has_changed
 from tandem.manifest import load
 from tandem.protocol.values import Config
+from tandem.replica.computing import TABLES
 from tandem.replica.identity_parts import agreed_tables
 from tandem.snapshots import SnapshotStore
 
@@ -130,4 +132,18 @@ def test_a_stopped_job_goes_on_with_the_new_table_from_its_state_and_accepts_no_
     job.wait(lambda: job.local.is_up("replica-1"), "it comes up")
     publishes(job, "5", "9510")  # with the rate that was accepted
     assert [job.local.process(name).state for name in REPLICAS] == ["running"] * 2
+    assert [config.generation for config in configs(job)] == [0, 1, 2]
+
+
+def test_a_machine_without_a_copy_takes_that_of_the_snapshot_store(job: SmallJob) -> None:
+    """As a new pod has none; the table is another one by now."""
+    (version,) = agreed_tables(configs(job)[-1]).values()
+    job.wait(lambda: (job.folder / "store" / job.name / "tables" / f"{version}.json").is_file(), "the copy is stored")
+    job.local.stop()
+    copies = job.local.manifest.checkpoint_directory / TABLES / job.name
+    shutil.rmtree(copies)
+
+    job.local = LocalJob(job.local.manifest.path, job.folder / "run-3").start()
+    publishes(job, "6", "15510")
+    assert (copies / version).is_dir()
     assert [config.generation for config in configs(job)] == [0, 1, 2]

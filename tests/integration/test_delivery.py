@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import uuid
 from collections import Counter
@@ -162,19 +163,23 @@ def test_records_that_the_broker_refuses_are_dead_letters_and_the_job_goes_on(ex
 
 
 def test_at_least_once_repeats_after_a_kill_and_the_consumer_drops_what_is_repeated(make_job: MakeJob) -> None:
-    job = make_job("least", delivery="atLeastOnce", ordering={"mode": "none"})
+    two_records = str(2 * (256 + len("1")))
+    job = make_job("least", delivery="atLeastOnce", ordering={"mode": "none", "maxBytesPerEpoch": two_records})
     job.feed("1", "2")
     job.wait_for("1", "2")
     with job.withheld(job.commits):
         job.feed("3", "4")
         job.wait_for("3", "4")
         job.local.kill("replica-0")
-    job.feed("5")
-    job.wait_for("5")
+    job.feed("5", "6", "7", "8", "9")
+    job.wait_for("5", "6", "7", "8", "9")
 
     ids = Counter(row.id for row in job.rows(f"{job.name}-copies"))
     assert max(ids.values()) > 1, "nothing was repeated: the kill did not come between rows and marker"
-    assert job.distinct(until="5") == ["1", "2", "3", "4", "5"]
+    assert job.distinct(until="9") == list("123456789")
+    cuts = {cut.epoch: sum(cut.ends.values()) for cut in reversed(job.proposals()) if isinstance(cut, Cut)}
+    ends = [0, *(cuts[epoch] for epoch in sorted(cuts))]
+    assert max(after - before for before, after in itertools.pairwise(ends)) == 2, "an epoch has so many bytes"
     assert job.ordering == f"{job.name}.ordering.replica-0", "without ordering, a replica has logs of its own"
     assert [marker.epoch for marker in job.markers()] == list(range(len(job.markers())))
 

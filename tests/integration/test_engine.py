@@ -163,6 +163,23 @@ UNDETERMINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
         lambda d: d.selectExpr("reflect('java.lang.System', 'currentTimeMillis') AS value"),
         "java.lang.System.currentTimeMillis()",
     ),
+    "an encryption": (
+        lambda d: d.select(F.aes_encrypt("value", F.lit("0000111122223333")).alias("value")),
+        "aes_encrypt()",
+    ),
+    "an encryption in SQL": (
+        lambda d: d.selectExpr("aes_encrypt(value, '0000111122223333', 'CBC') AS value"),
+        "an initialization vector that follows from the record",
+    ),
+    "a sketch that forgets at random": (
+        lambda d: d.groupBy().agg(F.kll_sketch_agg_bigint("offset").alias("value")),
+        "a sketch of KLL",
+    ),
+    "sketches that are merged": (
+        lambda d: d.select(F.kll_sketch_merge_bigint("value", "key").alias("value")),
+        "approx_percentile()",
+    ),
+    "the account that a replica runs under": (lambda d: d.selectExpr("current_user() AS value"), "current_user()"),
     "non-deterministic UDF": (
         lambda d: d.select(F.udf(lambda value: value).asNondeterministic()("value").alias("value")),
         "the non-deterministic UDF",
@@ -176,6 +193,17 @@ def test_an_undetermined_expression_is_refused_by_name(job: Job, name: str) -> N
     with pytest.raises(JobError, match="its replicas would differ") as refused:
         check_determined(build(job.sources["events"]))
     assert expected in str(refused.value)
+
+
+def test_a_finer_clock_is_refused_too(spark: SparkSession, job: Job) -> None:
+    nanoseconds = "spark.sql.timestampNanosTypes.enabled"
+    spark.conf.set(nanoseconds, "true")
+    try:
+        clock = job.sources["events"].selectExpr("string(current_timestamp(9)) AS value")
+        with pytest.raises(JobError, match="current_timestamp"):
+            check_determined(clock)
+    finally:
+        spark.conf.unset(nanoseconds)
 
 
 CHANGING: dict[str, Callable[[DataFrame], DataFrame]] = {
@@ -199,11 +227,28 @@ def test_a_determined_plan_passes(job: Job) -> None:
         events = job.sources["events"].withWatermark("timestamp", "1 minute")
         counted = events.groupBy(F.window("timestamp", "1 hour"), "key").agg(F.count("*").alias("n"))
         parts = ["to_date(window.start) > date'2024-01-01'", "'now' AS topic", "CAST('2024-01-01' AS DATE)"]
+        parts += ["aes_encrypt(key, '0000111122223333', 'ECB') AS a"]
+        parts += ["aes_encrypt(key, '0000111122223333', 'GCM', 'DEFAULT', substr(sha2(key, 256), 1, 12)) AS b"]
+        parts += ["aes_encrypt(key, '0000111122223333', 'GCM', 'DEFAULT', X'000102030405060708090a0b') AS c"]
         parts += ["reflect('java.net.URLDecoder', 'decode', 'now%20', 'utf-8')", "n = 'today' AS day"]
         return counted.selectExpr("key", f"to_json(struct(n, {', '.join(parts)})) AS value")
 
     check_determined(build())
     check_repeatable(build(), build())
+
+
+def test_rows_behind_the_watermark_are_counted(job: Job) -> None:
+    """One record of the future makes what comes with the right time late."""
+    late = job.sources["events"].withWatermark("timestamp", "10 seconds")
+    counted = late.groupBy(F.window("timestamp", "1 second"), "key").count()
+    job.start(counted.select(F.col("key"), F.col("count").cast("string").alias("value")))
+    dropped = []
+    # Spark tells late rows by the watermark of the epoch before.
+    for epoch, seconds in enumerate([(0, 1), (100_000,), (2,), (3, 4, 4), (200_000,)]):
+        job.run(epoch, [Record(b"x", key=b"k", timestamp_ms=1_000 * second) for second in seconds])
+        dropped.append(job.late_rows)
+
+    assert dropped == [0, 0, 0, 2, 0]  # groups of the epoch
 
 
 def test_the_job_function_gets_the_sources_it_names_and_the_context(spark: SparkSession, job: Job) -> None:

@@ -93,6 +93,13 @@ def computed(process: Process, records: Sequence[Record]) -> list[dict[str, Any]
         job.query.stop()
 
 
+class Unreadable(SecondPlan):
+    """The other process could not read what its plan is made of."""
+
+    def _facts(self) -> dict[str, str] | None:
+        return {}
+
+
 class Failing(SecondPlan):
     """Its comparison itself fails."""
 
@@ -103,4 +110,5 @@ class Failing(SecondPlan):
 def test_a_comparison_that_fails_refuses_no_job(spark: SparkSession, tmp_path: Path) -> None:
     process = Process(spark, written(tmp_path, ["duplicates"]), tmp_path)
 
-    Failing(spark, process.manifest, process.kept, tmp_path / "second-plan", process.tables)(process.plan())
+    for kind in (Failing, Unreadable):
+        kind(spark, process.manifest, process.kept, tmp_path / "second-plan", process.tables)(process.plan())

@@ -322,6 +322,29 @@ def test_watermarks_which_spark_gives_new_identities_each_time_are_the_same_else
     assert replica(code).tried().facts == replica(code).plan().facts
 
 
+UNWRITTEN = {
+    "rows of SQL": "ctx.spark.sql(\"SELECT * FROM VALUES ('a'), ('{rate}') AS t(name)\")",
+    "rows of SQL with maps": "ctx.spark.sql(\"SELECT name, m FROM VALUES ('a', map('k', '{rate}')) AS t(name, m)\")",
+    "a variable of SQL": "ctx.spark.sql('SELECT least AS name')",
+}
+
+
+@pytest.mark.parametrize("name", UNWRITTEN)
+def test_what_spark_leaves_out_of_a_plan_that_it_writes_is_part_of_it(
+    replica: Callable[..., Replica], name: str
+) -> None:
+    def facts(rate: str) -> Mapping[str, str]:
+        code = body(
+            f"ctx.spark.sql(\"DECLARE OR REPLACE VARIABLE least STRING DEFAULT '{rate}'\")",
+            f"names = {UNWRITTEN[name].format(rate=rate)}",
+            returns="events.join(names, F.col('key').cast('string') == F.col('name')).select('key', 'value')",
+        )
+        return replica(code).plan().facts
+
+    assert facts("low") == facts("low")
+    assert facts("low") != facts("high")
+
+
 def test_data_given_to_spark_is_part_of_a_plan(replica: Callable[..., Replica], tmp_path: Path) -> None:
     path = tmp_path / "names.txt"
     path.write_text("a\nb\n")
@@ -424,6 +447,21 @@ def test_tables_are_kept_however_they_are_read(replica: Callable[..., Replica], 
         assert [row.currency for row in frame.collect()] == ["EUR"], name
         assert made.tables.roots, name
         assert all(root.startswith(f"file:{tmp_path / 'tables'}") for root in made.tables.roots), name
+
+
+@pytest.mark.parametrize(
+    ("url", "remedy"),
+    [
+        ("s3a://lake/rates", r"org\.apache\.hadoop:hadoop-aws:\d+\.\d+\.\d+"),
+        ("s3://lake/rates", "write s3a://lake/rates"),
+        ("abfss://lake@shop.dfs.core.windows.net/rates", "hadoop-azure"),
+    ],
+)
+def test_a_table_in_a_store_that_spark_has_no_package_for_is_refused_with_the_package(
+    replica: Callable[..., Replica], url: str, remedy: str
+) -> None:
+    with pytest.raises(JobError, match=remedy):
+        replica(body(returns=f"events.join(ctx.spark.read.parquet({url!r}), 'key').select('key', 'value')")).plan()
 
 
 BESIDE = "events.join(STATIC, F.col('key').cast('string') == F.col('currency')).select('key', 'value')"

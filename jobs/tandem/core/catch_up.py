@@ -1,5 +1,7 @@
 """How far a replica is behind, and when it tells the orderers so that they leave it room."""
 
+from __future__ import annotations
+
 from collections import deque
 from dataclasses import dataclass
 from statistics import fmean

@@ -169,13 +169,17 @@ class EpochBridge:
         taken: bool = self._bridge.offer(_offset(position), str(self._input), time_ms)
         return taken
 
-    def take(self) -> tuple[int, pa.Table] | None:
-        """The epoch that was computed and its rows (no columns if there are no rows); None after 200 ms without one."""
-        epoch = self._bridge.take()
-        if epoch < 0:
+    def take(self) -> tuple[int, pa.Table, int] | None:
+        """The epoch that was computed, its rows (no columns if there are none), and how many came too late for a watermark.
+
+        None after 200 ms without one. Of the late ones it counts what an operator drops: rows, or groups of them.
+        """
+        taken = str(self._bridge.take())
+        if not taken:
             return None
+        epoch, late = taken.split()
         content = self._output.read_bytes()
-        return epoch, pa.ipc.open_stream(content).read_all() if content else pa.table({})
+        return int(epoch), pa.ipc.open_stream(content).read_all() if content else pa.table({}), int(late)
 
     def acknowledge(self) -> None:
         """The rows were taken over: Spark may commit the epoch."""

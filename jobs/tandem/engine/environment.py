@@ -49,10 +49,10 @@ def settle(environ: MutableMapping[str, str], spark_home: Path, time_zone: str) 
 
 
 def local_zone(time_zone: str) -> str:
-    """The value of TZ for one of Spark's time zones: a region or an offset; UTC for what only Java knows.
+    """The value of TZ for one of Spark's time zones: a region or an offset. `wrong_time_zone` refuses all others.
 
-    >>> local_zone("Europe/Berlin"), local_zone("+05:30"), local_zone("PST")
-    ('Europe/Berlin', '<+0530>-05:30', 'UTC')
+    >>> local_zone("Europe/Berlin"), local_zone("+05:30")
+    ('Europe/Berlin', '<+0530>-05:30')
     """
     text = time_zone.strip()
     if text in zoneinfo.available_timezones():

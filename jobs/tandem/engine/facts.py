@@ -32,7 +32,8 @@ _MOST: Final = 300
 
 def facts_about(frame: DataFrame, taken: Taken, settings: Mapping[str, str]) -> Facts:
     """The facts of a plan and of what was given to Spark while it was made."""
-    nodes = json.loads(frame._jdf.queryExecution().analyzed().toJSON())
+    plan = frame._jdf.queryExecution().analyzed()
+    nodes = json.loads(plan.toJSON())
     facts = {f"the setting {name}": value for name, value in settings.items()}
     places = [(f"{_FUNCTION}{_name_of(function)}", place, function) for place, function in taken.functions]
     places += [("the data of createDataFrame", place, data) for place, data in taken.data]
@@ -40,6 +41,9 @@ def facts_about(frame: DataFrame, taken: Taken, settings: Mapping[str, str]) -> 
     facts |= facts_of(places, is_users_module)
     for number, (kind, value) in enumerate(_values(nodes)):
         facts[f"{kind} {number} of the plan"] = value
+    jvm: Any = frame.sparkSession._jvm
+    for number, (kind, value) in enumerate(json.loads(jvm.tandem.Contents.of(plan))):
+        facts[f"{kind} {number} in the plan"] = value
     return facts
 
 

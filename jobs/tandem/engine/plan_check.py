@@ -19,6 +19,8 @@ _UNIQUE = "metadata.epoch and metadata.seq together are unique, or derive it fro
 _UNDETERMINED = {
     "CurrentTimestamp": ("current_timestamp()", _TIME),
     "CurrentBatchTimestamp": ("current_timestamp()", _TIME),
+    "CurrentTimestampNanos": ("current_timestamp()", _TIME),
+    "CurrentTimestampPrecision": ("current_timestamp()", _TIME),
     "Now": ("now()", _TIME),
     "LocalTimestamp": ("localtimestamp()", _TIME),
     "CurrentDate": ("current_date()", _TIME),
@@ -32,10 +34,13 @@ _UNDETERMINED = {
     "RandStr": ("randstr()", _RANDOM),
     "Uniform": ("uniform()", _RANDOM),
     "Shuffle": ("shuffle()", "sort the array instead"),
+    "CurrentUser": ("current_user()", "it is the account that a replica runs under; take a name from ctx.options"),
     "InputFileName": ("input_file_name()", "there are no input files"),
 }
 
 
+_SKETCH: Final = re.compile(r"KllSketch(Agg|Merge)|KllMergeAgg")
+_ENCRYPTION = "give aes_encrypt() an initialization vector that follows from the record, or the mode ECB"
 _DAYS: Final = "now|today|tomorrow|yesterday"
 _DAY: Final = re.compile(rf"\s*({_DAYS})(\s+\S+)?\s*", re.IGNORECASE)
 """Texts that Spark reads as a moment, with a time zone or without."""
@@ -124,6 +129,8 @@ def undetermined(nodes: Any) -> Iterator[tuple[str, str]]:
         for index, node in enumerate(nodes):
             yield from undetermined(node)
             yield from _with_constants(node, nodes[index + 1 : index + 3])
+            if isinstance(node, dict) and _name(node) == "AesEncrypt":
+                yield from _encryption(tree(iter(nodes[index:])))
     elif isinstance(nodes, dict):
         yield from _finding(nodes)
         for value in nodes.values():
@@ -142,6 +149,20 @@ def _with_constants(node: Any, following: Sequence[Any]) -> Iterator[tuple[str, 
         yield f"{'.'.join(texts)}()", f"for times {_TIME}; for chance ctx.rng(); for all else ctx.determinant(...)"
 
 
+def _encryption(encrypt: Node) -> Iterator[tuple[str, str]]:
+    """Spark draws the vector where none is given, and ends up with other bytes for the same text each time."""
+    _, _, mode, _, vector, *_ = [_constant(child) for child in encrypt.children]
+    if vector == "" and str(mode).upper() != "ECB":
+        yield "aes_encrypt() without an initialization vector", _ENCRYPTION
+
+
+def _constant(expression: Node) -> str | None:
+    """The text of a constant, also of one that is cast; None: it is none."""
+    while expression.name == "Cast":
+        expression = expression.children[0]
+    return str(expression.fields.get("value") or "") if expression.name == "Literal" else None
+
+
 def _has_constant_times(nodes: Any) -> bool:
     if isinstance(nodes, list):
         return any(_has_constant_times(node) for node in nodes)
@@ -157,6 +178,8 @@ def _finding(node: dict[str, Any]) -> Iterator[tuple[str, str]]:
     name = _name(node)
     if name in _UNDETERMINED:
         yield _UNDETERMINED[name]
+    elif _SKETCH.match(name):
+        yield "a sketch of KLL, which drops values at random", "approx_percentile() gives the same in every replica"
     elif name == "PythonUDF" and node.get("udfDeterministic") in (False, "false"):
         yield (
             f"the non-deterministic UDF {node.get('name')}",

@@ -34,6 +34,8 @@ class EpochQuery:
         self._ahead = 0  # of epochs before batches: 0 but on state of the real-time engine
         self.streaming: StreamingQuery | None = None
         """Spark's own object, while it runs and after."""
+        self.late_rows = 0
+        """How many came too late for a watermark in the epoch that was taken last."""
 
     def begin(self, checkpoint: Path, after: EnginePosition) -> None:
         """Start the query on a checkpoint that stands at `after`. Raises what `launch` raises."""
@@ -88,7 +90,7 @@ class EpochQuery:
         """The rows of the epoch offered last (no columns if there are none). Raises as `offer`."""
         while (taken := self._bridge.take()) is None:
             self._check(give_up)
-        epoch, rows = taken
+        epoch, rows, self.late_rows = taken
         if epoch + self._ahead != position.epoch:
             raise RuntimeError(
                 f"Spark ran epoch {position.epoch} as batch {epoch}: the checkpoint is not at epoch {position.epoch - 1}"

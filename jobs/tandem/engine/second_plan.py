@@ -67,6 +67,9 @@ class SecondPlan:
             facts = self._facts()
             if facts is None or facts == plan.facts:
                 return []
+            if not facts or not plan.facts:  # `planning` could not read them, and has said so
+                _log.warning("plan_not_compared", reason="what it is made of could not be read")
+                return []
             return list(differing(plan.facts, facts, [*plan.constants, *_placed(plan)]))
         except Exception as error:
             _log.warning("plan_not_compared", reason=f"{type(error).__name__}: {error}")

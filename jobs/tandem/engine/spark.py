@@ -38,7 +38,7 @@ _log = get_logger(__name__)
 CUT_TIMEOUT_S = 0.5
 
 MakeFetcher = Callable[[EnginePosition], EpochFetcher]
-OnCounts = Callable[[Mapping[str, Counts]], None]
+OnCounts = Callable[[Mapping[str, Counts], int], None]
 
 
 class MicroBatchEngine:
@@ -50,7 +50,7 @@ class MicroBatchEngine:
     folder : folder/checkpoint is the query's checkpoint; other folders in it are removed after use.
     make_fetcher : makes what fetches epochs after a position.
     phase : called with the name of a phase, gives a context that times it.
-    count : called with what each source had in an epoch.
+    count : called with what each source had in an epoch, and with how many rows came too late for a watermark.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class MicroBatchEngine:
         folder: Path,
         make_fetcher: MakeFetcher,
         phase: Callable[[str], Any],
-        count: OnCounts = lambda _: None,
+        count: OnCounts = lambda *_: None,
     ) -> None:
         self.job = job
         self._warm_up = WarmUp(job, folder / "warm-up")
@@ -177,7 +177,7 @@ class MicroBatchEngine:
                 table = self.job.query.compute(position, records.batch, fetched.range.time_ms, self._give_up)
         self._passed("computed")
         table, counts = records.completed(table)
-        self._count(counts)
+        self._count(counts, self.job.query.late_rows)
         self.task.at("the publisher, which takes it when it has published others")
         self._on_epoch(epoch, table)
         self.job.query.commit()

@@ -22,6 +22,15 @@ _log = get_logger(__name__)
 MOST_BYTES: Final = 128 * 2**20
 """Of a table that is copied. The copies are beside the checkpoints, which are in memory as a rule."""
 _TRIES: Final = 5
+_PACKAGES: Final = {
+    "s3a": "hadoop-aws",
+    "gs": "hadoop-gcp",
+    "abfs": "hadoop-azure",
+    "abfss": "hadoop-azure",
+    "wasbs": "hadoop-azure",
+    "oss": "hadoop-aliyun",
+}
+"""Scheme → Hadoop's package with its file system."""
 _DELTA_COMMIT: Final = re.compile(r"(\d{20})\.(?:json|checkpoint(?:\..*)?\.parquet)")
 
 
@@ -137,7 +146,7 @@ class TableFiles:
             return
         jvm: Any = self._session._jvm
         source = jvm.org.apache.hadoop.fs.Path(file.path)
-        with _asking(file.path):
+        with _asking(file.path, jvm):
             self._file_system(source).copyToLocalFile(
                 False, source, jvm.org.apache.hadoop.fs.Path(f"file:{target}"), True
             )
@@ -148,7 +157,7 @@ class TableFiles:
         number = 0
         for text in paths:
             path = jvm.org.apache.hadoop.fs.Path(text)
-            with _asking(text):
+            with _asking(text, jvm):
                 system = self._file_system(path)
                 matches = system.globStatus(path) or []
                 for status in sorted(matches, key=lambda one: one.getPath().toString()):
@@ -164,7 +173,7 @@ def newest_delta_version(path: str, session: SparkSession) -> int:
     """The version of a table of Delta that is the newest now. Raises `FilesError`."""
     jvm: Any = session._jvm
     log = jvm.org.apache.hadoop.fs.Path(path, "_delta_log")
-    with _asking(path):
+    with _asking(path, jvm):
         system = log.getFileSystem(session._jsparkSession.sessionState().newHadoopConf())
         names = [status.getPath().getName() for status in system.listStatus(log)]
     versions = [int(match[1]) for name in names if (match := _DELTA_COMMIT.fullmatch(name))]
@@ -213,10 +222,29 @@ def _version(parts: Sequence[tuple[str, str]]) -> str:
 
 
 @contextmanager
-def _asking(path: str) -> Iterator[None]:
+def _asking(path: str, jvm: Any) -> Iterator[None]:
     """Errors of a file system become `FilesError`s."""
     try:
         yield
     except (Py4JJavaError, PySparkException) as error:
-        said = str(error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error)
-        raise FilesError(f"{path} cannot be read: {said.partition(chr(10))[0]}") from error
+        said = str(error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else error).partition("\n")[0]
+        if "ClassNotFoundException" in said or "No FileSystem for scheme" in said:
+            said = f"{said}. {without_file_system(path, str(jvm.org.apache.hadoop.util.VersionInfo.getVersion()))}"
+        raise FilesError(f"{path} cannot be read: {said}") from error
+
+
+def without_file_system(path: str, hadoop: str) -> str:
+    """What to do where Spark's Hadoop of that version has no file system for `path`.
+
+    >>> without_file_system("s3://lake/rates", "3.5.0")
+    'Hadoop calls this file system s3a: write s3a://lake/rates'
+    """
+    scheme, _, rest = path.partition("://")
+    if scheme in ("s3", "s3n"):
+        return f"Hadoop calls this file system s3a: write s3a://{rest}"
+    if scheme not in _PACKAGES:
+        return "Copy the table to a file system that Spark knows, or put the one for it into spark.jars.packages"
+    return (
+        f'Add its package to spec.spark.conf, as spark.jars.packages: "org.apache.hadoop:{_PACKAGES[scheme]}:{hadoop}", and '
+        f"what it needs to log in: variables of the replicas' environment, or settings spark.hadoop.fs.{scheme}.*"
+    )

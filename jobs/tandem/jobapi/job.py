@@ -35,7 +35,7 @@ _ADVICE: Final = (
     (
         "_ALREADY_EXISTS",
         "The function is called more than once, each time in the same session: write what may be there already, as "
-        "createOrReplaceTempView() or CREATE TABLE IF NOT EXISTS does",
+        "createOrReplaceTempView(), DECLARE OR REPLACE VARIABLE and CREATE TABLE IF NOT EXISTS do",
     ),
     ("EOFError", "A replica has no terminal: take what the code asks for from spec.job.options"),
     ("SystemExit 2", f"A replica has no command line: give arguments defaults, or take them from {_OPTIONS}"),

@@ -88,11 +88,15 @@ def _ends(status: JobStatus) -> Iterator[str]:
 
 
 def _unread(status: JobStatus) -> Iterator[str]:
-    """The sources of which most records are not processed."""
+    """The sources of which most records are not processed, and rows that are dropped."""
     for source in status.sources:
         if source.unread:
             what = f"{source.dead_letters:,} of {source.records:,} records are dead letters"
             yield f"source {source.name}: {what}; the dead-letter topic has each with its reason"
+    late = max((replica.late_rows for replica in status.replicas if replica.mostly_late), default=0)
+    if late:
+        what = f"most rows come too late for their watermark, and are dropped: {late:,} so far"
+        yield f"{what}; the replicas' logs say what to do"
 
 
 def _replica(replica: ReplicaStatus) -> tuple[Text | str, ...]:

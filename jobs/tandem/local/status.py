@@ -22,6 +22,7 @@ class ReplicaStatus:
     after a single look there is no rate, and the quantiles are over the process's life. None without data. `catch_up_s`:
     estimated time to the log's head while it is not there, None while nobody can tell. `waits`: what its start, its output
     or what it does beside has been waiting for, if that takes most of a minute. `trouble`: what Kafka does not take.
+    `late_rows`: how many came too late for a watermark since its start; `mostly_late`: most of the last ones did.
     `engine`: which one computes, and why if that was a choice; "": it is not known yet.
     """
 
@@ -50,6 +51,8 @@ class ReplicaStatus:
     take_overs: int = 0
     rows_published: int = 0
     dead_letters: int = 0
+    late_rows: int = 0
+    mostly_late: bool = False
     engine: str = ""
     diverged: bool = False
     trouble: str = ""
@@ -211,6 +214,8 @@ def replica_status(
         take_overs=report.take_overs,
         rows_published=now.count(_ROWS),
         dead_letters=now.count("tandem_dead_letters_total"),
+        late_rows=now.count("tandem_late_rows_total"),
+        mostly_late=bool(now.count("tandem_rows_mostly_late")),
         engine=report.engine,
         trouble=now.trouble,
         waits=now.waits,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from tandem.manifest.loading import Manifest
-from tandem.manifest.problems import Issue, Problem
+from tandem.manifest.problems import Issue, Location, Problem
 from tandem.manifest.spark_settings import unknown
 
 _OF_THE_JOB: Final = ("replica", "executor")
@@ -47,10 +47,24 @@ def _between_barriers(manifest: Manifest) -> Iterator[Issue]:
 
 
 def _overruled(manifest: Manifest) -> Iterator[Issue]:
-    """Variables that would make replicas differ while pods with others are rolled out."""
+    """Variables that would make replicas differ while pods with others are rolled out, and what a pod must keep."""
     spec = (manifest.spec.pod_template or {}).get("spec") or {}
+    if "restartPolicy" in spec:
+        at: Location = ("spec", "podTemplate", "spec", "restartPolicy")
+        yield Issue(at, "has no effect: a process that ends is started again", "Remove it")
+    for at, part in _with_security_context(spec):
+        if (part.get("securityContext") or {}).get("runAsNonRoot") is False:
+            message = "has no effect: pods of a job never run as root"
+            yield Issue((*at, "securityContext", "runAsNonRoot"), message, "Give a user with runAsUser")
     for index, container in enumerate(spec.get("containers") or ()):
         for place, variable in enumerate(container.get("env") or ()):
             if container["name"] in _OF_THE_JOB and variable["name"] in _OVERRULED:
                 at = ("spec", "podTemplate", "spec", "containers", index, "env", place)
                 yield Issue(at, f"{variable['name']} has no effect on the job", _OVERRULED[variable["name"]])
+
+
+def _with_security_context(spec: Mapping[str, Any]) -> Iterator[tuple[Location, Mapping[str, Any]]]:
+    at: Location = ("spec", "podTemplate", "spec")
+    yield at, spec
+    for name in ("containers", "initContainers"):
+        yield from (((*at, name, index), container) for index, container in enumerate(spec.get(name) or ()))

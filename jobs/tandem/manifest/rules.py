@@ -158,6 +158,25 @@ def tables_do_not_meet(job: ReplicatedStreamJob) -> Iterator[Issue]:
         seen.append((at, path))
 
 
+def tables_are_apart_from_state(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    """A reader of the table would find the state's files, and whatever removes snapshots might take the table with them."""
+    places: list[tuple[Location, PurePosixPath]] = []
+    if job.spec.checkpoint.directory is not None:
+        places.append((("spec", "checkpoint", "directory"), PurePosixPath(normpath(job.spec.checkpoint.directory))))
+    if job.spec.snapshots is not None:
+        store = PurePosixPath(normpath(job.spec.snapshots.store))
+        places.append((("spec", "snapshots", "store"), store / job.metadata.name))
+    for index, sink in enumerate(job.spec.sinks):
+        if sink.files is None:
+            continue
+        path = PurePosixPath(normpath(sink.files.path))
+        for other_at, place in places:
+            if place.is_relative_to(path) or (other_at[1] == "snapshots" and path.is_relative_to(place)):
+                at: Location = ("spec", "sinks", index, sink.kind, "path")
+                message = f"{path} and {dotted(other_at)} ({place}) lie within each other"
+                yield Issue(at, message, "Give the table a folder that holds nothing else", (at, other_at))
+
+
 def places_can_be_written_to(job: ReplicatedStreamJob) -> Iterator[Issue]:
     """A scheme that nobody knows fails at every start; one that keeps nothing, as `memory`, would lose rows."""
     places: list[tuple[Location, str, Sequence[str]]] = [
@@ -261,6 +280,7 @@ RULES: Final[tuple[Rule, ...]] = (
     columns_are_told_apart,
     sinks_are_of_one_kind,
     tables_do_not_meet,
+    tables_are_apart_from_state,
     places_can_be_written_to,
     topics_do_not_meet,
     properties_are_given_once,

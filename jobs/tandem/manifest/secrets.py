@@ -25,7 +25,7 @@ class SecretReference(Section):
     )
 
     def resolve(self, environ: Mapping[str, str], base: Path, purpose: str) -> str:
-        """Read the secret; a file's last line break is not part of it.
+        """Read the secret; a last line break is not part of it: `echo` puts one into files, and into Secrets of Kubernetes.
 
         `environ` : the environment's variables.
         `base` : the folder that a relative `file` starts from: the manifest's.
@@ -48,11 +48,12 @@ class SecretReference(Section):
         else:
             path = base / Path(self.file or "").expanduser()
             try:
-                value = path.read_text(encoding="utf-8").removesuffix("\n").removesuffix("\r")
+                value = path.read_text(encoding="utf-8")
             except (OSError, UnicodeDecodeError) as error:
                 reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
                 raise SecretError(f"{purpose}: cannot read the secret file {path}: {reason}") from error
             where = f"the secret file {path}"
+        value = value.removesuffix("\n").removesuffix("\r")
         if not value:
             raise SecretError(f"{purpose}: {where} is empty")
         return value

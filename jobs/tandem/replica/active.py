@@ -8,6 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 
@@ -37,6 +38,7 @@ from tandem.replica.rows import EpochRows
 from tandem.replica.steps import OUTPUT, StepPorts, Steps
 from tandem.replica.tables import TableWriter, table_sinks
 from tandem.replica.warm import Warm, join_slots
+from tandem.snapshots import StoredTables
 from tandem.topics.looks import Looks, SameInputs
 from tandem.topics.retention import RetentionWatch, Watched
 from tandem.waiting import Deadline
@@ -242,6 +244,17 @@ def _watch(prepared: Prepared, failure: FirstFailure, stack: ExitStack) -> None:
     retention = RetentionWatch(connection, watched, prepared.states.oldest, setting.metrics, task=task)
     inputs = SameInputs(connection, prepared.topic_ids, failure.put)
     sinks = Looks("sinks", prepared.output.refused.look)
-    for watch in (retention, inputs, sinks):
+    watches: list[RetentionWatch | SameInputs | Looks] = [retention, inputs, sinks]
+    if prepared.states.tables is not None and prepared.engine.job.tables:
+        watches.append(Looks("tables", partial(_store_tables, prepared, prepared.states.tables)))
+    for watch in watches:
         stack.callback(watch.stop)
         watch.start()
+
+
+def _store_tables(prepared: Prepared, stored: StoredTables) -> None:
+    """Copies of static tables are in the snapshot store, too, once the log has accepted the generation that reads them."""
+    if not prepared.setting.reporter.candidate:
+        versions = [*prepared.engine.job.tables.values()]
+        stored.keep(prepared.copies, versions)
+        stored.remove(versions, int(time.time() * 1000))

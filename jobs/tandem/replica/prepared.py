@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from tandem.engine.facts import hashes
 from tandem.engine.spark import MicroBatchEngine
+from tandem.intake.parsing import Counts
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import Topics
@@ -33,6 +35,7 @@ from tandem.replica.identity import (
     starting_positions,
 )
 from tandem.replica.identity_parts import agreed_tables, identity_of, plan_parts
+from tandem.replica.late import LateRows
 from tandem.replica.refused import RefusedRows
 from tandem.replica.setting import START_TIMEOUT_S, Setting
 from tandem.replica.shipping import StateShipping
@@ -41,6 +44,7 @@ from tandem.replica.table_access import reach
 from tandem.replica.table_copies import note_tables, remove_unneeded
 from tandem.replica.tables import refuse_tables_of_earlier_runs, table_sinks
 from tandem.replica.unread import UnreadRecords
+from tandem.snapshots import SnapshotStoreError, StoredTables
 from tandem.topics.declared import check_limits, compacted_inputs, ensure_topics, sink_topics
 
 _log = get_logger(__name__)
@@ -91,7 +95,8 @@ class Output:
 class Prepared:
     """A replica whose job is planned, and whose producer is initialised.
 
-    `topic_ids` : of the inputs, and of the commits topic, as they were when it began.
+    `topic_ids` : of the inputs, and of the commits topic, as they were when it began. `copies`: the folder of those of
+    static tables.
     """
 
     setting: Setting
@@ -102,6 +107,7 @@ class Prepared:
     membership: Membership
     engine: MicroBatchEngine
     topic_ids: TopicIds
+    copies: Path
 
     @classmethod
     def of(cls, setting: Setting, savepoint: str, changes: Changes, stack: ExitStack) -> Prepared:
@@ -163,6 +169,8 @@ class _Preparation:
         self._starting.begins("Kafka: a transactional producer")
         output.producer.start(START_TIMEOUT_S)
         agreed = agreed_tables(known.config) if known is not None and settled else None
+        if agreed and self._states.tables is not None:
+            self._fetch(self._states.tables, computing, agreed.values())
         engine = self._engine(computing, code, agreed)
         membership = self._planned(engine, known, mine, output.appender)
         if not settled:
@@ -171,17 +179,33 @@ class _Preparation:
             needed = {*engine.job.tables.values(), *agreed_tables(membership.config).values()}
             remove_unneeded(computing.copies, setting.folder, needed, time.time())
         self._starting.ends()
-        return Prepared(setting, folders, output, self._states, self._shipping, membership, engine, ids)
+        return Prepared(
+            setting, folders, output, self._states, self._shipping, membership, engine, ids, computing.copies
+        )
+
+    def _fetch(self, stored: StoredTables, computing: Computing, versions: Collection[str]) -> None:
+        """A machine on which the job has not run yet has no copies of its static tables."""
+        self._starting.begins("the snapshot store: copies of static tables")
+        try:
+            stored.fetch(computing.copies, versions)
+        except (SnapshotStoreError, OSError) as error:
+            _log.warning("static_table_not_fetched", reason=str(error), effect="tables are read where they are")
 
     def _engine(self, computing: Computing, code: Code, agreed: Mapping[str, str] | None) -> MicroBatchEngine:
         setting = self._setting
         unread = UnreadRecords(setting.metrics, setting.manifest.model.topics.dead_letter)
+        late = LateRows(setting.metrics)
+
+        def count(counts: Mapping[str, Counts], late_rows: int) -> None:
+            unread.count(counts)
+            late.count(sum(one.records for one in counts.values()), late_rows)
+
         with setting.room():
             engine = computing.prepare(
                 code,
                 setting.channels.fetcher,
                 setting.metrics.phase,
-                unread.count,
+                count,
                 agreed,
                 self._starting.begins,
             )

@@ -28,6 +28,7 @@ from tandem.snapshots import (
     SnapshotStoreError,
     Snapshotter,
     SnapshotterSettings,
+    StoredTables,
     layout,
     misfits,
     rocksdb_state_format,
@@ -73,6 +74,8 @@ class States:
         if spec is not None:
             options = spec.options(os.environ, manifest.base)
             self._store = SnapshotStore(spec.url(manifest.name, manifest.base), options)
+        self.tables = None if self._store is None else StoredTables(self._store.remote)
+        """Copies of the job's static tables; None without a store."""
 
     def fitting_savepoint(self, name: str, partitions: Mapping[str, int]) -> Savepoint:
         """The savepoint that an upgrade starts from; `partitions`: of the sources' topics. Raises `RefusedError`."""

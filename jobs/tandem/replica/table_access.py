@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import fsspec
 
+from tandem.replica.delta_fit import closed
 from tandem.replica.tables import TableError, TableSink
 
 TIMEOUT_S: Final = 20.0
@@ -40,7 +41,7 @@ def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> None:
     Raises
     ------
     TableError
-        It is wrong for good: no such file system, no library or login for it.
+        It is wrong for good: no such file system, no library or login for it, or a table that takes no rows of a job.
     TableUnreachableError
         It did not answer in time, or the network failed.
     """
@@ -48,6 +49,8 @@ def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> None:
         error = _looked_at(sink, timeout_s)
         if error is None:
             continue
+        if isinstance(error, TableError):
+            raise error
         said = f"sink {sink.name}: the {sink.kind} table {sink.path} cannot be reached: {_text(error)}"
         if _is_for_good(error):
             raise TableError(f"{said}. {REMEDY}") from error
@@ -85,7 +88,8 @@ def _look(sink: TableSink) -> None:
     if sink.kind == "delta":
         from deltalake import DeltaTable
 
-        DeltaTable.is_deltatable(sink.path)
+        if DeltaTable.is_deltatable(sink.path) and (why := closed(DeltaTable(sink.path))):
+            raise TableError(f"sink {sink.name}: the Delta table {sink.path} takes no rows of a job: {why}")
         return
     files, root = fsspec.core.url_to_fs(sink.path)
     made: Any = files

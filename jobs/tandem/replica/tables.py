@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tandem.manifest import Manifest
+from tandem.replica.delta_fit import closed, misfits
 from tandem.replica.rows import EpochRows
 from tandem.replica.table_rows import unfit_for_delta
 from tandem.topics.declared import TABLE_PREFIX
@@ -96,6 +97,7 @@ class TableWriter:
             version = snapshot.transaction_version(application)
             if version is not None and version >= epoch:
                 return
+            _check_fit(sink, snapshot, table.schema)
             try:
                 write_deltalake(snapshot, table, mode="append", commit_properties=properties)
             except SchemaMismatchError as error:
@@ -108,6 +110,17 @@ class TableWriter:
                     raise
             else:
                 return
+
+
+def _check_fit(sink: TableSink, snapshot: Any, rows: pa.Schema) -> None:
+    """Raise `TableError` if the table would change the rows, or refuse some."""
+    if why := closed(snapshot):
+        raise TableError(f"sink {sink.name}: the Delta table {sink.path} takes no rows of a job: {why}")
+    if found := list(misfits(snapshot, rows)):
+        raise TableError(
+            f"sink {sink.name}: the rows do not fit the Delta table {sink.path}: {'; '.join(found)}. Cast the job's columns "
+            "to the table's types, change the table, or give the sink another path"
+        )
 
 
 _COMMIT_TRIES = 5
@@ -125,7 +138,9 @@ def _delta_table(path: str, schema: pa.Schema) -> Any:
 
     if not DeltaTable.is_deltatable(path):
         try:
-            DeltaTable.create(path, schema, mode="error")
+            # Whether a column is never null, other code may see otherwise.
+            nullable = pa.schema([field.with_nullable(True) for field in schema])
+            DeltaTable.create(path, nullable, mode="error")
         except (DeltaError, OSError):
             if not DeltaTable.is_deltatable(path):  # else somebody else has just made it
                 raise

@@ -24,6 +24,7 @@ from tandem.snapshots.savepoint_store import (
 from tandem.snapshots.savepoints import Inputs, Savepoint, SourceLayout, TopicLayout, differences, layout, misfits
 from tandem.snapshots.snapshotter import SnapshotIdentity, Snapshotter, SnapshotterSettings
 from tandem.snapshots.store import SnapshotStore
+from tandem.snapshots.tables import StoredTables
 from tandem.snapshots.values import SnapshotFile, SnapshotHead, SnapshotManifest, batch_unless, rocksdb_state_format
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "Snapshotter",
     "SnapshotterSettings",
     "SourceLayout",
+    "StoredTables",
     "TopicLayout",
     "UnknownSavepointError",
     "batch_unless",

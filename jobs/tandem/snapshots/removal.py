@@ -3,15 +3,16 @@
 from tandem.snapshots.remote import INCOMING
 from tandem.snapshots.savepoints import DELETED, SAVEPOINTS
 from tandem.snapshots.store import SnapshotStore
+from tandem.snapshots.tables import TABLES
 
 
 def remove_all(store: SnapshotStore) -> int:
-    """Remove every snapshot and savepoint; returns how many files there were. Raises `SnapshotStoreError`.
+    """Remove every snapshot, savepoint and copy of a table; returns how many files there were. Raises `SnapshotStoreError`.
 
     What names objects goes before the objects, so that whatever stays of an attempt that fails can be found by nobody. Only
     the store's own folders go: somebody may have put something beside them.
     """
-    folders = (SAVEPOINTS, "manifests", DELETED, "objects", INCOMING)
+    folders = (SAVEPOINTS, "manifests", DELETED, "objects", INCOMING, TABLES)
     count = sum(len(store.remote.files(folder)) for folder in folders)
     for folder in folders:
         store.remote.remove_folder(folder)

@@ -136,6 +136,11 @@ class ReplicaMetrics:
         self.published = counter("tandem_epochs_published_total", "Epochs that this replica published")
         self.rows = counter("tandem_rows_published_total", "Rows that this replica published")
         self.dead_letters = counter("tandem_dead_letters_total", "Rows that went to the dead-letter topic")
+        self.late_rows = counter(
+            "tandem_late_rows_total",
+            "Rows, or groups of them, that came too late for their watermark, and were dropped",
+        )
+        self.mostly_late = gauge("tandem_rows_mostly_late", "1 while most rows come too late for their watermark")
         self.publish_latency = make.durations(
             "tandem_publish_latency_seconds", "From an epoch's cut to its commit"
         ).labels(job, replica)

@@ -31,6 +31,12 @@ def test_a_secret_comes_from_the_environment() -> None:
     }
 
 
+@pytest.mark.parametrize("content", ["s3cret\n", "s3cret\r\n"])
+def test_a_secret_from_the_environment_has_no_last_line_break_either(content: str) -> None:
+    """As a Secret of Kubernetes has that was made with `echo`."""
+    assert SecretReference(env="PASSWORD").resolve({"PASSWORD": content}, Path(), "x") == "s3cret"
+
+
 @pytest.mark.parametrize("content", ["geheim", "geheim\n", "geheim\r\n"])
 def test_a_secret_comes_from_a_file_without_its_last_line_break(content: str, tmp_path: Path) -> None:
     (tmp_path / "password").write_bytes(content.encode())

@@ -52,6 +52,18 @@ def test_a_variable_that_replicas_do_not_follow_is_noted(
     ] * noted, told
 
 
+def test_what_a_pod_keeps_whatever_the_template_says_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    pod = "    spec:\n      restartPolicy: Never\n      securityContext: {runAsNonRoot: false}\n"
+    path.write_text(MANIFEST.replace("    spec:\n", pod).replace("VARIABLE", "HTTP_PROXY"))
+
+    told = [str(note) for note in notes(load(path))]
+
+    assert len(told) == 2
+    assert "spec.podTemplate.spec.restartPolicy: has no effect" in told[0]
+    assert "spec.podTemplate.spec.securityContext.runAsNonRoot: has no effect" in told[1]
+
+
 @pytest.mark.parametrize(
     ("engine", "interval", "barriers", "noted"),
     [

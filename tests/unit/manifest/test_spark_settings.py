@@ -6,8 +6,10 @@ import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
+from tandem.engine.environment import local_zone
 from tandem.engine.executors import CONF, Executors
 from tandem.engine.session import settings_of
 from tandem.manifest import ManifestError, ReplicatedStreamJob, SparkSpec, parse
@@ -98,12 +100,35 @@ def test_a_setting_that_equals_its_field_is_accepted_and_another_value_names_the
 def test_the_time_zone_of_the_session_is_the_job_s_and_utc_by_default() -> None:
     zone = "spark.sql.session.timeZone"
     assert alone({})[zone] == "UTC"
-    for value in ("Europe/Berlin", "+02:00", "UTC+2", "Z", "Etc/UTC", "PST"):
+    for value in ("Europe/Berlin", "+02:00", "UTC-05:30", "GMT", "Etc/UTC", "Etc/GMT+2"):
         assert said({zone: value}) == ""
         assert alone({zone: value})[zone] == value
     assert "'europe/berlin' is no time zone. Did you mean Europe/Berlin?" in said({zone: "europe/berlin"})
     assert "a region or an offset" in said({zone: "+2500"})
     assert "a region or an offset" in said({zone: "+18:30"})
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        ("PST", "America/Los_Angeles"),
+        ("BST", "Asia/Dhaka"),
+        ("IST", "Asia/Kolkata"),
+        ("Z", "UTC"),
+        ("GMT+2", "+02:00"),
+        ("UTC+2", "+02:00"),
+        ("-5", "-05:00"),
+        ("+0530", "+05:30"),
+    ],
+)
+def test_a_time_zone_that_only_java_reads_is_refused_with_the_one_that_python_reads_too(
+    value: str, written: str
+) -> None:
+    zone = "spark.sql.session.timeZone"
+    assert said({zone: value}).endswith(f"Write {written}")
+    assert said({zone: written}) == ""
+    assert pd.Timestamp(0, tz="UTC").tz_convert(written) is not None
+    assert (local_zone(written) == "UTC") == (written == "UTC")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ ALERT_NAMES = [
     "RecordsUnread",
     "ReplicaDiverged",
     "ReplicationDegraded",
+    "RowsTooLate",
     "StandbyStale",
     "StillWaiting",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import pytest
@@ -31,9 +31,11 @@ class Server:
     def __init__(self, status: int = 200) -> None:
         self.status = status
         self.paths: list[str] = []
+        self.query: dict[str, str] = {}
 
-    def call_api(self, path: str, *_: object, **__: object) -> dict[str, Any]:
+    def call_api(self, path: str, *_: object, query_params: Sequence[tuple[str, str]], **__: object) -> dict[str, Any]:
         self.paths.append(path)
+        self.query = dict(query_params)
         if self.status >= 300:
             raise client.ApiException(status=self.status)
         return {"items": []}
@@ -60,3 +62,12 @@ def test_a_request_is_counted_once_by_its_verb(verb: str, status: int) -> None:
 
     assert counted(server, CALLS[verb]) == {verb: 1}
     assert len(server.paths) == 1
+
+
+def test_a_misspelt_field_of_a_pod_is_refused_by_the_server_which_would_else_drop_it_in_silence() -> None:
+    server = Server()
+
+    Api(server).create("shop", {"kind": "Pod", "metadata": {"name": "orders"}, "spec": {"nodeselector": {"zone": "a"}}})
+    assert server.query["fieldValidation"] == "Strict"
+    Api(server).create("shop", BODY)
+    assert "fieldValidation" not in server.query

@@ -13,7 +13,7 @@ from alerts.rules import ROOT, read
 from tandem.manifest import KIND
 from tandem_operator.api import _KINDS
 from tandem_operator.resources.accounts import accounts
-from unit.operator.builders import job
+from unit.operator.operator_builders import job
 from unit.operator.tiny_world import KEY, World
 
 CHART = ROOT / "helm" / "tandem"

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tandem_operator.plan import plan
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_api import KilledError, kills_before
 from unit.operator.tiny_cluster import TinyCluster
 from unit.operator.tiny_world import World

@@ -10,7 +10,7 @@ from tandem.manifest import ManifestError
 from tandem_operator.actions import Emit, SetStatus
 from tandem_operator.manifests import job_of
 from tandem_operator.plan.invalid import refuse
-from unit.operator.builders import tree
+from unit.operator.operator_builders import tree
 
 
 def body(**spec: object) -> dict[str, object]:

@@ -10,7 +10,7 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.plan.events import events_of
 from tandem_operator.resources.manifest import config_of, is_other_config
 from tandem_operator.status import ConfigHashes, Status, Upgrade
-from unit.operator.builders import job
+from unit.operator.operator_builders import job
 from unit.operator.tiny_cluster import TinyCluster, progressing, told
 
 ELSEWHERE = [

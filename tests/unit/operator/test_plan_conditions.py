@@ -12,7 +12,7 @@ from tandem.status.report import HeldInput, OrdererReport
 from tandem_operator.actions import SetStatus
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan import plan
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import TinyCluster
 
 Which = Callable[[PodSeen], bool]

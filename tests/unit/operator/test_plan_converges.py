@@ -13,7 +13,7 @@ from tandem_operator.plan.roster import roster_of
 from tandem_operator.plan.status import old_status
 from tandem_operator.plan.version import version_of
 from tandem_operator.resources.manifest import config_map_name, config_of
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import TinyCluster
 from unit.operator.tiny_pods import Pod
 

@@ -9,7 +9,7 @@ import pytest
 from tandem.process.ending import EndKind
 from tandem_operator.observed import Component, ContainerSeen, Observed, PodPhase, PodSeen
 from tandem_operator.plan.failures import ends_again, failure, failure_beside, has_hope, is_stopped, refuses
-from unit.operator.builders import UID, job
+from unit.operator.operator_builders import UID, job
 
 NOW_MS = 1_800_000_000_000
 TIMEOUT_S = 900.0

@@ -10,7 +10,7 @@ from tandem_operator.actions import SetStatus
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan import plan
 from tandem_operator.plan.figures import lag_of, published_epoch
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import TinyCluster
 
 

@@ -14,7 +14,7 @@ from tandem_operator.plan import plan
 from tandem_operator.resources.candidates import candidate
 from tandem_operator.resources.names import CLEANUP, COMPONENT, GENERATION, selector
 from tandem_operator.resources.tasks import TASK
-from unit.operator.builders import SETTINGS, UID, job
+from unit.operator.operator_builders import SETTINGS, UID, job
 from unit.operator.tiny_cluster import TinyCluster, progressing, told
 from unit.operator.tiny_pods import Pod
 

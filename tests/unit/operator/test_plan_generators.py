@@ -6,7 +6,7 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import DeletePod
 from tandem_operator.observed import Component
 from tandem_operator.plan import plan
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import TinyCluster
 
 

@@ -10,7 +10,7 @@ import pytest
 from tandem_operator.actions import SetStatus
 from tandem_operator.observed import ContainerSeen, Observed, PodPhase
 from tandem_operator.plan import plan
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import TinyCluster
 
 CODE = {"file": "job.py", "configMap": "orders-code"}

@@ -10,7 +10,7 @@ from tandem.protocol.switchover import Wish
 from tandem_operator.actions import Action, CreatePod, DeletePod, Emit, Switch
 from tandem_operator.observed import PodPhase
 from tandem_operator.plan import plan
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import TinyCluster
 from unit.operator.tiny_pods import Pod
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tandem_operator.actions import Action, Apply, CreatePod, DeletePod, Emit, LabelPod, SetStatus, Switch
 from tandem_operator.plan import plan
 from tandem_operator.plan.refused import Refusal, waits, words_of
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import TinyCluster
 
 LEAVES = DeletePod("flights-replica-0-aaaaa", "u", "it is made from an older version of the job")

@@ -8,7 +8,7 @@ from tandem_operator.actions import CreatePod, DeletePod, Emit, Switch
 from tandem_operator.observed import ContainerSeen
 from tandem_operator.plan import plan
 from tandem_operator.resources.names import CONFIG, MANIFEST
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import BROKEN_ORDERER, TinyCluster
 from unit.operator.tiny_pods import Pod
 

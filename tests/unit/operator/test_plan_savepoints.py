@@ -11,7 +11,7 @@ from tandem_operator.actions import Action, CreatePod, DeletePod, SetStatus
 from tandem_operator.observed import Observed, PodPhase, TaskSeen
 from tandem_operator.plan import plan
 from tandem_operator.resources import tasks
-from unit.operator.builders import SETTINGS, UID, job
+from unit.operator.operator_builders import SETTINGS, UID, job
 from unit.operator.tiny_cluster import TinyCluster
 
 SNAPSHOTS = {"store": "s3://bucket/snapshots"}

@@ -16,7 +16,7 @@ from tandem_operator.plan import plan
 from tandem_operator.plan.invalid import last_working, refuse
 from tandem_operator.resources.names import TEMPLATE
 from tandem_operator.status import LONGEST_HISTORY
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import BROKEN_ORDERER, TinyCluster
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from tandem.status.report import TopicDrift
 from tandem_operator.actions import Action, Emit
 from tandem_operator.plan import plan
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import TinyCluster
 
 SHORT = TopicDrift("flights.ordering", "retention.ms", "retention.ms is 60000, and should be -1", "kafka-configs.sh …")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tandem_operator.actions import DeletePod, Switch
 from tandem_operator.plan import plan
-from unit.operator.builders import SETTINGS, job
+from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import TinyCluster
 
 

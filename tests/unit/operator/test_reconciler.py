@@ -12,7 +12,7 @@ from tandem_operator.manifests import job_of
 from tandem_operator.owned import Owned
 from tandem_operator.reconciler import PATIENCE
 from tandem_operator.resources.revisions import revision
-from unit.operator.builders import SETTINGS, UID
+from unit.operator.operator_builders import SETTINGS, UID
 from unit.operator.tiny_api import refuses
 from unit.operator.tiny_world import KEY, TERMINATING, World
 

@@ -15,7 +15,7 @@ from tandem_operator.resources.objects import wanted_objects
 from tandem_operator.resources.pods import pod
 from tandem_operator.resources.tasks import promotion
 from tandem_operator.resources.tolerations import lost_node
-from unit.operator.builders import SETTINGS, UID, job
+from unit.operator.operator_builders import SETTINGS, UID, job
 
 EXECUTORS = {"instances": 2, "cores": 4, "memory": "2g"}
 VOLUME = {"name": "state", "persistentVolumeClaim": {"claimName": "state"}}

@@ -12,7 +12,7 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Component
 from tandem_operator.resources import Settings, tasks
 from tandem_operator.resources.pods import pod
-from unit.operator.builders import SETTINGS, UID, job
+from unit.operator.operator_builders import SETTINGS, UID, job
 
 LIMITS = {"cpu": "1", "memory": "2Gi", "ephemeral-storage": "2Gi"}
 

@@ -19,7 +19,7 @@ from tandem_operator.resources.manifest import (
     secret_variables,
 )
 from tandem_operator.resources.names import APPLIED, pod_name, suffix_after
-from unit.operator.builders import SETTINGS, UID, job, tree
+from unit.operator.operator_builders import SETTINGS, UID, job, tree
 
 _SECRETS = {
     "bootstrapServers": "kafka:9092",

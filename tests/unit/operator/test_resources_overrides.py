@@ -10,7 +10,7 @@ from tandem_operator.observed import Component
 from tandem_operator.resources.overrides import merge
 from tandem_operator.resources.pods import pod
 from tandem_operator.resources.tolerations import lost_node
-from unit.operator.builders import SETTINGS, UID, job
+from unit.operator.operator_builders import SETTINGS, UID, job
 
 
 def _pod(**template: Any) -> dict[str, Any]:

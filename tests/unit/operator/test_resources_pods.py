@@ -11,7 +11,7 @@ from tandem_operator.observed import Component
 from tandem_operator.resources.manifest import config_map_name, config_of
 from tandem_operator.resources.names import CONFIG, DEFAULT_CONTAINER, MANIFEST, TEMPLATE
 from tandem_operator.resources.pods import dated, pod, template
-from unit.operator.builders import SETTINGS, UID, job
+from unit.operator.operator_builders import SETTINGS, UID, job
 
 
 def _pod(of: ReplicatedStreamJob, component: Component = Component.MEMBER, index: int = 0) -> dict[str, Any]:

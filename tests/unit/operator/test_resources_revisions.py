@@ -11,7 +11,7 @@ import pytest
 from tandem_operator.observed import Component
 from tandem_operator.resources.pods import template
 from tandem_operator.resources.revisions import content_of, digest_of, job_of, revision
-from unit.operator.builders import SETTINGS, UID, job
+from unit.operator.operator_builders import SETTINGS, UID, job
 
 MANY: dict[str, Any] = {
     "image": "example.com/flights:1",

@@ -10,7 +10,7 @@ import pytest
 
 from tandem_operator.store import Key, Store
 from tandem_operator.wiring import Intake
-from unit.operator.builders import UID, tree
+from unit.operator.operator_builders import UID, tree
 from unit.operator.tiny_world import KEY, World
 
 

@@ -38,7 +38,7 @@ from tandem_operator.resources.names import (
 )
 from tandem_operator.resources.revisions import KIND as REVISION
 from tandem_operator.resources.tasks import TASK
-from unit.operator.builders import SETTINGS
+from unit.operator.operator_builders import SETTINGS
 from unit.operator.tiny_pods import STEP_MS, Pod
 from unit.operator.tiny_seen import observed
 

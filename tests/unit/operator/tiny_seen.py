@@ -9,7 +9,7 @@ from tandem.status.report import ReplicaReport
 from tandem_operator.observed import Component, ObjectSeen, Observed, PodPhase, PodSeen
 from tandem_operator.resources.names import process_name
 from tandem_operator.resources.revisions import KIND as REVISION
-from unit.operator.builders import UID
+from unit.operator.operator_builders import UID
 from unit.operator.tiny_pods import STEP_MS, Pod
 
 if TYPE_CHECKING:

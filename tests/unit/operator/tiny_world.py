@@ -17,7 +17,7 @@ from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.plan import plan
 from tandem_operator.reconciler import Clocks, Reconciler
 from tandem_operator.store import Key, Store
-from unit.operator.builders import SETTINGS, UID, tree
+from unit.operator.operator_builders import SETTINGS, UID, tree
 from unit.operator.tiny_api import TinyApi
 from unit.operator.tiny_cluster import TinyCluster
 

@@ -51,7 +51,7 @@ public final class EpochBridge implements Source, Sink, Clock {
   private final Seq<Attribute> attributes;
   private final Path results;
   private final BlockingQueue<Offer> offers = new ArrayBlockingQueue<>(1);
-  private final BlockingQueue<Long> computed = new ArrayBlockingQueue<>(1);
+  private final BlockingQueue<String> computed = new ArrayBlockingQueue<>(1);
   private final BlockingQueue<Boolean> acknowledged = new ArrayBlockingQueue<>(1);
   private StructType resultSchema;
   private Path folder;
@@ -107,10 +107,10 @@ public final class EpochBridge implements Source, Sink, Clock {
     return offers.offer(new Offer(offset, Path.of(path), epochTimeMs), WAIT_MS, TimeUnit.MILLISECONDS);
   }
 
-  /** The epoch whose rows are in the result file, or -1 after a short wait. */
-  public long take() throws InterruptedException {
-    Long epoch = computed.poll(WAIT_MS, TimeUnit.MILLISECONDS);
-    return epoch == null ? -1L : epoch;
+  /** The epoch whose rows are in the result file, and how many rows came too late in it; "" after a short wait. */
+  public String take() throws InterruptedException {
+    String epoch = computed.poll(WAIT_MS, TimeUnit.MILLISECONDS);
+    return epoch == null ? "" : epoch;
   }
 
   /** The rows of the epoch were taken over: Spark may commit it. */
@@ -232,7 +232,7 @@ public final class EpochBridge implements Source, Sink, Clock {
       if (resultSchema == null) resultSchema = execution.analyzed().schema();
       Files.write(results, toArrow(execution.executedPlan().executeCollect()));
       if (watermarks != null) save(epoch, watermarks.advance(epoch, execution.executedPlan(), timeMs));
-      computed.put(epoch);
+      computed.put(epoch + " " + Plans.lateRows(execution.executedPlan()));
       while (acknowledged.poll(WAIT_MS, TimeUnit.MILLISECONDS) == null) {
         if (stopped) throw new InterruptedException();
       }

@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.UnaryOperator;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter;
 import scala.collection.Iterator;
 import scala.collection.immutable.List$;
 import scala.collection.immutable.Seq;
@@ -24,6 +25,13 @@ final class Plans {
       children.add(now);
     }
     return changed ? plan.withNewChildren(seq(children)) : plan;
+  }
+
+  /** How many rows the plan's operators with a state have dropped, since they came behind the watermark. */
+  static long lateRows(SparkPlan plan) {
+    long count = plan instanceof StateStoreWriter ? plan.longMetric("numRowsDroppedByWatermark").value() : 0L;
+    for (Iterator<SparkPlan> each = plan.children().iterator(); each.hasNext();) count += lateRows(each.next());
+    return count;
   }
 
   static <T> Seq<T> seq(List<T> list) {

@@ -116,4 +116,16 @@ STREAMS: dict[str, Mistake] = {
     "a table within another": (
         "topic: delays", "delta: {path: /data}", "spec.sinks[1].parquet.path", "Give each table a folder of its own",
     ),
+    "a table where the state is": (
+        "        path: /data/out", f"        path: /data/out {HERE}\n  checkpoint: {{directory: /data/out}}",
+        "spec.sinks[1].parquet.path", "spec.checkpoint.directory (/data/out) lie within each other. Give the table a folder",
+    ),
+    "a table where the snapshots are": (
+        "        path: /data/out", f"        path: /data/flights/out {HERE}\n  snapshots: {{store: /data}}",
+        "spec.sinks[1].parquet.path", "spec.snapshots.store (/data/flights) lie within each other",
+    ),
+    "a table around the snapshots": (
+        "        path: /data/out", f"        path: /data {HERE}\n  snapshots: {{store: /data/store}}",
+        "spec.sinks[1].parquet.path", "spec.snapshots.store (/data/store/flights) lie within each other",
+    ),
 }  # fmt: skip
