@@ -1,9 +1,10 @@
-"""One streaming query over a job's plan, which is given an epoch and gives its rows: the one loop of offer, take, commit."""
+"""One streaming query over a job's plan, which is given epochs and gives their rows; and its micro-batch kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -22,8 +23,54 @@ class GivenUpError(Exception):
     """An epoch is waited for no longer; the text says why."""
 
 
-class EpochQuery:
-    """Not thread-safe, but for `failure` and `stop`.
+class EpochQuery(Protocol):
+    """What drives a query, whichever engine runs it. Not thread-safe, but for `failure` and `stop`."""
+
+    frame: DataFrame
+    """The plan."""
+    streaming: StreamingQuery | None
+    """Spark's own object, while the query runs and after."""
+
+    def begin(self, checkpoint: Path, after: EnginePosition) -> None:
+        """Start the query on a checkpoint that stands at `after`. Raises what `launch` raises."""
+
+    def stand_at(self, after: EnginePosition) -> None:
+        """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
+
+    def launch(self, checkpoint: Path) -> None:
+        """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
+
+    def begin_again(self, checkpoint: Path, epoch: int) -> None:
+        """A new query on the state before `epoch`, at which the last one failed, as if that had not been tried."""
+
+    def compute(
+        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
+    ) -> pa.Table:
+        """`offer` an epoch and `take` its rows."""
+
+    def offer(
+        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
+    ) -> None:
+        """Give an epoch's records to Spark, and its time (Unix, ms). Behind a `barrier` the state is committed.
+
+        Raises `GivenUpError`, and what the query failed with.
+        """
+
+    def take(self, position: EnginePosition, give_up: GiveUp) -> pa.Table:
+        """The rows of the oldest epoch that was not taken yet (no columns if there are none). Raises as `offer`."""
+
+    def commit(self) -> None:
+        """The rows of the epoch taken last were taken over."""
+
+    def failure(self) -> BaseException | None:
+        """What ended the query; None while it runs, or starts."""
+
+    def stop(self) -> None:
+        """Stop the query, if its JVM is still there."""
+
+
+class MicroBatchQuery:
+    """Every epoch is one micro-batch, whose number is the epoch's: each is a barrier.
 
     Parameters
     ----------
@@ -58,12 +105,21 @@ class EpochQuery:
         before = find_newest([checkpoint], epoch - 1)
         self.begin(checkpoint, EnginePosition() if before is None else before.position)
 
-    def compute(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp) -> pa.Table:
+    def compute(
+        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
+    ) -> pa.Table:
         """`offer` an epoch and `take` its rows."""
-        self.offer(position, batch, time_ms, give_up)
+        self.offer(position, batch, time_ms, give_up, barrier)
         return self.take(position, give_up)
 
-    def offer(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp) -> None:
+    def offer(
+        self,
+        position: EnginePosition,
+        batch: pa.RecordBatch,
+        time_ms: int,
+        give_up: GiveUp,
+        barrier: bool = False,  # noqa: ARG002 - each epoch is one
+    ) -> None:
         """Give an epoch's records to Spark, and its time (Unix, ms). It takes them when it has committed the last epoch.
 
         Raises `GivenUpError`, and what the query failed with.

@@ -1,4 +1,4 @@
-"""Spark's micro-batch engine: every epoch is one micro-batch whose batch id is the epoch."""
+"""The engine on Spark: the loop that fetches an epoch, gives it to the job's query, and hands on its rows."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tandem.engine.job import in_a_line
 from tandem.engine.memory import EpochSize
 from tandem.engine.prepared import PreparedJob
 from tandem.engine.query import GivenUpError
+from tandem.engine.realtime.barriers import is_barrier
 from tandem.engine.rehearsal import Rehearsal
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.trial import Trials
@@ -38,8 +39,8 @@ MakeFetcher = Callable[[EnginePosition], EpochFetcher]
 OnCounts = Callable[[Mapping[str, Counts]], None]
 
 
-class MicroBatchEngine:
-    """Runs a job as one streaming query; micro-batch by micro-batch.
+class SparkEngine:
+    """Runs a job as one streaming query, epoch by epoch: in micro-batches or in real-time mode, as the query does.
 
     Parameters
     ----------
@@ -61,7 +62,7 @@ class MicroBatchEngine:
         self.job = job
         self._warm_up = WarmUp(job, folder / "warm-up")
         self._rehearsal = Rehearsal(job)
-        self._trials = Trials(job.spare, folder)
+        self._trials = Trials(job.trial, folder, job.begins_anywhere)
         self._checkpoint = folder / "checkpoint"
         self._make_fetcher = make_fetcher
         self._phase = phase
@@ -156,7 +157,8 @@ class MicroBatchEngine:
             position = EnginePosition(epoch, fetched.range.log_offset)
             records = self.job.intake.take(fetched)
             self.given = EpochSize(epoch, records.batch.num_rows, records.batch.nbytes)
-            self.job.query.offer(position, records.batch, fetched.range.time_ms, self._give_up)
+            barrier = is_barrier(fetched.range)
+            self.job.query.offer(position, records.batch, fetched.range.time_ms, self._give_up, barrier)
         self._passed("offered")
         self.task.at("Spark, which computes it", self._why)
         with self._phase("compute"):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from tandem.engine.checkpoint import copy_up_to, find_newest
+from tandem.engine.checkpoint import begin_after, copy_up_to, find_newest
 from tandem.engine.culprit import Attempt
 from tandem.engine.interface import EnginePosition
 from tandem.engine.query import EpochQuery, GivenUpError
@@ -28,11 +28,13 @@ class Trials:
     ----------
     query : over the job's plan, which nobody else uses meanwhile.
     folder : for copies of the state.
+    anywhere : the job keeps no state, so that a query may begin after any epoch, whatever the checkpoint holds.
     """
 
-    def __init__(self, query: EpochQuery, folder: Path) -> None:
+    def __init__(self, query: EpochQuery, folder: Path, anywhere: bool = False) -> None:
         self._query = query
         self._folder = folder
+        self._anywhere = anywhere
         self._made = 0
 
     def of(
@@ -47,8 +49,11 @@ class Trials:
 
         `over` : why there shall be no further trial; "": go on. What is returned raises `TrialError`.
         """
-        before = find_newest([checkpoint], position.epoch - 1)
-        if (before.position.epoch if before else -1) != position.epoch - 1:
+        before = None if self._anywhere else find_newest([checkpoint], position.epoch - 1)
+        after = EnginePosition(position.epoch - 1, 0) if self._anywhere else EnginePosition()
+        if before is not None:
+            after = before.position
+        if after.epoch != position.epoch - 1:
             raise TrialError(f"the checkpoint does not stand at epoch {position.epoch - 1}")
 
         def attempt(rows: Sequence[int]) -> BaseException | None:
@@ -59,7 +64,8 @@ class Trials:
                 if before is not None:
                     copy_up_to(before, copy)
                     give_own_identity(copy)
-                after = before.position if before is not None else EnginePosition()
+                elif after.epoch >= 0:
+                    begin_after(copy, after)
                 return self._failure(copy, after, position, batch.take(pa.array(rows, pa.int64())), time_ms, over)
             except (OSError, PySparkException) as error:
                 raise TrialError(str(error).partition("\n")[0]) from error

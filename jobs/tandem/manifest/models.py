@@ -52,6 +52,7 @@ Delivery = Literal["exactlyOnce", "atLeastOnce", "atMostOnce"]
 OrderingMode = Literal["leader", "heartbeat", "none"]
 OutputMode = Literal["append", "update"]
 OnError = Literal["stop", "deadLetter"]
+Engine = Literal["auto", "microBatch", "realTime"]
 
 
 def _python_file(path: str) -> str:
@@ -180,6 +181,11 @@ class Spec(KubernetesSpec):
     job: JobSpec
     replicas: Count = Field(default=2, ge=1, description="Replicas that compute and publish")
     standbys: Count = Field(default=0, ge=0, description="Warm replicas that wait for the place of one that fails")
+    engine: Engine = Field(
+        default="microBatch",
+        description="microBatch: all that Spark runs; realTime: epochs in milliseconds, for plans without a shuffle; "
+        "auto: real-time where both engines publish the same rows",
+    )
     delivery: Delivery = Field(
         default="exactlyOnce",
         description=(

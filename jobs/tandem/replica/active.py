@@ -159,6 +159,10 @@ class Active:
 def _restored(prepared: Prepared) -> EnginePosition:
     """Restore the state to go on from."""
     channels, generation = prepared.setting.channels, prepared.membership.config.generation
+    if prepared.engine.job.begins_anywhere:
+        position = prepared.states.begin_after(channels.newest_published())
+        prepared.folders.restored_epoch = position.epoch
+        return position
     last_published = prepared.shipping.last_published
     if last_published is None:
         last_published = channels.newest_published().epoch

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from tandem.engine.causal import Proposer
 from tandem.engine.facts import hashes
-from tandem.engine.spark import MicroBatchEngine
+from tandem.engine.spark import SparkEngine
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import Topics
@@ -103,7 +103,7 @@ class Prepared:
     states: States
     shipping: StateShipping
     membership: Membership
-    engine: MicroBatchEngine
+    engine: SparkEngine
     topic_ids: TopicIds
 
     @classmethod
@@ -178,7 +178,7 @@ class _Preparation:
 
     def _engine(
         self, computing: Computing, code: Code, appender: ProposalAppender, agreed: Mapping[str, str] | None
-    ) -> MicroBatchEngine:
+    ) -> SparkEngine:
         setting = self._setting
         unread = UnreadRecords(setting.metrics, setting.manifest.model.topics.dead_letter)
         with setting.room():
@@ -197,7 +197,7 @@ class _Preparation:
         return engine
 
     def _planned(
-        self, engine: MicroBatchEngine, known: Membership | None, mine: Config, appender: ProposalAppender
+        self, engine: SparkEngine, known: Membership | None, mine: Config, appender: ProposalAppender
     ) -> Membership:
         """The generation that this replica belongs to, now that its plan is known. Begins the job, if it never ran."""
         self._starting.begins("the ordering log: the job's identity")

@@ -1,0 +1,51 @@
+"""A job in real-time mode in two replicas: they are killed, and every record comes out once, in order."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from integration.command import Command
+from integration.workload import Cluster, Workload, running
+from tandem.embedded import KafkaBroker, ZooKeeperServer
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+TWO_SCANS = """
+from pyspark.sql import functions as F
+
+def job(events):
+    return {"copies": events.select("key", "value"), "counts": events.where("key = 'k0'").select("key", "value")}
+"""
+
+
+@pytest.fixture(params=["leader", "heartbeat"])
+def workload(
+    request: pytest.FixtureRequest,
+    kafka: KafkaBroker,
+    zookeeper: ZooKeeperServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Workload]:
+    cluster = Cluster(kafka, zookeeper)
+    name = f"real-time-{uuid.uuid4().hex[:6]}"
+    ordering = {"mode": request.param, "minEpochInterval": "20ms"}
+    folder = tmp_path_factory.mktemp(request.param)
+    with running(folder, cluster, name, code=TWO_SCANS, engine="realTime", ordering=ordering) as workload:
+        yield workload
+
+
+def test_replicas_that_are_killed_lose_repeat_and_reorder_nothing(workload: Workload) -> None:
+    workload.flows_on(100)
+    for name in workload.publisher_and_other():
+        published = workload.published_epoch()
+        workload.job.kill(name)
+        workload.flows_on(200)
+        workload.when_whole()
+        (*_, begun) = workload.logged(name, "stateless_begun")
+        assert begun["epoch"] >= published, "what was published is computed again"
+    workload.check_copied_once()
+
+    verify = Command("verify", str(workload.job.manifest.path))
+    assert verify.exit_code() == 0, verify.output
