@@ -206,8 +206,8 @@ def test_what_a_task_fails_with_ends_the_query(real_time: Job) -> None:
 def test_a_plan_that_sorts_or_shuffles_between_scans_fails_and_does_not_wait(real_time: Job) -> None:
     raw = real_time.sources["raw"]
     both = raw.union(raw).dropDuplicates(["key"]).select("key", "value")
+    real_time.start(both)
     with pytest.raises(Exception, match=r"shuffle|slot|two scans"):
-        real_time.start(both)
         real_time.run(0, [Record(b"x", b"k")])
 
 

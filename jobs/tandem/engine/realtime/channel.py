@@ -69,14 +69,13 @@ class Channel:
         self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, barrier: bool, check: Callable[[], None]
     ) -> None:
         """Send an epoch. `check`: called several times a second while the JVM does not read. Raises `ChannelClosedError`."""
-        content = memoryview(batch.serialize())
-        header = _OFFER.pack(len(content), position.epoch, position.log_offset, time_ms, barrier)
+        content = batch.serialize()
+        header = _OFFER.pack(content.size, position.epoch, position.log_offset, time_ms, barrier)
+        left = memoryview(b"".join((header, memoryview(content))))
         try:
-            sent = self._socket.sendmsg([header, content])
-            left = memoryview(header + content) if sent < len(header) + len(content) else None
-            while left is not None and sent < len(left):
+            while left:
                 try:
-                    sent += self._socket.send(left[sent:])
+                    left = left[self._socket.send(left) :]
                 except TimeoutError:
                     check()
         except OSError as error:
