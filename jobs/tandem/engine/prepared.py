@@ -32,6 +32,7 @@ class PreparedJob:
     ----------
     query, spare : the query that counts, and the same plan once more: to warm up with, and to rehearse epochs.
     trial : the plan of `spare`, each epoch a micro-batch, to find the record that makes one fail.
+    real_time : whether `query` and `spare` run in Spark's real-time mode.
     begins_anywhere : the query needs no state to begin after any epoch.
     intake : takes the records in.
     causal : answers what the job asks the outside world.
@@ -45,6 +46,7 @@ class PreparedJob:
     query: EpochQuery
     spare: EpochQuery
     trial: EpochQuery
+    real_time: bool
     begins_anywhere: bool
     intake: Intake
     causal: Causal
@@ -92,6 +94,7 @@ def prepare_job(
         query=query(bridge, plan.frame),
         spare=query(spare, again),
         trial=MicroBatchQuery(spare, again, mode),
+        real_time=real_time,
         begins_anywhere=real_time and not stateful,
         intake=replace(intake, times_us=times_of_python(plan.frame)),
         causal=Causal(tuple(plan.context.questions.values()), proposer),
