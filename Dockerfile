@@ -34,16 +34,19 @@ RUN python requirements.py operator s3 > requirements.txt \
            /opt/tandem/lib/python3.*/site-packages/pyarrow/include \
            /opt/tandem/lib/python3.*/site-packages/pyspark/examples
 # The one jar that a replica needs beside PySpark's, so that it starts without a network and a place to write.
-COPY jobs/tandem/__init__.py jobs/tandem/listening.py jobs/tandem/
-COPY jobs/tandem/embedded jobs/tandem/embedded
+COPY jobs/tandem/__init__.py jobs/tandem/waiting.py jobs/tandem/
+COPY jobs/tandem/process/__init__.py jobs/tandem/process/child.py jobs/tandem/process/errors.py jobs/tandem/process/guard.py \
+     jobs/tandem/process/
+COPY jobs/tandem/engine/__init__.py jobs/tandem/engine/
+COPY jobs/tandem/engine/jvm/*.py jobs/tandem/engine/jvm/
 # Not every builder knows its own host name, which Spark asks for unless it is given an address.
-RUN SPARK_LOCAL_IP=127.0.0.1 PYTHONPATH=jobs python -m tandem.embedded --file-system /opt/tandem/jars
+RUN SPARK_LOCAL_IP=127.0.0.1 PYTHONPATH=jobs python -m tandem.engine.jvm --file-system /opt/tandem/jars
 COPY LICENSE README.md ./
 COPY jobs jobs
 COPY operator/tandem_operator operator/tandem_operator
 RUN pip install --no-cache-dir --no-deps . \
  && mkdir -p /opt/tandem/work \
- && ln -s "$(python -c 'from tandem.embedded.pyspark_files import spark_home; print(spark_home())')" /opt/tandem/spark
+ && ln -s "$(python -c 'from tandem.engine.jvm.pyspark_files import spark_home; print(spark_home())')" /opt/tandem/spark
 # Tandem's Java classes, compiled; and Spark's and these, parsed once: a replica starts a third sooner.
 RUN export SPARK_LOCAL_IP=127.0.0.1 TANDEM_SPARK_JARS=/opt/tandem/jars \
  && python -m tandem.engine.jvm.classes --folder /opt/tandem/jars \

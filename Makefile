@@ -37,21 +37,23 @@ $(INSTALLED): pyproject.toml | $(BIN)/python
 	@touch $@
 
 jars: $(INSTALLED)
-	@$(BIN)/python -m tandem.embedded >/dev/null
+	@$(BIN)/python -m tandem.engine.jvm >/dev/null
 	@$(BIN)/python -m tandem.engine.jvm.classes >/dev/null
 	@$(BIN)/python -m tandem.engine.class_archive >/dev/null
 
 test: setup lint ## all checks and all tests
-	$(BIN)/pytest tests/unit tests/simulation tests/integration $(ARGS)
+	$(BIN)/pytest tests/unit tests/simulation -n auto --dist loadgroup $(ARGS)
+	$(BIN)/pytest tests/integration $(ARGS)
 
 lint: $(INSTALLED) ## style, formatting, types, import contracts
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini tests
 	$(BIN)/lint-imports
 
-unit: $(INSTALLED) ## unit tests only: seconds
-	$(BIN)/pytest tests/unit $(ARGS)
+unit: $(INSTALLED) ## unit tests only: a minute or two
+	$(BIN)/pytest tests/unit -n auto $(ARGS)
 
 integration: setup ## integration tests only: a real Kafka, ZooKeeper and Spark
 	$(BIN)/pytest tests/integration $(ARGS)
@@ -60,7 +62,7 @@ cluster: ## tests on a Kubernetes with three nodes that kube-lab makes (KUBE_LAB
 	.ci/cluster $(ARGS)
 
 simulate: $(INSTALLED) ## N schedules of the protocol under simulated failures: make simulate N=200000
-	TANDEM_SCHEDULES=$(N) $(BIN)/pytest tests/simulation $(ARGS)
+	TANDEM_SCHEDULES=$(N) $(BIN)/pytest tests/simulation -n auto --dist loadgroup $(ARGS)
 
 demo: setup ## two replicas over real data, one is killed, no reader notices
 	$(BIN)/tandem demo $(ARGS)

@@ -28,7 +28,8 @@ from bench.report import Results
 from bench.signals import interrupt_on_sigterm
 from bench.stage import Servers, servers, stage
 from bench.workloads import WORKLOADS
-from tandem.embedded import EmbeddedError, Jars
+from tandem.engine.jvm.jars import Jars
+from tandem.process.errors import EmbeddedError
 
 _RESULTS = Path(__file__).parent / "results"
 

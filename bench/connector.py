@@ -10,11 +10,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tandem.embedded import JarsError
-from tandem.embedded.jars import default_cache
-from tandem.embedded.process import ChildProcess, Command
-from tandem.embedded.pyspark_files import spark_home
-from tandem.embedded.waiting import Deadline
+from tandem.engine.jvm.errors import JarsError
+from tandem.engine.jvm.jars import default_cache
+from tandem.engine.jvm.pyspark_files import spark_home
+from tandem.process.child import ChildProcess, Command
+from tandem.waiting import Deadline
 
 ARTIFACTS = (
     "org.apache.spark:spark-sql-kafka-0-10_2.13:4.2.0",

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from bench import jobs
 from bench.connector import connector_jars
-from tandem.embedded import Jars
+from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
 from tandem.manifest import SparkSpec
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from bench.systems import give_each_its_manifest, write_manifest
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.local import LocalJob, RestartPolicy

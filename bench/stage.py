@@ -18,10 +18,10 @@ from bench.records import PARTITIONS
 from bench.systems import Place, System, build, spend, wait_for
 from bench.traffic import Feeder, Reader
 from bench.workloads import WORKLOADS
-from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
+from tandem.waiting import Deadline, wait_until
 
 TRICKLE = 50
 """Records/s while a system starts."""

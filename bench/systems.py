@@ -14,9 +14,9 @@ from typing import Protocol
 
 from bench.metrics import Sample, scrape
 from bench.plan import Run
-from tandem.embedded.process import ChildProcess, Command
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.local import LocalJob, NotRunningError, RestartPolicy, sessions
+from tandem.process.child import ChildProcess, Command
+from tandem.waiting import Deadline, wait_until
 
 _AT_ONCE = RestartPolicy(first_delay_s=0.0, healthy_s=5.0, most_in_a_row=1_000)
 

@@ -11,8 +11,8 @@ from typing import Self
 import numpy as np
 
 from bench.records import ARRIVAL, Arrivals
-from tandem.embedded.process import tail
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.process.child import tail
+from tandem.waiting import Deadline, wait_until
 
 _END_DEADLINE_S = 60.0
 _WRITTEN_S = 5.0

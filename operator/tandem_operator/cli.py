@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector, start_http_se
 
 from tandem import logs
 from tandem.manifest import KIND
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 from tandem_operator.actions import Verb
 from tandem_operator.api import Api, ApiError
 from tandem_operator.loop import Loop

@@ -7,10 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
-from tandem.ending import End
 from tandem.manifest import ReplicatedStreamJob
+from tandem.process.ending import End
 from tandem.protocol.switchover import Holder, Role, View, Wish
-from tandem.report import OrdererReport, ReplicaReport
+from tandem.status.report import OrdererReport, ReplicaReport
 from tandem_operator.kept import Body
 from tandem_operator.observed import (
     BEGINNING,

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from tandem.ending import EndKind
 from tandem.manifest import ReplicatedStreamJob
+from tandem.process.ending import EndKind
 from tandem.protocol.switchover import View
-from tandem.report import OrdererReport, ReplicaReport
+from tandem.status.report import OrdererReport, ReplicaReport
 
 TASK_S: Final = 300
 """How long a task may run."""

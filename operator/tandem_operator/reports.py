@@ -9,7 +9,7 @@ from typing import Final
 import aiohttp
 
 from tandem.listening import in_brackets
-from tandem.report import OrdererReport, ReplicaReport, decode
+from tandem.status.report import OrdererReport, ReplicaReport, decode
 
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=1.0)
 _LARGEST: Final = 65_536

@@ -10,8 +10,8 @@ from typing import Any
 from prometheus_client import CollectorRegistry
 from ruamel.yaml import YAML
 
-from tandem.metrics import OrdererMetrics, ReplicaMetrics
-from tandem.reported import ReportedState
+from tandem.status.metrics import OrdererMetrics, ReplicaMetrics
+from tandem.status.reported import ReportedState
 from tandem_operator.metrics import OperatorMetrics
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from cluster.jobs import ClusterJob, running_job
 from cluster.kubernetes import Kubectl, Object, run
 from cluster.lab import Lab
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 
 ROOT = Path(__file__).parents[2]
 SYSTEM = "tandem-system"

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.waiting import Deadline, wait_until
 
 Object = dict[str, Any]
 CALL_S: Final = 60.0

@@ -13,14 +13,14 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from cluster.conftest import ROOT
 from cluster.kubernetes import Kubectl, Object
-from examples.enrich.service import ScoreService
-from examples.flights.feed import Feeder, events
 from integration.workload import Cluster
+from tandem.examples.enrich.service import ScoreService
+from tandem.examples.flights.feed import Feeder, events
 from tandem.kafka.topics import NewTopic, Topics
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600), pytest.mark.thorough]
 
-EXAMPLES = ROOT / "jobs" / "examples"
+EXAMPLES = ROOT / "jobs" / "tandem" / "examples"
 READY_S = 240.0
 PAYMENTS = 200
 

@@ -15,7 +15,7 @@ from cluster.installed import may, no_operator
 from cluster.jobs import ClusterJob, manifests, submit
 from cluster.kubernetes import Kubectl, Object
 from integration.workload import Cluster
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(900)]
 

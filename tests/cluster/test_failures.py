@@ -16,8 +16,8 @@ from cluster.installed import OPERATOR, crashed, no_operator, operator_on, opera
 from cluster.jobs import ClusterJob
 from cluster.kubernetes import Kubectl, Object, restarts
 from cluster.lab import Lab
-from tandem.replica.slots import root_of
-from tandem.zookeeper import Nodes
+from tandem.coordination.slots import root_of
+from tandem.coordination.zookeeper import Nodes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 

@@ -11,7 +11,7 @@ from cluster.installed import Release, may, no_operator
 from cluster.kubernetes import Kubectl, RefusedError
 from cluster.light import LightJob
 from cluster.test_install import MAY, MAY_NOT
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

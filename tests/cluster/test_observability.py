@@ -25,9 +25,9 @@ from cluster.kubernetes import Kubectl, run
 from cluster.test_values import rendered
 from dashboards.pictures import make, times_until
 from dashboards.write import Choice, choices, filled_in, queries, texts
-from tandem.embedded.ports import free_ports
-from tandem.embedded.process import ChildProcess, Command
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.devservers.ports import free_ports
+from tandem.process.child import ChildProcess, Command
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 

@@ -13,7 +13,7 @@ from cluster.conftest import own_namespace
 from cluster.jobs import START_S, ClusterJob, running_job
 from cluster.lab import Lab
 from integration.workload import JOB, Cluster
-from tandem.embedded import KafkaBroker
+from tandem.devservers import KafkaBroker
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thorough]
 

@@ -16,9 +16,9 @@ from cluster.jobs import START_S, ClusterJob, running_job
 from cluster.kubernetes import Kubectl, holds
 from cluster.lab import Lab
 from integration.workload import Cluster
+from tandem.coordination.slots import look, root_of
+from tandem.coordination.zookeeper import Nodes
 from tandem.protocol.switchover import Role, replica_name
-from tandem.replica.slots import look, root_of
-from tandem.zookeeper import Nodes
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(1200), pytest.mark.thorough]
 

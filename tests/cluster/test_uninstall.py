@@ -9,7 +9,7 @@ import pytest
 from cluster.installed import Release, no_operator
 from cluster.kubernetes import Kubectl
 from cluster.light import LightJob
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(400)]
 

@@ -18,7 +18,7 @@ from tandem_operator.resources.tolerations import lost_node
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
 
-EXAMPLE: Final = ROOT / "jobs" / "examples" / "flights" / "flights.yaml"
+EXAMPLE: Final = ROOT / "jobs" / "tandem" / "examples" / "flights" / "flights.yaml"
 NAMESPACED: Final = "rbac.namespaced=true"
 MONITORED: Final = ("metrics.serviceMonitor.enabled=true", "metrics.podMonitor.enabled=true")
 ALERTED: Final = ("alerts.prometheusRule.enabled=true", "alerts.configMap.enabled=true")

@@ -16,6 +16,7 @@ from cluster.crd_base import ABSENT
 from cluster.kubernetes import Kubectl, Object, run
 from cluster.light import LightJob
 from tandem.manifest.quantities import amount
+from tandem_operator.resources import Settings
 from tandem_operator.resources.containers import pod_security, restricted
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300), pytest.mark.thorough]
@@ -58,7 +59,7 @@ def taken(node: str) -> Object:
         "resources": {"requests": {"cpu": f"{cpu * 1000:.0f}m", "memory": f"{memory:.0f}"}},
         "securityContext": restricted(),
     }
-    spec = {"nodeName": node, "containers": [container], "securityContext": pod_security()}
+    spec = {"nodeName": node, "containers": [container], "securityContext": pod_security(Settings(image=NOBODY_HAS))}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "much"}, "spec": spec}
 
 

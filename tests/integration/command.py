@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.waiting import Deadline, wait_until
 
 TANDEM = [sys.executable, "-m", "tandem"]
 PATIENCE_S = 120.0

@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 
 from integration.engine import Job, kafka_sink, raw_source
 from integration.written_job import create_topics
-from tandem.embedded import Jars, KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
+from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import SparkSpec

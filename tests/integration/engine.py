@@ -16,17 +16,17 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.fetch import Answered, Fetched
-from tandem.engine.frames import split_sources
-from tandem.engine.intake import Intake
-from tandem.engine.interface import EnginePosition
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.output_mode import output_mode
 from tandem.engine.python_times import times_of_python
 from tandem.engine.query import EpochQuery, GiveUp, MicroBatchQuery
 from tandem.engine.realtime.query import RealTimeQuery
 from tandem.engine.shared_state import stateful_operators
+from tandem.intake.fetch import Answered, Fetched
+from tandem.intake.parsing import Intake
+from tandem.jobapi.frames import split_sources
 from tandem.manifest import OutputMode, SinkSpec, SourceSpec
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 

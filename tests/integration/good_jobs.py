@@ -14,16 +14,16 @@ from typing import Any
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from tandem.embedded import Jars
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Proposer
-from tandem.engine.job import make_importable
-from tandem.engine.kept_code import folders_of, keep
+from tandem.engine.jvm.jars import Jars
 from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.prepared import PreparedJob, prepare_job
 from tandem.engine.session import build_session
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
+from tandem.jobapi.job import make_importable
+from tandem.jobapi.kept_code import folders_of, keep
 from tandem.manifest import Manifest, SparkSpec, find_code, load
 
 _NUMBERS = count()

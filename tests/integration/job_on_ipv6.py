@@ -12,10 +12,10 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from integration.workload import Cluster, Workload, write_manifest
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.listening import EVERYWHERE
 from tandem.local.plan import PlannedProcess
-from tandem.report import OrdererReport, ReplicaReport
+from tandem.status.report import OrdererReport, ReplicaReport
 from tandem_operator.reports import Reports
 
 NAME = "six"

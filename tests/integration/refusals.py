@@ -12,10 +12,10 @@ from typing import Any
 
 from confluent_kafka import Producer
 
-from tandem.ending import End
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
-from tandem.process import ExitCode
+from tandem.process.ending import End
+from tandem.process.info import ExitCode
 
 COPY = "def job(events):\n    return events.select('key', 'value')\n"
 

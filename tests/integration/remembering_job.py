@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from integration.engine import BEGINNING, Job, Record, kafka_sink, raw_source
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 
 KEYS = 7
 SINKS = ("counts", "pairs", "memories")

@@ -9,9 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tandem.embedded.ports import accepts, free_ports
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.devservers.ports import accepts, free_ports
 from tandem.snapshots import SnapshotStore
+from tandem.waiting import Deadline, wait_until
 
 KEY, SECRET = "tandem", "a-secret-of-the-tests"
 DEADLINE_S = 60.0

@@ -15,9 +15,9 @@ from typing import Final
 from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
-from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.embedded.java import java_executable
-from tandem.embedded.ports import free_ports
+from tandem.devservers import KafkaBroker, ZooKeeperServer
+from tandem.devservers.ports import free_ports
+from tandem.engine.jvm.java import java_executable
 
 USER: Final = "tandem"
 PASSWORD: Final = "a-password-of-the-tests"  # noqa: S105

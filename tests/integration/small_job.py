@@ -14,13 +14,13 @@ from confluent_kafka.admin import AdminClient
 from integration.topic_settings import configure, withheld
 from integration.workload import Cluster, write_manifest
 from tandem.consumer import EpochConsumer
-from tandem.embedded.waiting import Deadline
 from tandem.kafka.headers import RowId, headers_of, row_id
 from tandem.kafka.history import markers_back_to, read_range, watermarks
 from tandem.local import LocalJob
 from tandem.local.outcome import Outcome
 from tandem.protocol.codec import decode_proposal
 from tandem.protocol.values import Marker, Proposal
+from tandem.waiting import Deadline
 
 PATIENCE_S = 240.0
 COPY = "def job(events):\n    return events.select('key', 'value')\n"

@@ -10,12 +10,12 @@ import pytest
 
 from integration.small_job import HEARTBEAT, SmallJob
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local import LocalJob, NewGeneration
 from tandem.local.changes import ChangedStart, changed_start
 from tandem.local.outcome import Outcome
 from tandem.manifest import load
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 from tandem.protocol.values import Config
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

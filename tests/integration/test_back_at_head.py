@@ -16,7 +16,7 @@ from bench.traffic import Feeder, Reader
 
 from integration.small_job import COPY
 from integration.workload import Cluster, write_manifest
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.local import LocalJob
 from tandem.local.observe import Observer

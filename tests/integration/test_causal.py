@@ -14,18 +14,18 @@ from pathlib import Path
 
 import pytest
 
-import examples.enrich
-from examples.enrich.service import ScoreService
+import tandem.examples.enrich
 from integration.small_job import SmallJob
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
+from tandem.examples.enrich.service import ScoreService
 from tandem.local.observe import Observer
 from tandem.manifest import load
 from tandem.protocol.values import Cut, Determinant
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
-FOLDER = Path(examples.enrich.__file__).parent
+FOLDER = Path(tandem.examples.enrich.__file__).parent
 
 
 @pytest.fixture

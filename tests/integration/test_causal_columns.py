@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, as_json, epoch_time_us, kafka_sink, raw_source, values
-from tandem.engine.fetch import Answered
-from tandem.engine.interface import JobError
-from tandem.engine.job import JobContext
 from tandem.engine.plan_check import check_determined, check_repeatable
+from tandem.intake.fetch import Answered
+from tandem.jobapi.errors import JobError
+from tandem.jobapi.job import JobContext
 from tandem.manifest import SourceSpec
 
 pytestmark = pytest.mark.integration

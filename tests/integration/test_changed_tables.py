@@ -13,7 +13,7 @@ import pytest
 from integration.command import Command
 from integration.small_job import HEARTBEAT, SmallJob
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local import LocalJob, NewGeneration
 from tandem.local.changes import changed_start, what_has_changed
 from tandem.manifest import load

@@ -10,9 +10,9 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from integration.refusals import Refusals
-from tandem.embedded import KafkaBroker
-from tandem.embedded.pyspark_files import spark_home
+from tandem.devservers import KafkaBroker
 from tandem.engine.executors import CONF
+from tandem.engine.jvm.pyspark_files import spark_home
 from tandem.local import LocalJob
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]

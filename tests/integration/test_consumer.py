@@ -9,9 +9,9 @@ from confluent_kafka import TopicPartition
 
 from integration.written_job import PATIENCE_S, WrittenJob, headers_of
 from tandem.consumer import EpochConsumer
-from tandem.embedded import KafkaBroker
-from tandem.embedded.waiting import Deadline
+from tandem.devservers import KafkaBroker
 from tandem.kafka.headers import JOB_HEADER, RowId, job_of, readable_headers, row_id
+from tandem.waiting import Deadline
 
 pytestmark = pytest.mark.integration
 

@@ -14,8 +14,8 @@ from deltalake import DeltaTable
 from integration.small_job import COPY, HEARTBEAT, SmallJob
 from integration.waiting import for_a_while
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.process import ExitCode
+from tandem.devservers import KafkaBroker, ZooKeeperServer
+from tandem.process.info import ExitCode
 from tandem.protocol.values import Claim, Cut
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]

@@ -12,7 +12,7 @@ import pytest
 
 from integration.small_job import COPY, HEARTBEAT, SmallJob
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.observe import Observer, replica_of
 from tandem.protocol.values import Claim
 from tandem.verify.read import JobHistory, verify

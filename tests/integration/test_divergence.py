@@ -10,8 +10,8 @@ import pytest
 
 from integration.small_job import HEARTBEAT, SmallJob
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.process import ExitCode
+from tandem.devservers import KafkaBroker, ZooKeeperServer
+from tandem.process.info import ExitCode
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

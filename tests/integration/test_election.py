@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from integration.waiting import eventually
-from tandem.embedded import ZooKeeperServer
-from tandem.orderer.election import Election
+from tandem.coordination.election import Election
+from tandem.devservers import ZooKeeperServer
 
 pytestmark = pytest.mark.integration
 

@@ -9,7 +9,7 @@ import pytest
 
 from integration.refusals import Refusals
 from integration.small_job import HEARTBEAT
-from tandem.embedded import KafkaBroker
+from tandem.devservers import KafkaBroker
 from tandem.local import LocalJob
 from tandem.local.observe import Observer
 from tandem.local.screen import progress_line

@@ -13,15 +13,16 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, as_json, kafka_sink, raw_source, running_count, values
-from tandem.embedded.jars import file_system_jar
-from tandem.engine.checkpoint import restore
-from tandem.engine.interface import EnginePosition, JobError
-from tandem.engine.job import JobContext, call, load_function
+from tandem.checkpoint.folders import restore
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.jvm.classes import classes_jar
-from tandem.engine.kept_code import archive
+from tandem.engine.jvm.jars import file_system_jar
 from tandem.engine.output import one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.engine.session import archive_of
+from tandem.jobapi.errors import JobError
+from tandem.jobapi.job import JobContext, call, load_function
+from tandem.jobapi.kept_code import archive
 from tandem.manifest import Code, FileSink, JobSpec, SinkSpec, SourceSpec
 from tandem.protocol.merge import merge_order
 from tandem.replica.rows import EpochRows

@@ -9,11 +9,11 @@ import pytest
 from confluent_kafka.admin import AdminClient
 
 from integration.written_job import PATIENCE_S, create_topics
-from tandem.embedded import KafkaBroker
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TopicMismatchError
 from tandem.kafka.topics import NewTopic, Topics
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
 

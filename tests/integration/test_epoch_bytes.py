@@ -16,8 +16,7 @@ from confluent_kafka import Producer
 
 from integration.refusals import Refusals
 from integration.written_job import PATIENCE_S, create_topics, transactional_producer
-from tandem.embedded import KafkaBroker
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import current_config, last_marker
 from tandem.kafka.topics import Topics
@@ -25,6 +24,7 @@ from tandem.orderer.sizes import InputSizes
 from tandem.protocol.codec import encode_proposal
 from tandem.protocol.cutting import next_ends
 from tandem.protocol.values import Cut, Positions, TopicPartition
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

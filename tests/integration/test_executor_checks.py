@@ -12,7 +12,7 @@ from integration.engine import Job, kafka_sink, raw_source
 from tandem.engine.executors import Executors
 from tandem.engine.registering import await_executors
 from tandem.engine.shared_state import stateful_operators
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
 
 pytestmark = pytest.mark.integration
 

@@ -17,13 +17,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, kafka_sink, raw_source
-from tandem.embedded.jars import file_system_jar
-from tandem.embedded.pyspark_files import spark_home
 from tandem.engine.executors import Executors
-from tandem.engine.interface import JobError
+from tandem.engine.jvm.jars import file_system_jar
+from tandem.engine.jvm.pyspark_files import spark_home
 from tandem.engine.registering import await_executors, registered
 from tandem.engine.session import build_session
 from tandem.engine.shared_state import check_shared
+from tandem.jobapi.errors import JobError
 from tandem.manifest import SparkSpec
 from tandem.replica.rows import EpochRows
 

@@ -9,7 +9,7 @@ import pytest
 
 from integration.waiting import for_a_while
 from integration.workload import Cluster, Workload, write_manifest
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -15,7 +15,7 @@ import pytest
 
 from integration.waiting import for_a_while
 from integration.workload import START_DEADLINE_S, Cluster, Workload, write_manifest
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.scrape import Sample
 from tandem.protocol.switchover import replica_name
 

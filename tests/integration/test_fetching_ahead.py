@@ -14,9 +14,9 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from integration.waiting import eventually
 from integration.written_job import PATIENCE_S, create_topics, transactional_producer
-from tandem.embedded import KafkaBroker
-from tandem.engine import fetch
-from tandem.engine.fetch import InputReader
+from tandem.devservers import KafkaBroker
+from tandem.intake import fetch
+from tandem.intake.fetch import InputReader
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.prefetch import Share
 from tandem.protocol.values import Positions, TopicPartition

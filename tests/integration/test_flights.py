@@ -13,13 +13,13 @@ import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
-import examples.flights
-from examples.flights.feed import FLIGHTS, Event, events
-from examples.flights.job import job
+import tandem.examples.flights
 from integration.engine import Job, Record
-from tandem.embedded import Jars
-from tandem.engine.job import JobContext
+from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
+from tandem.examples.flights.feed import FLIGHTS, Event, events
+from tandem.examples.flights.job import job
+from tandem.jobapi.job import JobContext
 from tandem.manifest import Manifest, load
 
 pytestmark = pytest.mark.integration
@@ -33,7 +33,7 @@ PARTITIONS = 3
 @pytest.fixture(scope="module")
 def manifest() -> Manifest:
     """The example's own."""
-    return load(Path(examples.flights.__file__).with_name("flights.yaml"))
+    return load(Path(tandem.examples.flights.__file__).with_name("flights.yaml"))
 
 
 @pytest.fixture(scope="module")

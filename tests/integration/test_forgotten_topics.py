@@ -10,13 +10,13 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer
 
 from integration.answering_proxy import AnsweringProxy
 from integration.written_job import PATIENCE_S
-from tandem.embedded import KafkaBroker
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.devservers import KafkaBroker
 from tandem.kafka import tail
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
 

@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from integration import good_jobs
 from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, fetched, within
 from integration.good_jobs import GOOD, Process, function_of, written
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.facts import differing, hashes
-from tandem.engine.interface import EnginePosition
 from tandem.engine.pruned import described, pruned
 from tandem.engine.second_plan import SecondPlan
 

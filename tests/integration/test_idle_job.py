@@ -14,7 +14,7 @@ from rich.console import Console
 
 from integration.small_job import COPY, SmallJob
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.observe import Observer
 from tandem.local.screen import job_table, progress_line
 

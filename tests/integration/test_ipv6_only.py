@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from tandem.embedded import Jars
+from tandem.engine.jvm.jars import Jars
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -11,8 +11,8 @@ from confluent_kafka import Producer
 from integration.small_job import HEARTBEAT, SmallJob
 from integration.workload import Cluster
 from integration.written_job import PATIENCE_S, create_topics, transactional_producer
-from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.engine.fetch import InputReader
+from tandem.devservers import KafkaBroker, ZooKeeperServer
+from tandem.intake.fetch import InputReader
 from tandem.kafka.client import KafkaConnection
 from tandem.protocol.values import Positions
 from tandem.protocol.values import TopicPartition as TP  # noqa: N817

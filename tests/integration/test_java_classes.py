@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tandem.embedded import JarsError
-from tandem.embedded.jars import READY
 from tandem.engine.jvm import classes
 from tandem.engine.jvm.classes import classes_jar, make_jar, sources
+from tandem.engine.jvm.errors import JarsError
+from tandem.engine.jvm.jars import READY
 
 pytestmark = pytest.mark.integration
 

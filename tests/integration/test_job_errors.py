@@ -28,15 +28,16 @@ from integration.engine import (
     raw_source,
     within,
 )
-from tandem.engine.batch import SCHEMA, to_batch
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.blame import Failed, explained
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.frames import split_sources
-from tandem.engine.interface import EnginePosition, JobError
 from tandem.engine.output import one_stream
 from tandem.engine.output_mode import output_mode
 from tandem.engine.query import MicroBatchQuery
 from tandem.engine.trial import Trials
+from tandem.intake.batch import SCHEMA, to_batch
+from tandem.jobapi.errors import JobError
+from tandem.jobapi.frames import split_sources
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]

@@ -12,10 +12,9 @@ from confluent_kafka.admin import AdminClient
 
 from integration.written_job import PATIENCE_S, WrittenJob, create_topics, everything, marker, transactional_producer
 from tandem.core.events import LogRecord, MarkerRecord
-from tandem.embedded import KafkaBroker
-from tandem.embedded.waiting import Deadline, wait_until
-from tandem.engine.fetch import InputReader
+from tandem.devservers import KafkaBroker
 from tandem.engine.interface import StoppedError
+from tandem.intake.fetch import InputReader
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
@@ -32,7 +31,8 @@ from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal
 from tandem.protocol.values import TopicPartition as TP  # noqa: N817
 from tandem.replica.failure import FirstFailure
 from tandem.replica.reader import LogReader
-from tandem.topics import LogTopics
+from tandem.topics.declared import LogTopics
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
 

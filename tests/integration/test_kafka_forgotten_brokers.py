@@ -1,6 +1,6 @@
 """A client that has forgotten where the brokers are is replaced by another one, and nothing is lost, repeated or skipped.
 
-librdkafka's clients forget them seldom (see `tandem.kafka.brokers`); here the first of each kind is not told of any.
+librdkafka's clients forget them seldom (see `tandem.kafka.workarounds`); here the first of each kind is not told of any.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import AdminClient
 
 from integration.written_job import PATIENCE_S, everything
-from tandem.embedded.waiting import Deadline, wait_until
-from tandem.engine import fetch
-from tandem.engine.fetch import InputReader
+from tandem.intake import fetch
+from tandem.intake.fetch import InputReader
 from tandem.kafka import admin, appender, fencing, tail
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
@@ -33,6 +32,7 @@ from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Positions, Progress, TopicPartition
 from tandem.shipping import ShippedState, Shipper, ShipperSettings, shipper
 from tandem.shipping.values import epoch_and_shipper
+from tandem.waiting import Deadline, wait_until
 from unit.shipping.builders import IDENTITY, checkpoint_with
 
 pytestmark = pytest.mark.integration

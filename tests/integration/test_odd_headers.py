@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from integration.odd_headers import produce
-from tandem.embedded import KafkaBroker
-from tandem.engine.fetch import Fetched, InputReader
-from tandem.engine.intake import Intake
+from tandem.devservers import KafkaBroker
+from tandem.intake.fetch import Fetched, InputReader
+from tandem.intake.parsing import Intake
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import SourceSpec
 from tandem.orderer.sizes import RECORD_BYTES, weight
@@ -31,7 +31,7 @@ def test_a_name_that_is_no_text_makes_a_dead_letter_where_headers_are_read(
     fetched = Fetched(EpochRange(0, Positions(), Positions({place: 2}), 1_000, 1, 1), tuple(records))
 
     def taken(include_headers: bool) -> tuple[pa.RecordBatch, list[str]]:
-        source = SourceSpec(name="events", topics=(topic,), includeHeaders=include_headers)
+        source = SourceSpec(name="events", topics=(topic,), include_headers=include_headers)
         found = Intake([source], 10_000).take(fetched)
         letters = found.completed(pa.table({}))[0]
         return found.batch, [json.loads(value)["reason"] for value in letters.to_pydict().get("value", [])]

@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, running_count, values
-from tandem.engine.interface import JobError
+from tandem.jobapi.errors import JobError
 from tandem.manifest import OutputMode
 
 pytestmark = [pytest.mark.integration]

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tandem.embedded.waiting import Deadline, wait_until
-from tandem.replica.peers import Address, Beacon, FailureDetector, Peers, advertised_host
+from tandem.coordination.peers import Address, Beacon, FailureDetector, Peers, advertised_host
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -25,7 +25,7 @@ SOON_S = 1.5
 """Long enough for a detector to look again, and to connect again."""
 PROGRAM = """
 import sys, threading
-from tandem.replica.peers import Beacon
+from tandem.coordination.peers import Beacon
 print(Beacon(sys.argv[1], "127.0.0.1", "127.0.0.1").address.port, flush=True)
 threading.Event().wait(120)
 """

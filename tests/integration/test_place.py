@@ -10,8 +10,8 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from integration.written_job import PATIENCE_S, WrittenJob, everything, marker
-from tandem.embedded import KafkaBroker
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
+from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.headers import RowId
 from tandem.kafka.history import config_at, cut_at, last_marker
@@ -21,7 +21,7 @@ from tandem.protocol.publication import MissingMarkerError, Publication
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Config, Cut, Positions, Progress
-from tandem.replica.place import Place, find_place
+from tandem.replica.channels import Place, find_place
 
 pytestmark = pytest.mark.integration
 

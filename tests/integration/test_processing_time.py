@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from integration.engine import Job, Record, epoch_time_us, kafka_sink, raw_source
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.plan_check import check_determined
 
 pytestmark = pytest.mark.integration

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, as_json, kafka_sink, values
-from tandem.engine.context import JobContext
-from tandem.engine.interface import JobError
+from tandem.jobapi.context import JobContext
+from tandem.jobapi.errors import JobError
 from tandem.manifest import SourceSpec
 
 pytestmark = pytest.mark.integration

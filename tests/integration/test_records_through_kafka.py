@@ -13,7 +13,7 @@ from confluent_kafka import Producer
 from integration.odd_headers import produce
 from integration.small_job import HEARTBEAT, SmallJob
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.observe import Observer
 from tandem.verify.read import JobHistory, verify
 from tandem.verify.report import Report

@@ -10,8 +10,7 @@ from confluent_kafka.admin import AdminClient
 
 from integration.refusals import Refusals
 from integration.written_job import PATIENCE_S, WrittenJob, create_topics, marker, transactional_producer
-from tandem.embedded import KafkaBroker
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TopicMismatchError
 from tandem.kafka.history import current_decisions, watermarks
@@ -19,6 +18,7 @@ from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.orderer.inputs import InputWatch
 from tandem.protocol.values import Cut, Positions, TopicPartition
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

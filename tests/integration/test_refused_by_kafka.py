@@ -20,7 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from integration.refusals import COPY, Refusals
 from integration.small_job import HEARTBEAT
-from tandem.embedded import KafkaBroker
+from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import Topics
 from tandem.local import LocalJob

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from integration.refusals import Refusals
-from tandem.embedded import KafkaBroker
+from tandem.devservers import KafkaBroker
 from tandem.local import LocalJob
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

@@ -8,7 +8,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from integration.refusals import COPY, Refusals
-from tandem.embedded import KafkaBroker
+from tandem.devservers import KafkaBroker
 from tandem.kafka.history import current_config
 from tandem.local import LocalJob
 from tandem.manifest import config_parts, load

@@ -10,12 +10,12 @@ from confluent_kafka.admin import AdminClient
 
 from integration.refusals import Refusals
 from integration.written_job import PATIENCE_S, WrittenJob
-from tandem.embedded import KafkaBroker
-from tandem.embedded.waiting import Deadline, wait_until
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
+from tandem.devservers import KafkaBroker
 from tandem.kafka.errors import LostInputError, TopicMismatchError
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.protocol.values import TopicPartition
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

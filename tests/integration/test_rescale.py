@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from integration.engine import Job, gone, kafka_sink, raw_source
 from integration.remembering_job import records, results, started
-from tandem.embedded import Jars
+from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
 from tandem.manifest import SparkSpec
 from tandem.protocol.values import Cut, Positions, TopicPartition

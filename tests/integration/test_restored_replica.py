@@ -10,7 +10,7 @@ import pytest
 
 from integration.small_job import HEARTBEAT, SmallJob
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.observe import Observer
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

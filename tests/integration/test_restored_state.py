@@ -20,9 +20,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import BEGINNING, Job, Record, as_json, kafka_sink, values
 from integration.restored_plans import Epoch, Plan, inputs, plans, records
-from tandem.engine.checkpoint import restore
-from tandem.engine.interface import EnginePosition, JobError
+from tandem.checkpoint.folders import restore
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.plan_check import check_watermarks
+from tandem.jobapi.errors import JobError
 from tandem.manifest import SourceSpec
 from tandem.replica.rows import EpochRows
 

@@ -13,12 +13,12 @@ from structlog.testing import capture_logs
 from integration.topic_settings import configure
 from integration.waiting import eventually
 from integration.written_job import WrittenJob
-from tandem.embedded import KafkaBroker
-from tandem.engine.interface import EnginePosition
-from tandem.metrics import ReplicaMetrics
+from tandem.checkpoint.position import EnginePosition
+from tandem.devservers import KafkaBroker
 from tandem.protocol.values import TopicPartition
-from tandem.replica.retention import RetentionWatch, Watched
-from tandem.topics import LogTopics
+from tandem.status.metrics import ReplicaMetrics
+from tandem.topics.declared import LogTopics
+from tandem.topics.retention import RetentionWatch, Watched
 
 pytestmark = pytest.mark.integration
 

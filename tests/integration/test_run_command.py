@@ -15,7 +15,7 @@ from confluent_kafka import Producer
 
 from integration.command import TANDEM, Command
 from integration.waiting import gone
-from tandem.embedded import KafkaBroker
+from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.local import sessions

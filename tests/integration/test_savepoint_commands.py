@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 
 from integration.written_job import WrittenJob
 from tandem.cli.main import app
-from tandem.embedded import KafkaBroker
-from tandem.process import ExitCode
+from tandem.devservers import KafkaBroker
+from tandem.process.info import ExitCode
 from tandem.protocol.values import TopicPartition
 from tandem.snapshots import Savepoints, SnapshotHead, SnapshotManifest, SnapshotStore
 

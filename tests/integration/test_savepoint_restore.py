@@ -16,9 +16,9 @@ from integration.test_upgrade import FAR, NEW, changed, generations_since, savep
 from integration.traffic import check_copies
 from integration.workload import Cluster, Workload, running
 from tandem.cli.main import app
-from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.embedded.waiting import Deadline, wait_until
-from tandem.process import ExitCode
+from tandem.devservers import KafkaBroker, ZooKeeperServer
+from tandem.process.info import ExitCode
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -14,11 +14,11 @@ from pyspark.sql.pandas.functions import PandasUDFType, pandas_udf
 from pyspark.sql.types import StringType
 
 from integration.engine import Job, Record, kafka_sink, values
-from tandem.embedded import Jars
+from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
 from tandem.manifest import FileSink, SinkSpec, SourceSpec, SparkSpec
 from tandem.manifest.spark_settings import known_settings
-from tandem.topics import TABLE_PREFIX
+from tandem.topics.declared import TABLE_PREFIX
 
 pytestmark = [pytest.mark.integration]
 

@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, gone, kafka_sink, raw_source, values
-from tandem.embedded import Jars, KafkaBroker
-from tandem.embedded.waiting import Deadline, wait_until
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
+from tandem.devservers import KafkaBroker
+from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.tail import LogTail
@@ -38,6 +38,7 @@ from tandem.shipping import (
 )
 from tandem.shipping.values import decode_delta
 from tandem.snapshots.local import pin
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
 

@@ -17,9 +17,9 @@ from integration.engine import Job, Record, kafka_sink, raw_source
 from integration.refusals import Refusals
 from integration.small_job import HEARTBEAT, SmallJob
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.engine.interface import JobError
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.engine.output import one_stream
+from tandem.jobapi.errors import JobError
 from tandem.manifest import FileSink, SinkSpec
 from tandem.replica.rows import EpochRows
 from tandem.replica.tables import TableSink, TableWriter

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tandem.embedded import ZooKeeperServer
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.coordination.peers import Peers
+from tandem.coordination.slots import Slots
+from tandem.devservers import ZooKeeperServer
 from tandem.protocol.switchover import Role
-from tandem.replica.peers import Peers
-from tandem.replica.slots import Slots
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
 

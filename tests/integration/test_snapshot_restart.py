@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from integration.workload import Cluster, Workload, write_manifest
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.snapshots import SnapshotStore
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

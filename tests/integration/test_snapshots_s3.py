@@ -12,7 +12,7 @@ import fsspec
 import pytest
 
 from integration.s3_server import S3Server, until
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.snapshots import (
     Retention,
     SnapshotCorruptError,

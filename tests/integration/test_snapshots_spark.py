@@ -12,13 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import BEGINNING, Job, Record, gone, kafka_sink, raw_source, values
-from tandem.embedded import Jars
-from tandem.embedded.waiting import Deadline, wait_until
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
+from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
 from tandem.manifest import SourceSpec, SparkSpec
 from tandem.snapshots import SnapshotHead, SnapshotStore
 from tandem.snapshots.local import pin
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
 

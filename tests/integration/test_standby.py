@@ -13,8 +13,8 @@ from contextlib import contextmanager
 import pytest
 
 from integration.workload import Cluster, Workload, write_manifest
-from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.replica.wishes import Wisher
+from tandem.coordination.wishes import Wisher
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

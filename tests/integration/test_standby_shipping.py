@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from integration.workload import Cluster, Workload, write_manifest
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.coordination.wishes import Wisher
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.scrape import scrape
 from tandem.protocol.switchover import Role, replica_name
-from tandem.replica.wishes import Wisher
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-import examples.flights
-from examples.flights.feed import events
-from examples.flights.job import job as flights_job
+import tandem.examples.flights
 from integration.engine import BEGINNING, Job, Record, kafka_sink, raw_source
-from tandem.embedded import Jars
-from tandem.engine.context import JobContext
+from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
+from tandem.examples.flights.feed import events
+from tandem.examples.flights.job import job as flights_job
+from tandem.jobapi.context import JobContext
 from tandem.manifest import Manifest, SparkSpec, load
 from tandem.snapshots import SnapshotHead, SnapshotStore
 from tandem.snapshots.local import pin
@@ -72,7 +72,7 @@ class Running:
 @pytest.fixture(scope="module")
 def flights(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     """The example after three epochs."""
-    manifest: Manifest = load(Path(examples.flights.__file__).with_name("flights.yaml"))
+    manifest: Manifest = load(Path(tandem.examples.flights.__file__).with_name("flights.yaml"))
     fed = [Record(event.value, event.key, event.topic) for event in events(flights=FLIGHTS)]
     directory = tmp_path_factory.mktemp("checkpoints")
     job = Job(spark, directory / "flights.replica-0.1a", manifest.spec.sources, manifest.spec.sinks)

@@ -14,7 +14,7 @@ from integration.supervised import HAS_WORKERS, LIVES, MakeJob, ends, started, s
 from integration.waiting import PATIENCE_S, eventually
 from tandem.local import JobEndedError, NotRunningError, UnknownProcessError
 from tandem.local.observe import Observer
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 
 pytestmark = pytest.mark.integration
 

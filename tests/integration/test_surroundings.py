@@ -17,14 +17,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.interface import JobError
-from tandem.engine.job import make_importable
-from tandem.engine.kept_code import folders_of, keep
 from tandem.engine.plan_check import check_repeatable
 from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.second_plan import SecondPlan
 from tandem.engine.static_tables import StaticTables, TableChangedError
 from tandem.engine.table_files import TableFiles
+from tandem.jobapi.errors import JobError
+from tandem.jobapi.job import make_importable
+from tandem.jobapi.kept_code import folders_of, keep
 from tandem.manifest import Manifest, find_code, load
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]

@@ -12,9 +12,9 @@ import pytest
 
 from integration.small_job import HEARTBEAT, SmallJob
 from integration.workload import Cluster
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.observe import Observer
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

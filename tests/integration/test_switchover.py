@@ -18,11 +18,11 @@ from typer.testing import CliRunner
 
 from integration.workload import Cluster, Workload, write_manifest
 from tandem.cli.main import app
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.coordination.wishes import MarkerWatch, Switched, Wisher, switch
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.scrape import scrape
 from tandem.protocol.switchover import Stage, plan_promotion
 from tandem.replica.handover import SETTLED_S
-from tandem.replica.wishes import MarkerWatch, Switched, Wisher, switch
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from integration.waiting import eventually
-from tandem.embedded import ZooKeeperServer
-from tandem.orderer.election import Election
+from tandem.coordination.election import Election
+from tandem.coordination.slots import Slots
+from tandem.coordination.wishes import Wisher
+from tandem.devservers import ZooKeeperServer
 from tandem.protocol.switchover import Role, Stage, SwitchoverRefusedError, View, Wish, plan_drain, plan_promotion
-from tandem.replica.slots import Slots
-from tandem.replica.wishes import Wisher
 
 pytestmark = pytest.mark.integration
 

@@ -14,7 +14,7 @@ from tandem.manifest import FileSink, SinkSpec
 from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
 from tandem.replica.tables import TableSink, TableWriter
-from tandem.topics import SinkTopics
+from tandem.topics.declared import SinkTopics
 
 pytestmark = pytest.mark.integration
 

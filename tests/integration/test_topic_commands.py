@@ -11,16 +11,16 @@ from typer.testing import CliRunner, Result
 from integration.topic_settings import configure
 from integration.waiting import eventually
 from tandem.cli.main import app
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.coordination.slots import Slots
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.manifest import load
-from tandem.process import ExitCode
-from tandem.replica.slots import Slots
-from tandem.replica.topic_watch import TopicWatch
-from tandem.report import TopicDrift
+from tandem.process.info import ExitCode
 from tandem.snapshots import SnapshotHead, SnapshotStore
-from tandem.topics import ensure_topics, own_topics
+from tandem.status.report import TopicDrift
+from tandem.topics.declared import ensure_topics, own_topics
+from tandem.topics.watch import TopicWatch
 
 pytestmark = pytest.mark.integration
 

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from integration.workload import JOB, Cluster, Workload, running
-from tandem.embedded import KafkaBroker, ZooKeeperServer
-from tandem.embedded.waiting import Deadline
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.kafka.history import last_marker, markers_back_to
 from tandem.local.upgrade import ObservedProgress, Upgrade, UpgradeError
 from tandem.manifest import load
 from tandem.snapshots import SnapshotStore
 from tandem.snapshots.savepoint_store import Savepoints, newest_snapshot, not_before_epoch
 from tandem.state import inputs_of
+from tandem.waiting import Deadline
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 

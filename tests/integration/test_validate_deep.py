@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 
 pytestmark = [pytest.mark.integration]
 

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from integration.written_job import PATIENCE_S, WrittenJob, headers_of, marker, transactional_producer
 from tandem.cli.main import app
-from tandem.embedded import KafkaBroker
+from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError, ReadTimeoutError
 from tandem.kafka.headers import JOB_HEADER, RowId
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Claim, Cut, Progress
 from tandem.verify.read import HistoryReader, verify

@@ -13,8 +13,8 @@ from itertools import pairwise, zip_longest
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-from tandem.kafka.brokers import BrokerWatch
 from tandem.kafka.headers import headers_of, row_id
+from tandem.kafka.workarounds import BrokerWatch
 
 PARTITIONS = 2
 CATCH_UP_DEADLINE_S = 120.0

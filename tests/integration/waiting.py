@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import psutil
 
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.waiting import Deadline, wait_until
 
 PATIENCE_S = 30.0
 

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from integration.topic_settings import withheld
 from integration.traffic import PARTITIONS, Fed
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.local import LocalJob
@@ -51,7 +51,7 @@ def write_manifest(folder: Path, cluster: Cluster, name: str, code: str = JOB, *
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "job.py").write_text(code)
     sinks = spec.get("sinks", [{"name": s, "topic": f"{name}-{s}"} for s in ("copies", "counts")])
-    topics = [NewTopic(f"{name}-in", PARTITIONS), *(NewTopic(s["topic"], 1) for s in sinks if "topic" in s)]  # type: ignore[union-attr]
+    topics = [NewTopic(f"{name}-in", PARTITIONS), *(NewTopic(s["topic"], 1) for s in sinks if "topic" in s)]  # type: ignore[attr-defined]
     Topics(cluster.connection).ensure(topics)
     body: dict[str, object] = {
         "job": {"file": "job.py"},

@@ -10,7 +10,6 @@ from confluent_kafka import TopicPartition as TopicPartitionOffset
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-from tandem.embedded.waiting import Deadline
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, RowId
 from tandem.kafka.tail import LogTail, Record
@@ -18,8 +17,9 @@ from tandem.protocol.codec import encode_marker, encode_proposal
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Config, Cut, Marker, Positions, Proposal, TopicPartition
 from tandem.replica.channels import Channels
-from tandem.topics import LogTopics
+from tandem.topics.declared import LogTopics
 from tandem.verify.read import JobHistory
+from tandem.waiting import Deadline
 
 PATIENCE_S = 30.0
 PARTITIONS = 2

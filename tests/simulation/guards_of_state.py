@@ -11,8 +11,8 @@ from simulation.guards import Guard
 from simulation.schedule import Schedule
 from simulation.store import SimulatedRemote
 from simulation.world import Deviation
+from tandem.coordination import slots
 from tandem.protocol.publication_rules import Delivery
-from tandem.replica import slots
 from tandem.snapshots import SnapshotFile, SnapshotManifest, store
 from tandem.snapshots.restoring import Restorer
 

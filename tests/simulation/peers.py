@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from tandem.replica.peers import Address
+from tandem.coordination.peers import Address
 
 if TYPE_CHECKING:
     from simulation.standby import StandbyReplica
@@ -17,7 +17,7 @@ _BREAKS_AFTER_MS = 150.0
 
 
 class SimulatedPeers:
-    """In the place of `tandem.replica.peers.Peers`."""
+    """In the place of `tandem.coordination.peers.Peers`."""
 
     address = Address("simulated", 0)
 
@@ -28,7 +28,7 @@ class SimulatedPeers:
         self._changed: Callable[[], None] = lambda: None
 
     def start(self, changed: Callable[[], None]) -> None:
-        """See `tandem.replica.peers`, as for all that follows."""
+        """See `tandem.coordination.peers`, as for all that follows."""
         self._changed = changed
 
     def stop(self) -> None:

@@ -9,8 +9,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from simulation.slots import SimulatedMember
+from tandem.coordination import slots
 from tandem.core import lag
-from tandem.replica import handover, slots
+from tandem.replica import handover
 from tandem.snapshots import restoring, snapshotter, store, usable
 
 LEASE_MS = 60

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from simulation.process import Process
 from simulation.tasks import Task
+from tandem.coordination.slots import WISH, look
+from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS
 from tandem.protocol.switchover import Stage, SwitchoverRefusedError, View, Wish, encode, plan_promotion, stage_of
-from tandem.replica.slots import WISH, look
-from tandem.zookeeper import ZOOKEEPER_ERRORS
 
 if TYPE_CHECKING:
     from simulation.standby import StandbyReplica
@@ -21,7 +21,7 @@ _GIVE_UP_MS = 700.0
 
 
 class SimulatedMember:
-    """In the place of `tandem.zookeeper.Member`: a session of a replica. Each of its rounds is a task."""
+    """In the place of `tandem.coordination.zookeeper.Member`: a session of a replica. Each of its rounds is a task."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SimulatedMember:
     # What is read and written ----------------------------------------------------------------------------------------
 
     def values(self, folder: str) -> dict[str, bytes]:
-        """See `tandem.zookeeper.Nodes`, as for all that follows. Reads that follow each other mostly find one moment."""
+        """See `coordination.zookeeper.Nodes`, as for all that follows. Reads in a row mostly find one moment."""
         if not self._glance or self._world.rng.random() < 0.3:
             self._glance = self._ask("slots looked at", self._ensemble.folders)
         return self._glance.get(folder, {})

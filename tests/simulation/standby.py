@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, cast
 from simulation.peers import SimulatedPeers, tell_of_end
 from simulation.replica import Replica
 from simulation.states import NOTHING, Checkpoint, Machine, States
+from tandem.coordination.slots import Slots
 from tandem.core.effects import Exit
 from tandem.core.events import Leave, LogRecord, Tick
 from tandem.core.standby import Promote, Promotion, Seen, StandbyCore, TellRole
@@ -17,12 +18,11 @@ from tandem.protocol.silence import SilenceBound
 from tandem.protocol.switchover import Role
 from tandem.protocol.values import EpochRange, Proposal
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
-from tandem.replica.slots import Slots
 
 if TYPE_CHECKING:
     from simulation.slots import SimulatedMember
     from simulation.world import World
-    from tandem.replica.peers import Peers
+    from tandem.coordination.peers import Peers
 
 _TICK_MS = 12.0
 _DUTY_MS = 20.0

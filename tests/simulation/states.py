@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from simulation.invariants import InvariantError
 from simulation.tasks import Task
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.snapshots import Retention, SnapshotIdentity, SnapshotManifest, Snapshotter, SnapshotterSettings
 from tandem.snapshots.errors import IncompleteCheckpointError, SnapshotStoreError
 

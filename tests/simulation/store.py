@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -159,7 +159,7 @@ class StoreServer:
         if missing:
             raise InvariantError(f"snapshot {manifest.name} {how} without {', '.join(missing)}")
 
-    def restorable(self) -> list[SnapshotManifest]:
+    def restorable(self) -> Sequence[SnapshotManifest]:
         """Whole snapshots that are not retired, or since shortly, so that somebody may be reading them."""
         since = self._world.timeline.now - self._world.redundancy.grace_ms + _CLOCKS_DIFFER_MS
         return [
@@ -168,7 +168,7 @@ class StoreServer:
             if (path not in self.files or self.files[path].whole) and self._retired.get(path, since + 1) > since
         ]
 
-    def lasting(self) -> list[SnapshotManifest]:
+    def lasting(self) -> Sequence[SnapshotManifest]:
         """Restorable snapshots whose writers know that they are saved: others may still be withdrawn, as too slow."""
         return [manifest for manifest in self.restorable() if manifest.name in self._lasting]
 

@@ -1,18 +1,19 @@
 """Blocking code of the product, run step by step on the simulated timeline: each of its calls to a server takes time.
 Those are the snapshot store and ZooKeeper; to be cut off from Kafka does not concern them.
 
-The code runs on a thread of its own, but never at the same time as anything else: a baton goes to and fro. Between two of
-its calls whatever may happen to the process happens: it pauses, or it dies and the code with it.
+The code runs in a greenlet, which it leaves for each of its calls. Between two of them whatever may happen to the process
+happens: it pauses, or it dies and the code with it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
+from greenlet import getcurrent, greenlet
+
+from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS
 from tandem.snapshots import SnapshotError
-from tandem.zookeeper import ZOOKEEPER_ERRORS
 
 if TYPE_CHECKING:
     from simulation.process import Process
@@ -23,37 +24,6 @@ Request = Callable[[bool], Any]
 
 class Killed(BaseException):
     """Raised inside the product's code: its process is dead."""
-
-
-class _Worker:
-    """A thread that runs one body after another, each only while it has the baton."""
-
-    def __init__(self) -> None:
-        self.body: Callable[[], None]
-        self._go, self._back = Lock(), Lock()
-        self._go.acquire()
-        self._back.acquire()
-        Thread(target=self._run, daemon=True).start()
-
-    def _run(self) -> None:
-        while True:
-            self._go.acquire()
-            self.body()
-            _idle.append(self)
-            self._back.release()
-
-    def go_on(self) -> None:
-        """Hand the baton over, and wait until it comes back."""
-        self._go.release()
-        self._back.acquire()
-
-    def rest(self) -> None:
-        """From inside the body: give the baton back, and wait for it."""
-        self._back.release()
-        self._go.acquire()
-
-
-_idle: list[_Worker] = []
 
 
 class Task:
@@ -69,8 +39,7 @@ class Task:
         self._result: Any = None
         self._failure: BaseException | None = None
         self.ended = False
-        self._worker = _idle.pop() if _idle else _Worker()
-        self._worker.body = self._run
+        self._code = greenlet(self._run)
         process.world.tasks.append(self)
         self._go_on()
 
@@ -79,7 +48,8 @@ class Task:
         if isinstance(self._error, Killed):
             raise self._error
         self._request = step, request
-        self._worker.rest()
+        assert self._code.parent is not None
+        self._code.parent.switch()
         if self._error is not None:
             raise self._error
         return self._answer
@@ -88,7 +58,7 @@ class Task:
         """Let the code end, if it has not."""
         if not self.ended:
             self._error = Killed()
-            self._worker.go_on()
+            self._switch()
 
     def _run(self) -> None:
         try:
@@ -99,8 +69,12 @@ class Task:
             self._failure = failure
         self.ended = True
 
+    def _switch(self) -> None:
+        self._code.parent = getcurrent()  # a call comes back to whoever let the code go on
+        self._code.switch()
+
     def _go_on(self) -> None:
-        self._worker.go_on()
+        self._switch()
         if not self.ended:
             assert self._request is not None
             self._process.world.reached(self._request[0], self._process)

@@ -8,11 +8,11 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from tandem.embedded import JarsError, JavaMissingError
 from tandem.engine.causal import Proposer
-from tandem.engine.interface import JobError
+from tandem.engine.jvm.errors import JarsError, JavaMissingError
+from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, SecretError, find_code
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
 from tandem.replica.computing import Computing
 from tandem.replica.table_access import TableUnreachableError, reach
 from tandem.replica.tables import TableError, table_sinks

@@ -10,10 +10,10 @@ import typer
 from confluent_kafka import KafkaException
 from rich.console import Console
 
-from tandem.embedded import EmbeddedError
 from tandem.kafka.errors import TandemKafkaError
 from tandem.local import LocalJobError
-from tandem.process import ExitCode
+from tandem.process.errors import EmbeddedError
+from tandem.process.info import ExitCode
 
 if TYPE_CHECKING:
     from tandem.demo.play import Ending

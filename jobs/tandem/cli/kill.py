@@ -11,7 +11,7 @@ import typer
 
 from tandem.cli.running import find_job
 from tandem.local import sessions
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 
 
 class SignalName(StrEnum):

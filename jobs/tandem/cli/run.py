@@ -19,16 +19,17 @@ from rich.text import Text
 
 from tandem.cli.running import find_local_job
 from tandem.cli.validate import show_problems, summary
-from tandem.embedded import EmbeddedError, Jars
+from tandem.engine.jvm.jars import Jars
 from tandem.kafka.errors import TandemKafkaError
 from tandem.local import Event, LocalJob, LocalJobError, NewGeneration
 from tandem.local.changes import changed_start
 from tandem.local.observe import Observer
 from tandem.local.screen import job_table, progress_line
 from tandem.manifest import Duration, Manifest, ManifestError, SecretError, check_code, load
-from tandem.process import ExitCode, RefusedError, stop_on_signals
+from tandem.process.errors import EmbeddedError
+from tandem.process.info import ExitCode, RefusedError, stop_on_signals
+from tandem.process.surroundings import check_surroundings
 from tandem.snapshots import SnapshotError
-from tandem.surroundings import check_surroundings
 
 _SCREEN_EVERY_S = 1.0
 _LINE_EVERY_S = 5.0

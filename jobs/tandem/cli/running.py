@@ -9,7 +9,7 @@ import typer
 
 from tandem.local import RunDirectory, RunningJob, default_root, default_run_directory
 from tandem.manifest import ManifestError, load
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 
 
 def find_job(

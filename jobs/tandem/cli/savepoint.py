@@ -15,13 +15,12 @@ from rich.table import Table
 from tandem.cli.restore import restore
 from tandem.cli.run import parse_duration
 from tandem.cli.stores import ManifestFile, SavepointName, Screen, ago, short, size_text, store_of
-from tandem.embedded.waiting import Deadline
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
 from tandem.kafka.history import last_marker
 from tandem.kafka.topics import Topics
 from tandem.manifest import Manifest, load
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 from tandem.snapshots import (
     Listing,
     NoSnapshotError,
@@ -33,6 +32,7 @@ from tandem.snapshots import (
     not_before_epoch,
 )
 from tandem.state import inputs_of, rescale_savepoint, state_session
+from tandem.waiting import Deadline
 
 savepoint_app = typer.Typer(
     name="savepoint",

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from tandem.cli.running import find_job
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.local import StartRequest
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
+from tandem.waiting import Deadline, wait_until
 
 _STARTED_S = 10.0
 

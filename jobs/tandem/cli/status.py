@@ -16,7 +16,7 @@ from tandem.cli.stores import PIPE_WIDTH
 from tandem.local.observe import Observer
 from tandem.local.screen import job_table
 from tandem.manifest import ManifestError, SecretError, load
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 
 
 def status(

@@ -17,10 +17,10 @@ from rich.console import Console
 
 from tandem import logs
 from tandem.cli.validate import show_problems
-from tandem.embedded import EmbeddedError
 from tandem.kafka.errors import TandemKafkaError
 from tandem.manifest import Manifest, ManifestError, SecretError
-from tandem.process import ExitCode
+from tandem.process.errors import EmbeddedError
+from tandem.process.info import ExitCode
 from tandem.snapshots import SnapshotError, SnapshotStore
 from tandem.state import StateError
 

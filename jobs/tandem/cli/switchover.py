@@ -14,11 +14,11 @@ from rich.console import Console
 
 from tandem.cli.run import parse_duration
 from tandem.cli.running import find_job, find_local_job
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.coordination.wishes import MarkerWatch, Switched, Wisher, switch
 from tandem.kafka.client import KafkaConnection
 from tandem.local import RunDirectory, sessions
 from tandem.manifest import Manifest, ManifestError, SecretError, load
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 from tandem.protocol.switchover import (
     Stage,
     SwitchoverRefusedError,
@@ -28,7 +28,7 @@ from tandem.protocol.switchover import (
     plan_promotion,
     replica_name,
 )
-from tandem.replica.wishes import MarkerWatch, Switched, Wisher, switch
+from tandem.waiting import Deadline, wait_until
 
 _DOWN_S = 30.0
 

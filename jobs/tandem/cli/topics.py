@@ -11,16 +11,16 @@ import typer
 from tandem.cli.run import parse_duration
 from tandem.cli.running import find_local_job
 from tandem.cli.stores import ManifestFile, Screen, store_of
-from tandem.drift import drift_of
-from tandem.embedded.waiting import Deadline
+from tandem.coordination.presence import replicas_up
+from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.manifest import Manifest, load
-from tandem.process import ExitCode
-from tandem.replica.presence import replicas_up
+from tandem.process.info import ExitCode
 from tandem.snapshots import remove_all
-from tandem.topics import left_by, own_topics
-from tandem.zookeeper import ZOOKEEPER_ERRORS
+from tandem.topics.declared import left_by, own_topics
+from tandem.topics.drift import drift_of
+from tandem.waiting import Deadline
 
 topics_app = typer.Typer(
     name="topics",

@@ -15,7 +15,7 @@ from tandem.local.changes import has_other_files, what_has_changed
 from tandem.local.upgrade import ObservedProgress, Upgrade, UpgradeError
 from tandem.manifest import CodeNotFoundError, Manifest, load
 from tandem.manifest.going_on import accepting_command
-from tandem.process import ExitCode, RefusedError
+from tandem.process.info import ExitCode, RefusedError
 from tandem.snapshots import Savepoints, newest_snapshot
 from tandem.state import inputs_of
 

@@ -11,12 +11,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from tandem.hash_seed import begin_with_hash_seed
 from tandem.manifest import Manifest, ManifestError, Problem, check_code, load
 from tandem.manifest.notes import notes
 from tandem.manifest.problems import place
-from tandem.process import ExitCode
-from tandem.surroundings import check_surroundings, runs_elsewhere
+from tandem.process.info import ExitCode, begin_with_hash_seed
+from tandem.process.surroundings import check_surroundings, runs_elsewhere
 
 
 def validate(

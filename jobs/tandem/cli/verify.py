@@ -18,7 +18,7 @@ from tandem.cli.validate import show_problems
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TandemKafkaError
 from tandem.manifest import ManifestError, SecretError, load
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 from tandem.verify import read
 from tandem.verify.show import as_json, print_report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from statistics import fmean
 
-from tandem.protocol.lasting import Lasting
+from tandem.protocol.silence import Lasting
 from tandem.protocol.values import Progress
 
 

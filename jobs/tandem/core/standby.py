@@ -8,9 +8,9 @@ from enum import Enum
 from tandem.core.effects import Exit
 from tandem.core.events import LogRecord
 from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.membership import ClaimWatch
 from tandem.protocol.publication import SupersededError
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.standby import ClaimWatch
 from tandem.protocol.switchover import Role
 from tandem.protocol.values import Claim, Config, Cut
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from examples.flights.feed import Feeder, events
 from tandem.demo.latency import has_settled, latencies, unpublished
 from tandem.demo.plot import plot
 from tandem.demo.recorder import Recorder
@@ -19,12 +18,13 @@ from tandem.demo.settings import Settings
 from tandem.demo.show import Show
 from tandem.demo.stage import Stage, built
 from tandem.demo.summary import Summary, Timeline, summarize
+from tandem.examples.flights.feed import Feeder, events
 from tandem.kafka.topics import Topics
 from tandem.local import LocalJob
 from tandem.local.observe import Observer
 from tandem.local.status import JobStatus
-from tandem.process import stop_on_signals
-from tandem.topics import ensure_topics
+from tandem.process.info import stop_on_signals
+from tandem.topics.declared import ensure_topics
 from tandem.verify.read import JobHistory, verify
 
 LOOK_EVERY_S = 1.0

@@ -12,14 +12,15 @@ from pathlib import Path
 
 from ruamel.yaml import YAML
 
-from tandem.embedded import BrokerJava, Jars, KafkaBroker, ZooKeeperServer
-from tandem.embedded.java import java_executable
+from tandem.devservers import BrokerJava, KafkaBroker, ZooKeeperServer
+from tandem.engine.jvm.jars import Jars
+from tandem.engine.jvm.java import java_executable
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.manifest.models import default_checkpoint_directory
 
 _TOPICS = (NewTopic("flights", 3), NewTopic("weather", 1), NewTopic("delays", 2), NewTopic("alerts", 1))
-_EXAMPLE = "examples.flights"
+_EXAMPLE = "tandem.examples.flights"
 
 
 @dataclass(frozen=True, slots=True)

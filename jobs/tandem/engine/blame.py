@@ -10,11 +10,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.culprit import Attempt, Culprit, first_culprit
 from tandem.engine.faults import Coordinates, any_fault, job_fault, ranges
-from tandem.engine.interface import EnginePosition, JobError
-from tandem.engine.state_guard import ANOTHER_NAME, CANNOT_GO_ON
+from tandem.engine.kept_state import ANOTHER_NAME, CANNOT_GO_ON
 from tandem.engine.trial import TrialError
+from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
 from tandem.protocol.values import EpochRange
 

@@ -19,12 +19,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
-from tandem.engine.checkpoint import WATERMARKS
+from tandem.checkpoint.folders import WATERMARKS
+from tandem.checkpoint.position import EnginePosition
+from tandem.checkpoint.relocation import relocate
 from tandem.engine.idle_inputs import idle_after, without_watermark
-from tandem.engine.interface import EnginePosition
+from tandem.engine.kept_state import check_state, note_state
 from tandem.engine.pruned import dataset, java_type, pruned, singleton, states_of
-from tandem.engine.relocation import relocate
-from tandem.engine.state_guard import check_state, note_state
 from tandem.logs import get_logger
 from tandem.manifest import SourceSpec
 from tandem.manifest.spark_settings import RETAINED_EPOCHS

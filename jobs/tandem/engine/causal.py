@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from tandem.engine.calls import Calls, Failure
-from tandem.engine.fetch import Fetched
 from tandem.engine.interface import StoppedError
-from tandem.engine.questions import Question
+from tandem.intake.fetch import Fetched
+from tandem.jobapi.questions import Question
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.logs import get_logger
 from tandem.protocol.determinants import MOST_BYTES, in_parts, size_of

@@ -15,11 +15,11 @@ import typer
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
-from tandem.embedded.jars import file_system_jar
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine.jvm.classes import classes_jar
+from tandem.engine.jvm.jars import file_system_jar
 from tandem.engine.session import ARCHIVE_PREFIX, archive_of, build_session
 from tandem.manifest import SparkSpec
+from tandem.waiting import Deadline, wait_until
 
 _TRAINING_S: Final = 180.0
 _EPOCHS: Final = 4

@@ -19,9 +19,9 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.streaming.query import StreamingQuery, StreamingQueryManager
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
-from tandem.engine.interface import JobError
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.users_code import calls_from_users, replaced, users_line
+from tandem.jobapi.errors import JobError
 
 _START: Final = (
     "starts a query of its own. Tandem starts the query: return the DataFrame, and name where its rows go in spec.sinks. "

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from tandem.engine.blame import Failed, about
 from tandem.engine.culprit import Attempt, Culprit, first_culprit
 from tandem.engine.faults import job_fault
-from tandem.engine.intake import Place
-from tandem.engine.interface import JobError
+from tandem.intake.parsing import Place
+from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)

@@ -7,7 +7,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from tandem.engine.interface import JobError
+from tandem.jobapi.errors import JobError
 from tandem.manifest.spark_settings import FIELDS, FIXED
 
 _KEPT: Final = (*FIXED, "spark.sql.shuffle.partitions", "spark.sql.session.timeZone")

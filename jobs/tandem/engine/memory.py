@@ -1,23 +1,29 @@
-"""When Spark runs out of memory: the JVM ends at once, and the replica says what did not fit and what would help.
+"""When memory or disk does not suffice: how much a container may use, and what did not fit and what would help.
 
-A JVM that goes on after an `OutOfMemoryError` is in a state that nobody knows: the thread that got it may be any.
+A JVM that runs out of memory ends at once: one that goes on after an `OutOfMemoryError` is in a state that nobody knows, as
+the thread that got it may be any.
 """
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import re
 import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 
 from tandem.manifest.models import HEAP_PER_BYTE
+from tandem.manifest.rules_spark import BESIDE_HEAP
 from tandem.manifest.spark import memory_bytes
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
 
 EXIT_ON_OUT_OF_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
 _OUT_OF_MEMORY_CODE: Final = 3
@@ -136,3 +142,79 @@ def _while_computing(last: EpochSize | None) -> str:
     return (
         "" if last is None else f" while it computed epoch {last.epoch} ({last.records:,} records, {in_mib(last.size)})"
     )
+
+
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+_FILES: Final = ("memory.max", "memory/memory.limit_in_bytes")
+_NONE_BYTES: Final = 2**60
+"""Version 1 of cgroups writes a number of about this size where there is no limit."""
+
+
+def memory_limit(cgroups: Path = _CGROUPS) -> int | None:
+    """The limit of the container, in bytes; None: there is none, or nobody says."""
+    for name in _FILES:
+        try:
+            told = (cgroups / name).read_text().strip()
+        except OSError:
+            continue
+        return int(told) if told.isdecimal() and int(told) < _NONE_BYTES else None
+    return None
+
+
+def too_small(heap: str, limit: int | None) -> str:
+    """What is to be said of a limit that a replica with a full heap (`spec.spark.driverMemory`) exceeds; "": nothing."""
+    needed = memory_bytes(heap) + max(BESIDE_HEAP, memory_bytes(heap) // 10)
+    if limit is None or limit >= needed:
+        return ""
+    return (
+        f"this container may use {limit // _MIB}Mi of memory, by spec.resources.limits.memory or a LimitRange of the "
+        f"namespace, and a replica with a heap of {heap} (spec.spark.driverMemory) needs {-(-needed // _MIB)}Mi or more. It "
+        "is killed when it takes more than it may: set spec.resources.limits.memory, or lower driverMemory"
+    )
+
+
+_SAID: Final = ("No space left on device", "Disk quota exceeded")
+_CODES: Final = (errno.ENOSPC, errno.EDQUOT)
+
+
+class NoRoomError(Exception):
+    """A file could not be written. A restart may help: what is not needed any more is removed then."""
+
+
+def no_room(error: BaseException, checkpoint: Path) -> NoRoomError | None:
+    """What is to be said of `error` if a full disk is behind it; None: it is something else.
+
+    `checkpoint` : the place of the job's checkpoint.
+    """
+    if not any(_tells(one) for one in _chain(error)):
+        return None
+    place = next((folder for folder in (checkpoint, *checkpoint.parents) if folder.exists()), Path("/"))
+    about = os.statvfs(place)
+    size, free = about.f_frsize * about.f_blocks // _MIB, about.f_frsize * about.f_bavail // _MIB
+    return NoRoomError(
+        f"there was no room left for a file: {_first(error)}. The checkpoint is in {checkpoint}, whose file system has "
+        f"{size:,} MiB, {free:,} of them free now; nothing is lost. Give it more room: spec.checkpoint.directory on a "
+        "larger disk or, in a pod, where it is in memory, a larger spec.resources.limits.memory and no small sizeLimit of "
+        "the volume `checkpoint`; in a container of Docker a larger --shm-size"
+    )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    waiting: list[BaseException | None] = [error]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, BaseException) and id(one) not in seen:
+            seen.add(id(one))
+            yield one
+            waiting += [one.__cause__, one.__context__, getattr(one, "_cause", None)]
+
+
+def _tells(error: BaseException) -> bool:
+    text = f"{error} {getattr(error, '_stackTrace', '')}"
+    return getattr(error, "errno", None) in _CODES or any(said in text for said in _SAID)
+
+
+def _first(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0].rstrip(".") if lines else type(error).__name__

@@ -2,6 +2,11 @@
 
 Columns follow Spark's Kafka sink: `key`, `value`, and optionally `partition` and `headers`. `sink` says where a row goes.
 The rows of a table sink are in a struct column of their own, named after the sink.
+
+All sinks of a job are one query of Spark, since an epoch is published whole; and a query has one watermark, that of its
+slowest input. So the windows of one sink would wait for an input that only another sink reads. Therefore the watermarks of
+sinks that do not have the same ones are in groups of their own, for each of which `Watermarks.java` keeps a watermark.
+What a watermark has seen counts in all its groups; and a job whose sinks all have the same watermarks stays as it is.
 """
 
 from __future__ import annotations
@@ -15,12 +20,37 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import DataType, LongType
 
-from tandem.engine.interface import JobError
-from tandem.engine.passed_on import is_computed
+from tandem.engine.plan_tree import is_computed
 from tandem.engine.sink_types import check_kafka, check_table
-from tandem.engine.watermarks import apart
+from tandem.jobapi.errors import JobError
 from tandem.manifest import SinkSpec
-from tandem.topics import TABLE_PREFIX
+from tandem.topics.declared import TABLE_PREFIX
+
+
+def apart(frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+    """The sinks' DataFrames, those that have other watermarks than others marked so."""
+    if len(frames) < 2:
+        return dict(frames)
+    session = next(iter(frames.values())).sparkSession
+    jvm: Any = session._jvm
+    tool = jvm.tandem.WatermarkGroups()
+    found = {name: frozenset(tool.identities(_plan(frame)).split()) for name, frame in frames.items()}
+    groups = list(dict.fromkeys(identities for identities in found.values() if identities))
+    if len(groups) < 2:
+        return dict(frames)
+    dataset = getattr(jvm.org.apache.spark.sql.classic, "Dataset$").__getattr__("MODULE$")
+
+    def marked(name: str, frame: DataFrame) -> DataFrame:
+        if not found[name]:
+            return frame
+        plan = tool.marked(_plan(frame), groups.index(found[name]))
+        return DataFrame(dataset.ofRows(session._jsparkSession, plan), session)
+
+    return {name: marked(name, frame) for name, frame in frames.items()}
+
+
+def _plan(frame: DataFrame) -> Any:
+    return frame._jdf.queryExecution().analyzed()
 
 
 def one_stream(result: object, sinks: Sequence[SinkSpec]) -> DataFrame:

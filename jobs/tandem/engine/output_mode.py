@@ -7,8 +7,8 @@ from typing import Any
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from tandem.engine.interface import JobError
-from tandem.engine.job import in_a_line
+from tandem.jobapi.errors import JobError
+from tandem.jobapi.job import in_a_line
 from tandem.manifest import OutputMode
 
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from tandem.engine.facts import typed_in_sql, without_identity
-from tandem.engine.interface import JobError
 from tandem.engine.plan_tree import Node, tree
+from tandem.jobapi.errors import JobError
 
 _TIME = "use ctx.epoch_time(), which every replica reads from the log, or the record's own time"
 _RANDOM = "use ctx.rng(): a streaming query gives each batch another seed, also where the job gives one"

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
-from tandem.engine.interface import JobError
+from tandem.jobapi.errors import JobError
 
 _CATALYST: Final = "org.apache.spark.sql.catalyst.plans.logical."
 _VALUES: Final = frozenset(

@@ -13,23 +13,23 @@ from pyspark.sql.types import DataType, StructType
 
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.by_value import sent_whole
-from tandem.engine.context import JobContext
 from tandem.engine.described import Facts
 from tandem.engine.facts import facts_about
-from tandem.engine.frames import split_sources, wrong_schema
 from tandem.engine.guard import Taken, guarded
-from tandem.engine.intake import Intake
-from tandem.engine.interface import JobError
-from tandem.engine.job import call, in_a_line, load_function
 from tandem.engine.kept_settings import check_kept, kept_settings
 from tandem.engine.one_row import makes_one_row
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
 from tandem.engine.session_state import changed_settings, forget_views, settings_of, views_of
 from tandem.engine.static_tables import StaticTables
+from tandem.intake.parsing import Intake
+from tandem.jobapi.context import JobContext
+from tandem.jobapi.errors import JobError
+from tandem.jobapi.frames import split_sources, wrong_schema
+from tandem.jobapi.job import call, in_a_line, load_function
 from tandem.logs import get_logger
 from tandem.manifest import Manifest, SourceSpec
-from tandem.topics import DEAD_LETTER_SINK
+from tandem.topics.declared import DEAD_LETTER_SINK
 
 _log = get_logger(__name__)
 

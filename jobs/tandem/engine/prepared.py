@@ -12,7 +12,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal, Proposer
 from tandem.engine.described import Facts
-from tandem.engine.intake import Intake
 from tandem.engine.output_mode import output_mode
 from tandem.engine.plan_check import check_determined, check_repeatable, check_watermarks
 from tandem.engine.planning import Plan, Planning, intake_of
@@ -21,6 +20,7 @@ from tandem.engine.query import EpochQuery, MicroBatchQuery
 from tandem.engine.realtime.query import RealTimeQuery
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.static_tables import StaticTables
+from tandem.intake.parsing import Intake
 from tandem.manifest import Manifest
 
 

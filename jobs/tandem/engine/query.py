@@ -10,9 +10,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
+from tandem.checkpoint.folders import find_newest, take_back
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.checkpoint import find_newest, take_back
-from tandem.engine.interface import EnginePosition
 from tandem.engine.memory import jvm_exit_code
 
 GiveUp = Callable[[], str]

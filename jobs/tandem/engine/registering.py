@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 from pyspark.sql import SparkSession
 
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine.executors import Executors
 from tandem.logs import get_logger
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
+from tandem.waiting import Deadline, wait_until
 
 _log = get_logger(__name__)
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.faults import job_fault
-from tandem.engine.fetch import EpochFetcher
-from tandem.engine.interface import EnginePosition
 from tandem.engine.prepared import PreparedJob
 from tandem.engine.query import GivenUpError
+from tandem.intake.fetch import EpochFetcher
 from tandem.protocol.values import EpochRange
 
 _CUT_TIMEOUT_S = 5.0

@@ -17,13 +17,13 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from tandem.embedded.process import ChildProcess, Command, tail
 from tandem.engine.facts import constants_of, differing
-from tandem.engine.interface import JobError
 from tandem.engine.planning import Plan
 from tandem.engine.static_tables import StaticTables
+from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
+from tandem.process.child import ChildProcess, Command, tail
 
 _log = get_logger(__name__)
 

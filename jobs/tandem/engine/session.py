@@ -16,13 +16,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tandem.embedded.pyspark_files import pyspark_jars, spark_home
 from tandem.engine import environment
 from tandem.engine.executors import HANDY, Executors
-from tandem.engine.interface import JobError
 from tandem.engine.jvm.classes import classes_jar
+from tandem.engine.jvm.pyspark_files import pyspark_jars, spark_home
 from tandem.engine.memory import EXIT_ON_OUT_OF_MEMORY
 from tandem.engine.stacks import DAEMON
+from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
 from tandem.manifest import SparkSpec
 from tandem.manifest.spark_settings import fixed_settings

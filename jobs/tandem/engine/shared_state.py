@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tandem.engine.interface import JobError
+from tandem.jobapi.errors import JobError
 
 _STATEFUL: Final = frozenset({"Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark", "GlobalLimit"})
 _STATEFUL_PART: Final = "WithState"

@@ -33,7 +33,7 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from tandem.engine.interface import JobError
+from tandem.jobapi.errors import JobError
 
 _HELD: Final = (
     BooleanType,

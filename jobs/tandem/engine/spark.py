@@ -11,15 +11,13 @@ from typing import Any
 import pyarrow as pa
 from pyspark.errors import PySparkException, StreamingQueryException
 
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine import lasting
 from tandem.engine.blame import Failed, explained
 from tandem.engine.culprit import Attempt
 from tandem.engine.faults import job_fault
-from tandem.engine.fetch import EpochFetcher, Fetched
-from tandem.engine.intake import Counts, EpochRecords
-from tandem.engine.interface import EnginePosition, JobError, OnEpoch, OnFailure, StoppedError
+from tandem.engine.interface import OnEpoch, OnFailure, StoppedError
 from tandem.engine.isolation import isolated
-from tandem.engine.job import in_a_line
 from tandem.engine.memory import EpochSize
 from tandem.engine.prepared import PreparedJob
 from tandem.engine.query import GivenUpError
@@ -28,6 +26,10 @@ from tandem.engine.rehearsal import Rehearsal
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.trial import Trials
 from tandem.engine.warm_up import WarmUp
+from tandem.intake.fetch import EpochFetcher, Fetched
+from tandem.intake.parsing import Counts, EpochRecords
+from tandem.jobapi.errors import JobError
+from tandem.jobapi.job import in_a_line
 from tandem.logs import get_logger
 from tandem.waits import Task
 

@@ -12,9 +12,9 @@ from typing import Final
 
 from pyspark import SparkContext
 
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.engine.python_daemon import STACKS_VARIABLE
 from tandem.engine.users_code import is_users_file
+from tandem.waiting import Deadline, wait_until
 
 DAEMON: Final = "tandem.engine.python_daemon"
 _PATIENCE_S: Final = 0.5

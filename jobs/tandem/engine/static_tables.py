@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from pyspark.sql.readwriter import DataFrameReader
 
-from tandem.engine.interface import JobError
 from tandem.engine.plan_leaves import leaves, roots_of
 from tandem.engine.table_files import FilesError, TableFiles, newest_delta_version
 from tandem.engine.users_code import replaced, users_line
+from tandem.jobapi.errors import JobError
 from tandem.manifest.going_on import how_to_accept
 
 FORMATS: Final = ("parquet", "orc", "json", "csv", "text", "xml")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from tandem.engine.checkpoint import begin_after, copy_up_to, find_newest
+from tandem.checkpoint.folders import begin_after, copy_up_to, find_newest
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.culprit import Attempt
-from tandem.engine.interface import EnginePosition
 from tandem.engine.query import EpochQuery, GivenUpError
 from tandem.engine.rehearsal import give_own_identity
 

@@ -19,6 +19,8 @@ _PACKAGES: Final = tuple(
     f"{Path(folder).resolve()}/" for package in (tandem, pyspark, py4j) for folder in package.__path__
 )
 _TANDEM: Final = f"{Path(tandem.__path__[0]).resolve()}/"
+_EXAMPLES: Final = f"{_TANDEM}examples/"
+"""Jobs like those of users."""
 _STANDARD: Final = f"{Path(sysconfig.get_path('stdlib')).resolve()}/"
 INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
 
@@ -36,8 +38,8 @@ def users_line(frame: FrameType | None = None) -> str:
 
 def calls_from_users() -> bool:
     """Whether the user's code calls a library's function that Tandem has replaced, and not the library itself."""
-    frames = (one for one in _stack(sys._getframe(1)) if not one.f_code.co_filename.startswith(_TANDEM))
-    return is_users_file(next(frames).f_code.co_filename)
+    files = (one.f_code.co_filename for one in _stack(sys._getframe(1)))
+    return is_users_file(next(file for file in files if file.startswith(_EXAMPLES) or not file.startswith(_TANDEM)))
 
 
 def line_of_thread(thread_id: int) -> str:
@@ -59,6 +61,8 @@ def is_users_file(file: str) -> bool:
     if file.startswith("<") or path.suffix != ".py":
         return False
     path = path.resolve()
+    if str(path).startswith(_EXAMPLES):
+        return True
     if INSTALLED & set(path.parts):
         return not str(path).startswith(_PACKAGES)
     return not str(path).startswith((*_PACKAGES, _STANDARD)) and path.exists()

@@ -12,9 +12,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from tandem.engine.fetch import EpochFetcher, Fetched
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.prepared import PreparedJob
+from tandem.intake.fetch import EpochFetcher, Fetched
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)

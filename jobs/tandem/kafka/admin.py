@@ -1,4 +1,6 @@
-"""An admin client that says at once when it is refused, and gives way to another when nobody answers it."""
+"""An admin client that says at once when it is refused, and gives way to another when nobody answers it; and with it, where
+partitions begin and end.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,13 @@ import time
 from collections.abc import Mapping
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient, TopicMetadata
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec, TopicMetadata
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import ConnectionFailedError
+from tandem.kafka.errors import ConnectionFailedError, ReadTimeoutError
+from tandem.protocol.values import Positions, TopicPartition
 
 NO_ANSWER: Final = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
 """The codes of errors that say that no broker has answered."""
@@ -74,3 +78,67 @@ class Admin:
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in _REFUSED:
             self._refused = error
+
+
+_STALE: Final = (
+    KafkaError._NOENT,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+)
+
+
+def ends_of(admin: Admin, topics: Mapping[str, int], isolation_level: str, timeout_s: float) -> Positions:
+    """The end of every partition of `topics` (name → partitions), in one request per broker.
+
+    Raises `ReadTimeoutError`, `KafkaException`.
+    """
+    return _offsets(admin, topics, OffsetSpec.latest(), isolation_level, timeout_s)  # type: ignore[no-untyped-call]
+
+
+def beginnings_of(admin: Admin, topics: Mapping[str, int], timeout_s: float) -> Positions:
+    """The first offset that is still there of every partition. Raises `ReadTimeoutError`, `KafkaException`."""
+    return _offsets(admin, topics, OffsetSpec.earliest(), "read_uncommitted", timeout_s)  # type: ignore[no-untyped-call]
+
+
+def _offsets(
+    admin: Admin, topics: Mapping[str, int], spec: OffsetSpec, isolation_level: str, timeout_s: float
+) -> Positions:
+    committed = isolation_level == "read_committed"
+    level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
+    asked = {KafkaTopicPartition(name, p): spec for name, count in topics.items() for p in range(count)}
+    if not asked:
+        return Positions()
+    try:
+        return _listed(admin, asked, level, timeout_s)
+    except KafkaException as error:
+        if error.args[0].code() not in _STALE:
+            raise
+    # The client keeps the leaders that it knew before a restart of the brokers until its metadata are old.
+    for name in topics:
+        admin.client.list_topics(name, timeout=timeout_s)
+    return _listed(admin, asked, level, timeout_s)
+
+
+def _listed(
+    admin: Admin, asked: Mapping[KafkaTopicPartition, OffsetSpec], level: IsolationLevel, timeout_s: float
+) -> Positions:
+    answers = admin.client.list_offsets(dict(asked), isolation_level=level, request_timeout=timeout_s)
+    names = ", ".join(sorted({tp.topic for tp in asked}))
+    too_late = f"no answer on the offsets of {names} within {timeout_s:.1f} s"
+    try:
+        found = Positions(
+            (TopicPartition(tp.topic, tp.partition), future.result(timeout_s).offset) for tp, future in answers.items()
+        )
+    except TimeoutError as error:
+        admin.not_answered()
+        raise ReadTimeoutError(too_late) from error
+    except KafkaException as error:
+        if error.args[0].code() in NO_ANSWER:
+            admin.not_answered()
+        if error.args[0].code() == KafkaError._TIMED_OUT:
+            raise ReadTimeoutError(too_late) from error
+        raise
+    admin.answered()
+    return found

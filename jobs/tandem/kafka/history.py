@@ -11,7 +11,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, MissingProposalError, ReadTimeoutError
-from tandem.kafka.metadata import learn
+from tandem.kafka.workarounds import learn
 from tandem.logs import get_logger
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
 from tandem.protocol.decisions import Decisions

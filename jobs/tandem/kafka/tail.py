@@ -10,11 +10,10 @@ from types import TracebackType
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from tandem.kafka.absent import AGAIN_S, PATIENCE_S, Absences, is_absence
-from tandem.kafka.brokers import BrokerWatch
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError
-from tandem.kafka.metadata import learn
 from tandem.kafka.topics import Topics
+from tandem.kafka.workarounds import BrokerWatch, learn
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)

@@ -11,7 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, ConfigResource, ResourceType, TopicMetadata
 from confluent_kafka.admin import NewTopic as KafkaNewTopic
 
-from tandem.kafka.admin import NO_ANSWER, Admin
+from tandem.kafka.admin import NO_ANSWER, Admin, beginnings_of, ends_of
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import (
     MissingTopicError,
@@ -19,7 +19,6 @@ from tandem.kafka.errors import (
     TopicMismatchError,
     UndeletedTopicError,
 )
-from tandem.kafka.offsets import beginnings_of, ends_of
 from tandem.kafka.troubles import TopicState
 from tandem.logs import get_logger
 from tandem.protocol.values import Positions

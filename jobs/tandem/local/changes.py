@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import os
+import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import pyspark
 
-from tandem.engine.checkpoint import Checkpoint, copy_up_to, find_newest
+from tandem.checkpoint.folders import Checkpoint, copy_up_to, find_newest
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
 from tandem.kafka.history import current_config, cut_at, last_marker
 from tandem.kafka.topics import Topics
-from tandem.local.found_plan import found_plan
 from tandem.manifest import Manifest, config_parts, find_code
-from tandem.process import RefusedError
+from tandem.process.child import ChildProcess, Command, tail
+from tandem.process.info import RefusedError
 from tandem.protocol.values import Config
 from tandem.replica.identity import difference, different_in_plan, identity_of, is_same_job
 from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
@@ -30,6 +34,34 @@ from tandem.snapshots import (
     UnknownSavepointError,
     rocksdb_state_format,
 )
+
+TIMEOUT_S: Final = 300.0
+_LIKE_A_REPLICA: Final = {"PYTHONHASHSEED": "0"}
+
+
+def found_plan(manifest: Manifest) -> Mapping[str, str]:
+    """See `replica.identity.plan_parts`: of the plan that a process of its own makes, as a replica would; some ten seconds.
+
+    Static tables are copied beside the checkpoints. Raises `RefusedError` with what a replica would say.
+    """
+    with tempfile.TemporaryDirectory(prefix=f"tandem-look-{manifest.name}-") as folder:
+        result, log = Path(folder, "result.json"), Path(folder, "log")
+        order = {"manifest": str(manifest.path), "result": str(result)}
+        argv = (sys.executable, "-m", "tandem.replica.found_plan", json.dumps(order))
+        child = ChildProcess("look", Command(argv, log, _LIKE_A_REPLICA))
+        try:
+            ended = child.wait(TIMEOUT_S)
+        finally:
+            if child.running:
+                child.kill()
+        if not ended or child.exit_code != os.EX_OK:
+            why = f"exit code {child.exit_code}" if ended else f"it took longer than {TIMEOUT_S:.0f} s"
+            raise RefusedError(f"the job's plan could not be made, to see what has changed: {why}\n{tail(log)}")
+        found = dict(json.loads(result.read_text()))
+    if "refused" in found:
+        raise RefusedError(found["refused"])
+    return dict(found["parts"])
+
 
 _NO_STATE = (
     "no state of it was found on this machine or in a snapshot store: a job without state goes on where it stopped; one "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 
 
 class LocalJobError(Exception):

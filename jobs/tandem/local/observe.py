@@ -19,7 +19,7 @@ from tandem.local.scrape import Sample, scrape
 from tandem.local.status import JobStatus, ReplicaStatus, orderer_status, replica_status, source_statuses
 from tandem.local.supervisor import LocalJob
 from tandem.manifest import Manifest
-from tandem.process import ProcessInfo
+from tandem.process.info import ProcessInfo
 from tandem.protocol.values import Marker
 
 _KAFKA_TIMEOUT_S = 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from tandem.local.slot import Ended, Slot, how_it_ended
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from tandem.ending import EndKind
-from tandem.process import ExitCode
+from tandem.process.ending import EndKind
+from tandem.process.info import ExitCode
 
 
 @dataclass(frozen=True, slots=True)

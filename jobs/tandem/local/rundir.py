@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.local import sessions
 from tandem.local.errors import AlreadyRunningError, RunDirectoryError
-from tandem.process import ProcessInfo
+from tandem.process.info import ProcessInfo
+from tandem.waiting import Deadline, wait_until
 
 _LOCK = "supervisor.lock"
 _JOB = "job.json"

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tandem.report import Report, decode
+from tandem.status.report import Report, decode
 
 _FURTHER = frozenset({"le", "phase", "topic", "source"})
 _SOURCE = {

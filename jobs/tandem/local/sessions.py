@@ -11,7 +11,7 @@ import signal
 
 import psutil
 
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.waiting import Deadline, wait_until
 
 
 def members(session: int) -> list[int]:

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from tandem.embedded.process import ChildProcess, Command
-from tandem.ending import End, EndKind, last_words
 from tandem.local import sessions
 from tandem.local.plan import PlannedProcess
 from tandem.local.restarts import Decision, Ending, RestartPolicy, Then, decide
 from tandem.local.rundir import ProcessState, StartRequest
-from tandem.process import ExitCode, ProcessInfo
+from tandem.process.child import ChildProcess, Command
+from tandem.process.ending import End, EndKind, last_words
+from tandem.process.info import ExitCode, ProcessInfo
 
 
 @dataclass(frozen=True, slots=True)

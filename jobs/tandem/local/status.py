@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tandem.ending import EndKind
 from tandem.local.rundir import ProcessState
 from tandem.local.scrape import Sample
-from tandem.report import OrdererReport, ReplicaReport
+from tandem.process.ending import EndKind
+from tandem.status.report import OrdererReport, ReplicaReport
 
 
 @dataclass(frozen=True, slots=True)

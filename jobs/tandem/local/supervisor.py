@@ -10,17 +10,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.local import sessions
-from tandem.local.crew import ArgvOf, Crew, end_all
 from tandem.local.errors import JobEndedError
-from tandem.local.keeping import Keeper
+from tandem.local.keeping import ArgvOf, Crew, Keeper, end_all
 from tandem.local.outcome import Event, Outcome
 from tandem.local.plan import NewGeneration, PlannedProcess
 from tandem.local.restarts import RestartPolicy
 from tandem.local.rundir import ProcessState, RunDirectory, StartRequest, default_run_directory
 from tandem.manifest import Manifest, load
-from tandem.process import ExitCode, ProcessInfo
+from tandem.process.info import ExitCode, ProcessInfo
+from tandem.waiting import Deadline, wait_until
 
 STOP_DEADLINE_S = 20.0
 _POLL_S = 0.02

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import current_config
 from tandem.local import sessions
@@ -19,6 +18,7 @@ from tandem.local.rundir import ProcessState, RunDirectory, RunningJob, StartReq
 from tandem.manifest import Manifest
 from tandem.manifest.going_on import accepting_command
 from tandem.protocol.values import Config
+from tandem.waiting import Deadline, wait_until
 
 STEP_DEADLINE_S = 300.0
 """How long a replica may take to come up and reach the head."""

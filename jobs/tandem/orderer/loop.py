@@ -24,11 +24,11 @@ from tandem.core.orderer import (
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.tail import LogTail, Record
 from tandem.logs import get_logger
-from tandem.metrics import OrdererMetrics
 from tandem.orderer.inputs import InputWatch
 from tandem.orderer.sizes import InputSizes
 from tandem.protocol.codec import CodecError, decode_proposal
-from tandem.report import HeldInput
+from tandem.status.metrics import OrdererMetrics
+from tandem.status.report import HeldInput
 from tandem.waits import Task
 
 _log = get_logger(__name__)

@@ -15,9 +15,8 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
+from tandem.coordination.election import Election
 from tandem.core.orderer import OrdererCore, OrdererSettings, OrdererState
-from tandem.entry import Lifecycle
-from tandem.health import Health
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import decisions_after, last_marker, watermarks
@@ -25,18 +24,18 @@ from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
 from tandem.kafka.watching import Troubles, look_at
 from tandem.manifest import Manifest
-from tandem.metrics import OrdererMetrics
-from tandem.orderer.election import Election
 from tandem.orderer.inputs import InputWatch
 from tandem.orderer.loop import Clocks, OrdererLoop, Ports
 from tandem.orderer.sizes import InputSizes
-from tandem.process import ExitCode, stop_on_signals
+from tandem.process.entry import Lifecycle
+from tandem.process.info import ExitCode, stop_on_signals
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
-from tandem.report import OrdererReport
-from tandem.serving import LOOPBACK, Probes
-from tandem.topics import ensure_topics, isolation_levels, names_for
+from tandem.status.metrics import OrdererMetrics
+from tandem.status.report import OrdererReport
+from tandem.status.serving import LOOPBACK, Health, Probes
+from tandem.topics.declared import ensure_topics, isolation_levels, names_for
 from tandem.waits import Waits
 
 _log = logs.get_logger(__name__)

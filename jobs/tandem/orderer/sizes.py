@@ -19,10 +19,9 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.denied import Denied, is_denied
 from tandem.kafka.errors import LostInputError
 from tandem.kafka.headers import headers_of
-from tandem.kafka.metadata import learn
-from tandem.kafka.pausing import Pausing
-from tandem.kafka.prefetch import Share
+from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import may_come_back
+from tandem.kafka.workarounds import learn
 from tandem.logs import get_logger
 from tandem.protocol.cutting import Sizes, beyond_gaps, ends_within
 from tandem.protocol.values import Positions, TopicPartition

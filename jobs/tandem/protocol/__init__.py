@@ -12,6 +12,14 @@ reads a clock, starts a thread or knows Spark; `lint-imports` holds it to that.
 `cutting`           where the next epoch ends: a fair share of what is available
 `pace`              when the next cut is proposed, and by whom
 `silence`           how long is too long: adaptive bounds
-`publication`       claim, then publish; or take over: the state machine of one replica
+`transaction_time`  how long a transaction may take
+`publication`       claim, then publish; or take over: the state machine of one replica; `publication_rules`, `actions`
+`succession`        when a generation follows another
+`membership`        who computes, who stands by
+`switchover`        planned: who leaves, who takes over
+`determinants`      answers of the outside world, as proposals
+`shipping`          whose turn it is to ship the state's changes
+`verification`      when a standby proves its state, and how long
+`retention`         whether a topic keeps what a restart reads again
 ==================  ==========================================================================
 """

@@ -1,4 +1,4 @@
-"""How long is too long: a bound on somebody's silence that follows what was seen of it."""
+"""How long is too long: a bound on somebody's silence that follows what was seen of it, and how long something lasts."""
 
 from __future__ import annotations
 
@@ -39,3 +39,18 @@ class SilenceBound:
             return self.most_ms
         least = self.least_ms if len(self._seen) >= self.enough else max(self.least_ms, self.careful_ms)
         return min(self.most_ms, max(least, self.factor * max(self._seen)))
+
+
+class Lasting:
+    """Asked now and then whether something is so; times are ms of any monotonic clock."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def ms(self, is_so: bool, now_ms: float) -> float:
+        """For how long; 0 when it begins, and while it is not so."""
+        if not is_so:
+            self._since = None
+        elif self._since is None:
+            self._since = now_ms
+        return 0.0 if self._since is None else now_ms - self._since

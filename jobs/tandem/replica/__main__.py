@@ -1,6 +1,6 @@
 """`python -m tandem.replica`."""
 
-from tandem.hash_seed import begin_with_hash_seed
+from tandem.process.info import begin_with_hash_seed
 
 if __name__ == "__main__":
     begin_with_hash_seed()

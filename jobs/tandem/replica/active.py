@@ -11,34 +11,32 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from tandem.checkpoint.position import EnginePosition
+from tandem.coordination.slots import Slots
 from tandem.core.catch_up import CatchUp
 from tandem.core.effects import Marked
 from tandem.core.failovers import Failovers
 from tandem.core.replica import ReplicaCore
 from tandem.engine.facts import functions_in
-from tandem.engine.fetch import EpochFetcher
-from tandem.engine.interface import EnginePosition
+from tandem.intake.fetch import EpochFetcher
 from tandem.kafka.fencing import Fencer
 from tandem.protocol.publication import ANYBODY, DivergedError, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
 from tandem.replica.divergence import first_difference, likely_cause
 from tandem.replica.epoch_writer import Author, EpochWriter
-from tandem.replica.failure import FirstFailure
-from tandem.replica.failures import classified
+from tandem.replica.failure import FirstFailure, classified
 from tandem.replica.handed import HandedEpochs
 from tandem.replica.handover import DrainedError, Duty, SteppedDownError
-from tandem.replica.input_watch import SameInputs
-from tandem.replica.looks import Looks
 from tandem.replica.loop import Loop, Ports
 from tandem.replica.prepared import Prepared
 from tandem.replica.reader import LogReader
-from tandem.replica.retention import RetentionWatch, Watched
 from tandem.replica.rows import EpochRows
-from tandem.replica.slots import Slots
 from tandem.replica.steps import OUTPUT, StepPorts, Steps
 from tandem.replica.tables import TableWriter, table_sinks
 from tandem.replica.warm import Warm, join_slots
+from tandem.topics.looks import Looks, SameInputs
+from tandem.topics.retention import RetentionWatch, Watched
 
 _CHECK_S = 0.1
 

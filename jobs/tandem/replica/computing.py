@@ -9,11 +9,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tandem.embedded import file_system_jar
 from tandem.engine.causal import Proposer
 from tandem.engine.executors import Executors
-from tandem.engine.job import make_importable
-from tandem.engine.kept_code import folders_of, keep
+from tandem.engine.jvm.jars import file_system_jar
 from tandem.engine.prepared import prepare_job
 from tandem.engine.registering import await_executors, end
 from tandem.engine.second_plan import SecondPlan
@@ -23,10 +21,12 @@ from tandem.engine.spark import MakeFetcher, OnCounts, SparkEngine
 from tandem.engine.stacks import keep_in
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
+from tandem.jobapi.job import make_importable
+from tandem.jobapi.kept_code import folders_of, keep
 from tandem.manifest import Code, Manifest
 from tandem.manifest.going_on import how_to_accept
 from tandem.manifest.models import default_checkpoint_directory
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
 
 TABLES = "static-tables"
 """The folder, beside the checkpoints, of what static tables held when a generation began; one in it for each job."""

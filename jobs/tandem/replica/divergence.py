@@ -13,7 +13,7 @@ from tandem.kafka.headers import headers_of, job_of, row_id
 from tandem.kafka.topics import Topics
 from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
-from tandem.topics import SinkTopics
+from tandem.topics.declared import SinkTopics
 
 _BACK = 20_000
 Row = tuple[str, bytes | None, bytes | None]

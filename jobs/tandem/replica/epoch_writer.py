@@ -11,7 +11,6 @@ from tandem.kafka.headers import ONE_ROW_HEADER, row_id
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure, RowsRefusedError
 from tandem.kafka.transactions import EpochProducer
-from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.codec import encode_marker
 from tandem.protocol.transaction_time import TransactionTime
@@ -19,6 +18,7 @@ from tandem.protocol.values import EpochRange, Marker
 from tandem.replica.records import Header, records_of
 from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
+from tandem.status.metrics import ReplicaMetrics
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,13 @@
-"""What stopped a replica: the first failure of any of its threads, with its cause."""
+"""What stopped a replica: the first failure of any of its threads, and whether it is a mistake of the job."""
 
 from __future__ import annotations
 
+import re
 import threading
 
+from tandem.engine.faults import job_fault
 from tandem.engine.interface import StoppedError
+from tandem.jobapi.errors import JobError
 
 
 class FirstFailure:
@@ -26,3 +29,22 @@ class FirstFailure:
     def error(self) -> BaseException | None:
         """The first failure; None: there is none."""
         return self._error
+
+
+_OTHER_STATE = re.compile(
+    r"\[(STATE_STORE_\w*NOT_COMPATIBLE|STATE_STORE_\w*SCHEMA\w*|STREAMING_STATEFUL_OPERATOR_NOT_MATCH\w*)[^\n]*"
+    r"(\n(?!\s+at |\n)[^\n]*){0,5}"
+)
+"""Spark's own words when a checkpoint is of another plan, and the lines with what differs."""
+
+
+def classified(error: BaseException) -> BaseException:
+    """Failures inside Spark that come from the user's code are refusals, not worth a restart."""
+    if (match := _OTHER_STATE.search(str(error))) is not None:
+        return JobError(
+            f"the job's code cannot go on from the state that the code before it left: {match[0].strip()} Keep the "
+            "operators and their keys as they were, or give the changed job another metadata.name, so that it begins anew"
+        )
+    if (said := job_fault(error)) is not None:
+        return JobError(f"the job raised while it ran: {said}")
+    return error

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from tandem import logs
-from tandem.embedded import JarsError, JavaMissingError
 from tandem.engine.causal import Proposer
 from tandem.engine.facts import hashes
-from tandem.engine.interface import JobError
+from tandem.engine.jvm.errors import JarsError, JavaMissingError
+from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, find_code, load
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
 from tandem.replica.computing import Computing
 from tandem.replica.identity import plan_parts
 from tandem.replica.leftovers import alive

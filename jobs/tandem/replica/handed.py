@@ -7,7 +7,8 @@ import threading
 import time
 from collections.abc import Callable
 
-from tandem.engine.interface import EnginePosition, StoppedError
+from tandem.checkpoint.position import EnginePosition
+from tandem.engine.interface import StoppedError
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import EpochRange
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.coordination.slots import Slots
 from tandem.logs import get_logger
-from tandem.protocol.slots import SettlingWatch, SurplusWatch
+from tandem.protocol.membership import SettlingWatch, SurplusWatch
 from tandem.protocol.switchover import Role
-from tandem.replica.slots import Slots
+from tandem.waiting import Deadline, wait_until
 
 _log = get_logger(__name__)
 

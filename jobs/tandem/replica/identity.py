@@ -16,9 +16,9 @@ from tandem.kafka.history import current_config, current_decisions
 from tandem.kafka.topic_ids import check_same
 from tandem.kafka.topics import Topics
 from tandem.manifest import SourceSpec
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
 from tandem.protocol.values import Config, Positions
-from tandem.topics import LogTopics
+from tandem.topics.declared import LogTopics
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ from tandem.replica.handed import HandedEpochs
 from tandem.replica.reader import LogReader
 from tandem.replica.rows import EpochRows
 from tandem.replica.steps import Job, Steps
-from tandem.topics import LogTopics
+from tandem.topics.declared import LogTopics
 from tandem.waits import Task
 
 _log = get_logger(__name__)

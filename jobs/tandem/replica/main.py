@@ -13,29 +13,29 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
-from tandem.embedded import JarsError, JavaMissingError
-from tandem.ending import EndKind, Kinds
-from tandem.engine.container import memory_limit, too_small
-from tandem.engine.interface import JobError
+from tandem.engine.jvm.errors import JarsError, JavaMissingError
+from tandem.engine.memory import memory_limit, too_small
 from tandem.engine.users_code import line_of_thread
-from tandem.entry import REFUSALS, Lifecycle
+from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest
 from tandem.manifest.notes import notes
-from tandem.metrics import ReplicaMetrics
-from tandem.process import ExitCode, RefusedError, stop_on_signals
+from tandem.process.ending import EndKind, Kinds
+from tandem.process.entry import REFUSALS, Lifecycle
+from tandem.process.info import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
 from tandem.replica.active import Active
 from tandem.replica.handover import DrainedError, SteppedDownError
 from tandem.replica.identity import Changes, OtherJobError, UnlikeError
 from tandem.replica.prepared import Prepared
-from tandem.replica.reporter import Reporter
 from tandem.replica.setting import Setting, new_incarnation
 from tandem.replica.tables import TableError
-from tandem.replica.topic_watch import TopicWatch
 from tandem.replica.warm import Warm, warm_up
-from tandem.serving import LOOPBACK, Probes
-from tandem.topics import own_topics
+from tandem.status.metrics import ReplicaMetrics
+from tandem.status.reporter import Reporter
+from tandem.status.serving import LOOPBACK, Probes
+from tandem.topics.declared import own_topics
+from tandem.topics.watch import TopicWatch
 from tandem.waits import Waits
 
 _log = logs.get_logger(__name__)

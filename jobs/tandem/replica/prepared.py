@@ -44,7 +44,7 @@ from tandem.replica.table_access import reach
 from tandem.replica.table_copies import note_tables, remove_unneeded
 from tandem.replica.tables import refuse_tables_of_earlier_runs, table_sinks
 from tandem.replica.unread import UnreadRecords
-from tandem.topics import check_limits, compacted_inputs, ensure_topics, sink_topics
+from tandem.topics.declared import check_limits, compacted_inputs, ensure_topics, sink_topics
 
 _log = get_logger(__name__)
 

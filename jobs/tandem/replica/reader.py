@@ -13,7 +13,7 @@ from tandem.kafka.tail import LogTail, Record
 from tandem.logs import get_logger
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
 from tandem.replica.failure import FirstFailure
-from tandem.topics import LogTopics
+from tandem.topics.declared import LogTopics
 
 _log = get_logger(__name__)
 

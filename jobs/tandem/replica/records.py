@@ -6,12 +6,12 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tandem.engine.letters import LEAST_BYTES
+from tandem.intake.letters import LEAST_BYTES
 from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, JOB_HEADER
 from tandem.kafka.records import OutputRecord
 from tandem.replica.rows import EpochRows, plain
 from tandem.replica.table_rows import unfit_for_delta
-from tandem.topics import SinkTopics
+from tandem.topics.declared import SinkTopics
 
 _MOST_KEY_BYTES = 200
 _MOST_REASON = 500

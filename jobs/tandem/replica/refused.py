@@ -11,7 +11,7 @@ from tandem.kafka.errors import TandemKafkaError
 from tandem.kafka.headers import row_id
 from tandem.kafka.refusals import Refusal, RowsRefusedError
 from tandem.logs import get_logger
-from tandem.topics import SinkTopics
+from tandem.topics.declared import SinkTopics
 
 _log = get_logger(__name__)
 

@@ -9,15 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tandem.engine.container import memory_limit, too_small
-from tandem.engine.memory import EpochSize, explained
-from tandem.engine.room import no_room
+from tandem.engine.memory import EpochSize, explained, memory_limit, no_room, too_small
 from tandem.manifest import Manifest
 from tandem.manifest.models import Spec
-from tandem.metrics import ReplicaMetrics
 from tandem.replica.channels import Channels
-from tandem.replica.reporter import Reporter
-from tandem.serving import LOOPBACK
+from tandem.status.metrics import ReplicaMetrics
+from tandem.status.reporter import Reporter
+from tandem.status.serving import LOOPBACK
 from tandem.waits import Waits
 
 START_TIMEOUT_S = 30.0

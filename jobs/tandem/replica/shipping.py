@@ -7,16 +7,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyspark
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.spark import SparkEngine
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import Manifest
-from tandem.metrics import ReplicaMetrics
 from tandem.protocol.shipping import ShippingTurn
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Config
 from tandem.protocol.verification import VerificationPace
-from tandem.replica.reporter import Reporter
 from tandem.replica.rows import EpochRows
 from tandem.shipping import (
     Bases,
@@ -31,6 +29,8 @@ from tandem.shipping import (
     Verifier,
 )
 from tandem.snapshots import rocksdb_state_format
+from tandem.status.metrics import ReplicaMetrics
+from tandem.status.reporter import Reporter
 
 _LEAST_SILENCE_MS, _MOST_SILENCE_MS, _SLOWER = 500.0, 3_000.0, 3.0
 _MOST_BYTES = 4_000_000

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from tandem.coordination.slots import Slots
 from tandem.core.effects import Exit
 from tandem.core.events import LogRecord
 from tandem.core.standby import Promote, Promotion, Seen, StandbyCore, TellRole
 from tandem.kafka.tail import LogTail
 from tandem.protocol.codec import CodecError, decode_proposal
-from tandem.replica.slots import Slots
 
 _POLL_S = 0.05
 

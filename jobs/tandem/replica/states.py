@@ -10,11 +10,11 @@ from typing import Protocol
 
 import pyspark
 
-from tandem.engine.checkpoint import begin_after, find_newest, restore
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.folders import begin_after, find_newest, restore
+from tandem.checkpoint.position import EnginePosition
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
 from tandem.protocol.values import Config
 from tandem.replica.leftovers import siblings
 from tandem.replica.local_savepoints import LINEAGE, is_local, lineage_of, local_savepoints

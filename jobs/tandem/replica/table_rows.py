@@ -8,7 +8,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tandem.topics import TABLE_PREFIX
+from tandem.topics.declared import TABLE_PREFIX
 
 _FIRST_DAY: Final = -719_162
 """0001-01-01 as days since 1970."""

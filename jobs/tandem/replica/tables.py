@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from tandem.manifest import Manifest
 from tandem.replica.rows import EpochRows
 from tandem.replica.table_rows import unfit_for_delta
-from tandem.topics import TABLE_PREFIX
+from tandem.topics.declared import TABLE_PREFIX
 
 
 class TableError(Exception):

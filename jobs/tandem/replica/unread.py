@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from tandem.engine.intake import Counts
+from tandem.intake.parsing import Counts
 from tandem.logs import get_logger
-from tandem.metrics import ReplicaMetrics
+from tandem.status.metrics import ReplicaMetrics
 
 _log = get_logger(__name__)
 

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from tandem.checkpoint.folders import find_newest
+from tandem.checkpoint.position import EnginePosition
+from tandem.coordination.peers import Peers
+from tandem.coordination.slots import Slots
 from tandem.core.standby import StandbyCore, bound_on_actives
 from tandem.core.state import ReplicaState
-from tandem.engine.checkpoint import find_newest
-from tandem.engine.interface import EnginePosition
 from tandem.logs import get_logger
 from tandem.protocol.switchover import Role
 from tandem.replica.handover import DrainedError
-from tandem.replica.peers import Peers
 from tandem.replica.prepared import Prepared
 from tandem.replica.setting import Setting
-from tandem.replica.slots import Slots
 from tandem.replica.standby import Standby
 
 _log = get_logger(__name__)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
-from tandem.engine.checkpoint import find_newest
+from tandem.checkpoint.folders import find_newest
 from tandem.logs import get_logger
 from tandem.shipping.errors import UnknownStateError
 from tandem.shipping.state import FollowedState, longest_chain

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from tandem.engine.checkpoint import ALL_LOGS, LOGS, STATE_FILE, WATERMARKS
+from tandem.checkpoint.folders import ALL_LOGS, LOGS, STATE_FILE, WATERMARKS
 from tandem.shipping.errors import DeltaGapError, NotCommittedError, UnknownStateError
 from tandem.shipping.values import DeltaFile
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.tail import Record
 from tandem.logs import get_logger

@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
-from tandem.engine.checkpoint import ALL_LOGS, STATE_FILE, files_of, link
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.folders import ALL_LOGS, STATE_FILE, files_of, link
+from tandem.checkpoint.position import EnginePosition
 from tandem.shipping.errors import DeltaError, DeltaGapError
 from tandem.shipping.files import CHANGES, check_files, stores_of
 from tandem.shipping.values import Delta, DeltaFile

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.rehearsal import StateUnusableError
 from tandem.logs import get_logger
 from tandem.protocol.verification import VerificationPace

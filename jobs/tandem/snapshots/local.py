@@ -7,8 +7,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from tandem.engine.checkpoint import files_of, find_newest, link
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.folders import files_of, find_newest, link
+from tandem.checkpoint.position import EnginePosition
 from tandem.snapshots.errors import IncompleteCheckpointError
 from tandem.snapshots.selection import select, shared_files
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from tandem.engine.checkpoint import link
+from tandem.checkpoint.folders import link
 from tandem.snapshots.errors import SnapshotCorruptError
 from tandem.snapshots.parallel import for_each
 from tandem.snapshots.remote import Remote

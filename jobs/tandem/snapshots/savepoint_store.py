@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tandem.embedded.waiting import Deadline, wait_until
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.snapshots.errors import (
     NoSnapshotError,
     SavepointExistsError,
@@ -29,6 +28,7 @@ from tandem.snapshots.savepoints import (
 )
 from tandem.snapshots.store import SnapshotStore
 from tandem.snapshots.values import SnapshotHead, SnapshotManifest
+from tandem.waiting import Deadline, wait_until
 
 _LOOK_EVERY_S: Final = 0.25
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath
 from typing import Final
 
-from tandem.engine.checkpoint import ALL_LOGS, STATE_FILE, belongs
+from tandem.checkpoint.folders import ALL_LOGS, STATE_FILE, belongs
 from tandem.snapshots.errors import IncompleteCheckpointError
 
 KEPT_LOGS: Final = 3

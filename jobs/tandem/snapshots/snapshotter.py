@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.logs import get_logger
 from tandem.snapshots.errors import IncompleteCheckpointError, SnapshotCancelledError, SnapshotError
 from tandem.snapshots.garbage import Retention

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.logs import get_logger
 from tandem.snapshots.errors import (
     IncompleteCheckpointError,
@@ -29,12 +29,11 @@ from tandem.snapshots.errors import (
     UnknownManifestVersionError,
 )
 from tandem.snapshots.garbage import Collected, Retention, newest_first, older_than, to_retire, unnamed
-from tandem.snapshots.kept import named_by_savepoints
 from tandem.snapshots.local import Hasher, LocalFile
 from tandem.snapshots.parallel import for_each
 from tandem.snapshots.remote import INCOMING, Remote, RemoteFile
 from tandem.snapshots.restoring import Restorer
-from tandem.snapshots.usable import restore_first
+from tandem.snapshots.usable import named_by_savepoints, restore_first
 from tandem.snapshots.values import (
     SnapshotFile,
     SnapshotHead,

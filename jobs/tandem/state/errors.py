@@ -1,6 +1,9 @@
-"""Why state cannot be read or divided anew, in words for whoever asked."""
+"""Why state cannot be read or repartitioned, in words for the caller."""
 
 from __future__ import annotations
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 
 class StateError(Exception):
@@ -29,3 +32,13 @@ class BadKeyError(StateError):
 
 class RescaleError(StateError):
     """Spark refuses to divide this state anew."""
+
+
+SparkError = (PySparkException, Py4JJavaError)
+"""What a call into Spark raises; PySpark translates only some of the JVM's exceptions."""
+
+
+def reason(error: Exception) -> str:
+    """The first line of what the JVM says."""
+    text = error.java_exception.getMessage() if isinstance(error, Py4JJavaError) else str(error)
+    return (text or repr(error)).strip().partition("\n")[0]

@@ -15,13 +15,13 @@ from typing import Final
 
 import psutil
 
-from tandem.embedded.waiting import Deadline, wait_until
-from tandem.engine.checkpoint import find_newest
-from tandem.engine.relocation import relocate
+from tandem.checkpoint.folders import find_newest
+from tandem.checkpoint.relocation import relocate
 from tandem.snapshots import SnapshotManifest, SnapshotStore
 from tandem.snapshots.errors import IncompleteCheckpointError
 from tandem.snapshots.local import pin
 from tandem.state.errors import NoStateError
+from tandem.waiting import Deadline, wait_until
 
 _NEVER: Final = sys.maxsize
 _PIN_S: Final = 10.0

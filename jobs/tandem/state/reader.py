@@ -14,10 +14,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, TimestampType
 
-from tandem.state.errors import StateError, StatelessJobError
+from tandem.state.errors import SparkError, StateError, StatelessJobError, reason
 from tandem.state.keys import condition, parse_key
 from tandem.state.operators import Operator, Part
-from tandem.state.spark_errors import SparkError, reason
 
 _PARTITION = "partition_id"
 

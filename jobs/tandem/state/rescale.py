@@ -14,13 +14,12 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from tandem.engine.checkpoint import STATE_FILE
-from tandem.engine.relocation import relocate
+from tandem.checkpoint.folders import STATE_FILE
+from tandem.checkpoint.relocation import relocate
 from tandem.snapshots import Savepoint, Savepoints, SnapshotHead
 from tandem.snapshots.local import pin
-from tandem.state.errors import RescaleError
+from tandem.state.errors import RescaleError, SparkError, reason
 from tandem.state.reader import StateReader
-from tandem.state.spark_errors import SparkError, reason
 
 _SHUFFLE_PARTITIONS: Final = "spark.sql.shuffle.partitions"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from tandem.embedded import file_system_jar
+from tandem.engine.jvm.jars import file_system_jar
 from tandem.engine.session import build_session
 from tandem.manifest import Manifest
 from tandem.state.errors import StateError

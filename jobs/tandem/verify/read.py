@@ -21,10 +21,9 @@ from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Cut, Marker, Positions, TopicPartition
 from tandem.verify.check import Checker, Kept
 from tandem.verify.inputs import InputBounds
-from tandem.verify.lead import Lead
+from tandem.verify.lead import Lead, read_through
 from tandem.verify.records import RecordCount
 from tandem.verify.report import Report
-from tandem.verify.through import read_through
 
 _BATCH = 2_000
 Progress = Callable[[int, int], None]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tandem.ending import EndKind
-from tandem.process import ExitCode
+from tandem.process.ending import EndKind
+from tandem.process.info import ExitCode
 from tandem_operator.observed import Component, ContainerSeen, Observed, PodSeen
 
 _MANY_RESTARTS: Final = 3

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
 from tandem.protocol.switchover import replica_name
 from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
 from tandem_operator.plan.failures import ends_again, refuses

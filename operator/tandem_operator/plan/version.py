@@ -23,8 +23,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tandem.ending import EndKind
 from tandem.manifest import ReplicatedStreamJob
+from tandem.process.ending import EndKind
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan.failures import is_stopped, nobody_works
 from tandem_operator.plan.good import good_revisions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tandem.report import OrdererReport, ReplicaReport
+from tandem.status.report import OrdererReport, ReplicaReport
 from tandem_operator.observed import Observed
 
 

@@ -12,9 +12,9 @@ from kubernetes import client, config
 from kubernetes.config import ConfigException
 from urllib3.exceptions import HTTPError
 
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.manifest import KIND
-from tandem.process import ExitCode
+from tandem.process.info import ExitCode
+from tandem.waiting import Deadline, wait_until
 from tandem_operator.actions import Object
 from tandem_operator.api import Api, ApiError
 from tandem_operator.plugin.screen import now_utc, screen

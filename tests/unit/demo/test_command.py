@@ -10,7 +10,7 @@ from tandem.demo import play
 from tandem.demo.latency import Gap
 from tandem.demo.settings import Settings
 from tandem.demo.summary import Summary
-from tandem.embedded import EmbeddedError
+from tandem.process.errors import EmbeddedError
 
 
 def summary(published: int = 100, lost: int = 0, duplicated: int = 0, reordered: int = 0, diverged: int = 0) -> Summary:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Message
 
-from tandem.engine.batch import to_batch
 from tandem.engine.causal import Causal, Proposer, StoppedError
-from tandem.engine.fetch import Fetched
-from tandem.engine.interface import JobError
-from tandem.engine.questions import AskedRecord, Per, Question
+from tandem.intake.batch import to_batch
+from tandem.intake.fetch import Fetched
+from tandem.jobapi.errors import JobError
+from tandem.jobapi.questions import AskedRecord, Per, Question
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.determinants import MOST_BYTES

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark import SparkContext
 
-from tandem.engine.container import memory_limit, too_small
-from tandem.engine.memory import JvmEndedError, explained
+from tandem.engine.memory import JvmEndedError, explained, memory_limit, too_small
 
 MIB = 2**20
 

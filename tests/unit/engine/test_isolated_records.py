@@ -9,8 +9,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from tandem.engine.blame import Failed
-from tandem.engine.interface import JobError
 from tandem.engine.isolation import MOST_RECORDS, isolated
+from tandem.jobapi.errors import JobError
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 
 RAISED = "[CAST_INVALID_INPUT] The value cannot be cast. SQLSTATE: 22018\n== DataFrame ==\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.engine.interface import JobError
 from tandem.engine.output import one_stream
+from tandem.jobapi.errors import JobError
 from tandem.manifest import SinkSpec
 
 SINKS = [SinkSpec(name="out", topic="out")]

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tandem.engine.interface import JobError
-from tandem.engine.kept_state import KeptState, difference
-from tandem.engine.state_guard import check_state, note_state
+from tandem.engine.kept_state import KeptState, check_state, difference, note_state
 from tandem.engine.state_keys import _text
+from tandem.jobapi.errors import JobError
 
 BY_CUSTOMER = KeptState("aggregation", ("orders/value.customer",), ("sum(orders/value.n)", "sum(orders/value.m)"))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.realtime.channel import Channel, ChannelClosedError
 
 SCHEMA = pa.schema([("value", pa.binary())])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from tandem.engine.room import no_room
+from tandem.engine.memory import no_room
 
 COMMIT = (
     "[CANNOT_WRITE_STATE_STORE.CANNOT_COMMIT] Error writing state store files. SQLSTATE: 58030\n=== Streaming Query ==="

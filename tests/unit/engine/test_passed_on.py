@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tandem.engine.passed_on import is_computed
+from tandem.engine.plan_tree import is_computed
 
 Plan = list[dict[str, Any]]
 

@@ -6,9 +6,11 @@ import sysconfig
 from pathlib import Path
 from typing import Any
 
+from tandem.engine import users_code
 from tandem.engine.described import UNKNOWN
 from tandem.engine.facts import _values, differing
 from tandem.engine.users_code import is_users_file
+from tandem.examples.flights import job
 
 UUIDS = ("0b9c1a52-43f6-4d0c-9f43-2f1d8a1e7a10", "7d3c8b7e-9d51-4c39-8f0f-5d8f0e6c2b11")
 
@@ -51,3 +53,8 @@ def test_a_command_is_no_line_of_the_job() -> None:
     """`tandem validate` is one, and the second process has none: the places of an installed module's functions differed."""
     assert not is_users_file(str(Path(sysconfig.get_path("scripts"), "tandem")))
     assert is_users_file(__file__)
+
+
+def test_an_example_is_a_users_job_although_it_is_installed_with_tandem() -> None:
+    assert is_users_file(job.__file__)
+    assert not is_users_file(users_code.__file__)

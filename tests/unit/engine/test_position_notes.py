@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tandem.engine.checkpoint import find_newest
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.folders import find_newest
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.realtime.notes import PositionNotes
 
 

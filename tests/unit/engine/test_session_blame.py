@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.engine.interface import JobError
 from tandem.engine.session import _blaming
+from tandem.jobapi.errors import JobError
 
 SERIALIZER = {"spark.serializer": "KryoSerializer", "spark.executor.cores": "1", "spark.sql.ansi.enabled": "true"}
 AT = "\n\tat org.apache.spark.SparkContext.<init>(SparkContext.scala:547) true 1"

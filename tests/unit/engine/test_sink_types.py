@@ -32,8 +32,8 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from tandem.engine.interface import JobError
 from tandem.engine.sink_types import check_kafka, check_table
+from tandem.jobapi.errors import JobError
 
 KINDS = ["parquet", "delta"]
 INT = IntegerType()

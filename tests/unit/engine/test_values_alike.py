@@ -62,7 +62,7 @@ def socketless() -> Any:
 MADE: dict[str, Callable[[], Any]] = {
     "an object of the job's": Lookup,
     "a dataclass": Rule,
-    "a time in a zone without a repr": lambda: datetime(2026, 1, 2, tzinfo=Zone()),
+    "a time in a zone without a repr": lambda: datetime(2026, 1, 2, tzinfo=Zone()),  # type: ignore[abstract]
     "a thread of the job's": Refresher,
     "a thread pool's lock": threading.RLock,
     "a member of an enumeration": lambda: Colour.RED,

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from examples.flights.feed import FLIGHTS, WEATHER, Event, events
+from tandem.examples.flights.feed import FLIGHTS, WEATHER, Event, events
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import pytest
 from confluent_kafka import KafkaError
 from prometheus_client import CollectorRegistry
 
-from tandem.embedded.waiting import Deadline, wait_until
 from tandem.kafka.errors import ConnectionFailedError
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure
 from tandem.kafka.troubles import TopicState, findings, in_words, is_for_good
 from tandem.kafka.watching import Troubles
-from tandem.metrics import ReplicaMetrics
+from tandem.status.metrics import ReplicaMetrics
+from tandem.waiting import Deadline, wait_until
 
 MIN_2 = {"out": {"min.insync.replicas": "2"}}
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from tandem.ending import EndKind
 from tandem.local.restarts import Decision, Ending, RestartPolicy, Then, decide
-from tandem.process import ExitCode
+from tandem.process.ending import EndKind
+from tandem.process.info import ExitCode
 
 POLICY = RestartPolicy(first_delay_s=0.5, max_delay_s=10.0, healthy_s=60.0, most_in_a_row=8)
 

@@ -6,9 +6,9 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from tandem.local.scrape import Histogram, Sample, parse, scrape
-from tandem.metrics import ReplicaMetrics
-from tandem.report import OrdererReport, ReplicaReport
-from tandem.serving import Probes, ProcessServer
+from tandem.status.metrics import ReplicaMetrics
+from tandem.status.report import OrdererReport, ReplicaReport
+from tandem.status.serving import Probes, ProcessServer
 
 PROBES = Probes(lambda: False, lambda: True, lambda: OrdererReport("orderer-0"))
 

@@ -11,7 +11,7 @@ from tandem.local.rundir import ProcessState
 from tandem.local.scrape import Histogram, Sample
 from tandem.local.screen import job_table, progress_line
 from tandem.local.status import HeldBack, JobStatus, OrdererStatus, ReplicaStatus, orderer_status, replica_status
-from tandem.report import OrdererReport, ReplicaReport
+from tandem.status.report import OrdererReport, ReplicaReport
 
 PUBLISHING = ReplicaStatus(
     name="replica-0",

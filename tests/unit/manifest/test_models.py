@@ -36,7 +36,7 @@ metadata:
   labels: {team: data}
   annotations: {note: "${anything}"}
 spec:
-  job: {module: examples.flights.job, function: flights, options: {limit: "5", template: "${x}"}}
+  job: {module: tandem.examples.flights.job, function: flights, options: {limit: "5", template: "${x}"}}
   replicas: 3
   standbys: 1
   delivery: atLeastOnce
@@ -109,7 +109,7 @@ def test_every_field_is_read(everything: Manifest) -> None:
     spec = everything.spec
 
     assert (everything.name, everything.model.metadata.namespace) == ("flights", "streaming")
-    assert (spec.job.module, spec.job.options["template"]) == ("examples.flights.job", "${x}")
+    assert (spec.job.module, spec.job.options["template"]) == ("tandem.examples.flights.job", "${x}")
     assert spec.sources[0].topics == ("a1", "a2")
     assert [sink.kind for sink in spec.sinks] == ["topic", "parquet", "delta"]
     assert [sink.files.path for sink in spec.sinks if sink.files] == ["/data/p", "s3a://bucket/d"]

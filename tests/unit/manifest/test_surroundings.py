@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from tandem.cli.main import app
 from tandem.manifest import load
-from tandem.surroundings import check_surroundings
+from tandem.process.surroundings import check_surroundings
 from unit.manifest.test_validate_command import validate
 
 Writer = Callable[..., Path]

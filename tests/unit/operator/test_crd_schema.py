@@ -19,7 +19,7 @@ from unit.operator.structural import defaulted, errors, flaws
 
 SCHEMA = crd_schema()
 ROOT = Path(__file__).parents[3]
-EXAMPLES = sorted((ROOT / "jobs" / "examples").rglob("*.yaml"))
+EXAMPLES = sorted((ROOT / "jobs" / "tandem" / "examples").rglob("*.yaml"))
 
 
 def nodes(schema: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:

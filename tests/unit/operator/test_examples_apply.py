@@ -18,7 +18,7 @@ from tandem.manifest import check_code, find_code, load
 from tandem_operator.crd.schema import crd_schema
 from unit.operator.structural import errors
 
-EXAMPLES = sorted((ROOT / "jobs" / "examples").rglob("*.yaml"))
+EXAMPLES = sorted((ROOT / "jobs" / "tandem" / "examples").rglob("*.yaml"))
 OF_THE_DOCS = sorted((ROOT / "docs").rglob("*.yaml"))
 QUICK_START = (ROOT / "docs" / "quickstart-kubernetes.md").read_text()
 KIND = "ReplicatedStreamJob"

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tandem.ending import End, EndKind
 from tandem.manifest import ReplicatedStreamJob, parse
+from tandem.process.ending import End, EndKind
 from tandem.protocol.switchover import Holder, Role
-from tandem.report import OrdererReport, ReplicaReport
+from tandem.status.report import OrdererReport, ReplicaReport
 from tandem_operator.observe import observe
 from tandem_operator.observed import ContainerSeen, Observed, PodPhase, PodSeen
 from tandem_operator.plan.roster import ended
@@ -20,7 +20,7 @@ from tandem_operator.store import Key, Store
 
 KEY = Key("default", "flights")
 SPEC = {
-    "job": {"module": "examples.flights.job"},
+    "job": {"module": "tandem.examples.flights.job"},
     "kafka": {"bootstrapServers": "kafka:9092"},
     "zookeeper": {"connect": "zk:2181"},
     "sources": [{"name": "flights", "topics": ["flights"]}],

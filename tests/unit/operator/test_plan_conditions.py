@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tandem.report import HeldInput, OrdererReport
+from tandem.status.report import HeldInput, OrdererReport
 from tandem_operator.actions import SetStatus
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan import plan

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tandem.ending import EndKind
+from tandem.process.ending import EndKind
 from tandem_operator.observed import Component, ContainerSeen, Observed, PodPhase, PodSeen
 from tandem_operator.plan.failures import ends_again, failure, failure_beside, has_hope, is_stopped, refuses
 from unit.operator.builders import UID, job

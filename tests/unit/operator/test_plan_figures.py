@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tandem.report import OrdererReport
+from tandem.status.report import OrdererReport
 from tandem_operator.actions import SetStatus
 from tandem_operator.observed import Component, Observed, PodSeen
 from tandem_operator.plan import plan

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tandem.core.failovers import Failover
-from tandem.ending import EndKind
 from tandem.manifest import ManifestError, parse
+from tandem.process.ending import EndKind
 from tandem_operator.actions import Action, CreatePod, Emit, SetStatus
 from tandem_operator.observed import Observed
 from tandem_operator.plan import plan

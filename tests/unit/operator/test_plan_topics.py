@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from tandem.report import TopicDrift
+from tandem.status.report import TopicDrift
 from tandem_operator.actions import Action, Emit
 from tandem_operator.plan import plan
 from unit.operator.builders import SETTINGS, job

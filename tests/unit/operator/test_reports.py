@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from tandem.report import OrdererReport, ReplicaReport, encode
+from tandem.status.report import OrdererReport, ReplicaReport, encode
 from tandem_operator.reports import Reports
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]

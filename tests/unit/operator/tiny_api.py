@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tandem.manifest import KIND
@@ -140,7 +140,7 @@ class TinyApi(Api):
             self.done.append(("delete", kind, name))
             del self.objects[kind, name]
 
-    def events(self) -> list[tuple[str, str]]:
+    def events(self) -> Sequence[tuple[str, str]]:
         """Type and reason of all events, as they were told."""
         told = [self.objects["Event", name] for verb, kind, name in self.done if (verb, kind) == ("create", "Event")]
         return [(event["type"], event["reason"]) for event in told]

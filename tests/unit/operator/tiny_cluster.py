@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from tandem.ending import EndKind
 from tandem.manifest import ReplicatedStreamJob
-from tandem.report import TopicDrift
+from tandem.process.ending import EndKind
+from tandem.status.report import TopicDrift
 from tandem_operator.actions import (
     Action,
     Apply,

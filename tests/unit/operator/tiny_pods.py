@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tandem.ending import EndKind
+from tandem.process.ending import EndKind
 from tandem_operator.observed import Component, ContainerSeen, PodPhase
 
 STEP_MS = 5_000

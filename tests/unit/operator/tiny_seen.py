@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tandem.protocol.switchover import Holder, Role, View
-from tandem.report import ReplicaReport
+from tandem.status.report import ReplicaReport
 from tandem_operator.observed import Component, ObjectSeen, Observed, PodPhase, PodSeen
 from tandem_operator.resources.names import process_name
 from tandem_operator.resources.revisions import KIND as REVISION

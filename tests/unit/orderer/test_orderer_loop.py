@@ -9,14 +9,14 @@ from prometheus_client import CollectorRegistry
 
 from tandem.core.orderer import OrdererCore, OrdererSettings
 from tandem.kafka.tail import Record
-from tandem.metrics import OrdererMetrics
 from tandem.orderer.loop import Clocks, OrdererLoop, Ports
 from tandem.protocol.codec import encode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Config, Cut, Positions, Proposal, TopicIds, TopicPartition
-from tandem.report import HeldInput
+from tandem.status.metrics import OrdererMetrics
+from tandem.status.report import HeldInput
 from tandem.waits import Waits
 
 INPUT = TopicPartition("in", 0)

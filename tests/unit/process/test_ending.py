@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tandem import ending
-from tandem.ending import End, EndKind, kind_of, last_words
-from tandem.engine.interface import JobError
 from tandem.engine.static_tables import TableChangedError
+from tandem.jobapi.errors import JobError
 from tandem.kafka.errors import ConnectionFailedError, LostInputError, RecreatedTopicError
+from tandem.process import ending
+from tandem.process.ending import End, EndKind, kind_of, last_words
 from tandem.protocol.publication import DivergedError
 from tandem.protocol.values import Marker
 from tandem.replica.identity import UnlikeError

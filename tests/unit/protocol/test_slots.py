@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.protocol.slots import SettlingWatch, SurplusWatch, free_slots, held_by
+from tandem.protocol.membership import SettlingWatch, SurplusWatch, free_slots, held_by
 
 
 def test_a_slot_is_mine_when_its_node_names_me() -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tandem.protocol.membership import ClaimWatch, replaces_ended
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.standby import ClaimWatch, replaces_ended
 from tandem.protocol.switchover import Holder, Role, View
 
 LEAST, MOST = 500.0, 5_000.0

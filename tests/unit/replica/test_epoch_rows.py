@@ -7,20 +7,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tandem.engine.letters import InputRecord
-from tandem.engine.letters import letter as input_letter
+from tandem.intake.letters import InputRecord
+from tandem.intake.letters import letter as input_letter
 from tandem.kafka.headers import RowId, job_of, row_id
 from tandem.kafka.records import OutputRecord
 from tandem.replica.records import first_partition, records_of
 from tandem.replica.rows import EpochRows, digest
-from tandem.topics import SinkTopics
+from tandem.topics.declared import SinkTopics
 
 SAME_EACH_TIME = settings(derandomize=True, database=None, deadline=None, max_examples=50)
 
@@ -116,7 +116,7 @@ def test_the_digest_of_rows_that_nest_is_that_of_older_versions_which_a_rolling_
     assert digest(nested) == "25cbbd2dbd621ffd982a7cf071aeb4a4"
 
 
-STRANGE = {
+STRANGE: dict[str, tuple[Any, Any, list[Any]]] = {
     "text": (pa.string(), pa.binary(), [b"caf\xe9", b"caf\xe8", b"b'caf\\xe9'", b"caf"]),
     "instants": (pa.timestamp("us", tz="UTC"), pa.int64(), [2**62, 2**62 + 1, 0]),
     "days": (pa.date32(), pa.int32(), [2**30, 2**30 + 1, 0]),

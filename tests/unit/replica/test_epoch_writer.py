@@ -11,13 +11,13 @@ from prometheus_client import CollectorRegistry
 from tandem.kafka.errors import TransactionTooSlowError
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure
-from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.values import EpochRange, Positions
 from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
-from tandem.topics import SinkTopics
+from tandem.status.metrics import ReplicaMetrics
+from tandem.topics.declared import SinkTopics
 
 
 class SlowLink:

@@ -23,7 +23,7 @@ from tandem.replica.identity import (
     joining,
     plan_parts,
 )
-from tandem.topics import LogTopics
+from tandem.topics.declared import LogTopics
 
 BASE = {"code": "c", "options": "o"}
 PLAN = plan_parts({"the constant 3 of the plan": "1"}, {"parquet /rates": "v1"})

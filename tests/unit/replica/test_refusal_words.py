@@ -7,8 +7,8 @@ import sysconfig
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from tandem.engine.interface import JobError
-from tandem.replica.failures import classified
+from tandem.jobapi.errors import JobError
+from tandem.replica.failure import classified
 from tandem.replica.identity import difference, identity_of
 
 PARTS = {"code": "1", "versions": "2", "sinks": "3", "maxRecordBytes": "4"}

@@ -14,14 +14,14 @@ from tandem.kafka.errors import ReadTimeoutError
 from tandem.kafka.headers import row_id
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Blame, Failure, RowsRefusedError, blame_of
-from tandem.metrics import ReplicaMetrics
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.values import EpochRange, Positions
 from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.records import records_of
 from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
-from tandem.topics import SinkTopics
+from tandem.status.metrics import ReplicaMetrics
+from tandem.topics.declared import SinkTopics
 
 SINKS = SinkTopics({"out": "out", "dead-letter": "letters"}, {"out": 2, "letters": 1}, "letters", 1_000)
 SPARED = KafkaError._INVALID_DIFFERENT_RECORD

@@ -16,7 +16,7 @@ from tandem.kafka.headers import RowId, row_id
 from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
 from tandem.replica.tables import TableError, TableSink, TableWriter, refuse_tables_of_earlier_runs
-from tandem.topics import SinkTopics
+from tandem.topics.declared import SinkTopics
 
 KINDS = ["parquet", "delta"]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
-from tandem.engine.intake import Counts
+from tandem.intake.parsing import Counts
 from tandem.local.scrape import parse
 from tandem.local.screen import progress_line
 from tandem.local.status import JobStatus, SourceStatus, source_statuses
-from tandem.metrics import ReplicaMetrics
 from tandem.replica.unread import LastRecords, UnreadRecords
+from tandem.status.metrics import ReplicaMetrics
 
 BAD = Counts(10, 10, "it begins like a record of a schema registry")
 GOOD = Counts(10, 0)

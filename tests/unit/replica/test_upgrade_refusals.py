@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tandem.process import RefusedError
+from tandem.process.info import RefusedError
 from tandem.protocol.values import Config, Positions, TopicPartition
 from tandem.replica.identity import Changes, check_upgrade, identity_of, joining
-from tandem.topics import LogTopics
+from tandem.topics.declared import LogTopics
 
 
 def config(*topics: str, delivery: str = "exactlyOnce", partitions: int = 1) -> Config:

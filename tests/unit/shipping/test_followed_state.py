@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tandem.engine.checkpoint import find_newest
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.folders import find_newest
+from tandem.checkpoint.position import EnginePosition
 from tandem.shipping import DeltaError, DeltaFile, DeltaGapError
 from tandem.snapshots.local import pin
 from unit.shipping.builders import (

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.rehearsal import StateUnusableError
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.tail import Record

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tandem.embedded.waiting import Deadline
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.snapshots import (
     NoSnapshotError,
     Savepoint,
@@ -28,6 +27,7 @@ from tandem.snapshots import (
     not_before_ms,
 )
 from tandem.snapshots.savepoints import decode_savepoint, encode_savepoint
+from tandem.waiting import Deadline
 from unit.snapshots.savepoint_builders import ENDS, INPUTS, SOURCES, TAKEN_AT_MS, saved, savepoint_file
 from unit.snapshots.snapshot_builders import NOW_MS, Faults, contents, fill, head
 

@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.snapshots import local
 from tandem.snapshots.errors import IncompleteCheckpointError
 from tandem.snapshots.local import Hasher, pin

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.snapshots import (
     SnapshotCancelledError,
     SnapshotCorruptError,

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tandem.embedded.waiting import Deadline, wait_until
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 from tandem.snapshots import (
     Retention,
     SnapshotIdentity,
@@ -21,6 +20,7 @@ from tandem.snapshots import (
     SnapshotterSettings,
 )
 from tandem.snapshots.turn import Turn
+from tandem.waiting import Deadline, wait_until
 from tandem.waits import Waits
 from unit.snapshots.snapshot_builders import NOW_MS, Faults, checkpoint, contents, epoch_files, fill, head
 

@@ -37,14 +37,14 @@ def read(
         checker.on_marker(Marker(epoch, 0, "r", "d", count, epoch + 1, skipped=False), epoch, one_row[epoch])
         for index in range(count):
             checker.on_row(LETTERS if index == count - 1 else OUT, RowId(epoch, index), index)
-    count = checker.records
-    if count is None:
+    counted = checker.records
+    if counted is None:
         return checker.report()
-    ranges = count.to_read({INPUT: beginning})
+    ranges = counted.to_read({INPUT: beginning})
     for tp, (start, end) in ranges.items():
         for offset in range(start, end):
             if tp == GROWN or offset in records:
-                count.on_record(tp, offset)
+                counted.on_record(tp, offset)
     return checker.report()
 
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from tandem.kafka.headers import RowId, row_id
-from tandem.kafka.pausing import Changes
+from tandem.kafka.prefetch import Changes
 from tandem.protocol.values import TopicPartition
 from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
-from tandem.topics import SinkTopics
+from tandem.topics.declared import SinkTopics
 from tandem.verify.lead import Lead
 from tandem.verify.numbers import Bitmap, Runs
 from tandem.verify.show import as_json, print_report

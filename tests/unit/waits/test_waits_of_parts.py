@@ -8,16 +8,16 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tandem.embedded.waiting import Deadline, wait_until
+from tandem.coordination.zookeeper import Member
 from tandem.engine.lasting import begun, too_small
 from tandem.engine.memory import EpochSize
 from tandem.engine.stacks import place_in
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
-from tandem.replica.looks import Looks
 from tandem.replica.rows import EpochRows
 from tandem.replica.tables import TableSink, TableWriter
+from tandem.topics.looks import Looks
+from tandem.waiting import Deadline, wait_until
 from tandem.waits import Waits
-from tandem.zookeeper import Member
 
 PATIENCE_S = 20.0
 

@@ -15,13 +15,13 @@ from typing import Annotated, Final
 
 import typer
 
-from tandem.embedded import JarsError
-from tandem.embedded.jars import READY, default_cache, file_system_jar
-from tandem.embedded.java import java_executable
-from tandem.embedded.process import ChildProcess, Command
-from tandem.embedded.pyspark_files import pyspark_jars
-from tandem.embedded.resolver import resolve_packages
-from tandem.embedded.waiting import Deadline
+from tandem.engine.jvm.errors import JarsError
+from tandem.engine.jvm.jars import READY, default_cache, file_system_jar
+from tandem.engine.jvm.java import java_executable
+from tandem.engine.jvm.pyspark_files import pyspark_jars
+from tandem.engine.jvm.resolver import resolve_packages
+from tandem.process.child import ChildProcess, Command
+from tandem.waiting import Deadline
 
 ECLIPSE: Final = "org.eclipse.jdt:ecj:3.40.0"
 """Eclipse's compiler for Java."""

@@ -16,7 +16,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 
 _OFFER: Final = struct.Struct("<iqqqi")
 """Bytes of the batch, epoch, its offset in the ordering log, its time (Unix, ms), whether it is a barrier."""

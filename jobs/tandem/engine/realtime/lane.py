@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.bridge import offset_of
-from tandem.engine.interface import EnginePosition
 from tandem.engine.pruned import dataset, inlined, java_type
 from tandem.engine.realtime.channel import Channel
 

@@ -12,7 +12,7 @@ import uuid
 from pathlib import Path
 from typing import Final
 
-from tandem.engine.interface import EnginePosition
+from tandem.checkpoint.position import EnginePosition
 
 _EVERY_S: Final = 1.0
 _KEPT: Final = 3

@@ -15,17 +15,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
+from tandem.checkpoint.folders import find_newest, take_back
+from tandem.checkpoint.position import EnginePosition
+from tandem.checkpoint.relocation import relocate
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.checkpoint import find_newest, take_back
-from tandem.engine.interface import EnginePosition
+from tandem.engine.kept_state import check_state, note_state
 from tandem.engine.memory import jvm_exit_code
 from tandem.engine.pruned import pruned, states_of
 from tandem.engine.query import GivenUpError, GiveUp
 from tandem.engine.realtime.channel import ChannelClosedError
 from tandem.engine.realtime.lane import Lane
 from tandem.engine.realtime.notes import PositionNotes
-from tandem.engine.relocation import relocate
-from tandem.engine.state_guard import check_state, note_state
 
 _END_S = 10.0
 """A query whose channel is closed says why soon."""

@@ -1,0 +1,1 @@
+"""Checkpoints of the query as folders: what snapshots, shipping and the engine have in common."""

@@ -1,0 +1,251 @@
+"""Fetching an epoch: the next accepted cut, and exactly the records between its positions."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message
+from confluent_kafka import TopicPartition as KafkaTopicPartition
+
+from tandem.checkpoint.position import EnginePosition
+from tandem.intake.cuts import Cuts
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.denied import Denied, is_denied
+from tandem.kafka.errors import LostInputError, ReadTimeoutError
+from tandem.kafka.prefetch import Pausing, Share
+from tandem.kafka.tail import may_come_back
+from tandem.kafka.workarounds import learn
+from tandem.logs import get_logger
+from tandem.protocol.values import EpochRange, Positions, TopicPartition
+
+_log = get_logger(__name__)
+
+_BATCH = 10_000
+_SILENCE_S = 5.0
+"""Records that are there come at once; while none came for so long, another client is tried (see `BrokerWatch`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What was answered to question `name` about each record, in the order of `Fetched.records`; None: nothing."""
+
+    name: str
+    answers: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """An epoch and its records: of each input partition, in the order of topic then partition, those in offset order.
+
+    `answers`: to the questions that the job asks about them.
+    """
+
+    range: EpochRange
+    records: tuple[tuple[TopicPartition, list[Message]], ...]
+    answers: tuple[Answered, ...] = ()
+
+
+@dataclass(slots=True)
+class _Input:
+    """One input partition: how far the fetching has come (control records included), and what it brought.
+
+    The records of the epoch that ends at `end` are in `wanted`, later ones in `ahead`; `ahead_bytes`: of their values.
+    """
+
+    fetched_to: int
+    end: int = 0
+    wanted: list[Message] = field(default_factory=list)
+    ahead: deque[Message] = field(default_factory=deque)
+    ahead_bytes: int = 0
+
+    def fullness(self, share: Share) -> float:
+        """Of `ahead`; above 1 there is more of it than need be."""
+        return max(len(self.ahead) / share.records, self.ahead_bytes / share.bytes)
+
+    def want(self, end: int) -> None:
+        """The next epoch ends at `end`."""
+        self.end = end
+        while self.ahead and (self.ahead[0].offset() or 0) < end:
+            message = self.ahead.popleft()
+            self.ahead_bytes -= len(message)
+            self.wanted.append(message)
+
+    def take(self, message: Message) -> None:
+        """A record came; one that came before is dropped."""
+        offset = message.offset() or 0
+        if offset < self.fetched_to:
+            return
+        self.fetched_to = offset + 1
+        if offset < self.end:
+            self.wanted.append(message)
+        else:
+            self.ahead.append(message)
+            self.ahead_bytes += len(message)
+
+    def hand_out(self) -> list[Message]:
+        """The records of the epoch, once."""
+        wanted, self.wanted = self.wanted, []
+        return wanted
+
+
+class InputReader:
+    """Records of all input topics of one isolation level, fetched ahead by librdkafka's own threads.
+
+    A partition of which enough is held is paused: while one is waited for, the others do not fill the memory.
+    """
+
+    def __init__(self, connection: KafkaConnection, isolation_level: str) -> None:
+        self._connection, self._isolation_level = connection, isolation_level
+        self._share = Share.of(1)
+        self._made: Consumer | None = None
+        self._pausing = Pausing(1.0)
+        self._inputs: dict[TopicPartition, _Input] = {}
+        self._denied = Denied()
+
+    @property
+    def ahead(self) -> dict[TopicPartition, int]:
+        """How many records are held that are not wanted yet."""
+        return {tp: len(one.ahead) for tp, one in self._inputs.items()}
+
+    def fetch(self, starts: Positions, ends: Positions, timeout_s: float) -> list[tuple[TopicPartition, list[Message]]]:
+        """The records from `starts` to `ends`. Raises `LostInputError`, `NotAllowedError`, `ReadTimeoutError`."""
+        self._add(starts, ends)
+        for tp, end in ends.items():
+            self._inputs[tp].want(end)
+        heard = time.monotonic()
+        deadline = heard + timeout_s
+        waiting = {tp for tp, end in ends.items() if self._inputs[tp].fetched_to < end}
+        while waiting:
+            self._denied.check()
+            self._pause_full()
+            messages = self._consumer.consume(_BATCH, 0) or self._one(0.02)
+            self._take(messages)
+            waiting = {tp for tp in waiting if self._inputs[tp].fetched_to < ends[tp]}
+            now = time.monotonic()
+            if waiting and now > deadline:
+                raise ReadTimeoutError(f"input {sorted(waiting)} was not read to {ends} within {timeout_s:.0f} s")
+            if messages:
+                heard = now
+            elif waiting and now - heard > _SILENCE_S:
+                self._connect_anew(waiting)
+                heard = now
+        return [(tp, self._inputs[tp].hand_out()) for tp in ends]
+
+    def close(self) -> None:
+        """Close the consumer."""
+        if self._made is not None:
+            self._made.close()
+
+    @property
+    def _consumer(self) -> Consumer:
+        """Made when it is known how many partitions share the memory."""
+        if self._made is None:
+            settings = self._connection.consumer(self._isolation_level)
+            self._made = Consumer(self._share.settings | settings | self._share.queue)
+        return self._made
+
+    def _add(self, starts: Positions, ends: Positions) -> None:
+        new = {tp: starts.get(tp, 0) for tp in ends if tp not in self._inputs}
+        if new:
+            self._share = Share.of(len(ends))
+            learn(self._consumer, {tp.topic for tp in new})
+            self._inputs |= {tp: _Input(position) for tp, position in new.items()}
+            self._consumer.incremental_assign([KafkaTopicPartition(*tp, position) for tp, position in new.items()])
+
+    def _pause_full(self) -> None:
+        fullness = {tp: one.fullness(self._share) for tp, one in self._inputs.items() if one.ahead}
+        self._pausing.changes(fullness).carry_out(self._consumer)
+
+    def _connect_anew(self, waiting: set[TopicPartition]) -> None:
+        _log.warning("input_silent", inputs=[f"{tp.topic}/{tp.partition}" for tp in sorted(waiting)])
+        self.close()
+        self._made, self._pausing = None, Pausing(1.0)
+        learn(self._consumer, {tp.topic for tp in self._inputs})
+        self._consumer.assign([KafkaTopicPartition(*tp, one.fetched_to) for tp, one in self._inputs.items()])
+
+    def _one(self, timeout_s: float) -> list[Message]:
+        message = self._consumer.poll(timeout_s)
+        return [] if message is None else [message]
+
+    def _take(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            error = message.error()
+            if error is None:
+                # A plain tuple finds it as well, and is made in a fraction of the time.
+                self._inputs[message.topic(), message.partition()].take(message)  # type: ignore[index]
+                self._denied.over(message.topic() or "")
+            else:
+                tp = TopicPartition(message.topic() or "", message.partition() or 0)
+                self._failed(tp, message.offset() or 0, error)
+
+    def _failed(self, tp: TopicPartition, offset: int, error: KafkaError) -> None:
+        if error.code() == KafkaError._PARTITION_EOF:
+            self._inputs[tp].fetched_to = max(self._inputs[tp].fetched_to, offset)
+        elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
+            raise LostInputError(
+                f"{tp.topic}/{tp.partition}: offset {self._inputs[tp].fetched_to} was deleted before it was read. "
+                "Nothing was skipped: restore the records, or start the job under a new name; then raise retention.ms. "
+                "If other replicas have read it, this one lacks newer state: take snapshots (spec.snapshots)"
+            )
+        elif is_denied(error):
+            self._denied.add(tp.topic)
+        elif error.fatal() or not may_come_back(error):
+            raise KafkaException(error)
+
+
+class EpochFetcher:
+    """Fetches epoch after epoch.
+
+    Parameters
+    ----------
+    isolation : input topic → isolation level.
+    cuts : stands at the position to go on from.
+    """
+
+    def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str], cuts: Cuts) -> None:
+        self._cuts = cuts
+        self._isolation = dict(isolation)
+        self._readers = {level: InputReader(connection, level) for level in sorted(set(isolation.values()))}
+
+    @property
+    def position(self) -> EnginePosition:
+        """Behind the epoch fetched last."""
+        return self._cuts.position
+
+    def next_cut(self, timeout_s: float) -> EpochRange | None:
+        """The epoch to fetch next; None if it is not cut within `timeout_s`."""
+        return self._cuts.next(timeout_s)
+
+    def fetch(self, epoch: EpochRange, timeout_s: float = 120.0) -> Fetched:
+        """The records of the epoch that `next_cut` gave. Raises `LostInputError`, `ReadTimeoutError`."""
+        records = [
+            pair
+            for level, reader in self._readers.items()
+            for pair in reader.fetch(self._of(level, epoch.starts), self._of(level, epoch.ends), timeout_s)
+        ]
+        self._cuts.taken(epoch)
+        return Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))
+
+    def answer(self, epoch: int, name: str, timeout_s: float) -> tuple[str | None, ...] | None:
+        """The answer that counts to a question of the epoch fetched last; None if it is not decided within `timeout_s`."""
+        return self._cuts.answer(epoch, name, timeout_s)
+
+    def recorded(self, epoch: int, name: str) -> tuple[str | None, ...] | None:
+        """The same, if it stands in the log already."""
+        return self._cuts.recorded(epoch, name)
+
+    def answered_by(self, epoch: int, name: str) -> str | None:
+        """The incarnation whose answer counts, as far as read."""
+        return self._cuts.answered_by(epoch, name)
+
+    def close(self) -> None:
+        """Close all consumers."""
+        self._cuts.close()
+        for reader in self._readers.values():
+            reader.close()
+
+    def _of(self, level: str, positions: Positions) -> Positions:
+        return Positions((tp, offset) for tp, offset in positions.items() if self._isolation[tp.topic] == level)
