@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from tandem.embedded import Jars
 
 from integration.engine import Job, Record, as_json, kafka_sink, raw_source, running_count, values
 from tandem.checkpoint.position import EnginePosition
+from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import LASTING_TASKS, build_session
 from tandem.manifest import SinkSpec, SourceSpec, SparkSpec
 from tandem.replica.rows import EpochRows

@@ -9,7 +9,7 @@ import pytest
 
 from integration.command import Command
 from integration.workload import Cluster, Workload, running
-from tandem.embedded import KafkaBroker, ZooKeeperServer
+from tandem.devservers import KafkaBroker, ZooKeeperServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
