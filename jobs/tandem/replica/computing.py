@@ -78,6 +78,12 @@ class Computing:
                 "spec.job.onError: deadLetter does not work with executors: they hold state that cannot be taken back. "
                 "Leave out spec.executors, or let the job's code handle such records"
             )
+        real_time = manifest.spec.engine == "realTime"
+        if executors is not None and real_time:
+            raise RefusedError(
+                "spec.engine: realTime does not work with executors: an epoch's records and rows go through this process. "
+                "Leave out spec.executors, or let the job run with engine: microBatch"
+            )
         scratch = self.near / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
         kept = keep(manifest, code, scratch)
@@ -91,7 +97,7 @@ class Computing:
             file_system_jar(),
             scratch,
             executors=executors,
-            slots=LASTING_TASKS if manifest.spec.engine == "realTime" else 0,
+            slots=LASTING_TASKS if real_time else 0,
         )
         self._session = session
         if executors is not None:
