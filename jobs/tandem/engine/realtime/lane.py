@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -13,6 +15,8 @@ from tandem.checkpoint.position import EnginePosition
 from tandem.engine.bridge import offset_of
 from tandem.engine.pruned import dataset, inlined, java_type
 from tandem.engine.realtime.channel import Channel
+
+_CHECK: Final = "spark.sql.streaming.unsupportedOperationCheck"
 
 
 class Lane:
@@ -40,24 +44,37 @@ class Lane:
         """Start the query: an analysed plan over the stream of `source`. Raises `PySparkException` if Spark refuses it."""
         lane_plan = self._jvm.tandem.LanePlan(self._lane)
         frame = dataset(self._spark, lane_plan.over(inlined(self._spark, plan), source))
+        mode = self._jvm.org.apache.spark.sql.streaming.OutputMode.Update()
+        checker = self._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+        checker.checkForStreaming(frame.queryExecution().analyzed(), mode)
         manager = self._spark._jsparkSession.streams()
         option = self._jvm.scala.Option
-        query = manager.startQuery(
-            option.empty(),  # name
-            getattr(manager, "startQuery$default$2")(),
-            option.apply(str(checkpoint)),
-            frame,
-            self._jvm.PythonUtils.toScalaMap({"checkpointLocation": str(checkpoint)}),
-            lane_plan.sink(),
-            self._jvm.org.apache.spark.sql.streaming.OutputMode.Update(),
-            False,  # a temporary checkpoint
-            True,  # recover from the checkpoint
-            lane_plan.trigger(),
-            self._lane,  # the clock
-            option.empty(),
-            option.empty(),
-        )
+        with self._unchecked():
+            query = manager.startQuery(
+                option.empty(),  # name
+                getattr(manager, "startQuery$default$2")(),
+                option.apply(str(checkpoint)),
+                frame,
+                self._jvm.PythonUtils.toScalaMap({"checkpointLocation": str(checkpoint)}),
+                lane_plan.sink(),
+                mode,
+                False,  # a temporary checkpoint
+                True,  # recover from the checkpoint
+                lane_plan.trigger(),
+                self._lane,  # the clock
+                option.empty(),
+                option.empty(),
+            )
         return StreamingQuery(query)
+
+    @contextmanager
+    def _unchecked(self) -> Iterator[None]:
+        """Spark refuses state before a union in real-time mode. Without a shuffle, each branch is a task of its own."""
+        self._spark.conf.set(_CHECK, "false")
+        try:
+            yield
+        finally:
+            self._spark.conf.set(_CHECK, "true")
 
     def close(self, jvm_runs: bool = True) -> None:
         """End the channel. The query's tasks fail, if they still run."""
