@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from integration.command import Command
+from integration.small_job import HEARTBEAT, SmallJob
 from integration.workload import Cluster, Workload, running
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 
@@ -49,3 +52,40 @@ def test_replicas_that_are_killed_lose_repeat_and_reorder_nothing(workload: Work
 
     verify = Command("verify", str(workload.job.manifest.path))
     assert verify.exit_code() == 0, verify.output
+
+
+NUMBERS = """
+from pyspark.sql import functions as F
+
+def job(events):
+    number = F.col("value").cast("string").cast("int")
+    return events.select((2 * number).cast("string").alias("value"))
+"""
+
+
+def test_the_record_that_a_job_cannot_take_is_found(
+    tmp_path: Path, kafka: KafkaBroker, zookeeper: ZooKeeperServer, topic_prefix: str
+) -> None:
+    job = SmallJob(
+        tmp_path / "job",
+        Cluster(kafka, zookeeper),
+        topic_prefix,
+        NUMBERS,
+        sinks=[{"name": "copies", "topic": f"{topic_prefix}-copies"}],
+        job={"file": "job.py", "onError": "deadLetter"},
+        ordering=HEARTBEAT,
+        engine="realTime",
+        replicas=1,
+    )
+    try:
+        job.local.start()
+        job.feed("1")
+        job.wait_for("2")
+        job.feed("2", "seven", "3")
+        job.feed("4")
+        job.wait_for("4", "6", "8")
+        (letter,) = [json.loads(value) for value in job.values(job.dead_letter)]
+        assert (letter["offset"], letter["value"]) == (2, "seven")
+        assert job.local.process("replica-0").restarts == 0
+    finally:
+        job.local.stop()
