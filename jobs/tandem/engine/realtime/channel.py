@@ -1,6 +1,13 @@
 """The channel between Python and a lane in the JVM: epochs go, rows come, both as Arrow record batches with a short header.
 
 It is a Unix socket, with a thread in the JVM that always reads, so that neither end waits for the other to read first.
+
+Why so, measured on two busy cores at 25 records of 200 bytes an epoch: the way to the JVM, through an identity plan and
+back takes 0.25 ms, of which Arrow's coding in Python is 0.01. One call through py4j takes 0.5 ms, and the micro-batch bridge
+needs three of them for an epoch; its files in memory cost 0.03 ms. So the calls had to go, and what carries the bytes
+hardly counts: shared memory would still need a socket to wake the other end. Arrow is what both ends read and write already.
+Kafka's own client in the JVM would save a way of 0.1 ms, and have the dead letters, the order and the questions of an
+epoch written once more in Java.
 """
 
 from __future__ import annotations
