@@ -39,7 +39,8 @@ class ReplicaSettings:
 
     Parameters
     ----------
-    most_pending_epochs : computed and not published; when there are so many, no further one is computed.
+    most_pending_epochs : computed and not published; when there are so many, no further one is computed. An engine that is
+        much faster than a transaction would else keep so many waiting all the time: its claims bring cuts.
     most_ahead : epochs that the engine is given before it has computed the first of them.
     patience_ms : how long a step may fail before the replica ends.
     leave_ms : of one that leaves: how long it waits for its successor, and then for what it owes.

@@ -16,7 +16,7 @@ from tandem.coordination.slots import Slots
 from tandem.core.catch_up import CatchUp
 from tandem.core.effects import Marked
 from tandem.core.failovers import Failovers
-from tandem.core.replica import ReplicaCore
+from tandem.core.replica import ReplicaCore, ReplicaSettings
 from tandem.engine.facts import functions_in
 from tandem.intake.fetch import EpochFetcher
 from tandem.kafka.fencing import Fencer
@@ -39,6 +39,8 @@ from tandem.topics.looks import Looks, SameInputs
 from tandem.topics.retention import RetentionWatch, Watched
 
 _CHECK_S = 0.1
+_PENDING = 2
+"""In real-time mode: one epoch is being published, and the next one is ready."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,6 +201,7 @@ def _begin(
         time.monotonic() * 1000,
         Succession(config) if prepared.membership.candidate else None,
         Failovers(alone=spec.replicas == 1, publisher=place.publisher),
+        ReplicaSettings(most_pending_epochs=_PENDING) if prepared.engine.job.real_time else ReplicaSettings(),
     )
     task = setting.waits.task()
     tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), task.at)
