@@ -160,6 +160,11 @@ class Status(Part):
         default=None, description="The generation of the spec that the rest was written after"
     )
     mode: OrderingMode | None = Field(default=None, description="Who orders: leader, heartbeat or none")
+    engine: str | None = Field(
+        default=None,
+        max_length=LONGEST_FAILURE,
+        description="What computes epochs, and why, if spec.engine is auto: `microBatch: the job has a Python UDF (f)`",
+    )
     leader: str | None = Field(default=None, description="The orderer that cuts the epochs, in mode leader")
     publisher: str | None = Field(default=None, description="The replica that published the last epoch")
     epoch: int | None = Field(default=None, ge=-1, description="The last published epoch; -1: none yet")

@@ -48,6 +48,24 @@ JOB: Final = (
     ),
     Case("no-ordering-only-at-least-once", mode("none"), mode("none", "exactlyOnce"), "can only deliver atLeastOnce"),
     Case(
+        "real-time-has-no-executors",
+        {"spec.engine": "auto", "spec.executors": {"instances": 2}},
+        {"spec.engine": "realTime", "spec.executors": {"instances": 2}},
+        "has no use for executors",
+    ),
+    Case(
+        "real-time-has-one-partition",
+        {"spec.engine": "realTime", "spec.spark": {"parallelism": 1}},
+        {"spec.engine": "realTime", "spec.spark": {"parallelism": 2}},
+        "keeps a job's state in one partition",
+    ),
+    Case(
+        "barriers-need-the-real-time-engine",
+        {"spec.engine": "auto", "spec.ordering.barrierInterval": "1s"},
+        {"spec.ordering.barrierInterval": "1s"},
+        "barrierInterval has no meaning",
+    ),
+    Case(
         "bounds-are-in-order",
         {"spec.takeOver": {"minBound": "0.5s", "maxBound": "1500ms"}},
         {"spec.takeOver": {"minBound": "2s", "maxBound": "1500ms"}},

@@ -80,6 +80,12 @@ VALUES: Final = (
         "Choose between 10ms and 1h",
     ),
     Case(
+        "duration-ordering-barrierInterval",
+        {"spec.engine": "realTime", "spec.ordering.barrierInterval": "100ms"},
+        {"spec.engine": "realTime", "spec.ordering.barrierInterval": "99ms"},
+        "Choose between 100ms and 1h",
+    ),
+    Case(
         "duration-sources-[]-idleTimeout",
         {"spec.sources.1.idleTimeout": "24h"},
         {"spec.sources.1.idleTimeout": "99ms"},

@@ -9,13 +9,11 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from textwrap import indent
-from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.causal import Proposer
 from tandem.engine.jvm.jars import Jars
 from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.prepared import PreparedJob, prepare_job
@@ -441,12 +439,7 @@ class Process:
 
     def prepare(self) -> PreparedJob:
         """All checks of a start, but for what needs another process."""
-        proposer = Proposer("x", _unused)
-        return prepare_job(self.spark, self.manifest, self.kept, self.folder, proposer, self.tables)
-
-
-def _unused(*_: object) -> Any:
-    raise AssertionError("nothing is read or proposed")
+        return prepare_job(self.spark, self.manifest, self.kept, self.folder, self.tables)
 
 
 def main(manifest: Path, folder: Path, result: Path) -> None:

@@ -30,6 +30,7 @@ from tandem.protocol.transaction_time import LONGEST_S
 from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal
 from tandem.protocol.values import TopicPartition as TP  # noqa: N817
 from tandem.replica.failure import FirstFailure
+from tandem.replica.log_events import LogEvents
 from tandem.replica.reader import LogReader
 from tandem.topics.declared import LogTopics
 from tandem.waiting import Deadline, wait_until
@@ -138,7 +139,8 @@ class Read:
         self.epochs: list[int] = []
         self.failure = FirstFailure()
         tail = LogTail(KafkaConnection({"bootstrap.servers": kafka.bootstrap}), {topic: 0})
-        self.reader = LogReader(tail, LogTopics("ordering", topic), self._take, self.failure)
+        events = LogEvents(tail, LogTopics("ordering", topic))
+        self.reader = LogReader(events, self._take, self.failure)
         self.reader.start()
 
     def _take(self, event: LogRecord | MarkerRecord) -> None:

@@ -16,7 +16,7 @@ from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.topics import NewTopic
 from tandem.manifest import config_parts, load
 from tandem.protocol.values import Config, Positions
-from tandem.replica.identity import identity_of
+from tandem.replica.identity_parts import identity_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

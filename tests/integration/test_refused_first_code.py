@@ -12,7 +12,7 @@ from tandem.devservers import KafkaBroker
 from tandem.kafka.history import current_config
 from tandem.local import LocalJob
 from tandem.manifest import config_parts, load
-from tandem.replica.identity import identity_of, is_same_job
+from tandem.replica.identity_parts import identity_of, is_same_job
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 

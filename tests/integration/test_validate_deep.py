@@ -23,8 +23,8 @@ CLOCK = (
 )
 
 
-def deep(folder: Path, code: str, **spec: Any) -> tuple[int, str]:
-    """Exit code, and the last line that is printed."""
+def deep(folder: Path, code: str, line: int = -1, **spec: Any) -> tuple[int, str]:
+    """Exit code, and the last line that is printed, or another one."""
     (folder / "job.py").write_text(code)
     body = {
         "job": {"file": "job.py"},
@@ -44,7 +44,7 @@ def deep(folder: Path, code: str, **spec: Any) -> tuple[int, str]:
     command = [str(Path(sys.executable).with_name("tandem")), "validate", "job.yaml", "--deep"]
     env = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
     done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=120, check=False)
-    return done.returncode, done.stdout.strip().splitlines()[-1]
+    return done.returncode, done.stdout.strip().splitlines()[line]
 
 
 def test_a_job_that_can_start_is_valid_where_nothing_else_runs(tmp_path: Path) -> None:
@@ -99,3 +99,31 @@ def test_a_plan_that_another_process_would_make_otherwise_is_refused(tmp_path: P
 
     assert code == ExitCode.REFUSED
     assert said.startswith("job.yaml: the job's plan is another one in another process, so its replicas would differ")
+
+
+UDF = (
+    "from pyspark.sql import functions as F\n\n\n@F.udf('string')\ndef normalize(text):\n    return text\n\n\n"
+    "def job(events):\n    return events.select(normalize(F.col('value').cast('string')).alias('value'))\n"
+)
+
+
+def test_a_plan_that_the_real_time_engine_cannot_run_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    code, said = deep(tmp_path, UDF, engine="realTime")
+
+    assert code == ExitCode.REFUSED
+    assert said.startswith("job.yaml: spec.engine: realTime cannot run this job. It has a Python UDF (normalize): ")
+    assert said.endswith("Write it with pyspark.sql.functions or SQL; or set spec.engine: microBatch")
+
+
+@pytest.mark.parametrize(
+    ("job", "engine"),
+    [
+        (UDF, "microBatch: the job has a Python UDF (normalize)"),
+        (COPY, "realTime: both engines publish the same rows of this job"),
+    ],
+    ids=["with Python", "without"],
+)
+def test_the_engine_that_auto_takes_is_named_with_the_reason(tmp_path: Path, job: str, engine: str) -> None:
+    code, said = deep(tmp_path, job, line=-2, engine="auto")
+
+    assert (code, said) == (0, f"job.yaml: spec.engine: auto is {engine}")

@@ -14,7 +14,7 @@ schedules has standbys, snapshots, or both.
 `replica`            runs the real `ReplicaCore`: the logs that it reads, the engine that computes its epochs
 `steps`              what the core asks for that waits for Kafka: fencing, reading to the ends, renewing, publishing
 `producer`           the transactional producer of a replica
-`standby`            a replica that stands by first: the real `StandbyCore`, `Slots` and `Duty`
+`standby`            a replica that stands by first: the real `StandbyCore` and `Slots`
 `slots`              the session through which `Slots` sees ZooKeeper; an operator who asks for switchovers
 `peers`              connections to the other replicas, closed when one ends
 `states`             checkpoints, restoring them, the real `SnapshotStore` and `Snapshotter`

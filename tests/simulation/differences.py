@@ -10,7 +10,7 @@ from simulation.invariants import QUESTION, ChoosingChecker, Row, compute
 from simulation.replica import Replica
 from simulation.schedule import Schedule
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import EpochRange, Marker
+from tandem.protocol.values import Answers, EpochRange, Marker
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -49,7 +49,7 @@ class OtherProgram(Replica):
 class Faulty(Replica):
     """A replica in whose state a bit flips."""
 
-    def compute(self, what: EpochRange, answers: tuple[str | None, ...]) -> tuple[int, list[list[Row]]]:
+    def compute(self, what: EpochRange, answers: Answers) -> tuple[int, list[list[Row]]]:
         """As everybody does, but for the bit."""
         difference = self.world.schedule.difference
         assert difference is not None

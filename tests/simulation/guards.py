@@ -11,11 +11,13 @@ from typing import Any
 from simulation.campaign import Failed, first_failure
 from simulation.schedule import Schedule
 from simulation.world import Deviation
+from tandem.core.asking import Asking
 from tandem.protocol import decisions
 from tandem.protocol.actions import Action, Fence, Idle, ReadToEnd, RenewProducer, Step, TakingOver
+from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import Publication
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import Claim, Marker
+from tandem.protocol.values import Answers, Claim, Marker
 
 
 class ReadsBeforeItFences(Publication):
@@ -165,6 +167,15 @@ class NeverCompares(Publication):
         return True
 
 
+class TrustsItsAnswer(Asking):
+    """Computes with the answer that it got, whatever stands in the log."""
+
+    def answer_of(self, epoch: int, question: str, decisions: Decisions) -> Answers | None:
+        proposed = [part for one in self._open if one.question == question for part in one.proposed]
+        mine = tuple(answer for part in proposed for answer in part.answers)
+        return mine or super().answer_of(epoch, question, decisions)
+
+
 @dataclass(frozen=True)
 class Guard:
     """A guard, and the protocol without it: a deviation, or another rule in place of one of the product's."""
@@ -258,7 +269,7 @@ GUARDS = (
     Guard("who computed other rows stops", Deviation(publication=NeverCompares), schedule=Schedule.differing),
     Guard("an answer's parts come in order", rules=((decisions, "is_next_part", lambda *_: True),)),
     Guard("the first answer counts", rules=((decisions, "is_unanswered", lambda *_: True),)),
-    Guard("only the log answers", Deviation(trusts_its_answer=True)),
+    Guard("only the log answers", Deviation(asking=TrustsItsAnswer)),
     _publication("only the log makes an owner", TrustsItsProposal),
     _publication("an owner concedes to the next", NeverConcedes),
     _publication("the predecessor's marker is awaited", PublishesAhead),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from simulation.guards import Guard
 from simulation.schedule import Schedule
 from simulation.world import SILENCE_BOUND_MS, Deviation
+from tandem.core.asking import Asking
 from tandem.core.orderer import OrdererCore
 from tandem.protocol.pace import Pace
 from tandem.protocol.publication import Publication
@@ -15,6 +16,13 @@ from tandem.protocol.values import Claim
 
 class ClaimsOnce(Publication):
     """Never proposes a claim again, whether or not the log shows it."""
+
+    def is_lost(self, proposed_ms: float, now_ms: float) -> bool:  # noqa: ARG002
+        return False
+
+
+class AnswersOnce(Asking):
+    """Never proposes an answer again, whether or not the log shows it."""
 
     def is_lost(self, proposed_ms: float, now_ms: float) -> bool:  # noqa: ARG002
         return False
@@ -77,6 +85,12 @@ GUARDS_OF_PACE = (
     Guard(
         "a claim that the log does not show is proposed again",
         Deviation(publication=ClaimsOnce),
+        unsafe=False,
+        where=_has_lost,
+    ),
+    Guard(
+        "an answer that the log does not show is proposed again",
+        Deviation(asking=AnswersOnce),
         unsafe=False,
         where=_has_lost,
     ),

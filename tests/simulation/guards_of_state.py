@@ -12,6 +12,7 @@ from simulation.schedule import Schedule
 from simulation.store import SimulatedRemote
 from simulation.world import Deviation
 from tandem.coordination import slots
+from tandem.protocol.membership import SurplusWatch
 from tandem.protocol.publication_rules import Delivery
 from tandem.snapshots import SnapshotFile, SnapshotManifest, store
 from tandem.snapshots.restoring import Restorer
@@ -97,5 +98,10 @@ GUARDS_OF_STATE = (
         rules=((slots, "held_by", lambda *_: None),),
         unsafe=False,
     ),
-    _guard("a surplus active steps down", Deviation(never_steps_down=True), _has_standbys, unsafe=False),
+    _guard(
+        "a surplus active steps down",
+        where=_has_standbys,
+        rules=((SurplusWatch, "must_step_down", lambda *_: False),),
+        unsafe=False,
+    ),
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import Claim, Config, Cut, Determinant, EpochRange, Marker, Proposal
+from tandem.protocol.values import Answers, Claim, Config, Cut, Determinant, EpochRange, Marker, Proposal
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -33,9 +33,7 @@ class Row(NamedTuple):
     value: int
 
 
-def compute(
-    state: int, what: EpochRange, answers: tuple[str | None, ...], program: int = 0
-) -> tuple[int, list[list[Row]]]:
+def compute(state: int, what: EpochRange, answers: Answers, program: int = 0) -> tuple[int, list[list[Row]]]:
     """State and rows (of each output partition) of an epoch: any record too many, missing or misplaced changes both.
 
     So does any other answer of the outside world, and another one of the `PROGRAMS`.
@@ -69,7 +67,7 @@ class Checker:
         self.published = 0  # epochs whose marker is visible
         self._verdicts: list[Verdict] = []
         self._program: int | None = None  # that of the job's first config
-        self._told: set[tuple[int, tuple[str | None, ...]]] = set()
+        self._told: set[tuple[int, Answers]] = set()
         self._states: list[int] = []
         self._digests: list[str] = []
         self.rows: list[list[list[Row]]] = []  # of each epoch, of each output
@@ -146,7 +144,7 @@ class Checker:
         for expected, some in zip(self.expected, rows, strict=True):
             expected.extend(some)
 
-    def on_told(self, epoch: int, answers: tuple[str | None, ...]) -> None:
+    def on_told(self, epoch: int, answers: Answers) -> None:
         """The outside world has answered a replica that asked it for `epoch`."""
         self._told.add((epoch, answers))
 

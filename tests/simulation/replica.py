@@ -9,27 +9,28 @@ from simulation.invariants import PROGRAMS, QUESTION, InvariantError, Row, compu
 from simulation.process import Process
 from simulation.producer import PlainProducer, TransactionalProducer
 from simulation.steps import Steps
+from tandem.core.asking import AskingSettings
 from tandem.core.catch_up import CatchUp
-from tandem.core.effects import Append, Begun, Compute, Effect, Exit, Marked
-from tandem.core.events import Computed, LogRecord, MarkerRecord, ReplicaEvent, Tick
+from tandem.core.duty import DutySettings
+from tandem.core.effects import Answer, Append, Ask, Begun, Compute, Effect, Exit, Marked
+from tandem.core.events import Asked, Computed, LogRecord, MarkerRecord, Needs, ReplicaEvent, Tick
 from tandem.core.replica import ReplicaCore, ReplicaSettings
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.determinants import in_parts
 from tandem.protocol.publication import DivergedError, Publication, SupersededError
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
-from tandem.protocol.values import Claim, Config, EpochRange, Proposal
+from tandem.protocol.values import Answers, Claim, Config, Determinant, EpochRange, Proposal
 
 if TYPE_CHECKING:
     from simulation.world import World
 
 _TICK_MS = 12.0
-_ASK_AGAIN_MS = 40.0
-_PART_BYTES = 20  # so that an answer has two parts
+_CALL_MS = (1.0, 8.0)  # how long the outside world takes
+_ASKING = AskingSettings(5.0, 30.0, again_ms=40.0, patience_ms=10_000.0, read_ms=30.0, most_bytes=20)
 _PROGRESS_MS = 10.0
-_LEAVE_MS = 50.0
+_DUTY = DutySettings(settled_ms=20.0, surplus_ms=250.0, hand_over_ms=400.0, leave_ms=50.0)
 
 
 class Remembering(ReplicaCore):
@@ -60,9 +61,9 @@ class Replica(Process):
         self._events: deque[ReplicaEvent] = deque()
         self._handed: deque[EpochRange] = deque()
         self._blind_until = [0.0, 0.0]  # of the ordering log, of the commits topic
+        self._known_end = 0  # of the ordering log
         self._steps = Steps(self)
-        self._config_proposed = self._asked_at = -1e9
-        self._asked: tuple[int, tuple[str | None, ...]] | None = None
+        self._config_proposed = -1e9
         exactly_once = self.world.schedule.delivery is Delivery.EXACTLY_ONCE
         self.producer = TransactionalProducer(self, self.me) if exactly_once else PlainProducer(self)
         if self.world.deviation.initialises_late:
@@ -97,7 +98,8 @@ class Replica(Process):
             CatchUp(self.name, epoch, every_ms=_PROGRESS_MS),
             self.now_ms,
             succession,
-            settings=ReplicaSettings(leave_ms=_LEAVE_MS),
+            settings=ReplicaSettings(duty=_DUTY),
+            asking=world.deviation.asking(self.me, _ASKING),
         )
         self._running = True
         world.tell(self, "runs on from epoch", epoch)
@@ -137,6 +139,10 @@ class Replica(Process):
                 self._append(proposal)
             case Compute(epoch):
                 self._handed.append(epoch)
+            case Ask(epoch, _):
+                self._ask(epoch)
+            case Answer(_, _, answers):
+                self._begin(self._handed.popleft(), answers)
             case Marked(marker):
                 self.rows.pop(marker.epoch, None)
             case Begun():
@@ -169,6 +175,8 @@ class Replica(Process):
                     )
             case Config():
                 self.world.reached("generation proposed", self)
+            case Determinant():
+                self.world.reached("answer sent", self)
 
     # Reading ---------------------------------------------------------------------------------------------------------
 
@@ -186,6 +194,7 @@ class Replica(Process):
         log_end, commits_end = len(world.log.records), len(world.commits.visible)
         sees_log, sees_commits = (now >= until for until in self._blind_until)
         if sees_log:
+            self._known_end = log_end
             self.read_log(self.glimpse(self.log_at, log_end))
         if sees_commits:
             self.read_commits(self.glimpse(self._commits_at, commits_end))
@@ -227,7 +236,7 @@ class Replica(Process):
                 self.crash()
                 return
             self._joined = True
-        self.post(Tick())
+        self.post(Tick(self.log_at >= self._known_end))
         self._compute()
         if self.publication.head <= self.decisions.last_epoch or self.core.state.candidate:
             self.tick_after(_TICK_MS)
@@ -243,39 +252,36 @@ class Replica(Process):
     def _compute(self) -> None:
         if self._computing or not self._handed or not self.alive:
             return
-        what = self._handed[0]
-        answers = self._answers(what.epoch)
-        if answers is not None:
-            self._handed.popleft()
-            self._computing = True
-            duration = self._compute_ms * self.world.rng.uniform(0.6, 1.6)
-            self.world.timeline.after(duration, self, self._computed, what, answers)
+        self._computing = True
+        if self.world.schedule.asks:
+            self.post(Needs(self._handed[0].epoch, (QUESTION,), self.log_at >= self._known_end))
+            self.tick_after(_TICK_MS)
+        else:
+            self._begin(self._handed.popleft(), ())
 
-    def _answers(self, epoch: int) -> tuple[str | None, ...] | None:
-        """What the log says to the question of an epoch; if it says nothing, the outside world is asked."""
-        if not self.world.schedule.asks:
-            return ()
-        answers = self.decisions.answer(epoch, QUESTION)
-        if answers is None:
-            if self._asked is None or self._asked[0] != epoch:
-                self._asked = epoch, (str(self.world.rng.getrandbits(32)), None, str(self.world.rng.getrandbits(32)))
-                self._asked_at = -1e9
-                self.world.checker.on_told(*self._asked)
-            if self.now_ms - self._asked_at > _ASK_AGAIN_MS:
-                self._asked_at = self.now_ms
-                for part in in_parts(epoch, QUESTION, self._asked[1], self.me, _PART_BYTES):
-                    self.append(part)
-                self.world.reached("answer sent", self)
-            self.tick_after(_ASK_AGAIN_MS)
-        if self.world.deviation.trusts_its_answer and self._asked is not None and self._asked[0] == epoch:
-            return self._asked[1]
-        return answers
+    def _ask(self, epoch: int) -> None:
+        """The outside world, which never answers the same twice, or not at all."""
+        rng = self.world.rng
+        self.world.reached("asked", self)
+        answers = (str(rng.getrandbits(32)), None, str(rng.getrandbits(32)))  # two parts
+        self.world.checker.on_told(epoch, answers)
+        self.world.timeline.after(rng.uniform(*_CALL_MS), self, self._asked, Asked(epoch, QUESTION, answers))
 
-    def compute(self, what: EpochRange, answers: tuple[str | None, ...]) -> tuple[int, list[list[Row]]]:
+    def _asked(self, answered: Asked) -> None:
+        if self._handed and self._handed[0].epoch == answered.epoch:
+            self.post(answered)
+        else:
+            self.world.reached("the log answered while the outside world was asked")
+
+    def _begin(self, what: EpochRange, answers: Answers) -> None:
+        duration = self._compute_ms * self.world.rng.uniform(0.6, 1.6)
+        self.world.timeline.after(duration, self, self._computed, what, answers)
+
+    def compute(self, what: EpochRange, answers: Answers) -> tuple[int, list[list[Row]]]:
         """The state after an epoch, and its rows."""
         return compute(self._state, what, answers, self.program)
 
-    def _computed(self, what: EpochRange, answers: tuple[str | None, ...]) -> None:
+    def _computed(self, what: EpochRange, answers: Answers) -> None:
         self._computing = False
         self._state, rows = self.compute(what, answers)
         self._epoch = what.epoch

@@ -11,13 +11,11 @@ from typing import Any
 from simulation.slots import SimulatedMember
 from tandem.coordination import slots
 from tandem.core import lag
-from tandem.replica import handover
 from tandem.snapshots import restoring, snapshotter, store, usable
 
 LEASE_MS = 60
 LOOK_EVERY_MS = 10
 LOOK_S = 0.2
-SURPLUS_S = 0.25
 IDLE_MS = 50.0
 
 
@@ -52,8 +50,6 @@ def scaled_down() -> Iterator[None]:
         (slots, "_log", _Silent()),
         (slots, "uuid", names),
         (lag, "_IDLE_MS", IDLE_MS),
-        (handover, "SURPLUS_S", SURPLUS_S),
-        (handover, "_log", _Silent()),
     )
     kept = [(module, name, getattr(module, name)) for module, name, _ in instead]
     for module, name, value in instead:

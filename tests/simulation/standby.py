@@ -8,16 +8,15 @@ from simulation.peers import SimulatedPeers, tell_of_end
 from simulation.replica import Replica
 from simulation.states import NOTHING, Checkpoint, Machine, States
 from tandem.coordination.slots import Slots
-from tandem.core.effects import Exit
-from tandem.core.events import Leave, LogRecord, Tick
-from tandem.core.standby import Promote, Promotion, Seen, StandbyCore, TellRole
+from tandem.core.duty import DrainedError, SteppedDownError
+from tandem.core.effects import Effect, Exit, HandedOver, SeekSuccessor, TellRole
+from tandem.core.events import LogRecord, Stop
+from tandem.core.standby import Promote, Promotion, StandbyCore
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.publication import ANYBODY
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.switchover import Role
 from tandem.protocol.values import EpochRange, Proposal
-from tandem.replica.handover import DrainedError, Duty, SteppedDownError
 
 if TYPE_CHECKING:
     from simulation.slots import SimulatedMember
@@ -28,8 +27,6 @@ _TICK_MS = 12.0
 _DUTY_MS = 20.0
 _SLOWER = 3.0
 _EXIT_MS = 60.0
-_HAND_OVER_MS = 400.0
-_SETTLED_MS = 20.0
 _PROVED_EPOCH = 3
 """A standby says that it has proved its state once it has read so far: not all of them at the same time."""
 
@@ -50,7 +47,7 @@ class WaitsForASlot(StandbyCore):
 
 
 class StandbyReplica(Replica):
-    """Runs the product's `StandbyCore`, `Slots` and `Duty` around what every replica does."""
+    """Runs the product's `StandbyCore` and `Slots` around what every replica does."""
 
     member: SimulatedMember
     peers: SimulatedPeers | None = None
@@ -69,7 +66,6 @@ class StandbyReplica(Replica):
         self._checkpoint = NOTHING
         self._following = self.session = self._slots = self.peers = None
         self._leaves = False  # it only finishes what it owes
-        self._stops_by: float | None = None  # it was told to stop, and waits for its successor until then
         self._down_ms = _EXIT_MS
         super().start()
         self._states = States(self)
@@ -108,7 +104,6 @@ class StandbyReplica(Replica):
         self.peers = SimulatedPeers(self) if settings.detects else None
         peers = cast("Peers | None", self.peers)
         self._slots = Slots({"replica": self}, "job", settings.slots, self.me, lambda: self.now_ms / 1000, peers)
-        self._duty = Duty(self._slots, lambda: self.now_ms / 1000, _SETTLED_MS / 1000)
         self._slots.start()
         self._running = True
         self.world.reached("standing by", self)
@@ -142,13 +137,12 @@ class StandbyReplica(Replica):
                 super().think()
             return
         assert self._slots is not None
-        slots, has_proved = self._slots, self._following.decisions.last_epoch >= _PROVED_EPOCH
-        seen = Seen(slots.slot, slots.replaces_ended, slots.is_summoned, slots.must_end, has_proved)
-        match self._following.step(seen, self.now_ms):
+        has_proved = self._following.decisions.last_epoch >= _PROVED_EPOCH
+        match self._following.step(self._slots.seen(has_proved), self.now_ms):
             case Promote(why):
                 self._promote(_WORDS[why])
             case TellRole(role):
-                slots.tell(role)
+                self._slots.tell(role)
                 self.tick_after(_TICK_MS)
             case Exit():
                 self._drained()
@@ -188,48 +182,42 @@ class StandbyReplica(Replica):
     # Going ---------------------------------------------------------------------------------------------------------
 
     def _check_duty(self) -> None:
-        """Often while it is active: is it one too many, relieved, told to stop?"""
+        """Often while it is active: what does it see of the others?"""
         if self._slots is None:
             return
-        if self._leaves:
-            self.post(Tick())
-            if not self.alive:
-                return
-        elif self._stops_by is not None:
-            over = self._slots.relief is not None or not self._slots.can_hand_over
-            if over or self.world.timeline.now > self._stops_by:
-                self.world.reached("handed over" if self._slots.relief else "stopped without handing over")
-                self._leave()
-        else:
-            try:
-                state = self.core.state
-                self._duty.check(state.ready, state.keeps_up)
-            except SteppedDownError:
-                if not self.world.deviation.never_steps_down:
-                    self.world.reached("relieved" if self._slots.relief else "a surplus active stepped down", self)
-                    self._leave()
-            except DrainedError:
-                self._drained()
-                return
+        self.post(self._slots.seen())
+        if not self.alive:
+            return
+        if self.core.is_leaving and not self._leaves:
+            self._leaves = True
+            self.world.reached("relieved" if self._slots.relief else "a surplus active stepped down", self)
         self.world.timeline.after(_DUTY_MS, self, self._check_duty)
 
+    def carry_out(self, effect: Effect) -> None:
+        """Begin to do what the core wants done."""
+        match effect:
+            case TellRole(role) if self._slots is not None:
+                self._slots.tell(role)
+            case SeekSuccessor() if self._slots is not None:
+                self._slots.leave()
+            case HandedOver(to):
+                self._leaves = True
+                self.world.reached("handed over" if to else "stopped without handing over")
+        super().carry_out(effect)
+
     def stop(self, down_ms: float) -> None:
-        """It is told to stop, and is started again `down_ms` after it has."""
+        """It is asked to stop, and is started again `down_ms` after it has."""
         self._down_ms = down_ms
         if self._slots is None or not self.is_active:
             self._exit()
-        elif self._stops_by is None:
-            self._stops_by = self.world.timeline.now + _HAND_OVER_MS
-            self._slots.leave()
-
-    def _leave(self) -> None:
-        self._leaves = True
-        relief = None if self._slots is None else self._slots.relief
-        self.post(Leave(ANYBODY if relief is None else relief.incarnation))
+        else:
+            self.post(Stop())
 
     def on_exit(self, error: Exception | None) -> None:
         """It has left, and owes nothing; or something is wrong."""
-        if error is None:
+        if isinstance(error, DrainedError):
+            self._drained()
+        elif error is None or isinstance(error, SteppedDownError):
             self._exit()
         else:
             super().on_exit(error)

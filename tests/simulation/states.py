@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from simulation.invariants import InvariantError
 from simulation.tasks import Task
 from tandem.checkpoint.position import EnginePosition
+from tandem.protocol.restoring import Distances, Source, sources
 from tandem.snapshots import Retention, SnapshotIdentity, SnapshotManifest, Snapshotter, SnapshotterSettings
 from tandem.snapshots.errors import IncompleteCheckpointError, SnapshotStoreError
 
@@ -119,7 +120,8 @@ class States:
         usable = sorted(epoch for epoch in known if epoch <= last and known[epoch].log_offset >= world.log.beginning)
         local = known[usable[-1 if world.rng.random() < 0.7 else -min(2, len(usable))]] if usable else NOTHING
         world.reached("restoring", replica)
-        if not world.redundancy.store or (usable and last - local.epoch <= world.redundancy.far_epochs):
+        distances = Distances(far=world.redundancy.far_epochs)
+        if Source.STORE not in sources(last, local.epoch, -1, world.redundancy.store, distances):
             world.timeline.after(world.delay(), replica, self._found, local, done)
             return
         Task(replica, lambda task: self._fetch(task, last, local), lambda found: self._found(found, done))

@@ -31,6 +31,7 @@ SITUATIONS = (
     "transaction timed out",
     "a replica went on from a state",
     "another answer was first",
+    "the log answered while the outside world was asked",
     "a duplicate that at-least-once allows",
     "rows that were given up came late",
     "refused: repeated",

@@ -27,6 +27,7 @@ from simulation.states import Machine
 from simulation.store import SimulatedRemote, StoreServer
 from simulation.tasks import Task
 from simulation.zookeeper import Ensemble
+from tandem.core.asking import Asking
 from tandem.core.orderer import OrdererCore
 from tandem.protocol.pace import Pace
 from tandem.protocol.publication import Publication
@@ -46,12 +47,12 @@ class Deviation:
 
     publication: type[Publication] = Publication
     pace: type[Pace] = Pace
+    asking: type[Asking] = Asking
     orderer: type[OrdererCore] = OrdererCore
     marks_first: bool = False  # without transactions: the marker is sent before the rows
     initialises_late: bool = False  # the producer, some time after the first claim
     reuses_ids: bool = False  # a restarted replica goes on under its old transactional id
     fences_hastily: bool = False  # does not wait for the transaction that a fence met to be ended
-    trusts_its_answer: bool = False  # computes with its own answer, whatever the log says
     reads_only: str = ""  # "log" or "commits": the only one that it reads to its end
     waits_for_open_transactions: bool = False  # when it reads the commits topic to its end
     resumes_with_config_at: int | None = None  # always this config, whichever was in force where the state was
@@ -60,7 +61,6 @@ class Deviation:
     restores_any_config: bool = False  # state of another job
     skips_replay: bool = False  # goes on after the last marker, however old its state is
     waits_for_a_slot: bool = False  # a standby, however silent the log is
-    never_steps_down: bool = False
     cuts_log_short: bool = False  # to what the newest snapshot needs
     store: type[SnapshotStore] = SnapshotStore
     remote: type[SimulatedRemote] = SimulatedRemote

@@ -8,7 +8,7 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from tandem.engine.causal import Proposer
+from tandem.engine.choice import Choice
 from tandem.engine.jvm.errors import JarsError, JavaMissingError
 from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, SecretError, find_code
@@ -30,12 +30,12 @@ REFUSED = (
 )
 
 
-def look_deep(manifest: Manifest) -> None:
+def look_deep(manifest: Manifest) -> Choice:
     """Do what a replica does before its first epoch, but for Kafka and ZooKeeper; without executors. Takes some seconds.
 
     The file systems of tables and of snapshots are looked at, Spark is started with the job's settings, the job's function
     is called, and its plan is checked: types of the sinks, output mode, undetermined expressions, and
-    what another process would make otherwise.
+    what another process would make otherwise. Returns the engine that the job would run with.
 
     Raises
     ------
@@ -47,7 +47,8 @@ def look_deep(manifest: Manifest) -> None:
     with tempfile.TemporaryDirectory(prefix=f"tandem-validate-{manifest.name}-") as folder:
         computing = Computing(manifest, "validate", f"{manifest.name}.validate", Path(folder, "replica"), {})
         try:
-            computing.prepare(code, _unused, _untimed, Proposer("validate", _unused), _unused, None, lambda _: None)
+            engine = computing.prepare(code, _unused, _untimed, _unused, None, lambda _: None)
+            return engine.job.choice
         finally:
             computing.close()
 
@@ -62,7 +63,7 @@ def _reach_store(manifest: Manifest) -> None:
 
 
 def _unused(*_: object) -> Any:
-    raise AssertionError("nothing is read or proposed while a job is looked at")
+    raise AssertionError("nothing is read while a job is looked at")
 
 
 def _untimed(_phase: str) -> Any:

@@ -78,10 +78,12 @@ def _look_deep(out: Console, manifest: Manifest) -> None:
     from tandem.cli.deep import REFUSED, look_deep  # Spark takes a second to import
 
     try:
-        look_deep(manifest)
+        choice = look_deep(manifest)
     except REFUSED as error:
         out.print(Text.assemble((f"{manifest.path}: ", "bold"), (str(error), "red")))
         raise typer.Exit(ExitCode.REFUSED) from error
+    if manifest.spec.engine == "auto":
+        out.print(Text.assemble((f"{manifest.path}: ", "bold"), f"spec.engine: auto is {choice.words}"))
 
 
 def show_problems(out: Console, file: Path, problems: Iterable[Problem], style: str = "red") -> None:

@@ -20,6 +20,7 @@ from typing import Any
 
 from tandem.coordination.peers import Address, Peers
 from tandem.coordination.zookeeper import Member, Nodes
+from tandem.core.events import Seen
 from tandem.logs import get_logger
 from tandem.protocol.membership import free_slots, held_by, replaces_ended
 from tandem.protocol.switchover import (
@@ -148,6 +149,11 @@ class Slots:
         if self._leaving is not None:
             return self._leaving.successor in self._view.roles
         return bool(self._view.standbys())
+
+    def seen(self, has_proved: bool = False) -> Seen:
+        """What a core is to know; `has_proved`: the state that this replica follows was found to be right."""
+        promotes = (self._slot, self.replaces_ended, self.is_summoned)
+        return Seen(*promotes, self.must_end, has_proved, self._surplus, self._relief, self.can_hand_over)
 
     def start(self) -> None:
         """Begin to try; returns at once."""

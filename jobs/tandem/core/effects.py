@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tandem.core.lag import Estimate
 from tandem.protocol.actions import Step
-from tandem.protocol.values import Claim, EpochRange, Marker, Proposal
+from tandem.protocol.switchover import Role
+from tandem.protocol.values import Answers, Claim, EpochRange, Marker, Proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,23 @@ class Compute:
     """Have the engine compute this epoch after those that it was given before. It answers with `Computed`."""
 
     epoch: EpochRange
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask the outside world this question for `epoch`. It is reported with `Asked`, unless an `Answer` comes before."""
+
+    epoch: int
+    question: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answers with which the engine has to compute `epoch`."""
+
+    epoch: int
+    question: str
+    answers: Answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +90,34 @@ class CaughtUp:
 
 
 @dataclass(frozen=True, slots=True)
+class TellRole:
+    """Tell the others what this replica does."""
+
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class SeekSuccessor:
+    """Ask a standby, if there is one, to take over this replica's slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOver:
+    """One that was asked to stop leaves after `elapsed_ms`. `to`: who has taken over; None: nobody has."""
+
+    to: str | None
+    elapsed_ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class Exit:
-    """The core has ended, and takes no event any more. `error`: why; None: it was told to leave, and owes nothing."""
+    """The core has ended, and takes no event any more. `error`: why; None: it was asked to stop, and owes nothing."""
 
     error: Exception | None = None
 
 
-Effect = Append | Compute | Expect | Marked | TookOver | Begun | CatchingUp | CaughtUp | Exit | Step
+Report = TookOver | Begun | CatchingUp | CaughtUp | HandedOver
+"""Nothing is to be done, but to say so."""
+
+Effect = Append | Compute | Ask | Answer | Expect | Marked | TellRole | SeekSuccessor | Report | Exit | Step
 """What a `ReplicaCore` wants done. A `Step` is reported as `Done` or `Failed`; there is one at a time."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tandem.protocol.actions import Outcome, Step
-from tandem.protocol.values import Marker, Proposal
+from tandem.protocol.switchover import Holder
+from tandem.protocol.values import Answers, Marker, Proposal
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,27 @@ class Computed:
 
 
 @dataclass(frozen=True, slots=True)
+class Needs:
+    """The engine has the records of `epoch`, and needs the answers to these questions about them.
+
+    `has_read_all`: as in `Tick`.
+    """
+
+    epoch: int
+    questions: tuple[str, ...]
+    has_read_all: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The outside world was asked `question` for `epoch`, as the core wanted, and answered this."""
+
+    epoch: int
+    question: str
+    answers: Answers
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
     """A step was carried out; `outcome`: of a `Publish`."""
 
@@ -50,14 +72,33 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Leave:
-    """Claim nothing any more, publish what was claimed, then end.
+class Seen:
+    """What this replica knows of the others now; sent again and again.
 
-    If there is a `successor` (an incarnation, or `ANYBODY`), claim on until that has claimed an epoch: who stops at once
-    leaves the epoch that it computes to one that may be slower.
+    Parameters
+    ----------
+    slot : the one that it holds; None: none.
+    replaces_ended, is_summoned : it is to compute in the place of an active that has ended; a switchover names it.
+    must_end : it was drained.
+    has_proved : the state that it follows was found to be right.
+    is_surplus : others hold all slots, and nobody has asked for one more replica.
+    relief : who took this replica's slot, as a switchover asked.
+    can_hand_over : there is somebody who could take over its slot.
     """
 
-    successor: str | None = None
+    slot: int | None = None
+    replaces_ended: bool = False
+    is_summoned: bool = False
+    must_end: bool = False
+    has_proved: bool = False
+    is_surplus: bool = False
+    relief: Holder | None = None
+    can_hand_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Go, but hand over to a standby if there is one; sent once or more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,5 +108,5 @@ class Tick:
     has_read_all: bool = True
 
 
-ReplicaEvent = LogRecord | MarkerRecord | Computed | Done | Failed | Leave | Tick
+ReplicaEvent = LogRecord | MarkerRecord | Computed | Needs | Asked | Done | Failed | Seen | Stop | Tick
 """What a `ReplicaCore` is given."""

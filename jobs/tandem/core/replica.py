@@ -5,9 +5,11 @@ One event per `step`, and what is to be done for it. The runtime (`tandem.replic
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from tandem.core.asking import Asking, UndecidedError
 from tandem.core.catch_up import CatchUp, TooFarBehindError
+from tandem.core.duty import Duty, DutySettings
 from tandem.core.effects import (
     Append,
     Begun,
@@ -20,17 +22,29 @@ from tandem.core.effects import (
     Marked,
     TookOver,
 )
-from tandem.core.events import Computed, Done, Failed, Leave, LogRecord, MarkerRecord, ReplicaEvent, Tick
+from tandem.core.events import (
+    Asked,
+    Computed,
+    Done,
+    Failed,
+    LogRecord,
+    MarkerRecord,
+    Needs,
+    ReplicaEvent,
+    Seen,
+    Stop,
+    Tick,
+)
 from tandem.core.failovers import Failovers
 from tandem.core.lag import Arrival, Lag
-from tandem.core.state import ReplicaState
+from tandem.core.state import Counts, ReplicaState
 from tandem.protocol.actions import ProposeClaim, Step
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.publication import DivergedError, MissingMarkerError, Publication, SupersededError
 from tandem.protocol.succession import Succession, SuccessionError
 from tandem.protocol.values import Claim, Cut
 
-_ENDS = (DivergedError, MissingMarkerError, SupersededError, SuccessionError, TooFarBehindError)
+_ENDS = (DivergedError, MissingMarkerError, SupersededError, SuccessionError, TooFarBehindError, UndecidedError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +57,13 @@ class ReplicaSettings:
         much faster than a transaction would else keep so many waiting all the time: its claims bring cuts.
     most_ahead : epochs that the engine is given before it has computed the first of them.
     patience_ms : how long a step may fail before the replica ends.
-    leave_ms : of one that leaves: how long it waits for its successor, and then for what it owes.
+    duty : how it goes.
     """
 
     most_pending_epochs: int = 16
     most_ahead: int = 2
     patience_ms: float = 300_000.0
-    leave_ms: float = 2_000.0
-
-
-@dataclass(slots=True)
-class _Counts:
-    claims_won: int = 0
-    claims_lost: int = 0
-    take_overs: int = 0
-    input_records: int = 0
+    duty: DutySettings = field(default_factory=DutySettings)
 
 
 class ReplicaCore:
@@ -70,6 +76,7 @@ class ReplicaCore:
     began_ms : when it began.
     succession : proposes this replica's config, if its generation has not begun yet.
     failovers : follows who publishes.
+    asking : decides about the questions of the job; None: the product's.
     """
 
     def __init__(
@@ -80,6 +87,7 @@ class ReplicaCore:
         succession: Succession | None = None,
         failovers: Failovers | None = None,
         settings: ReplicaSettings = ReplicaSettings(),
+        asking: Asking | None = None,
     ) -> None:
         self.publication = publication
         self.verdict: Verdict | None = None
@@ -90,11 +98,12 @@ class ReplicaCore:
         self._lag = Lag(catch_up, began_ms)
         self._succession = succession
         self._failovers = failovers or Failovers()
-        self._counts = _Counts()
+        self._asking = asking or Asking(publication.me)
+        self._duty = Duty(publication, settings.duty)
+        self._counts = Counts()
         self._given = catch_up.last_computed
         self._failing_since: float | None = None
         self._again = False
-        self._leaves_at: float | None = None
         self._ended = False
         self._effects: list[Effect] = []
 
@@ -105,8 +114,17 @@ class ReplicaCore:
 
     @property
     def is_pending(self) -> bool:
-        """Whether something is computed that is not published: then time matters, and ticks should come often."""
-        return self._catch_up.last_computed >= self.publication.head
+        """Whether something is computed and not published, or an answer is open: then ticks should come often."""
+        return self._catch_up.last_computed >= self.publication.head or self._asking.is_open
+
+    @property
+    def is_leaving(self) -> bool:
+        """Whether it only finishes what it has begun."""
+        return self._duty.is_leaving
+
+    @property
+    def _keeps_up(self) -> bool:
+        return self._lag.ready and not self._catch_up.lags
 
     @property
     def state(self) -> ReplicaState:
@@ -115,7 +133,7 @@ class ReplicaCore:
         due = decisions.epoch_range(computed + 1)
         return ReplicaState(
             ready=self._lag.ready,
-            keeps_up=self._lag.ready and not self._catch_up.lags,
+            keeps_up=self._keeps_up,
             candidate=self._succession is not None,
             epoch=computed,
             head_epoch=decisions.last_epoch,
@@ -144,7 +162,9 @@ class ReplicaCore:
             self._take(event, now_ms)
             if not self._ended:
                 self._go_on(now_ms)
-                self._go_away(now_ms)
+                self._effects += self._duty.go_on(now_ms)
+                if self._duty.is_over(now_ms):
+                    self._end(self._duty.reason)
         except _ENDS as error:
             self._end(error)
         return self._effects
@@ -161,13 +181,19 @@ class ReplicaCore:
                 self._catch_up.computed(epoch, self.decisions.last_epoch, now_ms)
                 self.publication.on_computed(epoch, digest)
                 self._lag.news(self.decisions)
+            case Needs():
+                self._asking.need(event, now_ms)
+            case Asked():
+                self._effects += self._asking.asked(event, now_ms)
             case Done(step, outcome):
                 self.publication.done(step, outcome)
                 self.step_under_way = self._failing_since = None
             case Failed(step, error):
                 self._failed(step, error, now_ms)
-            case Leave(successor):
-                self._leave(successor, now_ms)
+            case Seen():
+                self._effects += self._duty.seen(event, self._lag.ready, self._keeps_up, now_ms)
+            case Stop():
+                self._effects += self._duty.stop(now_ms)
             case Tick():
                 self._look(event, now_ms)
 
@@ -214,15 +240,9 @@ class ReplicaCore:
             self._end(error)
         self._again = step is self.step_under_way
 
-    def _leave(self, successor: str | None, now_ms: float) -> None:
-        if successor is None:
-            self.publication.retire()
-        else:
-            self.publication.retire_after(successor)
-        self._leaves_at = now_ms + self._settings.leave_ms
-
     def _look(self, tick: Tick, now_ms: float) -> None:
         head = self.decisions.last_epoch
+        self._asking.has_read_all = tick.has_read_all
         self._catch_up.check(head, tick.has_read_all, now_ms)
         said = self._lag.look(head, tick.has_read_all, now_ms)
         computed = self._catch_up.last_computed
@@ -247,6 +267,7 @@ class ReplicaCore:
         if (claim := self.publication.next_claim(now_ms)) is not None:
             self._effects.append(Append(claim.claim))
         self._give()
+        self._effects += self._asking.next(self.decisions, now_ms)
         if (progress := self._catch_up.report(self.decisions.last_epoch, now_ms)) is not None:
             self._effects.append(Append(progress))
         self._succeed(now_ms)
@@ -272,15 +293,6 @@ class ReplicaCore:
         if self._succession.is_over(decisions):
             self._effects.append(Begun(self.publication.generation, decisions.last_epoch))
             self._succession = None
-
-    def _go_away(self, now_ms: float) -> None:
-        if self._leaves_at is None:
-            return
-        if not self.publication.retired and now_ms >= self._leaves_at:
-            self.publication.retire()
-            self._leaves_at = now_ms + self._settings.leave_ms
-        if self.publication.retired and (not self.publication.owes or now_ms >= self._leaves_at):
-            self._end(None)
 
     def _end(self, error: Exception | None) -> None:
         self._ended = True

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from tandem.core.effects import Exit
-from tandem.core.events import LogRecord
+from tandem.core.duty import DrainedError
+from tandem.core.effects import Exit, TellRole
+from tandem.core.events import LogRecord, Seen
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.membership import ClaimWatch
 from tandem.protocol.publication import SupersededError
@@ -31,32 +32,6 @@ class Promotion(Enum):
     ENDED = "an active has ended"
     WISH = "a switchover was asked for"
     SILENCE = "nobody claims"
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What this standby knows of the others now; sent again and again.
-
-    Parameters
-    ----------
-    slot : the one that it holds; None: none.
-    replaces_ended, is_summoned : it is to compute in the place of an active that has ended; a switchover names it.
-    must_end : it was drained.
-    has_proved : the state that it follows was found to be right.
-    """
-
-    slot: int | None = None
-    replaces_ended: bool = False
-    is_summoned: bool = False
-    must_end: bool = False
-    has_proved: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class TellRole:
-    """Tell the others that this replica stands by, and whether its state is proved."""
-
-    role: Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +91,7 @@ class StandbyCore:
 
     def _decide(self, seen: Seen, now_ms: float) -> StandbyEffect:
         if seen.must_end:
-            return Exit()
+            return Exit(DrainedError())
         if seen.slot is not None:
             return Promote(Promotion.SLOT)
         if seen.replaces_ended:

@@ -7,6 +7,16 @@ from dataclasses import dataclass
 from tandem.core.failovers import Failover
 
 
+@dataclass(slots=True)
+class Counts:
+    """What a replica has counted since it began; see `ReplicaState`."""
+
+    claims_won: int = 0
+    claims_lost: int = 0
+    take_overs: int = 0
+    input_records: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class ReplicaState:
     """A replica that computes. Epochs are −1 where there are none.

@@ -18,19 +18,19 @@ def output_mode(frame: DataFrame, given: OutputMode | None = None) -> str:
     Raises `JobError` if Spark refuses the mode that is given for this plan, or both if none is.
     """
     if given is None:
-        if not _refusal(frame, "Append"):
+        if not refusal(frame, "Append"):
             return "Append"
-        if (refusal := _refusal(frame, "Update")) is not None:
-            raise JobError(f"Spark refuses the job's plan: {in_a_line(refusal)}") from refusal
+        if (refused := refusal(frame, "Update")) is not None:
+            raise JobError(f"Spark refuses the job's plan: {in_a_line(refused)}") from refused
         return "Update"
     mode = given.capitalize()
-    refusal = _refusal(frame, mode)
-    if refusal is not None:
-        raise JobError(f"spec.job.outputMode: {given} does not suit the job: {in_a_line(refusal)}") from refusal
+    refused = refusal(frame, mode)
+    if refused is not None:
+        raise JobError(f"spec.job.outputMode: {given} does not suit the job: {in_a_line(refused)}") from refused
     return mode
 
 
-def _refusal(frame: DataFrame, mode: str) -> PySparkException | None:
+def refusal(frame: DataFrame, mode: str) -> PySparkException | None:
     """Why Spark refuses a plan in an output mode; None if it does not."""
     jvm: Any = frame.sparkSession._jvm
     checker = jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker

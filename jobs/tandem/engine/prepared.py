@@ -10,10 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.causal import Causal, Proposer
+from tandem.engine.causal import Causal
+from tandem.engine.choice import Choice, choose_engine
 from tandem.engine.described import Facts
 from tandem.engine.output_mode import output_mode
 from tandem.engine.plan_check import check_determined, check_repeatable, check_watermarks
+from tandem.engine.planned import plan_facts
 from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.python_times import times_of_python
 from tandem.engine.query import EpochQuery, MicroBatchQuery
@@ -21,7 +23,10 @@ from tandem.engine.realtime.query import RealTimeQuery
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.static_tables import StaticTables
 from tandem.intake.parsing import Intake
+from tandem.logs import get_logger
 from tandem.manifest import Manifest
+
+_log = get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,7 @@ class PreparedJob:
     command : by which the user lets the job go on with changed code. `heap`: the manifest's `spec.spark.driverMemory`.
     leaves_letters : what the job raises about a record makes that a dead letter.
     one_row : whether the plan shows that each record is one row, or a dead letter.
+    choice : the engine that the job is for, and why.
     """
 
     query: EpochQuery
@@ -57,6 +63,7 @@ class PreparedJob:
     heap: str
     leaves_letters: bool
     one_row: bool
+    choice: Choice
 
 
 def prepare_job(
@@ -64,7 +71,6 @@ def prepare_job(
     manifest: Manifest,
     code: Path,
     near: Path,
-    proposer: Proposer,
     tables: StaticTables,
     compare: Callable[[Plan], None] = lambda _: None,
 ) -> PreparedJob:
@@ -85,7 +91,9 @@ def prepare_job(
     check_repeatable(plan.frame, again)
     compare(plan)
     mode, stateful = output_mode(plan.frame, spec.job.output_mode), bool(stateful_operators(plan.frame))
-    real_time = spec.engine == "realTime"
+    choice = choose_engine(lambda: plan_facts(plan.frame, mode), manifest)
+    _log.info("engine_chosen", engine=choice.engine, reason=choice.reason or "spec.engine names it")
+    real_time = choice.engine == "realTime"
 
     def query(over: EpochBridge, frame: DataFrame) -> EpochQuery:
         return RealTimeQuery(over, schema, frame, stateful) if real_time else MicroBatchQuery(over, frame, mode)
@@ -97,7 +105,7 @@ def prepare_job(
         real_time=real_time,
         begins_anywhere=real_time and not stateful,
         intake=replace(intake, times_us=times_of_python(plan.frame)),
-        causal=Causal(tuple(plan.context.questions.values()), proposer),
+        causal=Causal(tuple(plan.context.questions.values())),
         facts=plan.facts,
         tables=dict(tables.versions),
         moving_tables=tables.moving,
@@ -105,4 +113,5 @@ def prepare_job(
         heap=spec.spark.driver_memory,
         leaves_letters=spec.job.on_error == "deadLetter",
         one_row=plan.one_row,
+        choice=choice,
     )

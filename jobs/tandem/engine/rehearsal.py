@@ -58,7 +58,7 @@ class Rehearsal:
         try:
             query.begin(checkpoint, after)
             while (cut := fetcher.next_cut(_CUT_TIMEOUT_S)) is not None:
-                fetched = self._job.causal.recorded(fetcher.fetch(cut, _FETCH_TIMEOUT_S), fetcher)
+                fetched = self._job.causal.answered(fetcher.fetch(cut, _FETCH_TIMEOUT_S), fetcher.cuts)
                 records = self._job.intake.take(fetched)
                 rows = self._rows(cut, records.batch, stopped)
                 if rows is None:

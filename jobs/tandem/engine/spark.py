@@ -142,7 +142,7 @@ class SparkEngine:
                     self._passed("fetched")
                     if self.job.causal.questions:
                         with self._phase("ask"):
-                            fetched = self.job.causal.answered(fetched, fetcher, self.task.at)
+                            fetched = self.job.causal.answered(fetched, fetcher.cuts, self.task.at)
                     self._compute(fetched)
         except (StoppedError, GivenUpError):
             pass

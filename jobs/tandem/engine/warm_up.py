@@ -85,4 +85,4 @@ class WarmUp:
         epoch = fetcher.next_cut(_CUT_TIMEOUT_S)
         if epoch is None:
             return None
-        return self._job.causal.recorded(fetcher.fetch(epoch, self._timeout_s), fetcher)
+        return self._job.causal.answered(fetcher.fetch(epoch, self._timeout_s), fetcher.cuts)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.checkpoint.position import EnginePosition
-from tandem.intake.cuts import Cuts
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.denied import Denied, is_denied
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
@@ -19,7 +19,7 @@ from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import may_come_back
 from tandem.kafka.workarounds import learn
 from tandem.logs import get_logger
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import Answers, EpochRange, Positions, TopicPartition
 
 _log = get_logger(__name__)
 
@@ -33,7 +33,7 @@ class Answered:
     """What was answered to question `name` about each record, in the order of `Fetched.records`; None: nothing."""
 
     name: str
-    answers: tuple[str | None, ...]
+    answers: Answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,38 @@ class Fetched:
     range: EpochRange
     records: tuple[tuple[TopicPartition, list[Message]], ...]
     answers: tuple[Answered, ...] = ()
+
+
+Ask = Callable[[str, Callable[[], bool]], Answers | None]
+"""Asks the outside world a question; None, without waiting any longer, when the other parameter says so."""
+Wait = Callable[[str], None]
+"""Called again and again with what is waited for. Raises `StoppedError`."""
+
+
+class AnswerSource(Protocol):
+    """Where the answers come from that count."""
+
+    def answers(self, epoch: int, questions: Sequence[str], ask: Ask, wait: Wait) -> Mapping[str, Answers | None]:
+        """To each of the questions about the epoch taken last; None: there is none, and nobody is asked."""
+
+
+class Cuts(AnswerSource, Protocol):
+    """The epochs that are to be computed, one after the other, and the answers about them.
+
+    All of them may raise `StoppedError` when there will be no more.
+    """
+
+    position: EnginePosition
+    """Behind the epoch taken last."""
+
+    def next(self, timeout_s: float) -> EpochRange | None:
+        """The epoch after `position`; None if it does not come within `timeout_s`. Does not move `position`."""
+
+    def taken(self, epoch: EpochRange) -> None:
+        """`epoch` was fetched: move behind it."""
+
+    def close(self) -> None:
+        """Release what it holds."""
 
 
 @dataclass(slots=True)
@@ -206,18 +238,19 @@ class EpochFetcher:
     """
 
     def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str], cuts: Cuts) -> None:
-        self._cuts = cuts
+        self.cuts = cuts
+        """Gives the epochs, and the answers to the questions about the one fetched last."""
         self._isolation = dict(isolation)
         self._readers = {level: InputReader(connection, level) for level in sorted(set(isolation.values()))}
 
     @property
     def position(self) -> EnginePosition:
         """Behind the epoch fetched last."""
-        return self._cuts.position
+        return self.cuts.position
 
     def next_cut(self, timeout_s: float) -> EpochRange | None:
         """The epoch to fetch next; None if it is not cut within `timeout_s`."""
-        return self._cuts.next(timeout_s)
+        return self.cuts.next(timeout_s)
 
     def fetch(self, epoch: EpochRange, timeout_s: float = 120.0) -> Fetched:
         """The records of the epoch that `next_cut` gave. Raises `LostInputError`, `ReadTimeoutError`."""
@@ -226,24 +259,12 @@ class EpochFetcher:
             for level, reader in self._readers.items()
             for pair in reader.fetch(self._of(level, epoch.starts), self._of(level, epoch.ends), timeout_s)
         ]
-        self._cuts.taken(epoch)
+        self.cuts.taken(epoch)
         return Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))
-
-    def answer(self, epoch: int, name: str, timeout_s: float) -> tuple[str | None, ...] | None:
-        """The answer that counts to a question of the epoch fetched last; None if it is not decided within `timeout_s`."""
-        return self._cuts.answer(epoch, name, timeout_s)
-
-    def recorded(self, epoch: int, name: str) -> tuple[str | None, ...] | None:
-        """The same, if it stands in the log already."""
-        return self._cuts.recorded(epoch, name)
-
-    def answered_by(self, epoch: int, name: str) -> str | None:
-        """The incarnation whose answer counts, as far as read."""
-        return self._cuts.answered_by(epoch, name)
 
     def close(self) -> None:
         """Close all consumers."""
-        self._cuts.close()
+        self.cuts.close()
         for reader in self._readers.values():
             reader.close()
 

@@ -23,7 +23,7 @@ from tandem.manifest import Manifest, config_parts, find_code
 from tandem.process.child import ChildProcess, Command, tail
 from tandem.process.info import RefusedError
 from tandem.protocol.values import Config
-from tandem.replica.identity import difference, different_in_plan, identity_of, is_same_job
+from tandem.replica.identity_parts import difference, different_in_plan, identity_of, is_same_job
 from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
 from tandem.snapshots import (
     Inputs,

@@ -20,7 +20,8 @@ def job_table(status: JobStatus, title: str | None = None) -> Table:
     """All processes of a job: who publishes, who leads, how far, how fast; and below, why those ended that are down."""
     ends = [*status.troubles, *_ends(status), *_unread(status)]
     held = [one.words for one in status.held_back]
-    caption = "\n".join((status.trouble or _caption(status), *held, *ends))
+    engines = [f"engine {words}" for words in status.engines]
+    caption = "\n".join((status.trouble or _caption(status), *engines, *held, *ends))
     table = Table(
         title=_title(title or f"Job {status.job}", status),
         caption=Text(caption, style="bold red" if status.trouble or held or ends else "dim"),

@@ -24,6 +24,7 @@ class ReplicaStatus:
     after a single look there is no rate, and the quantiles are over the process's life. None without data. `catch_up_s`:
     estimated time to the log's head while it is not there, None while nobody can tell. `waits`: what its start, its output
     or what it does beside has been waiting for, if that takes most of a minute. `trouble`: what Kafka does not take.
+    `engine`: which one computes, and why if that was a choice; "": it is not known yet.
     """
 
     name: str
@@ -51,6 +52,7 @@ class ReplicaStatus:
     take_overs: int = 0
     rows_published: int = 0
     dead_letters: int = 0
+    engine: str = ""
     diverged: bool = False
     trouble: str = ""
     rows_per_s: float | None = None
@@ -161,6 +163,11 @@ class JobStatus:
         return tuple(f"{', '.join(p.name for p in processes if p.trouble == words)}: {words}" for words in said)
 
     @property
+    def engines(self) -> tuple[str, ...]:
+        """The engines that the replicas run, each with its reason if it was a choice: one, unless a generation begins."""
+        return tuple(dict.fromkeys(replica.engine for replica in self.replicas if replica.engine))
+
+    @property
     def leader(self) -> str | None:
         """The orderer that believes to lead; None if none does, or if the job has no leader."""
         return next((orderer.name for orderer in self.orderers if orderer.leading), None)
@@ -206,6 +213,7 @@ def replica_status(
         take_overs=report.take_overs,
         rows_published=now.count(_ROWS),
         dead_letters=now.count("tandem_dead_letters_total"),
+        engine=report.engine,
         trouble=now.trouble,
         waits=now.waits,
         diverged=report.diverged or state.end == EndKind.DIVERGED,

@@ -38,14 +38,15 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
       that a replica adds (`plan_parts`);
     - sources with topics, formats, schemas, isolation level, where they begin, and when they count as idle;
     - sinks, the delivery guarantee, `maxRecordBytes` (what goes to the dead-letter topic), and the job's own three topics;
+    - the engine: `auto` until the job's plan is known, then the one that it takes (`replica.identity.plan_parts`);
     - `spark.parallelism` (partitions of state) and the settings `spark.sql.*` (time zone, ANSI mode, state store, …);
     - versions: Python (major.minor), PySpark, PyArrow, NumPy, pandas, Tandem's format of state.
 
     Not counted, because the log hides it from the rows, or because it may differ between machines:
 
     - addresses, credentials and properties of Kafka and ZooKeeper; the replication factor;
-    - counts of replicas, standbys and generators; who orders and at which pace (cuts are read from the log, whoever made
-      them); the bounds for take-over;
+    - counts of replicas, standbys and generators; who orders and at which pace (cuts and barriers are read from the log,
+      whoever made them); the bounds for take-over;
     - labels and annotations, metrics, the checkpoint's folder, the driver's memory, other settings of Spark.
 
     Parameters
@@ -75,6 +76,11 @@ def config_parts(
     return {name: _sha256(part)[:16] for name, part in sorted(_identity(manifest, code, versions).items())}
 
 
+def engine_part(engine: str) -> str:
+    """The part `engine` of `config_parts`; "": it has none, as that of a job with the micro-batch engine."""
+    return "" if engine == "microBatch" else _sha256(engine)[:16]
+
+
 def _identity(manifest: Manifest, code: bytes | None, versions: Mapping[str, str] | None) -> dict[str, Any]:
     content = find_code(manifest).content if code is None else code
     return {
@@ -101,6 +107,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
         "maxRecordBytes": spec.max_record_bytes,
         "topics": {"ordering": topics.ordering, "commits": topics.commits, "deadLetter": topics.dead_letter},
         "parallelism": spec.spark.parallelism,
+        **({} if spec.engine == "microBatch" else {"engine": spec.engine}),
         "conf": {key: value for key, value in spec.spark.conf.items() if key.startswith("spark.sql.")},
         **_time_zone(spec.spark.conf),
     }

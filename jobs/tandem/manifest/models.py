@@ -52,7 +52,7 @@ Delivery = Literal["exactlyOnce", "atLeastOnce", "atMostOnce"]
 OrderingMode = Literal["leader", "heartbeat", "none"]
 OutputMode = Literal["append", "update"]
 OnError = Literal["stop", "deadLetter"]
-Engine = Literal["auto", "microBatch", "realTime"]
+EngineChoice = Literal["auto", "microBatch", "realTime"]
 
 
 def _python_file(path: str) -> str:
@@ -143,6 +143,11 @@ class OrderingSpec(Section):
         default=None,
         description="An epoch at least this often, also without input, so that processing-time timers fire. Default: never",
     )
+    barrier_interval: Annotated[Duration, Within(100, 3_600_000)] = Field(
+        default="5s",
+        validate_default=True,
+        description="Between two barriers, the epochs behind which the real-time engine commits state",
+    )
 
 
 class TakeOverSpec(Section):
@@ -179,13 +184,13 @@ class Spec(KubernetesSpec):
     """What the job is and how it shall run."""
 
     job: JobSpec
+    engine: EngineChoice = Field(
+        default="microBatch",
+        description="What computes epochs. realTime: each in milliseconds, for plans that it runs, and aggregations report "
+        "every row; microBatch: whatever Spark runs; auto: realTime where both publish the same rows, else microBatch",
+    )
     replicas: Count = Field(default=2, ge=1, description="Replicas that compute and publish")
     standbys: Count = Field(default=0, ge=0, description="Warm replicas that wait for the place of one that fails")
-    engine: Engine = Field(
-        default="microBatch",
-        description="microBatch: all that Spark runs; realTime: epochs in milliseconds, for plans without a shuffle; "
-        "auto: real-time where both engines publish the same rows",
-    )
     delivery: Delivery = Field(
         default="exactlyOnce",
         description=(

@@ -32,9 +32,18 @@ def _issues(manifest: Manifest) -> Iterator[Issue]:
             yield Issue(
                 ("spec", "ordering", key), f"has no effect in mode {ordering.mode}", "Set mode: heartbeat, or remove it"
             )
+    yield from _between_barriers(manifest)
     yield from _overruled(manifest)
     if manifest.spec.suspend:
         yield Issue(("spec", "suspend"), "only the operator heeds it; `tandem run` runs the job", "")
+
+
+def _between_barriers(manifest: Manifest) -> Iterator[Issue]:
+    spec = manifest.spec
+    barriers = spec.ordering.barrier_interval
+    if spec.engine == "realTime" and spec.snapshots is not None and spec.snapshots.interval < barriers:
+        message = f"a snapshot is of a barrier, and these are {barriers} apart (spec.ordering.barrierInterval)"
+        yield Issue(("spec", "snapshots", "interval"), message, f"Give {barriers} or more, or lower barrierInterval")
 
 
 def _overruled(manifest: Manifest) -> Iterator[Issue]:

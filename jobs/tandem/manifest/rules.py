@@ -12,6 +12,7 @@ from tandem.manifest.models import ReplicatedStreamJob
 from tandem.manifest.places import DELTA, PACKAGES, looks_like_uri, scheme_of
 from tandem.manifest.problems import Issue, Location, dotted
 from tandem.manifest.quantities import amount
+from tandem.manifest.rules_engine import barriers_need_the_real_time_engine, real_time_runs_in_one_task
 from tandem.manifest.rules_kafka import (
     authentication_is_complete,
     buffers_hold_a_record,
@@ -254,6 +255,8 @@ RULES: Final[tuple[Rule, ...]] = (
     standbys_need_slots,
     savepoints_lie_in_a_store,
     no_ordering_only_at_least_once,
+    real_time_runs_in_one_task,
+    barriers_need_the_real_time_engine,
     names_are_unique,
     tables_are_told_apart,
     schema_goes_with_json,

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from tandem.protocol.values import (
+    Answers,
     Claim,
     Config,
     Cut,
@@ -226,7 +227,7 @@ class Decisions:
         """Whether somebody has computed `epoch` and claimed it."""
         return bool(self._claims.get(epoch))
 
-    def answer(self, epoch: int, name: str) -> tuple[str | None, ...] | None:
+    def answer(self, epoch: int, name: str) -> Answers | None:
         """The answer to question `name` of `epoch`; None if it is not decided yet, or forgotten."""
         parts = self._answers.get(epoch, {}).get(name)
         return None if parts is None else tuple(answer for part in parts for answer in part.answers)

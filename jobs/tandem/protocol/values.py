@@ -120,6 +120,10 @@ class Progress:
     epoch_ms: float
 
 
+Answers = tuple[str | None, ...]
+"""To one question of one epoch: one for each record that was asked about, or one in all; None: nobody answered."""
+
+
 @dataclass(frozen=True, slots=True)
 class Determinant:
     """What the world answered to question `name` of `epoch`: once for each record that was asked about, or once in all.
@@ -132,7 +136,7 @@ class Determinant:
     name: str
     part: int
     parts: int
-    answers: tuple[str | None, ...]
+    answers: Answers
     proposer: str
 
     def __post_init__(self) -> None:

@@ -12,22 +12,22 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from tandem.checkpoint.position import EnginePosition
-from tandem.coordination.slots import Slots
 from tandem.core.catch_up import CatchUp
+from tandem.core.duty import DutySettings
 from tandem.core.effects import Marked
+from tandem.core.events import Stop
 from tandem.core.failovers import Failovers
 from tandem.core.replica import ReplicaCore, ReplicaSettings
 from tandem.engine.facts import functions_in
 from tandem.intake.fetch import EpochFetcher
 from tandem.kafka.fencing import Fencer
-from tandem.protocol.publication import ANYBODY, DivergedError, Publication
+from tandem.protocol.publication import DivergedError, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
 from tandem.replica.divergence import first_difference, likely_cause
 from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.failure import FirstFailure, classified
 from tandem.replica.handed import HandedEpochs
-from tandem.replica.handover import DrainedError, Duty, SteppedDownError
 from tandem.replica.loop import Loop, Ports
 from tandem.replica.prepared import Prepared
 from tandem.replica.reader import LogReader
@@ -37,10 +37,13 @@ from tandem.replica.tables import TableWriter, table_sinks
 from tandem.replica.warm import Warm, join_slots
 from tandem.topics.looks import Looks, SameInputs
 from tandem.topics.retention import RetentionWatch, Watched
+from tandem.waiting import Deadline
 
 _CHECK_S = 0.1
 _PENDING = 2
 """In real-time mode: one epoch is being published, and the next one is ready."""
+_STOP_S = 30.0
+"""How long it may take to stop: more than the core lets itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,7 @@ class Active:
         stack.callback(loop.stop)
         _watch(prepared, failure, stack)
         if warm.slots is not None:
+            loop.slots = warm.slots
             stack.callback(warm.slots.stop)
         if not prepared.membership.candidate:
             prepared.shipping.ship(prepared.states.checkpoint)
@@ -92,45 +96,36 @@ class Active:
         starting.ends()
         return cls(prepared, loop, failure, stack)
 
-    def run_until(self, stopping: threading.Event, slots: Slots | None) -> None:
+    def run_until(self, stopping: threading.Event) -> None:
         """Run until `stopping` is set and a standby, if there is one, has taken over.
 
         Raises whatever stopped a part of it, `SteppedDownError`, `DrainedError`.
         """
-        core = self.loop.core
+        core, deadline = self.loop.core, None
         if self.prepared.membership.candidate:
             while core.state.candidate and not stopping.wait(_CHECK_S):
                 self._check()
             if stopping.is_set():
                 return
-            slots = self._belong()
-        duty = Duty(slots)
-        try:
-            while not stopping.wait(_CHECK_S):
-                self._check()
-                state = core.state
-                duty.check(state.ready, state.keeps_up)
-                if state.ready:
-                    self.prepared.folders.tidy_up()
-            duty.hand_over(self._check)
-        except (SteppedDownError, DrainedError):
-            self._retire(slots)
-            raise
-        self._retire(slots)
+            self._belong()
+        while not self.loop.has_ended(_CHECK_S):
+            self._check()
+            if self.loop.slots is not None:
+                self.loop.post(self.loop.slots.seen())
+            if core.state.ready and not core.is_leaving:
+                self.prepared.folders.tidy_up()
+            if stopping.is_set():
+                self.loop.post(Stop())
+                deadline = deadline or Deadline(_STOP_S)
+                if deadline.passed:
+                    return
+        self._check()
 
-    def _belong(self) -> Slots | None:
+    def _belong(self) -> None:
         """The log has accepted this replica's generation."""
-        setting = self.prepared.setting
-        setting.reporter.candidate = False
-        slots = join_slots(setting, self.stack)
+        self.prepared.setting.reporter.candidate = False
+        self.loop.slots = join_slots(self.prepared.setting, self.stack)
         self.prepared.shipping.ship(self.prepared.states.checkpoint)
-        return slots
-
-    def _retire(self, slots: Slots | None) -> None:
-        relief = None if slots is None else slots.relief
-        spec = self.prepared.setting.spec
-        others = ANYBODY if spec.replicas + spec.standbys > 1 else None
-        self.loop.retire(others if relief is None else relief.incarnation)
 
     def _check(self) -> None:
         """Raise whatever stopped a part of this replica."""
@@ -201,7 +196,7 @@ def _begin(
         time.monotonic() * 1000,
         Succession(config) if prepared.membership.candidate else None,
         Failovers(alone=spec.replicas == 1, publisher=place.publisher),
-        ReplicaSettings(most_pending_epochs=_PENDING) if prepared.engine.job.real_time else ReplicaSettings(),
+        _settings(prepared),
     )
     task = setting.waits.task()
     tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), task.at)
@@ -215,13 +210,21 @@ def _begin(
             setting.metrics.publish_latency.observe(max(0.0, time.time() - marked.epoch.time_ms / 1000))
 
     loop = Loop(core, Ports(channels.logs, output.appender, on_marked, task), failure)
-    reader = LogReader(channels.tail(place, place.starts), channels.logs, loop.post, failure)
+    reader = LogReader(channels.events(place, place.starts), loop.post, failure)
     ports = StepPorts(Fencer(channels.connection), writer, output.troubles, on_published)
-    epochs.connect(place.decisions, lambda: loop.is_behind)
+    epochs.connect(loop.post, lambda: loop.is_behind)
     loop.connect(reader, Steps(ports, reader, loop.post, failure), epochs)
     setting.reporter.state = lambda: core.state
     loop.start()
     return loop
+
+
+def _settings(prepared: Prepared) -> ReplicaSettings:
+    spec = prepared.setting.spec
+    duty = DutySettings(has_others=spec.replicas + spec.standbys > 1)
+    if prepared.engine.job.real_time:
+        return ReplicaSettings(duty=duty, most_pending_epochs=_PENDING)
+    return ReplicaSettings(duty=duty)
 
 
 def _watch(prepared: Prepared, failure: FirstFailure, stack: ExitStack) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from tandem.checkpoint.position import EnginePosition
-from tandem.intake.cuts import CutReader
 from tandem.intake.fetch import EpochFetcher
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import decisions_after, last_marker, markers_back_to, watermarks
@@ -16,6 +15,8 @@ from tandem.manifest import Manifest
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import MissingMarkerError
 from tandem.protocol.publication_rules import Delivery
+from tandem.replica.log_events import LogEvents
+from tandem.replica.past import PastEpochs
 from tandem.topics.declared import LogTopics, isolation_levels, names_for
 
 _TIMEOUT_S = 30.0
@@ -77,8 +78,8 @@ class Channels:
         place = self.place_at(after)
         # A job that begins needs its log from the first record: one that was cut off is an error, and no beginning.
         start = place.starts[self.logs.ordering] if after.epoch >= 0 else 0
-        cuts = CutReader(after, place.decisions, LogTail(self.connection, {self.logs.ordering: start}))
-        return EpochFetcher(self.connection, self.inputs, cuts)
+        events = LogEvents(LogTail(self.connection, {self.logs.ordering: start}), self.logs)
+        return EpochFetcher(self.connection, self.inputs, PastEpochs(after, place.decisions, events))
 
     def producer(self, incarnation: str, limits: MakeLimits, on_throttled: OnThrottled) -> EpochProducer:
         """Publishes epochs, as the job's `delivery` wants it."""
@@ -95,6 +96,6 @@ class Channels:
         """The place in both logs of a replica whose engine stands at `position`. Raises `MissingMarkerError`."""
         return find_place(self.connection, self.logs.ordering, self.logs.commits, position)
 
-    def tail(self, place: Place, topics: Iterable[str]) -> LogTail:
+    def events(self, place: Place, topics: Iterable[str]) -> LogEvents:
         """Reads `topics`, of the two logs, on from a place."""
-        return LogTail(self.connection, {topic: place.starts[topic] for topic in topics})
+        return LogEvents(LogTail(self.connection, {topic: place.starts[topic] for topic in topics}), self.logs)

@@ -9,7 +9,6 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tandem.engine.causal import Proposer
 from tandem.engine.executors import Executors
 from tandem.engine.jvm.jars import file_system_jar
 from tandem.engine.prepared import prepare_job
@@ -62,7 +61,6 @@ class Computing:
         code: Code,
         make_fetcher: MakeFetcher,
         phase: Callable[[str], Any],
-        proposer: Proposer,
         count: OnCounts,
         agreed: Mapping[str, str] | None,
         begins: Callable[[str], None],
@@ -78,12 +76,6 @@ class Computing:
                 "spec.job.onError: deadLetter does not work with executors: they hold state that cannot be taken back. "
                 "Leave out spec.executors, or let the job's code handle such records"
             )
-        real_time = manifest.spec.engine == "realTime"
-        if executors is not None and real_time:
-            raise RefusedError(
-                "spec.engine: realTime does not work with executors: an epoch's records and rows go through this process. "
-                "Leave out spec.executors, or let the job run with engine: microBatch"
-            )
         scratch = self.near / "scratch"
         scratch.mkdir(parents=True, exist_ok=True)
         kept = keep(manifest, code, scratch)
@@ -97,7 +89,7 @@ class Computing:
             file_system_jar(),
             scratch,
             executors=executors,
-            slots=LASTING_TASKS if real_time else 0,
+            slots=0 if manifest.spec.engine == "microBatch" or executors is not None else LASTING_TASKS,
         )
         self._session = session
         if executors is not None:
@@ -110,7 +102,7 @@ class Computing:
         tables = StaticTables(TableFiles(session, copies), agreed or {}, self._how)
         second = SecondPlan(session, manifest, kept, self.near / "second-plan", tables) if agreed is None else None
         compare = second if second is not None else lambda _: None
-        job = prepare_job(session, manifest, kept, self.near, proposer, tables, compare)
+        job = prepare_job(session, manifest, kept, self.near, tables, compare)
         engine = SparkEngine(job, self._folder, make_fetcher, phase, count)
         if executors is not None and engine.stateful_operators:
             check_shared(session, self._folder, engine.stateful_operators, executors.count)

@@ -16,14 +16,12 @@ class FirstFailure:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._error: BaseException | None = None
-        self.is_set = threading.Event()
 
     def put(self, error: BaseException) -> None:
         """Something failed. A `StoppedError` is none: it only says that something else did."""
         with self._lock:
             if self._error is None and not isinstance(error, StoppedError):
                 self._error = error
-                self.is_set.set()
 
     @property
     def error(self) -> BaseException | None:

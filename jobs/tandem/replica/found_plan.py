@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from tandem import logs
-from tandem.engine.causal import Proposer
 from tandem.engine.facts import hashes
 from tandem.engine.jvm.errors import JarsError, JavaMissingError
 from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, find_code, load
 from tandem.process.info import RefusedError
 from tandem.replica.computing import Computing
-from tandem.replica.identity import plan_parts
+from tandem.replica.identity_parts import plan_parts
 from tandem.replica.leftovers import alive
 
 _NAME: Final = "look"
@@ -45,11 +44,8 @@ def _parts(manifest: Manifest) -> dict[str, str]:
         with alive(folder):
             computing = Computing(manifest, _NAME, incarnation, folder, {})
             try:
-                proposer = Proposer(_NAME, _unused)
-                engine = computing.prepare(
-                    find_code(manifest), _unused, _untimed, proposer, _unused, None, lambda _: None
-                )
-                return plan_parts(hashes(engine.job.facts), engine.job.tables)
+                engine = computing.prepare(find_code(manifest), _unused, _untimed, _unused, None, lambda _: None)
+                return plan_parts(hashes(engine.job.facts), engine.job.tables, engine.job.choice.engine)
             finally:
                 computing.close()
     finally:
@@ -57,7 +53,7 @@ def _parts(manifest: Manifest) -> dict[str, str]:
 
 
 def _unused(*_: object) -> Any:
-    raise AssertionError("nothing is read or proposed while a plan is looked at")
+    raise AssertionError("nothing is read while a plan is looked at")
 
 
 def _untimed(_phase: str) -> Any:

@@ -1,25 +1,22 @@
-"""The epochs that the core hands to the engine, and the answers that the log has decided: the engine reads no log."""
+"""What the core hands to the engine, and what the engine says to it about answers: the engine reads no log."""
 
 from __future__ import annotations
 
 import queue
-import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tandem.checkpoint.position import EnginePosition
+from tandem.core.effects import Answer, Ask
+from tandem.core.events import Asked, Needs, ReplicaEvent
 from tandem.engine.interface import StoppedError
-from tandem.protocol.decisions import Decisions
-from tandem.protocol.values import EpochRange
+from tandem.intake import fetch
+from tandem.protocol.values import Answers, EpochRange
 
 _TICK_S = 0.2
-_BEHIND_S = 5.0
-
-Answers = tuple[str | None, ...]
 
 
 class HandedEpochs:
-    """A queue between the loop's thread and the engine's; see `engine.cuts.Cuts`.
+    """Queues between the loop's thread and the engine's; see `intake.fetch.Cuts`.
 
     Parameters
     ----------
@@ -28,20 +25,20 @@ class HandedEpochs:
 
     def __init__(self, after: EnginePosition) -> None:
         self.position = after
-        self._decisions: Decisions
+        self._post: Callable[[ReplicaEvent], None]
         self._is_behind: Callable[[], bool]
         self._epochs: queue.SimpleQueue[EpochRange | None] = queue.SimpleQueue()
         self._next: EpochRange | None = None
-        self._news = threading.Condition()
+        self._said: queue.SimpleQueue[Ask | Answer | None] = queue.SimpleQueue()
+        self._answers: dict[str, Answers] = {}  # of the epoch taken last
         self._stopped = False
 
-    def connect(self, decisions: Decisions, is_behind: Callable[[], bool]) -> None:
+    def connect(self, post: Callable[[ReplicaEvent], None], is_behind: Callable[[], bool]) -> None:
         """To be called before the first epoch is handed over.
 
-        `decisions` : the process's only ones, which the loop's thread changes; answers in it stay. `is_behind`: whether
-        more is known to stand in the log than `decisions` has taken in.
+        `post` : gives the core an event. `is_behind`: whether more is known to stand in the log than the core has taken in.
         """
-        self._decisions, self._is_behind = decisions, is_behind
+        self._post, self._is_behind = post, is_behind
 
     # By the loop -----------------------------------------------------------------------------------------------------
 
@@ -49,16 +46,17 @@ class HandedEpochs:
         """The next epoch to be computed."""
         self._epochs.put(epoch)
 
-    def news(self) -> None:
-        """The log may have decided an answer."""
-        with self._news:
-            self._news.notify_all()
+    def say(self, effect: Ask | Answer) -> None:
+        """What is to be asked about the epoch that the engine is at, or the answer that counts."""
+        if isinstance(effect, Answer):
+            self._answers[effect.question] = effect.answers
+        self._said.put(effect)
 
     def stop(self) -> None:
         """Nothing will come any more."""
         self._stopped = True
         self._epochs.put(None)
-        self.news()
+        self._said.put(None)
 
     # By the engine ---------------------------------------------------------------------------------------------------
 
@@ -76,25 +74,22 @@ class HandedEpochs:
         """`epoch` was fetched: move behind it."""
         self.position, self._next = EnginePosition(epoch.epoch, epoch.log_offset), None
 
-    def answer(self, epoch: int, name: str, timeout_s: float) -> Answers | None:
-        """The answer that counts; None if it is not decided within `timeout_s`. Raises `StoppedError`."""
-        with self._news:
-            self._news.wait_for(lambda: self._stopped or self._decisions.answer(epoch, name) is not None, timeout_s)
-        self._check()
-        return self._decisions.answer(epoch, name)
-
-    def recorded(self, epoch: int, name: str) -> Answers | None:
-        """The same without waiting for anybody: what is known to stand in the log already is read."""
-        deadline = time.monotonic() + _BEHIND_S
-        while (found := self._decisions.answer(epoch, name)) is None and self._is_behind():
-            if time.monotonic() > deadline:
-                return None
-            self.answer(epoch, name, _TICK_S)
-        return found
-
-    def answered_by(self, epoch: int, name: str) -> str | None:
-        """The incarnation whose answer counts."""
-        return self._decisions.answered_by(epoch, name)
+    def answers(self, epoch: int, questions: Sequence[str], ask: fetch.Ask, wait: fetch.Wait) -> dict[str, Answers]:
+        """What the core says; it has the outside world asked if the log does not know. Raises `StoppedError`."""
+        self._answers.clear()
+        self._post(Needs(epoch, tuple(questions), not self._is_behind()))
+        while missing := [name for name in questions if name not in self._answers]:
+            wait(f"the answers to {missing[0]!r} in the ordering log")
+            try:
+                said = self._said.get(timeout=_TICK_S)
+            except queue.Empty:
+                continue
+            self._check()
+            if isinstance(said, Ask) and said.epoch == epoch and said.question not in self._answers:
+                found = ask(said.question, lambda name=said.question: self._stopped or name in self._answers)  # type: ignore[misc]
+                if found is not None:
+                    self._post(Asked(epoch, said.question, found))
+        return dict(self._answers)
 
     def close(self) -> None:
         """Nothing to close."""

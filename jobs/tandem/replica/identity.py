@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -18,6 +17,15 @@ from tandem.kafka.topics import Topics
 from tandem.manifest import SourceSpec
 from tandem.process.info import RefusedError
 from tandem.protocol.values import Config, Positions
+from tandem.replica.identity_parts import (
+    difference,
+    different_in_plan,
+    differs_in,
+    engine_of,
+    is_same_job,
+    parts_of,
+    with_plan,
+)
 from tandem.topics.declared import LogTopics
 
 
@@ -135,7 +143,7 @@ def as_planned(
     A generation that has begun says what its plan was made of. One that has not, or a new one from a savepoint or by
     `changes`, begins with what this replica found. Raises `UnlikeError`.
     """
-    planned = replace(mine, digest=identity_of({**_parts(mine.digest), **facts}))
+    planned = replace(mine, digest=with_plan(mine.digest, facts))
     if membership is None:
         return None, planned
     if membership.candidate:
@@ -146,6 +154,12 @@ def as_planned(
         if _may_follow(mine, accepted, changes):
             begun = replace(planned, generation=accepted.generation + 1, start=accepted.start)
             return Membership(begun, candidate=True), planned
+        if engine_of(facts) != engine_of(parts_of(accepted.digest)):
+            raise UnlikeError(
+                f"this replica would compute the job with another engine than the one that {accepted.proposer} began it "
+                "with: spec.engine is auto, and the job's plan decides. Name the engine that the job runs with in "
+                f"spec.engine; or, to go on with this one as the job's next generation, {changes.how}"
+            )
         raise UnlikeError(
             f"this replica's plan is not the one that the job began with, by {accepted.proposer}, though its code is: "
             f"{unlike}. The code takes it from its surroundings: the clock, an environment variable, a file, the host. "
@@ -154,67 +168,6 @@ def as_planned(
             f"{changes.how}"
         )
     return membership, planned
-
-
-def plan_parts(facts: Mapping[str, str], tables: Mapping[str, str]) -> dict[str, str]:
-    """Parts of an identity that are known with the plan: hashes of what it is made of, versions of its static tables."""
-    return (
-        {_FORMAT: _FACTS_FORMAT}
-        | {_PLAN + name: value for name, value in facts.items()}
-        | {_TABLE + name: version for name, version in tables.items()}
-    )
-
-
-def agreed_tables(config: Config) -> dict[str, str]:
-    """The static tables that a generation began with: name → version."""
-    parts = _parts(config.digest)
-    return {name.removeprefix(_TABLE): part for name, part in parts.items() if name.startswith(_TABLE)}
-
-
-_PLAN, _TABLE, _FORMAT = "plan: ", "table: ", "plan: format"
-_NAMED = 5
-_FACTS_FORMAT = "2"
-"""Raised with what `facts_about` counts: plans of another format are not compared, so that Tandem can be upgraded."""
-
-
-def _parts(digest: str) -> dict[str, str]:
-    try:
-        return dict(json.loads(digest))
-    except (ValueError, TypeError):
-        return {}
-
-
-def _is_of_plan(name: str) -> bool:
-    return name.startswith((_PLAN, _TABLE))
-
-
-def different_in_plan(facts: Mapping[str, str], accepted: Config) -> str:
-    """In which parts a plan differs from that of a generation, in words; "" if it does not.
-
-    One that began before plans were part of identities has none. `facts`: see `plan_parts`. With another table, what is read
-    of it is another part of the plan: tables come first.
-    """
-    theirs = {name: part for name, part in _parts(accepted.digest).items() if _is_of_plan(name)}
-    if theirs.get(_FORMAT) != facts.get(_FORMAT):
-        return ""
-    differing = [name for name in facts.keys() | theirs.keys() if facts.get(name) != theirs.get(name)]
-    names = sorted(differing, key=lambda name: (not name.startswith(_TABLE), name))
-    words = [
-        f"the static table {name.removeprefix(_TABLE)}" if name.startswith(_TABLE) else name.removeprefix(_PLAN)
-        for name in names
-    ]
-    more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
-    return f"different {'is' if len(words) == 1 else 'are'} {', '.join(words[:_NAMED])}{more}" if words else ""
-
-
-def is_same_job(mine: str, accepted: str) -> bool:
-    """Whether two identities are of one job, as far as both know it: one of them may not have its plan yet."""
-    ours, theirs = _parts(mine), _parts(accepted)
-    if not ours or not theirs:
-        return mine == accepted
-    return {k: v for k, v in ours.items() if not _is_of_plan(k)} == {
-        k: v for k, v in theirs.items() if not _is_of_plan(k)
-    }
 
 
 def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -> Membership:
@@ -246,44 +199,6 @@ def check_upgrade(mine: Config, accepted: Config) -> None:
         )
     if differs_in("delivery", mine.digest, accepted.digest):
         raise RefusedError("an upgrade cannot change spec.delivery. Give the changed job another metadata.name")
-
-
-def identity_of(parts: Mapping[str, str]) -> str:
-    """A `Config.digest` that tells in which part another one differs."""
-    return json.dumps(parts, sort_keys=True, separators=(",", ":"))
-
-
-def difference(mine: str, accepted: str) -> str:
-    """In which parts two identities differ, in words."""
-    try:
-        ours, theirs = dict(json.loads(mine)), dict(json.loads(accepted))
-    except (ValueError, TypeError):
-        return "it was written by another version of Tandem"
-    names = (name for name in ours.keys() | theirs.keys() if not _is_of_plan(name))
-    differing = sorted(name for name in names if ours.get(name) != theirs.get(name))
-    return "different are " + ", ".join(_WORDS.get(name, f"spec.{name}") for name in differing)
-
-
-_WORDS = {
-    "code": "the job's code (the bytes of spec.job.file or module)",
-    "versions": "the versions of Python, PySpark, PyArrow, NumPy or pandas, or Tandem's format of state",
-    "function": "spec.job.function",
-    "options": "spec.job.options",
-    "outputMode": "spec.job.outputMode",
-    "onError": "spec.job.onError",
-    "topics": "spec.kafka.topics",
-    "parallelism": "spec.spark.parallelism",
-    "conf": "spec.spark.conf (settings spark.sql.*)",
-    "timeZone": "spec.spark.conf[spark.sql.session.timeZone] (earlier versions of Tandem computed in UTC all the same)",
-}
-
-
-def differs_in(part: str, mine: str, accepted: str) -> bool:
-    """Whether two identities differ in one part."""
-    try:
-        return bool(json.loads(mine).get(part) != json.loads(accepted).get(part))
-    except (ValueError, AttributeError):
-        return True
 
 
 def starting_positions(topics: Topics, sources: Iterable[SourceSpec]) -> Positions:

@@ -12,8 +12,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from tandem.coordination.slots import Slots
 from tandem.core.effects import (
+    Answer,
     Append,
+    Ask,
     Begun,
     CatchingUp,
     CaughtUp,
@@ -21,16 +24,19 @@ from tandem.core.effects import (
     Effect,
     Exit,
     Expect,
+    HandedOver,
     Marked,
+    Report,
+    SeekSuccessor,
+    TellRole,
     TookOver,
 )
-from tandem.core.events import Computed, Leave, LogRecord, ReplicaEvent, Tick
+from tandem.core.events import Computed, ReplicaEvent, Tick
 from tandem.core.replica import ReplicaCore
 from tandem.engine.interface import StoppedError
 from tandem.kafka.appender import ProposalAppender
 from tandem.logs import get_logger
 from tandem.protocol.actions import Publish, Step
-from tandem.protocol.values import Determinant
 from tandem.replica.awaited import awaited
 from tandem.replica.failure import FirstFailure
 from tandem.replica.handed import HandedEpochs
@@ -77,6 +83,8 @@ class Loop:
         self._reader: LogReader
         self._steps: Steps
         self._epochs: HandedEpochs
+        self.slots: Slots | None = None
+        """The job's slots, once this replica takes part in them."""
 
     def connect(self, reader: LogReader, steps: Steps, epochs: HandedEpochs) -> None:
         """Who posts to this loop, and is given its effects."""
@@ -98,11 +106,9 @@ class Loop:
         self._reader.stop()
         self._ports.appender.close()
 
-    def retire(self, successor: str | None = None, timeout_s: float = 5.0) -> None:
-        """Claim nothing any more, and wait until what was claimed is published; see `Leave`."""
-        if not self._failure.is_set.is_set():
-            self.post(Leave(successor))
-            self._ended.wait(timeout_s)
+    def has_ended(self, timeout_s: float) -> bool:
+        """Whether the core has ended, within that time."""
+        return self._ended.wait(timeout_s)
 
     def post(self, event: ReplicaEvent) -> None:
         """Something happened."""
@@ -153,8 +159,6 @@ class Loop:
             return  # the rows that differ are still to be compared
         if isinstance(event, Computed) and event.epoch < self.core.publication.head:
             self._rows.pop(event.epoch, None)
-        elif isinstance(event, LogRecord) and isinstance(event.proposal, Determinant):
-            self._epochs.news()
 
     def _step(self, event: ReplicaEvent) -> None:
         for effect in self.core.step(event, time.monotonic() * 1000):
@@ -166,6 +170,8 @@ class Loop:
                 self._ports.appender.append(proposal)
             case Compute(epoch):
                 self._epochs.hand(epoch)
+            case Ask() | Answer():
+                self._epochs.say(effect)
             case Marked(marker):
                 self._rows.pop(marker.epoch, None)
                 self._ports.on_marked(effect)
@@ -175,7 +181,13 @@ class Loop:
                 if error is not None:
                     self._failure.put(error)
                 self._ended.set()
-            case TookOver() | Begun() | CatchingUp() | CaughtUp():
+            case TellRole(role):
+                if self.slots is not None:
+                    self.slots.tell(role)
+            case SeekSuccessor():
+                if self.slots is not None:
+                    self.slots.leave()
+            case TookOver() | Begun() | CatchingUp() | CaughtUp() | HandedOver():
                 _report(effect)
             case _:
                 self._steps.do(self._job(effect))
@@ -197,7 +209,7 @@ class Loop:
             self._ports.task.ends()
 
 
-def _report(effect: TookOver | Begun | CatchingUp | CaughtUp) -> None:
+def _report(effect: Report) -> None:
     match effect:
         case TookOver(claim, before):
             _log.info("took_over", epoch=claim.epoch, attempt=claim.attempt, owner_before=before)
@@ -205,6 +217,8 @@ def _report(effect: TookOver | Begun | CatchingUp | CaughtUp) -> None:
             _log.info("generation_begun", generation=generation, after=after)
         case CaughtUp(epoch, epochs, elapsed_ms):
             _log.info("caught_up", epoch=epoch, epochs=epochs, s=round(elapsed_ms / 1000, 1))
+        case HandedOver(to, elapsed_ms):
+            _log.info("not_handed_over" if to is None else "handed_over", to=to, ms=round(elapsed_ms))
         case CatchingUp(epoch, found):
             left = None if found.left_s is None else round(found.left_s, 1)
             speed = round(found.epochs_per_s, 1)

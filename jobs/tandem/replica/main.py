@@ -13,6 +13,7 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
+from tandem.core.duty import DrainedError, SteppedDownError
 from tandem.engine.jvm.errors import JarsError, JavaMissingError
 from tandem.engine.memory import memory_limit, too_small
 from tandem.engine.users_code import line_of_thread
@@ -25,7 +26,6 @@ from tandem.process.info import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
 from tandem.replica.active import Active
-from tandem.replica.handover import DrainedError, SteppedDownError
 from tandem.replica.identity import Changes, OtherJobError, UnlikeError
 from tandem.replica.prepared import Prepared
 from tandem.replica.setting import Setting, new_incarnation
@@ -108,7 +108,7 @@ def run(
                 active = Active.of(warm, parts)
                 lifecycle.came_up()
                 _log.info("started")
-                active.run_until(stopping, warm.slots)
+                active.run_until(stopping)
         except Exception as error:
             return lifecycle.ended(error, KINDS)
     return ExitCode.OK

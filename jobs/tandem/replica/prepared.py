@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from tandem.engine.causal import Proposer
 from tandem.engine.facts import hashes
 from tandem.engine.spark import SparkEngine
 from tandem.kafka.appender import ProposalAppender
@@ -27,15 +26,13 @@ from tandem.replica.folders import Folders
 from tandem.replica.identity import (
     Changes,
     Membership,
-    agreed_tables,
     as_planned,
     begin_job,
-    identity_of,
     is_settled,
     membership_of,
-    plan_parts,
     starting_positions,
 )
+from tandem.replica.identity_parts import agreed_tables, identity_of, plan_parts
 from tandem.replica.refused import RefusedRows
 from tandem.replica.setting import START_TIMEOUT_S, Setting
 from tandem.replica.shipping import StateShipping
@@ -166,7 +163,7 @@ class _Preparation:
         self._starting.begins("Kafka: a transactional producer")
         output.producer.start(START_TIMEOUT_S)
         agreed = agreed_tables(known.config) if known is not None and settled else None
-        engine = self._engine(computing, code, output.appender, agreed)
+        engine = self._engine(computing, code, agreed)
         membership = self._planned(engine, known, mine, output.appender)
         if not settled:
             self._belong_to(membership)
@@ -176,9 +173,7 @@ class _Preparation:
         self._starting.ends()
         return Prepared(setting, folders, output, self._states, self._shipping, membership, engine, ids)
 
-    def _engine(
-        self, computing: Computing, code: Code, appender: ProposalAppender, agreed: Mapping[str, str] | None
-    ) -> SparkEngine:
+    def _engine(self, computing: Computing, code: Code, agreed: Mapping[str, str] | None) -> SparkEngine:
         setting = self._setting
         unread = UnreadRecords(setting.metrics, setting.manifest.model.topics.dead_letter)
         with setting.room():
@@ -186,13 +181,13 @@ class _Preparation:
                 code,
                 setting.channels.fetcher,
                 setting.metrics.phase,
-                Proposer(setting.incarnation, appender.append),
                 unread.count,
                 agreed,
                 self._starting.begins,
             )
         self._stack.callback(engine.stop)
         engine.task = setting.waits.task()
+        setting.reporter.engine = engine.job.choice.words
         note_tables(setting.folder, engine.job.tables.values())
         return engine
 
@@ -202,7 +197,7 @@ class _Preparation:
         """The generation that this replica belongs to, now that its plan is known. Begins the job, if it never ran."""
         self._starting.begins("the ordering log: the job's identity")
         channels = self._setting.channels
-        parts = plan_parts(hashes(engine.job.facts), engine.job.tables)
+        parts = plan_parts(hashes(engine.job.facts), engine.job.tables, engine.job.choice.engine)
         known, mine = as_planned(known, mine, parts, self._changes)
         if known is None:
             begun = begin_job(channels.connection, appender, channels.logs, mine, self._changes)

@@ -9,13 +9,8 @@ from collections.abc import Callable, Mapping
 from tandem.core.events import LogRecord, MarkerRecord
 from tandem.engine.interface import StoppedError
 from tandem.kafka.errors import ReadTimeoutError
-from tandem.kafka.tail import LogTail, Record
-from tandem.logs import get_logger
-from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
 from tandem.replica.failure import FirstFailure
-from tandem.topics.declared import LogTopics
-
-_log = get_logger(__name__)
+from tandem.replica.log_events import LogEvents
 
 _POLL_S = 0.05
 
@@ -23,7 +18,7 @@ OnRead = Callable[[LogRecord | MarkerRecord], None]
 
 
 class LogReader:
-    """Reads `tail` from `start` on, until `stop`.
+    """Reads `events` from `start` on, until `stop`.
 
     Parameters
     ----------
@@ -31,12 +26,11 @@ class LogReader:
     failure : is given what ends the reading.
     """
 
-    def __init__(self, tail: LogTail, logs: LogTopics, on_read: OnRead, failure: FirstFailure) -> None:
-        self._tail = tail
-        self._logs = logs
+    def __init__(self, events: LogEvents, on_read: OnRead, failure: FirstFailure) -> None:
+        self._events = events
         self._on_read = on_read
         self._failure = failure
-        self._passed: Mapping[str, int] = dict(tail.next_offsets)
+        self._passed: Mapping[str, int] = dict(events.tail.next_offsets)
         self._news = threading.Condition()
         self._stopped = False
         self.is_behind = True
@@ -54,7 +48,7 @@ class LogReader:
             self._news.notify_all()
         if self._thread.is_alive():
             self._thread.join(timeout_s)
-        self._tail.close()
+        self._events.tail.close()
 
     def read_to_end(self, timeout_s: float) -> None:
         """Return when all is handed on up to the ends that both logs have now, open transactions included.
@@ -62,7 +56,7 @@ class LogReader:
         Raises `ReadTimeoutError` if they are not reached within `timeout_s`, `StoppedError`.
         """
         deadline = time.monotonic() + timeout_s
-        ends = self._tail.ends(timeout_s)
+        ends = self._events.tail.ends(timeout_s)
 
         def is_there() -> bool:
             return self._stopped or all(self._passed[topic] >= end for topic, end in ends.items())
@@ -76,23 +70,14 @@ class LogReader:
     def _run(self) -> None:
         try:
             while not self._stopped:
-                for record in self._tail.poll(_POLL_S):
-                    self._hand_on(record)
-                self.is_behind = self._tail.is_behind
+                for event in self._events.read(_POLL_S):
+                    self._on_read(event)
+                self.is_behind = self._events.tail.is_behind
                 with self._news:
-                    self._passed = dict(self._tail.next_offsets)
+                    self._passed = dict(self._events.tail.next_offsets)
                     self._news.notify_all()
         except BaseException as error:
             self._failure.put(error)
             self._stopped = True
             with self._news:
                 self._news.notify_all()
-
-    def _hand_on(self, record: Record) -> None:
-        try:
-            if record.topic == self._logs.commits:
-                self._on_read(MarkerRecord(decode_marker(record.value), record.timestamp_ms))
-            else:
-                self._on_read(LogRecord(record.offset, decode_proposal(record.value), record.timestamp_ms))
-        except CodecError as error:
-            _log.error("foreign_record", topic=record.topic, offset=record.offset, reason=str(error))

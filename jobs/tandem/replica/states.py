@@ -15,6 +15,7 @@ from tandem.checkpoint.position import EnginePosition
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
 from tandem.process.info import RefusedError
+from tandem.protocol.restoring import Source, sources
 from tandem.protocol.values import Config
 from tandem.replica.leftovers import siblings
 from tandem.replica.local_savepoints import LINEAGE, is_local, lineage_of, local_savepoints
@@ -41,10 +42,6 @@ _LOST = (
     "If it is lost: give the job another value of spec.job.options, and start it with --accept-changes, so that it computes "
     "its state from its inputs again"
 )
-_FAR_EPOCHS = 100
-"""State on this machine that is no farther behind is used without asking the store: that is quicker."""
-_NEAR_EPOCHS = 5
-"""Followed state that is no farther behind is used at once: to compute so many epochs again is quicker than linking."""
 
 
 class Followed(Protocol):
@@ -128,36 +125,33 @@ class States:
     def restore(self, last_published: int, followed: Followed) -> EnginePosition:
         """Restore the newest state that is not after `last_published`; returns where it stands.
 
-        `followed` is taken unless there is one on this machine, or far newer ones in the store: nothing is copied then.
+        `followed` costs nothing to take: it is renamed, not copied.
         Raises `RefusedError` if a generation's savepoint is needed and cannot be had.
         """
         checkpoints = self.checkpoints()
-        local = find_newest(checkpoints, last_published)
-        stands_at = -1 if local is None else local.position.epoch
-        is_near = self._store is None or last_published - followed.followed <= _FAR_EPOCHS
-        if stands_at - _NEAR_EPOCHS < followed.followed <= last_published and is_near:
-            position = followed.hand_over(self.checkpoint)
-            if position is not None:
-                _log.info("followed_state_used", epoch=position.epoch, last_published=last_published)
-                return position
-        if self._store is not None and (local is None or last_published - stands_at > _FAR_EPOCHS):
-            try:
-                position = self._store.newest_usable(
-                    last_published, self._lineage, self.checkpoint, newer_than=stands_at
-                )
-            except SnapshotStoreError as error:
-                _log.warning("snapshot_store_away", reason=str(error), effect="epochs are computed again instead")
-                position = None
+        found = find_newest(checkpoints, last_published)
+        local = -1 if found is None else found.position.epoch
+        for source in sources(last_published, local, followed.followed, self._store is not None):
+            position = None
+            if source is Source.FOLLOWED:
+                position = followed.hand_over(self.checkpoint)
+                if position is not None:
+                    _log.info("followed_state_used", epoch=position.epoch, last_published=last_published)
+            elif source is Source.STORE:
+                position = self._newest_stored(last_published, local)
             if position is not None:
                 return position
-        if (
-            stands_at < followed.followed <= last_published
-            and (position := followed.hand_over(self.checkpoint)) is not None
-        ):
-            _log.info("followed_state_used", epoch=position.epoch, last_published=last_published)
-            return position
         position = restore(checkpoints, last_published, self.checkpoint)
         return position if position.epoch >= 0 else self._beginning(position)
+
+    def _newest_stored(self, last_published: int, newer_than: int) -> EnginePosition | None:
+        if self._store is None:
+            return None
+        try:
+            return self._store.newest_usable(last_published, self._lineage, self.checkpoint, newer_than=newer_than)
+        except SnapshotStoreError as error:
+            _log.warning("snapshot_store_away", reason=str(error), effect="epochs are computed again instead")
+            return None
 
     def begin_after(self, position: EnginePosition) -> EnginePosition:
         """The state of a job without state, after any epoch: nothing but that epoch's number."""

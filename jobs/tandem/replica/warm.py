@@ -16,7 +16,6 @@ from tandem.core.standby import StandbyCore, bound_on_actives
 from tandem.core.state import ReplicaState
 from tandem.logs import get_logger
 from tandem.protocol.switchover import Role
-from tandem.replica.handover import DrainedError
 from tandem.replica.prepared import Prepared
 from tandem.replica.setting import Setting
 from tandem.replica.standby import Standby
@@ -53,8 +52,6 @@ class Warm:
         came_up()
         _log.info("standing_by")
         promoted = self._promoted(slots, stopping)
-        if slots.must_end:
-            raise DrainedError("drained: it stays down until tandem start")
         if promoted:
             slots.tell(Role.CATCHING_UP)
             setting.reporter.stage = "starting"
@@ -67,8 +64,8 @@ class Warm:
         place = channels.place_at(channels.newest_published())
         bound = bound_on_actives(setting.spec.take_over.min_bound.ms)
         core = StandbyCore(place.decisions, bound, self.prepared.membership.config.generation)
-        tail = channels.tail(place, [channels.logs.ordering])
-        standby = Standby(core, slots, tail, lambda: shipping.has_proved)
+        events = channels.events(place, [channels.logs.ordering])
+        standby = Standby(core, slots, events, lambda: shipping.has_proved)
 
         def state() -> ReplicaState:
             published = shipping.last_published

@@ -39,6 +39,7 @@ class ReplicaReport:
     `has_to_prove` : of a standby, whether something was published that it could prove its state with, or it has no state.
     `waits_for` : what its start or its output has been waiting for, if that takes most of a minute, in words;
     `waits_beside`: the same of what nobody waits for to get the output, e.g. a snapshot.
+    `engine` : which one computes, and why if that was a choice, e.g. `realTime: …`; "": it is not known yet.
     `trouble` : what Kafka does not take from it at the moment, why, and what to do; "": nothing.
     `drift` : what it found when it last looked at the job's topics, None: it has not looked yet.
     """
@@ -62,6 +63,7 @@ class ReplicaReport:
     take_overs: int = 0
     input_records: int = 0
     diverged: bool = False
+    engine: str = ""
     generation: int = 0
     config_hash: str = ""
     candidate: bool = False

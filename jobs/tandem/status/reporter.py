@@ -18,13 +18,15 @@ from tandem.waits import Waits
 class Reporter:
     """Collects one replica's report; any thread may ask for it.
 
-    Its attributes are set by whoever knows: `stage`, and `state`, which is asked how the replica stands.
+    Its attributes are set by whoever knows: `stage`; `engine`, see `Choice.words`; `state`, which is asked how the replica
+    stands.
     """
 
     def __init__(self, replica: str, incarnation: str) -> None:
         self._replica, self.incarnation = replica, incarnation
         self.stage: State = "starting"
         self.state: Callable[[], ReplicaState] = ReplicaState
+        self.engine = ""
         self.diverged = False
         self.followed_epoch = self.verified_epoch = -1
         self.health = Health()
@@ -77,6 +79,7 @@ class Reporter:
             take_overs=state.take_overs,
             input_records=state.input_records,
             diverged=self.diverged,
+            engine=self.engine,
             generation=self.generation,
             config_hash=self.config_hash,
             candidate=self.candidate,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from tandem_operator.crd.cel import Rule, exactly_one, is_duration, path
+from tandem.manifest import OrderingSpec
+from tandem_operator.crd.cel import Rule, exactly_one, is_duration, path, text
 
 _SPEC: Final = (path("spec"),)
+_BARRIERS: Final = str(OrderingSpec().barrier_interval)
 _ZOOKEEPER: Final = (path("spec.zookeeper"),)
 _SECRETS: Final = (
     path("spec.kafka.secretProperties{}"),
@@ -84,6 +86,34 @@ JOB: Final[tuple[Rule, ...]] = (
         "leader or heartbeat",
         field_path=".ordering.mode",
         mirrors=("no_ordering_only_at_least_once",),
+    ),
+    Rule(
+        "real-time-has-no-executors",
+        _SPEC,
+        "self.engine != 'realTime' || self.executors.instances == 0",
+        "the real-time engine runs in the replica itself, and has no use for executors. Remove executors, or set "
+        "spec.engine: microBatch",
+        field_path=".executors.instances",
+        mirrors=("real_time_runs_in_one_task",),
+    ),
+    Rule(
+        "real-time-has-one-partition",
+        _SPEC,
+        "self.engine != 'realTime' || self.spark.parallelism == 1",
+        "the real-time engine keeps a job's state in one partition. Remove spark.parallelism, or set spec.engine: "
+        "microBatch",
+        field_path=".spark.parallelism",
+        mirrors=("real_time_runs_in_one_task",),
+    ),
+    Rule(
+        "barriers-need-the-real-time-engine",
+        _SPEC,
+        f"self.engine != 'microBatch' || !{is_duration('self.ordering.barrierInterval')}"
+        f" || duration(self.ordering.barrierInterval) == duration({text(_BARRIERS)})",
+        "barrierInterval has no meaning with the engine microBatch (the default), which commits state behind every epoch. "
+        "Remove it, or set spec.engine: realTime or auto",
+        field_path=".ordering.barrierInterval",
+        mirrors=("barriers_need_the_real_time_engine",),
     ),
     Rule(
         "bounds-are-in-order",

@@ -23,6 +23,7 @@ from tandem_operator.plan.version import Version
 from tandem_operator.resources.names import selector
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import (
+    LONGEST_FAILURE,
     LONGEST_HISTORY,
     ConfigHashes,
     Failover,
@@ -74,6 +75,7 @@ def new_status(
         phase=_phase(observed, facts, old),
         observed_generation=observed.generation,
         mode=spec.ordering.mode,
+        engine=_engine(observed, old),
         leader=leader,
         publisher=replica_name(publisher) if publisher else old.publisher,
         epoch=published_epoch(observed, old.epoch),
@@ -113,6 +115,13 @@ def _phase(observed: Observed, facts: Facts, old: Status) -> Phase:
     if old.phase not in _FIRST:
         return "Degraded"
     return "Starting" if facts.running else "Pending"
+
+
+def _engine(observed: Observed, old: Status) -> str | None:
+    """Of the members. While a new generation takes over, they run two: the old one, as long as any runs it."""
+    members = (pod.reported for pod in observed.pods if pod.component is Component.MEMBER and not pod.is_gone)
+    running = sorted({told.engine[:LONGEST_FAILURE] for told in members if told is not None and told.engine})
+    return old.engine if not running or old.engine in running else running[0]
 
 
 def _failover(observed: Observed, old: Status) -> Failover | None:

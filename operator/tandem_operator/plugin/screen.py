@@ -37,6 +37,7 @@ def screen(body: Mapping[str, Any], pods: Pods, now: datetime) -> Iterator[str]:
     published = f"epoch {_or_dash(status.epoch)} by {status.publisher or '-'}"
     yield f"  Published    {published}, {_or_dash(status.lag)} records behind"
     yield f"  Ordering     {status.mode or '-'}" + (f", led by {status.leader}" if status.leader else "")
+    yield f"  Engine       {status.engine or '-'}"
     yield f"  Replicas     {status.active or '-'} active, {status.standby or '0/0'} standing by"
     yield f"  Delivery     {spec.get('delivery', 'exactlyOnce')}"
     yield f"  Failover     {_failover(status, now)}"

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import pytest
 
 from tandem.core.catch_up import CatchUp
-from tandem.core.effects import Append, Begun, Compute, Effect, Exit, Expect, Marked, TookOver
-from tandem.core.events import Computed, Done, Failed, Leave, LogRecord, MarkerRecord, ReplicaEvent, Tick
+from tandem.core.duty import DutySettings
+from tandem.core.effects import Append, Begun, Compute, Effect, Exit, Expect, Marked, SeekSuccessor, TookOver
+from tandem.core.events import Computed, Done, Failed, LogRecord, MarkerRecord, ReplicaEvent, Stop, Tick
 from tandem.core.replica import ReplicaCore, ReplicaSettings
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import (
-    ANYBODY,
     DivergedError,
     MissingMarkerError,
     ProtocolMisuseError,
@@ -33,7 +33,7 @@ CONFIG = Config(0, "c0ffee", Positions({IN: 0}), "replica-0")
 class Bench:
     """A core, and a log in which its proposals and those of others are accepted in the order of the calls."""
 
-    def __init__(self, succession: Succession | None = None, generation: int = 0, **settings: float) -> None:
+    def __init__(self, succession: Succession | None = None, generation: int = 0, **settings: object) -> None:
         publication = Publication(
             ME, Decisions(), 0, Delivery.EXACTLY_ONCE, SilenceBound(20.0, 120.0), generation=generation
         )
@@ -192,7 +192,7 @@ def test_rows_that_come_after_their_marker_are_compared_too() -> None:
 def test_who_leaves_claims_on_until_its_successor_does_and_publishes_what_it_owes() -> None:
     bench = Bench()
     bench.cut(0, 1, 2)
-    assert bench.step(Leave(ANYBODY)) == []
+    assert bench.step(Stop()) == [SeekSuccessor()]
     assert Append(Claim(0, 0, ME)) in bench.computed(0)
     (publish,) = bench.log(Claim(0, 0, ME))
     assert Expect(OTHER) in bench.log(Claim(1, 0, OTHER))
@@ -202,14 +202,15 @@ def test_who_leaves_claims_on_until_its_successor_does_and_publishes_what_it_owe
 
 
 def test_who_leaves_waits_for_nobody_for_ever() -> None:
-    bench = Bench(leave_ms=100)
+    bench = Bench(duty=DutySettings(leave_ms=100))
     bench.owns(0)
-    assert bench.step(Leave(ANYBODY)) == bench.step(Tick(), 90) == bench.step(Tick(), 20) == []
+    assert bench.step(Stop()) == [SeekSuccessor()]
+    assert bench.step(Tick(), 90) == bench.step(Tick(), 20) == []
     assert bench.step(Tick(), 110) == [Exit()]
 
 
 def test_one_that_is_alone_leaves_at_once() -> None:
-    assert Bench().step(Leave()) == [Exit()]
+    assert Bench(duty=DutySettings(has_others=False)).step(Stop()) == [SeekSuccessor(), Exit()]
 
 
 def test_a_candidate_proposes_its_generation_at_the_head_and_once_it_has_computed() -> None:

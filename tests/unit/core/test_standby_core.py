@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.core.effects import Exit
-from tandem.core.events import LogRecord
-from tandem.core.standby import Promote, Promotion, Seen, StandbyCore, TellRole, bound_on_actives
+from tandem.core.duty import DrainedError
+from tandem.core.effects import Exit, TellRole
+from tandem.core.events import LogRecord, Seen
+from tandem.core.standby import Promote, Promotion, StandbyCore, bound_on_actives
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import SupersededError
 from tandem.protocol.silence import SilenceBound
@@ -51,7 +52,9 @@ def test_while_there_is_nothing_to_claim_nobody_is_silent() -> None:
 
 
 def test_one_that_was_drained_ends_whatever_else_it_sees() -> None:
-    assert standby(*LOG).step(Seen(slot=0, must_end=True), 1.0) == Exit()
+    effect = standby(*LOG).step(Seen(slot=0, must_end=True), 1.0)
+    assert isinstance(effect, Exit)
+    assert isinstance(effect.error, DrainedError)
 
 
 def test_the_next_generation_ends_it() -> None:

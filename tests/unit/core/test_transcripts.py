@@ -13,7 +13,9 @@ import pytest
 
 from tandem.core.catch_up import CatchUp
 from tandem.core.effects import (
+    Answer,
     Append,
+    Ask,
     Begun,
     CatchingUp,
     CaughtUp,
@@ -21,18 +23,32 @@ from tandem.core.effects import (
     Effect,
     Exit,
     Expect,
+    HandedOver,
     Marked,
+    SeekSuccessor,
+    TellRole,
     TookOver,
 )
-from tandem.core.events import Computed, Done, Leave, LogRecord, MarkerRecord, ReplicaEvent, Tick
+from tandem.core.events import Asked, Computed, Done, LogRecord, MarkerRecord, Needs, ReplicaEvent, Seen, Stop, Tick
 from tandem.core.replica import ReplicaCore
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import ANYBODY, Publication
+from tandem.protocol.publication import Publication
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
-from tandem.protocol.values import Claim, Config, Cut, Marker, Positions, Progress, Proposal, TopicPartition
+from tandem.protocol.switchover import Holder
+from tandem.protocol.values import (
+    Claim,
+    Config,
+    Cut,
+    Determinant,
+    Marker,
+    Positions,
+    Progress,
+    Proposal,
+    TopicPartition,
+)
 
 STORIES = sorted((Path(__file__).parent / "transcripts").glob("*.txt"))
 IN = TopicPartition("in", 0)
@@ -57,11 +73,15 @@ class Teller:
 
     def _event(self, what: str, words: list[str]) -> ReplicaEvent:
         match what:
-            case "config" | "cut" | "claim":
+            case "config" | "cut" | "claim" | "answer":
                 self._offset += 1
                 return LogRecord(self._offset, _proposal(what, words))
             case "computed":
                 return Computed(int(words[0]), words[1])
+            case "needs":
+                return Needs(int(words[0]), tuple(words[1:]))
+            case "asked":
+                return Asked(int(words[0]), words[1], (words[2],))
             case "marker":
                 _, attempt = words[0].split("/")
                 generation = int(words[words.index("generation") + 1]) if "generation" in words else 0
@@ -72,11 +92,23 @@ class Teller:
                 step = self._core.step_under_way
                 assert step is not None, "nothing is under way"
                 return Done(step, Outcome(words[0]) if words else None)
-            case "leave":
-                return Leave(ANYBODY if words == ["anybody"] else words[0] if words else None)
+            case "sees":
+                return _seen(" ".join(words))
+            case "stop":
+                return Stop()
             case "tick":
                 return Tick()
         raise ValueError(what)
+
+
+def _seen(what: str) -> Seen:
+    if what.startswith("its slot taken by "):
+        return Seen(relief=Holder(what.split()[-1], "a"))
+    return {
+        "its slot": Seen(slot=0),
+        "its slot and a standby": Seen(slot=0, can_hand_over=True),
+        "that others hold all slots": Seen(is_surplus=True),
+    }[what]
 
 
 def _config(generation: int, by: str) -> Config:
@@ -89,6 +121,8 @@ def _proposal(what: str, words: list[str]) -> Proposal:
     if what == "cut":
         epoch = int(words[0])
         return Cut(epoch, Positions({IN: 10 * (epoch + 1)}), 0, 0, "orderer-0")
+    if what == "answer":
+        return Determinant(int(words[0]), words[1], 0, 1, (words[2],), words[4])
     epoch, attempt = map(int, words[0].split("/"))
     generation = int(words[words.index("generation") + 1]) if "generation" in words else 0
     return Claim(epoch, attempt, words[2], generation)
@@ -102,6 +136,12 @@ def _words(effect: Effect) -> str:
             return f"append config {config.generation} by {config.proposer}"
         case Append(Progress() as progress):
             return f"append progress: computed {progress.epoch}"
+        case Append(Determinant() as answer):
+            return f"append answer {answer.epoch} {answer.name} {answer.answers[0]} by {answer.proposer}"
+        case Ask(epoch, question):
+            return f"ask the outside world {question} for {epoch}"
+        case Answer(epoch, question, answers):
+            return f"tell the engine the answer {epoch} {question} {answers[0]}"
         case Compute(epoch):
             return f"compute {epoch.epoch}"
         case Expect(owner):
@@ -112,6 +152,12 @@ def _words(effect: Effect) -> str:
             return f"report: took over {claim.epoch}/{claim.attempt} from {before}"
         case Begun(generation, after):
             return f"report: generation {generation} begins after epoch {after}"
+        case HandedOver(to):
+            return f"report: handed over to {to or 'nobody'}"
+        case TellRole(role):
+            return f"tell the others: it {role}"
+        case SeekSuccessor():
+            return "ask a standby to take over"
         case Fence(owners):
             return f"fence {', '.join(owners) or 'nobody'}"
         case ReadToEnd():
@@ -151,4 +197,4 @@ def test_the_story_is_as_it_is_written(path: Path) -> None:
 
 
 def test_there_are_the_stories_that_a_reviewer_looks_for() -> None:
-    assert {"take_over", "renewal", "switchover", "generation"} <= {path.stem for path in STORIES}
+    assert {"take_over", "renewal", "switchover", "generation", "causal_answer"} <= {path.stem for path in STORIES}

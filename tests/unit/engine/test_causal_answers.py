@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 from confluent_kafka import Message
 
-from tandem.engine.causal import Causal, Proposer, StoppedError
+from tandem.core import effects
+from tandem.core.asking import Asking, UndecidedError
+from tandem.core.effects import Answer, Append, Effect
+from tandem.core.events import Asked, Needs
+from tandem.engine.causal import Causal
+from tandem.engine.interface import StoppedError
 from tandem.intake.batch import to_batch
-from tandem.intake.fetch import Fetched
+from tandem.intake.fetch import Ask, Fetched, Wait
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.questions import AskedRecord, Per, Question
-from tandem.kafka.errors import LostInputError, ReadTimeoutError
+from tandem.kafka.errors import LostInputError
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.determinants import MOST_BYTES
-from tandem.protocol.values import Config, Cut, Determinant, EpochRange, Positions, Proposal, TopicPartition
+from tandem.protocol.values import Answers, Config, Cut, Determinant, EpochRange, Positions, Proposal, TopicPartition
 
 TIME_MS = 1_700_000_000_123
 
@@ -29,7 +35,7 @@ class Log:
     """An ordering log in memory, with a clock that moves while somebody waits for it. `drops`: appends that get lost."""
 
     drops: int = 0
-    now: float = 0.0
+    now_ms: float = 0.0
     appended: list[Determinant] = field(default_factory=list)
     arriving: list[tuple[float, Determinant]] = field(default_factory=list)
 
@@ -48,28 +54,58 @@ class Log:
         else:
             self.decisions.apply(proposal)
 
-    def recorded(self, epoch: int, name: str) -> tuple[str | None, ...] | None:
-        return self.decisions.answer(epoch, name)
+    def pass_time(self, ms: float) -> None:
+        self.now_ms += ms
+        for _, determinant in [one for one in self.arriving if one[0] <= self.now_ms]:
+            self.decisions.apply(determinant)
 
-    def answer(self, epoch: int, name: str, timeout_s: float) -> tuple[str | None, ...] | None:
-        if self.decisions.answer(epoch, name) is None:
-            self.now += timeout_s
-            for _, determinant in [one for one in self.arriving if one[0] <= self.now]:
-                self.decisions.apply(determinant)
-        return self.decisions.answer(epoch, name)
 
-    def answered_by(self, epoch: int, name: str) -> str | None:
-        return self.decisions.answered_by(epoch, name)
+class Replica:
+    """The product's `Asking` and `Causal` of one incarnation, with the log between them, without threads or queues."""
+
+    def __init__(self, name: str, log: Log, *questions: Question) -> None:
+        self.causal = Causal(questions)
+        self._core = Asking(name)
+        self._log = log
+
+    def answered(self, fetched: Fetched) -> Fetched:
+        return self.causal.answered(fetched, self)
+
+    def answers(self, epoch: int, questions: Sequence[str], ask: Ask, wait: Wait) -> dict[str, Answers]:
+        log, found, said = self._log, dict[str, Answers](), deque[Effect]()
+        self._core.need(Needs(epoch, tuple(questions)), log.now_ms)
+        while len(found) < len(questions):
+            said += self._core.next(log.decisions, log.now_ms)
+            if not said:
+                wait("")
+                log.pass_time(10)
+                continue
+            match said.popleft():
+                case Append(proposal):
+                    log.append(proposal)
+                case effects.Ask(_, question):
+                    result = ask(question, lambda name=question: log.decisions.answer(epoch, name) is not None)
+                    if result is not None:
+                        said += self._core.asked(Asked(epoch, question, result), log.now_ms)
+                case Answer(_, question, answers):
+                    found[question] = answers
+        return found
+
+
+class Past:
+    """Answers that stand in the log, and nobody is asked."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    def answers(self, epoch: int, questions: Sequence[str], ask: Ask, wait: Wait) -> dict[str, Answers | None]:  # noqa: ARG002
+        return {name: self._log.decisions.answer(epoch, name) for name in questions}
 
 
 def asking(
     function: Callable[[Any], Any], per: Per = "record", retries: int = 0, batch: int = 100, name: str = "score"
 ) -> Question:
     return Question(name, function, frozenset({"in"}), per, timeout_s=1.0, retries=retries, batch=batch)
-
-
-def replica(name: str, log: Log, *questions: Question) -> Causal:
-    return Causal(questions, Proposer(name, log.append), clock_s=lambda: log.now)
 
 
 def fetched(epoch: int, *inputs: list[str], topic: str = "in") -> Fetched:
@@ -110,33 +146,33 @@ def log() -> Log:
 
 
 def test_every_record_gets_its_own_answer_whatever_the_order_of_the_merge(log: Log) -> None:
-    asked = replica("a", log, asking(lambda records: [r.value.decode().upper() for r in records], batch=2))
+    asked = Replica("a", log, asking(lambda records: [r.value.decode().upper() for r in records], batch=2))
 
-    assert answers(asked.answered(fetched(0, ["p", "q", "r"], ["x", "y"]), log)) == {
+    assert answers(asked.answered(fetched(0, ["p", "q", "r"], ["x", "y"]))) == {
         "score": {"p": "P", "q": "Q", "r": "R", "x": "X", "y": "Y"}
     }
 
 
 def test_two_replicas_use_the_answer_that_stands_first_in_the_log(log: Log) -> None:
     service, epoch = changing(), fetched(0, ["p", "q"])
-    late = replica("b", log, asking(service))
+    late = Replica("b", log, asking(service))
     # The answer of `a` is on its way when `b` looks, and overtakes that of `b`.
     service([AskedRecord(None, b"p")])
     log.drops, log.arriving = 1, [(0.0, Determinant(0, "score", 0, 1, ("first", "of a"), "a"))]
 
-    assert answers(late.answered(epoch, log)) == {"score": {"p": "first", "q": "of a"}}
+    assert answers(late.answered(epoch)) == {"score": {"p": "first", "q": "of a"}}
     assert [determinant.answers for determinant in log.appended] == [("p-1", "q-2")]
-    assert answers(replica("c", log, asking(service)).answered(epoch, log)) == {"score": {"p": "first", "q": "of a"}}
+    assert answers(Replica("c", log, asking(service)).answered(epoch)) == {"score": {"p": "first", "q": "of a"}}
 
 
 def test_nobody_is_asked_what_the_log_knows(log: Log) -> None:
     epoch = fetched(0, ["p"])
-    first = answers(replica("a", log, asking(changing())).answered(epoch, log))
+    first = answers(Replica("a", log, asking(changing())).answered(epoch))
 
     def never(_: object) -> list[str]:
         raise AssertionError("asked")
 
-    assert answers(replica("a again", log, asking(never)).answered(epoch, log)) == first
+    assert answers(Replica("a again", log, asking(never)).answered(epoch)) == first
     assert len(log.appended) == 1
 
 
@@ -144,8 +180,8 @@ def test_that_nobody_answered_is_recorded_and_stays_so(log: Log) -> None:
     def refused(_: object) -> list[str]:
         raise ConnectionRefusedError
 
-    assert answers(replica("a", log, asking(refused)).answered(fetched(0, ["p"]), log)) == {"score": {"p": None}}
-    assert answers(replica("b", log, asking(changing())).answered(fetched(0, ["p"]), log)) == {"score": {"p": None}}
+    assert answers(Replica("a", log, asking(refused)).answered(fetched(0, ["p"]))) == {"score": {"p": None}}
+    assert answers(Replica("b", log, asking(changing())).answered(fetched(0, ["p"]))) == {"score": {"p": None}}
 
 
 def test_a_batch_that_fails_is_asked_again_and_costs_the_other_batches_nothing(log: Log) -> None:
@@ -158,28 +194,28 @@ def test_a_batch_that_fails_is_asked_again_and_costs_the_other_batches_nothing(l
             raise TimeoutError
         return ["ok"] * len(records)
 
-    asked = replica("a", log, asking(flaky, retries=1, batch=2))
-    assert answers(asked.answered(fetched(0, ["p", "q", "r"]), log)) == {"score": {"p": "ok", "q": "ok", "r": None}}
+    asked = Replica("a", log, asking(flaky, retries=1, batch=2))
+    assert answers(asked.answered(fetched(0, ["p", "q", "r"]))) == {"score": {"p": "ok", "q": "ok", "r": None}}
 
 
 def test_a_question_per_epoch_is_asked_once_with_its_time(log: Log) -> None:
     times: list[int] = []
-    asked = replica("a", log, asking(lambda time_ms: times.append(time_ms) or "1.07", per="epoch", name="rate"))
+    asked = Replica("a", log, asking(lambda time_ms: times.append(time_ms) or "1.07", per="epoch", name="rate"))
 
-    assert answers(asked.answered(fetched(0, ["p"], ["x"]), log)) == {"rate": {"p": "1.07", "x": "1.07"}}
+    assert answers(asked.answered(fetched(0, ["p"], ["x"]))) == {"rate": {"p": "1.07", "x": "1.07"}}
     assert times == [TIME_MS]
 
 
 def test_an_epoch_without_records_of_the_source_is_not_asked_about(log: Log) -> None:
-    asked = replica("a", log, asking(changing()), asking(lambda _: "x", per="epoch", name="rate"))
+    asked = Replica("a", log, asking(changing()), asking(lambda _: "x", per="epoch", name="rate"))
 
-    assert answers(asked.answered(fetched(0, [], []), log)) == {"score": {}, "rate": {}}
-    assert answers(asked.answered(fetched(0, ["p"], topic="other"), log)) == {"score": {"p": None}, "rate": {"p": None}}
+    assert answers(asked.answered(fetched(0, [], []))) == {"score": {}, "rate": {}}
+    assert answers(asked.answered(fetched(0, ["p"], topic="other"))) == {"score": {"p": None}, "rate": {"p": None}}
     assert log.appended == []
 
 
 def test_a_job_that_asks_nothing_carries_nothing(log: Log) -> None:
-    epoch = replica("a", log).answered(fetched(0, ["p"]), log)
+    epoch = Replica("a", log).answered(fetched(0, ["p"]))
 
     assert to_batch(epoch)["answers"].to_pylist() == [None]
 
@@ -187,7 +223,7 @@ def test_a_job_that_asks_nothing_carries_nothing(log: Log) -> None:
 def test_an_answer_that_the_log_does_not_show_is_proposed_again(log: Log) -> None:
     log.drops = 2
 
-    assert answers(replica("a", log, asking(changing())).answered(fetched(0, ["p"]), log)) == {"score": {"p": "p-0"}}
+    assert answers(Replica("a", log, asking(changing())).answered(fetched(0, ["p"]))) == {"score": {"p": "p-0"}}
     assert len(log.appended) == 3
     assert len(set(log.appended)) == 1
 
@@ -195,17 +231,17 @@ def test_an_answer_that_the_log_does_not_show_is_proposed_again(log: Log) -> Non
 def test_a_log_that_never_shows_an_answer_is_an_error(log: Log) -> None:
     log.drops = 10_000
 
-    with pytest.raises(ReadTimeoutError, match="no answer to 'score' appeared in the ordering log within 120 s"):
-        replica("a", log, asking(changing())).answered(fetched(0, ["p"]), log)
+    with pytest.raises(UndecidedError, match="no answer to 'score' appeared in the ordering log within 120 s"):
+        Replica("a", log, asking(changing())).answered(fetched(0, ["p"]))
     assert len(log.appended) < 100
 
 
 def test_a_long_answer_goes_in_parts_and_one_that_is_too_long_counts_as_none(log: Log) -> None:
     long, too_long = "x" * (MOST_BYTES // 2), "x" * MOST_BYTES
     given = {"p": long, "q": long, "r": too_long, "s": "short"}
-    asked = replica("a", log, asking(lambda records: [given[r.value.decode()] for r in records]))
+    asked = Replica("a", log, asking(lambda records: [given[r.value.decode()] for r in records]))
 
-    assert answers(asked.answered(fetched(0, list(given)), log)) == {"score": given | {"r": None}}
+    assert answers(asked.answered(fetched(0, list(given)))) == {"score": given | {"r": None}}
     assert [determinant.part for determinant in log.appended] == [0, 1]
 
 
@@ -215,28 +251,28 @@ def test_who_did_not_answer_last_time_leaves_a_moment_to_who_did(log: Log) -> No
     def of(name: str) -> Question:
         return asking(lambda records: asked.append(name) or ["x"] * len(records))
 
-    a, b = replica("a", log, of("a")), replica("b", log, of("b"))
+    a, b = Replica("a", log, of("a")), Replica("b", log, of("b"))
     for one in (a, b):
-        one.answered(fetched(0, ["p"]), log)
+        one.answered(fetched(0, ["p"]))
     log.cut(1)
-    log.arriving = [(log.now + 0.01, Determinant(1, "score", 0, 1, ("y",), "a"))]
-    assert answers(b.answered(fetched(1, ["p"]), log)) == {"score": {"p": "y"}}
+    log.arriving = [(log.now_ms + 10, Determinant(1, "score", 0, 1, ("y",), "a"))]
+    assert answers(b.answered(fetched(1, ["p"]))) == {"score": {"p": "y"}}
     assert asked == ["a"], "b waited for a, who was first the last time"
 
     log.cut(2)
-    assert answers(b.answered(fetched(2, ["p"]), log)) == {"score": {"p": "x"}}
+    assert answers(b.answered(fetched(2, ["p"]))) == {"score": {"p": "x"}}
     assert asked == ["a", "b"], "a is silent: b asks"
-    waited = log.now
+    waited = log.now_ms
     log.cut(3)
-    b.answered(fetched(3, ["p"]), log)
+    b.answered(fetched(3, ["p"]))
     assert asked == ["a", "b", "b"]
-    assert log.now == waited, "b answered last time, and leaves nobody a moment"
+    assert log.now_ms == waited, "b answered last time, and leaves nobody a moment"
 
 
 def test_who_hangs_in_a_call_goes_on_when_another_replica_has_answered(log: Log) -> None:
     asked, over = threading.Event(), threading.Event()
     other = Determinant(0, "score", 0, 1, ("of b",), "b")
-    hanging = replica("a", log, asking(lambda _: asked.set() or over.wait()))
+    hanging = Replica("a", log, asking(lambda _: asked.set() or over.wait()))
 
     def answer_when_asked() -> None:
         assert asked.wait(20)
@@ -244,7 +280,7 @@ def test_who_hangs_in_a_call_goes_on_when_another_replica_has_answered(log: Log)
 
     thread = threading.Thread(target=answer_when_asked)
     thread.start()
-    assert answers(hanging.answered(fetched(0, ["p"]), log)) == {"score": {"p": "of b"}}
+    assert answers(hanging.answered(fetched(0, ["p"]))) == {"score": {"p": "of b"}}
     assert log.appended == [other]
     over.set()
     thread.join()
@@ -254,10 +290,10 @@ def test_warming_up_asks_nobody(log: Log) -> None:
     def never(_: object) -> list[str]:
         raise AssertionError("asked")
 
-    warm = replica("a", log, asking(never))
-    assert answers(warm.recorded(fetched(0, ["p"]), log)) == {"score": {"p": None}}
+    warm = Causal([asking(never)])
+    assert answers(warm.answered(fetched(0, ["p"]), Past(log))) == {"score": {"p": None}}
     log.append(Determinant(0, "score", 0, 1, ("y",), "b"))
-    assert answers(warm.recorded(fetched(0, ["p"]), log)) == {"score": {"p": "y"}}
+    assert answers(warm.answered(fetched(0, ["p"]), Past(log))) == {"score": {"p": "y"}}
 
 
 @pytest.mark.parametrize(
@@ -271,36 +307,37 @@ def test_warming_up_asks_nobody(log: Log) -> None:
 )
 def test_a_function_that_returns_nonsense_is_told(log: Log, result: object, why: str) -> None:
     with pytest.raises(JobError, match=why):
-        replica("a", log, asking(lambda _: result)).answered(fetched(0, ["p", "q"]), log)
+        Replica("a", log, asking(lambda _: result)).answered(fetched(0, ["p", "q"]))
     assert log.appended == []
 
 
 def test_records_that_are_gone_are_missed_rather_than_given_the_answers_of_others(log: Log) -> None:
-    replica("a", log, asking(changing())).answered(fetched(0, ["p", "q"]), log)
+    Replica("a", log, asking(changing())).answered(fetched(0, ["p", "q"]))
 
     with pytest.raises(LostInputError, match="2 answers to 'score' are recorded, for 1 records"):
-        replica("b", log, asking(changing())).answered(fetched(0, ["q"]), log)
+        Replica("b", log, asking(changing())).answered(fetched(0, ["q"]))
 
 
 def test_a_stop_waits_neither_for_the_world_nor_for_the_log(log: Log) -> None:
     asked, over = threading.Event(), threading.Event()
-    waiting = replica("a", log, asking(lambda _: asked.set() or over.wait()))
+    waiting = Replica("a", log, asking(lambda _: asked.set() or over.wait()))
     ended: list[BaseException] = []
 
     def run() -> None:
         try:
-            waiting.answered(fetched(0, ["p"]), log)
+            waiting.answered(fetched(0, ["p"]))
         except StoppedError as error:
             ended.append(error)
 
     thread = threading.Thread(target=run)
     thread.start()
     assert asked.wait(20)
-    waiting.stop()
+    waiting.causal.stop()
     thread.join(20)
     over.set()
     assert len(ended) == 1
 
     log.drops = 1
+    proposing = Replica("b", log, asking(lambda records: proposing.causal.stop() or ["x"] * len(records)))
     with pytest.raises(StoppedError):
-        waiting.answered(fetched(0, ["p"]), log)
+        proposing.answered(fetched(0, ["p"]))

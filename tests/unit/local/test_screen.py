@@ -217,3 +217,19 @@ def test_what_kafka_does_not_take_is_shown_once_with_those_whom_it_concerns() ->
     assert f"replica-0, replica-1: {words}" in " ".join(screen(troubled).values())
     assert progress_line(troubled).endswith(f"; replica-0, replica-1: {words}")
     assert words not in progress_line(STATUS)
+
+
+def test_the_engine_and_why_it_was_chosen_are_said_once() -> None:
+    words = "microBatch: the job has a Python UDF (normalize)"
+    status = replace(STATUS, replicas=(replace(PUBLISHING, engine=words), replace(BEHIND, engine=words)))
+
+    assert screen(status)["engine"] == f"engine {words}"
+    assert "engine" not in screen(STATUS)
+
+
+def test_a_replica_says_which_engine_it_runs() -> None:
+    state = ProcessState("replica-0", "replica", "running", 11)
+    report = ReplicaReport("replica-0", "orders.replica-0.aa", "active", engine="realTime")
+
+    assert replica_status(state, sample=Sample(report=report)).engine == "realTime"
+    assert replica_status(state, sample=Sample()).engine == ""

@@ -33,6 +33,8 @@ COUNTS = {
     "the job's name": ("  name: flights\nspec", "  name: planes\nspec"),
     "the time zone": ("spark: {}", "spark: {conf: {spark.sql.session.timeZone: UTC}}"),
     "the partitions of state": ("spark: {}", "spark: {parallelism: 2}"),
+    "the real-time engine": ("takeOver: {}", "engine: realTime"),
+    "an engine that is not known before the plan": ("takeOver: {}", "engine: auto"),
 }
 DOES_NOT_COUNT = {
     "the brokers": ("localhost:9092", "kafka:9093"),
@@ -51,6 +53,7 @@ DOES_NOT_COUNT = {
     "the checkpoint's folder": ("takeOver: {}", "checkpoint: {directory: /tmp/x}"),
     "memory": ("spark: {}", "spark: {driverMemory: 2g, conf: {spark.ui.enabled: 'false'}}"),
     "the snapshots": ("takeOver: {}", "snapshots: {store: /data, interval: 1s}"),
+    "the engine that is the default": ("takeOver: {}", "engine: microBatch"),
     "labels": ("metadata:\n", "metadata:\n  labels: {a: b}\n  annotations: {c: d}\n  namespace: x\n"),
     "a default written out": ("topics: [weather]", "topics: [weather]\n      startingOffsets: earliest"),
     "the order of keys": (
@@ -100,6 +103,14 @@ def test_the_identity_is_the_same_in_every_process_and_release(write: Writer) ->
     identity = config_hash(load(write()), code=b"code", versions={"stateFormat": "1"})
 
     assert identity == "e42ee320707a5e9e99dac5434e204607857a6c5358545d1049c7131d139b6e06"
+
+
+def test_how_far_barriers_are_apart_does_not_count(write: Writer) -> None:
+    often = "engine: realTime\n  takeOver: {}", "mode: leader\n    barrierInterval: 1s"
+
+    identity = config_hash(load(write(("takeOver: {}", often[0]))))
+
+    assert config_hash(load(write(("takeOver: {}", often[0]), ("mode: leader", often[1])))) == identity
 
 
 def test_code_that_is_not_there_has_no_identity(write: Writer) -> None:

@@ -46,6 +46,38 @@ def _with_failover(observed: Observed, failover: Failover) -> Observed:
     return replace(observed, pods=tuple(pods))
 
 
+def _with_engines(observed: Observed, *engines: str) -> Observed:
+    """The pods in their order, each with an engine that it reports; "": it does not say any."""
+    told = dict(zip((pod.name for pod in observed.pods if pod.reported), engines, strict=True))
+    pods = [
+        pod if pod.reported is None else replace(pod, reported=replace(pod.reported, engine=told[pod.name]))
+        for pod in observed.pods
+    ]
+    return replace(observed, pods=tuple(pods))
+
+
+def test_the_status_names_the_engine_and_why_it_was_chosen() -> None:
+    cluster, words = _running(replicas=2), "microBatch: the job has a Python UDF (normalize)"
+    assert "engine" not in cluster.status
+
+    cluster.do(plan(_with_engines(cluster.observed(), words, words), SETTINGS))
+
+    assert cluster.status["engine"] == words
+
+
+@pytest.mark.parametrize(("engines", "said"), [(("microBatch", "realTime"), "microBatch"), (("", ""), "microBatch")])
+def test_the_engine_that_ran_stays_in_the_status_while_a_replica_runs_it_or_none_says_any(
+    engines: tuple[str, str], said: str
+) -> None:
+    cluster = _running(replicas=2)
+    cluster.do(plan(_with_engines(cluster.observed(), "microBatch", "microBatch"), SETTINGS))
+
+    cluster.do(plan(_with_engines(cluster.observed(), *engines), SETTINGS))
+    assert cluster.status["engine"] == said
+    cluster.do(plan(_with_engines(cluster.observed(), "realTime", "realTime"), SETTINGS))
+    assert cluster.status["engine"] == "realTime"
+
+
 def test_a_job_that_runs_says_so_in_each_of_its_conditions() -> None:
     status = _running(replicas=2, standbys=1).status
     assert _conditions(status) == {

@@ -151,3 +151,10 @@ def test_an_old_status_that_was_bad_is_still_bad() -> None:
     assert "NOT SAFE: not Replicated, not OrderingAvailable" in lines(
         body(*WHOLE[:1], measuredAt="2026-11-20T21:05:00Z")
     )
+
+
+def test_the_engine_is_shown_with_its_reason() -> None:
+    words = "realTime: both engines publish the same rows of this job"
+
+    assert f"  Engine       {words}" in list(screen(body(*WHOLE, engine=words), [pod()], NOW))
+    assert "  Engine       -" in list(screen(body(*WHOLE), [pod()], NOW))

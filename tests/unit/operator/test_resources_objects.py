@@ -113,6 +113,8 @@ def test_the_configuration_is_what_the_job_computes_not_how_often_or_where() -> 
     assert len({config_of(one) for one in same}) == 1
     other = job(job={"file": "job.py", "options": {"late": "5"}})
     assert config_of(other) != config_of(job())
+    assert len({config_of(job(engine=engine)) for engine in ("microBatch", "auto", "realTime")}) == 3
+    assert config_of(job(engine="microBatch")) == config_of(job())
 
 
 def test_every_object_belongs_to_the_job_and_says_what_was_applied() -> None:

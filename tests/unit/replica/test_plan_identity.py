@@ -8,19 +8,15 @@ from pathlib import Path
 import pytest
 
 from tandem.manifest.going_on import how_to_accept
+from tandem.manifest.identity import engine_part
 from tandem.protocol.values import Config, Positions
-from tandem.replica.identity import (
-    Changes,
-    Membership,
-    UnlikeError,
+from tandem.replica.identity import Changes, Membership, UnlikeError, as_planned, is_settled, joining
+from tandem.replica.identity_parts import (
     agreed_tables,
-    as_planned,
     difference,
     different_in_plan,
     identity_of,
     is_same_job,
-    is_settled,
-    joining,
     plan_parts,
 )
 from tandem.topics.declared import LogTopics
@@ -171,3 +167,60 @@ def test_other_code_is_named_without_the_plan_that_follows_from_it() -> None:
     assert difference(identity_of(BASE | {"code": "d"} | OTHER), BEGUN.digest) == (
         "different are the job's code (the bytes of spec.job.file or module)"
     )
+
+
+AUTO = replace(MINE, digest=identity_of(BASE | {"engine": engine_part("auto")}))
+REAL_TIME = {"engine": engine_part("realTime")}
+FAST = plan_parts({"the constant 3 of the plan": "1"}, {"parquet /rates": "v1"}, "realTime")
+BEGUN_FAST = replace(BEGUN, digest=identity_of(BASE | REAL_TIME | PLAN))
+
+
+def test_what_the_engine_turns_out_to_be_counts_and_not_that_it_was_left_open() -> None:
+    named = replace(MINE, digest=identity_of(BASE | REAL_TIME))
+
+    assert as_planned(None, AUTO, PLAN)[1].digest == as_planned(None, MINE, PLAN)[1].digest == BEGUN.digest
+    assert as_planned(None, AUTO, FAST)[1].digest == as_planned(None, named, FAST)[1].digest == BEGUN_FAST.digest
+
+
+@pytest.mark.parametrize(("begun", "plan"), [(BEGUN, PLAN), (BEGUN_FAST, FAST)])
+def test_a_replica_whose_engine_is_left_open_joins_a_job_with_that_which_its_plan_takes(
+    begun: Config, plan: dict[str, str]
+) -> None:
+    assert is_same_job(AUTO.digest, begun.digest)
+    assert as_planned(Membership(begun), AUTO, plan)[0] == Membership(begun)
+
+
+@pytest.mark.parametrize(("begun", "plan"), [(BEGUN, FAST), (BEGUN_FAST, PLAN)])
+def test_a_replica_whose_plan_takes_another_engine_is_refused_with_what_to_do(
+    begun: Config, plan: dict[str, str]
+) -> None:
+    changes = Changes(how=how_to_accept("rates.yaml", {}))
+
+    assert different_in_plan(plan, begun) == "different is the engine (spec.engine)"
+    with pytest.raises(
+        UnlikeError, match=r"another engine .* Name the engine that the job runs with in spec\.engine; or"
+    ) as said:
+        as_planned(Membership(begun), AUTO, plan, changes)
+    assert str(said.value).endswith(changes.how)
+
+
+@pytest.mark.parametrize(("begun", "parts"), [(BEGUN, BASE | REAL_TIME), (BEGUN_FAST, BASE)])
+def test_a_replica_whose_manifest_names_another_engine_is_of_another_generation(
+    begun: Config, parts: dict[str, str]
+) -> None:
+    assert not is_same_job(identity_of(parts), begun.digest)
+    assert difference(identity_of(parts), begun.digest) == "different are spec.engine"
+
+
+def test_another_engine_that_the_user_accepts_is_the_next_generation() -> None:
+    known, _ = as_planned(Membership(BEGUN), AUTO, FAST, Changes(accepted=True, generation=1))
+
+    assert known is not None
+    assert (known.candidate, known.config.generation, known.config.digest) == (True, 1, BEGUN_FAST.digest)
+
+
+def test_the_engine_counts_for_a_job_from_before_plans_were_part_of_identities() -> None:
+    before = replace(BEGUN, digest=identity_of(BASE))
+
+    with pytest.raises(UnlikeError, match="another engine"):
+        as_planned(Membership(before), AUTO, FAST)

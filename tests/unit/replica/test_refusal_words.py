@@ -9,7 +9,7 @@ from pyspark.errors import StreamingQueryException
 
 from tandem.jobapi.errors import JobError
 from tandem.replica.failure import classified
-from tandem.replica.identity import difference, identity_of
+from tandem.replica.identity_parts import difference, identity_of
 
 PARTS = {"code": "1", "versions": "2", "sinks": "3", "maxRecordBytes": "4"}
 

@@ -9,7 +9,8 @@ import pytest
 
 from tandem.process.info import RefusedError
 from tandem.protocol.values import Config, Positions, TopicPartition
-from tandem.replica.identity import Changes, check_upgrade, identity_of, joining
+from tandem.replica.identity import Changes, check_upgrade, joining
+from tandem.replica.identity_parts import identity_of
 from tandem.topics.declared import LogTopics
 
 

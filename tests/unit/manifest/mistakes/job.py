@@ -31,6 +31,17 @@ JOB: dict[str, Mistake] = {
         "  delivery: exactlyOnce", f"  delivery: twice {HERE}",
         "spec.delivery", "exactlyOnce or atLeastOnce or atMostOnce",
     ),
+    "a misspelt engine": (
+        "  takeOver: {}", f"  engine: realtime {HERE}", "spec.engine", "Did you mean realTime?",
+    ),
+    "executors with the real-time engine": (
+        "  takeOver: {}", f"  engine: realTime\n  executors:\n    instances: 2 {HERE}",
+        "spec.executors.instances", "no use for executors. Remove executors, or set spec.engine: microBatch",
+    ),
+    "several partitions with the real-time engine": (
+        "  spark: {}", f"  engine: realTime\n  spark:\n    parallelism: 2 {HERE}",
+        "spec.spark.parallelism", "in one partition, not in 2. Remove parallelism, or set spec.engine: microBatch",
+    ),
     "a misspelt key": (
         "  delivery:", f"  delivry: atLeastOnce {HERE}\n  delivery:", "spec.delivry", "Did you mean delivery?",
     ),

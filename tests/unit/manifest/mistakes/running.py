@@ -24,6 +24,13 @@ RUNNING: dict[str, Mistake] = {
     "a period of nothing": (
         "mode: leader", f"heartbeatPeriod: 0ms {HERE}", "spec.ordering.heartbeatPeriod", "Choose between 1ms and 10s",
     ),
+    "barriers without the real-time engine": (
+        "mode: leader", f"barrierInterval: 1s {HERE}",
+        "spec.ordering.barrierInterval", "has no barriers. Remove it, or set spec.engine: realTime or auto",
+    ),
+    "barriers too close": (
+        "mode: leader", f"barrierInterval: 99ms {HERE}", "spec.ordering.barrierInterval", "between 100ms and 1h",
+    ),
     "no generators": ("mode: leader", f"generators: 0 {HERE}", "spec.ordering.generators", "The least is 1"),
     "bounds in the wrong order": (
         "takeOver: {}", f"takeOver:\n    minBound: 2s {HERE}\n    maxBound: 1s",

@@ -1,0 +1,67 @@
+"""Facts of a job's plan that say which engine can run it, as Spark's optimiser and planner find them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from tandem.engine.output_mode import refusal
+from tandem.engine.real_time_limits import PlanFacts
+from tandem.jobapi.errors import JobError
+from tandem.jobapi.job import in_a_line
+
+_BROADCAST: Final = "BroadcastHashJoinExec"
+_JOINS: Final = {
+    "SortMergeJoinExec": "sorting both sides",
+    "ShuffledHashJoinExec": "a hash table of each epoch",
+    "BroadcastNestedLoopJoinExec": "comparing all rows with all",
+    "CartesianProductExec": "comparing all rows with all",
+}
+"""Spark's ways to join, in words."""
+
+
+def plan_facts(frame: DataFrame, mode: str) -> PlanFacts:
+    """The facts of a streaming plan; `mode`: its output mode. Raises `JobError` if Spark cannot optimise the plan."""
+    state: Any = frame.sparkSession._jsparkSession.sessionState()
+    try:
+        plan = state.optimizer().execute(frame._jdf.queryExecution().analyzed())
+    except PySparkException as error:
+        raise JobError(f"Spark refuses the job's plan: {in_a_line(error)}") from error
+    joins = [_way(join, state.planner()) for join in _joins(plan)]
+    refused = refusal(frame, "Update")
+    said = "" if refused is None else in_a_line(refused).rstrip(".")
+    return PlanFacts(json.loads(plan.toJSON()), joins, mode, said)
+
+
+def _joins(plan: Any) -> Iterator[Any]:
+    """Those of the stream with a table, from the sink on."""
+    children = list(_each(plan.children()))
+    if plan.nodeName() == "Join" and len({bool(child.isStreaming()) for child in children}) > 1:
+        yield plan
+    for child in children:
+        yield from _joins(child)
+
+
+def _way(join: Any, planner: Any) -> str:
+    """How Spark would carry it out, in words; "": by sending the table to where the stream's rows are."""
+    for made in _each(planner.JoinSelection().apply(join)):
+        name = str(made.getClass().getSimpleName())
+        table = join.right() if made.getClass().getSimpleName() == _BROADCAST and _builds_right(made) else join.left()
+        if name == _BROADCAST and not table.isStreaming():
+            return ""
+        return _JOINS.get(name, name)
+    return "an unknown way"
+
+
+def _builds_right(made: Any) -> bool:
+    return str(made.buildSide()) == "BuildRight"
+
+
+def _each(sequence: Any) -> Iterator[Any]:
+    elements = sequence.iterator()
+    while elements.hasNext():
+        yield elements.next()

@@ -1,0 +1,128 @@
+"""What a job's identity is made of, part by part, and in which parts two identities differ. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from tandem.manifest.identity import engine_part
+from tandem.protocol.values import Config
+
+_PLAN, _TABLE, _FORMAT = "plan: ", "table: ", "plan: format"
+_ENGINE = "engine"
+_NAMED = 5
+"""So many differences are named."""
+_FACTS_FORMAT = "2"
+"""Raised with what `facts_about` counts: plans of another format are not compared, so that Tandem can be upgraded."""
+_WORDS = {
+    "code": "the job's code (the bytes of spec.job.file or module)",
+    "versions": "the versions of Python, PySpark, PyArrow, NumPy or pandas, or Tandem's format of state",
+    "function": "spec.job.function",
+    "options": "spec.job.options",
+    "outputMode": "spec.job.outputMode",
+    "onError": "spec.job.onError",
+    "topics": "spec.kafka.topics",
+    "parallelism": "spec.spark.parallelism",
+    "conf": "spec.spark.conf (settings spark.sql.*)",
+    "timeZone": "spec.spark.conf[spark.sql.session.timeZone] (earlier versions of Tandem computed in UTC all the same)",
+}
+
+
+def plan_parts(facts: Mapping[str, str], tables: Mapping[str, str], engine: str = "microBatch") -> dict[str, str]:
+    """Parts of an identity that are known with the plan: hashes of what it is made of, versions of its static tables, and
+    the engine that the job takes.
+    """
+    part = engine_part(engine)
+    return (
+        {_FORMAT: _FACTS_FORMAT}
+        | ({_ENGINE: part} if part else {})
+        | {_PLAN + name: value for name, value in facts.items()}
+        | {_TABLE + name: version for name, version in tables.items()}
+    )
+
+
+def with_plan(digest: str, found: Mapping[str, str]) -> str:
+    """The identity `digest` with the parts that are known with the plan, see `plan_parts`: the engine is the one found."""
+    parts = {name: part for name, part in parts_of(digest).items() if name != _ENGINE}
+    return identity_of({**parts, **found})
+
+
+def agreed_tables(config: Config) -> dict[str, str]:
+    """The static tables that a generation began with: name → version."""
+    parts = parts_of(config.digest)
+    return {name.removeprefix(_TABLE): part for name, part in parts.items() if name.startswith(_TABLE)}
+
+
+def parts_of(digest: str) -> dict[str, str]:
+    """The parts that a `Config.digest` is of; none if it is of no parts."""
+    try:
+        return dict(json.loads(digest))
+    except (ValueError, TypeError):
+        return {}
+
+
+def engine_of(parts: Mapping[str, str]) -> str:
+    """The part that stands for the engine; see `engine_part`."""
+    return parts.get(_ENGINE, "")
+
+
+def _is_of_plan(name: str) -> bool:
+    return name.startswith((_PLAN, _TABLE))
+
+
+def different_in_plan(facts: Mapping[str, str], accepted: Config) -> str:
+    """In which parts a plan differs from that of a generation, in words; "" if it does not.
+
+    One that began before plans were part of identities has none. `facts`: see `plan_parts`. With another table, what is read
+    of it is another part of the plan: tables come first.
+    """
+    if engine_of(facts) != engine_of(parts_of(accepted.digest)):
+        return "different is the engine (spec.engine)"
+    theirs = {name: part for name, part in parts_of(accepted.digest).items() if _is_of_plan(name)}
+    if theirs.get(_FORMAT) != facts.get(_FORMAT):
+        return ""
+    names = {name for name in facts if _is_of_plan(name)} | theirs.keys()
+    differing = [name for name in names if facts.get(name) != theirs.get(name)]
+    differing.sort(key=lambda name: (not name.startswith(_TABLE), name))
+    words = [
+        f"the static table {name.removeprefix(_TABLE)}" if name.startswith(_TABLE) else name.removeprefix(_PLAN)
+        for name in differing
+    ]
+    more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
+    return f"different {'is' if len(words) == 1 else 'are'} {', '.join(words[:_NAMED])}{more}" if words else ""
+
+
+def is_same_job(mine: str, accepted: str) -> bool:
+    """Whether two identities are of one job, as far as both know it: one of them may not have its plan yet."""
+    if not parts_of(mine) or not parts_of(accepted):
+        return mine == accepted
+    return not _differing(parts_of(mine), parts_of(accepted))
+
+
+def _differing(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[str]:
+    """The parts that differ, as far as they are known without a plan: which engine `auto` is, is not."""
+    unknown = {_ENGINE} if engine_part("auto") in (engine_of(ours), engine_of(theirs)) else set()
+    names = {name for name in ours.keys() | theirs.keys() if not _is_of_plan(name)} - unknown
+    return sorted(name for name in names if ours.get(name) != theirs.get(name))
+
+
+def identity_of(parts: Mapping[str, str]) -> str:
+    """A `Config.digest` that tells in which part another one differs."""
+    return json.dumps(parts, sort_keys=True, separators=(",", ":"))
+
+
+def difference(mine: str, accepted: str) -> str:
+    """In which parts two identities differ, in words."""
+    try:
+        ours, theirs = dict(json.loads(mine)), dict(json.loads(accepted))
+    except (ValueError, TypeError):
+        return "it was written by another version of Tandem"
+    return "different are " + ", ".join(_WORDS.get(name, f"spec.{name}") for name in _differing(ours, theirs))
+
+
+def differs_in(part: str, mine: str, accepted: str) -> bool:
+    """Whether two identities differ in one part."""
+    try:
+        return bool(json.loads(mine).get(part) != json.loads(accepted).get(part))
+    except (ValueError, AttributeError):
+        return True
