@@ -29,7 +29,7 @@ from tandem.replica.rows import EpochRows
 
 pytestmark = pytest.mark.integration
 
-EXAMPLES = int(os.environ.get("TANDEM_EXAMPLES", "3"))
+EXAMPLES = int(os.environ.get("TANDEM_EXAMPLES", "2"))
 
 SCHEMA = "a INT, b STRING, c STRUCT<d: DOUBLE>"
 Frames = dict[str, DataFrame]
