@@ -33,10 +33,7 @@ _NOT_ALONG = (
 def connector_jars(deadline_s: float = 600.0) -> list[Path]:
     """The jars, each fetched singly by Spark's own resolver if the cache lacks it (once, about a minute).
 
-    Raises
-    ------
-    JarsError
-        If one cannot be had; with the end of the resolver's output.
+    Raises `JarsError` if one cannot be had; with the end of the resolver's output.
     """
     folder = default_cache().absolute() / _FOLDER
     folder.mkdir(parents=True, exist_ok=True)

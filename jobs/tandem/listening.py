@@ -1,7 +1,5 @@
 """Where a process listens: on every address of the machine, of IPv4 and IPv6 alike, or on one."""
 
-from __future__ import annotations
-
 import ipaddress
 import socket
 

@@ -1,7 +1,5 @@
 """Structured logs: one JSON object a line on standard error, or coloured text on a terminal."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from contextlib import AbstractContextManager

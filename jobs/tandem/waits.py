@@ -4,14 +4,13 @@ Each piece of work that may never end is a `Task`. Its thread says what it begin
 ended; that costs microseconds. Another thread looks at all tasks every few seconds, and speaks of those that last.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from tandem.background import Background
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
@@ -71,14 +70,12 @@ class Task:
         return self._work
 
 
-class Waits:
+class Waits(Background):
     """The tasks of a process, and the thread that looks at them.
 
-    Parameters
-    ----------
-    said_after_s : what lasts longer is spoken of.
-    line_of : a thread's id → the line of the user's code that it is at; "": none.
-    clock_s : any monotonic clock, s.
+    `said_after_s` : what lasts longer is spoken of.
+    `line_of` : a thread's id → the line of the user's code that it is at; "": none.
+    `clock_s` : any monotonic clock, s.
     """
 
     def __init__(
@@ -87,20 +84,11 @@ class Waits:
         line_of: Callable[[int], str] = lambda _: "",
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("waits")
         self._said_after_s, self._line_of, self._clock_s = said_after_s, line_of, clock_s
         self._tasks: list[Task] = []
         self._words: dict[Task, tuple[_Work, str]] = {}
         self._logged: dict[Task, tuple[_Work, float]] = {}
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="waits", daemon=True)
-
-    def start(self) -> None:
-        """Begin to look."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Look no more."""
-        self._ended.set()
 
     def task(self, beside: bool = False) -> Task:
         """A task of its own for one piece of work at a time."""
@@ -173,7 +161,7 @@ class Waits:
             self._logged[task] = (work, now)
 
     def _run(self) -> None:
-        while not self._ended.wait(LOOK_EVERY_S):
+        while not self._stopped.wait(LOOK_EVERY_S):
             self.look()
 
 

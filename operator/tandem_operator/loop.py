@@ -31,12 +31,11 @@ class _Job:
 class Loop:
     """Calls `reconcile` for every job that was woken.
 
-    Parameters
-    ----------
-    forgotten : called with each job that is gone.
-    at_once : so many passes at the same time.
-    first_s, most_s : wait after the first failure of a job in a row, doubled for each further one, and the bound on that.
-    peace_s : for so much of it events do not count.
+    `forgotten` : called with each job that is gone.
+    `at_once` : so many passes at the same time.
+    `first_s`, `most_s` : wait after the first failure of a job in a row, doubled for each further one, and the bound on
+    that.
+    `peace_s` : for so much of it events do not count.
     """
 
     def __init__(

@@ -23,12 +23,10 @@ Result = Literal["success", "failure"]
 class JobGauges:
     """What is shown of a job after a pass.
 
-    Parameters
-    ----------
-    phase : as in its status.
-    wanted : active replicas that its spec asks for; 0 while it is suspended or deleted.
-    active, standby : members that are.
-    conditions : type → whether it is true; one that is unknown is left out.
+    `phase` : as in its status.
+    `wanted` : active replicas that its spec asks for; 0 while it is suspended or deleted.
+    `active`, `standby` : members that are.
+    `conditions` : type → whether it is true; one that is unknown is left out.
     """
 
     phase: str

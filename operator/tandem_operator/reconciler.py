@@ -73,10 +73,8 @@ class Clocks:
 class Reconciler:
     """Called by the loop. What blocks runs in threads; the store is used in the event loop only.
 
-    Parameters
-    ----------
-    me : the operator's name, as its events tell it.
-    clocks : by default those of this machine.
+    `me` : the operator's name, as its events tell it.
+    `clocks` : by default those of this machine.
     """
 
     def __init__(

@@ -1,14 +1,9 @@
-"""Alerts as Prometheus itself understands them, and dashboards whose every query finds something in a running job.
-
-With TANDEM_PICTURES=FOLDER the dashboards' main panels are drawn into that folder, too: docs/pictures is made so.
-"""
+"""Alerts as Prometheus itself understands them, and dashboards whose every query finds something in a running job."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import time
 import urllib.parse
 import urllib.request
 from dataclasses import replace
@@ -18,21 +13,18 @@ from typing import Any, Final
 import pytest
 
 from alerts.rules import TESTS, alert_files, assemble, read
-from cluster.commands import one_of, plugin
 from cluster.installed import OPERATOR
 from cluster.jobs import ClusterJob
 from cluster.kubernetes import Kubectl, run
 from cluster.test_values import rendered
-from dashboards.pictures import make, times_until
 from dashboards.write import Choice, choices, filled_in, queries, texts
-from tandem.devservers.ports import free_ports
+from tandem.devservers.server import free_ports
 from tandem.process.child import ChildProcess, Command
 from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
 SCRAPE_S: Final = 2
-HALF_A_PICTURE_S: Final = 90
 
 
 def test_the_rules_are_good_and_fire_when_they_should(tmp_path: Path) -> None:
@@ -163,25 +155,5 @@ def test_every_query_of_the_dashboards_finds_something(pair: ClusterJob, tandem:
 
     try:
         assert wait_until(all_found, Deadline(120), 1.0), f"nothing is found by: {sorted(empty)}, {unoffered}"
-        folder = os.environ.get("TANDEM_PICTURES")
-        if folder:
-            take_pictures(Path(folder), prometheus, job, variables)
     finally:
         prometheus.process.stop()
-
-
-def take_pictures(folder: Path, prometheus: Prometheus, job: ClusterJob, variables: dict[str, str]) -> None:
-    """The dashboards' pictures for the docs: of a while in whose middle the standby was promoted."""
-
-    def go_on(samples: int) -> None:
-        seen = f'count_over_time(max(tandem_published_epoch{{job_name="{job.name}"}})[15m:{SCRAPE_S}s]) >= {samples}'
-        assert wait_until(lambda: prometheus.finds(seen), Deadline(300), 1.0), f"{samples} samples do not come"
-
-    half = HALF_A_PICTURE_S // SCRAPE_S
-    go_on(half)
-    standby = one_of(job, "standby")
-    plugin(job, "promote", standby)
-    job.wait(lambda: job.roles().get(standby) == "active", 60, f"{standby} is active")
-    go_on(2 * half)
-    for path in make(prometheus.url, variables, times_until(time.time(), 2 * HALF_A_PICTURE_S), folder):
-        assert path.stat().st_size > 0

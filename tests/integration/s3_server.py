@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tandem.devservers.ports import accepts, free_ports
+from tandem.devservers.server import accepts, free_ports
 from tandem.snapshots import SnapshotStore
 from tandem.waiting import Deadline, wait_until
 

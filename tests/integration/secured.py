@@ -16,7 +16,7 @@ from kazoo.client import KazooClient
 from kazoo.security import make_digest_acl
 
 from tandem.devservers import KafkaBroker, ZooKeeperServer
-from tandem.devservers.ports import free_ports
+from tandem.devservers.server import free_ports
 from tandem.engine.jvm.java import java_executable
 
 USER: Final = "tandem"

@@ -11,7 +11,7 @@ import pytest
 from integration.refusals import COPY, Refusals
 from integration.written_job import PATIENCE_S
 from tandem.devservers import KafkaBroker
-from tandem.devservers.ports import free_ports
+from tandem.devservers.server import free_ports
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.topics import NewTopic
 from tandem.manifest import config_parts, load

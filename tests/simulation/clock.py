@@ -1,7 +1,5 @@
 """Simulated time: a heap of events, and the processes they happen to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any

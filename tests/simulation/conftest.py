@@ -1,7 +1,5 @@
 """How many schedules to run, and the one campaign that several tests look at."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

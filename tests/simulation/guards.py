@@ -1,7 +1,5 @@
 """The protocol with one of its guards removed: each must be found out by the simulation, or it guards nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The rules that make the output come, each removed: without it the simulation waits in vain, or for too long."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from simulation.guards import Guard

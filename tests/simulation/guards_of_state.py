@@ -1,7 +1,5 @@
 """Standbys, slots and snapshots with one of their guards removed; see `guards`."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The snapshot store with one of its guards against races removed; see `guards` and `store_races`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What one of five seeds adds: standbys, slots, a snapshot store, machines that are lost, and their failures."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from random import Random
 

@@ -1,7 +1,5 @@
 """The product's long times, and what is random in it, scaled down to a simulated run; put back afterwards."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count

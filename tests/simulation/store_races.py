@@ -3,8 +3,6 @@
 The states of a job run on here: every save shares most of its contents with earlier ones, whoever took them.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Without any one guard of the protocol, the simulation finds a schedule that breaks the output."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Standbys under failures that are told one by one: who goes on, how soon, and that the job is whole again."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Whatever fails, and whenever: the output is the failure-free one, and it comes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

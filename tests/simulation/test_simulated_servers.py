@@ -1,7 +1,5 @@
 """The simulated Kafka and ZooKeeper behave as the real ones do where the protocol leans on it."""
 
-from __future__ import annotations
-
 import pytest
 
 from simulation.kafka import Coordinator, Partition

@@ -1,7 +1,5 @@
 """The simulated snapshot store and the nodes of slots behave as the real ones do where the product leans on it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Whoever pauses between which two calls: no snapshot is robbed of what it needs."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 

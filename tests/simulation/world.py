@@ -1,7 +1,5 @@
 """One schedule's world: everything it is made of, and its run to the end."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping

@@ -4,8 +4,6 @@ Each incarnation has a folder of its own, so that a zombie never writes into its
 once and renamed into place, so a copy is made of hard links, however large the state.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

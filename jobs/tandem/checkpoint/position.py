@@ -1,7 +1,5 @@
 """Where an engine, a checkpoint or a snapshot stands."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

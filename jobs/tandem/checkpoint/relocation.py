@@ -5,8 +5,6 @@ Spark names the files with the schemas of `transformWithState` by absolute paths
 another machine.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`tandem validate --deep`: the job's session and plan are made once, as a replica makes them; nothing is run or written."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from contextlib import nullcontext, suppress
@@ -37,9 +35,7 @@ def look_deep(manifest: Manifest) -> Choice:
     is called, and its plan is checked: types of the sinks, output mode, undetermined expressions, and
     what another process would make otherwise. Returns the engine that the job would run with.
 
-    Raises
-    ------
-    One of `REFUSED`, with what a replica would say.
+    Raises one of `REFUSED`, with what a replica would say.
     """
     reach(table_sinks(manifest))
     _reach_store(manifest)

@@ -1,15 +1,12 @@
 """`tandem kill`: a failure on purpose, to see that readers do not notice it."""
 
-from __future__ import annotations
-
 import signal
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tandem.cli.running import find_job
+from tandem.cli.running import RunFolder, find_job
 from tandem.local import sessions
 from tandem.process.info import ExitCode
 
@@ -47,9 +44,7 @@ def kill(
             "--signal", case_sensitive=False, help="KILL, STOP (pause), CONT (go on), or TERM (stop for good)."
         ),
     ] = SignalName.KILL,
-    run_directory: Annotated[
-        Path | None, typer.Option(help="The run directory, if the job was started with one.", show_default=False)
-    ] = None,
+    run_directory: RunFolder = None,
 ) -> None:
     """Kill, pause, resume or stop one process of a running job, with the JVM and the workers that belong to it.
 

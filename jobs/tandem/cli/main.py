@@ -1,7 +1,5 @@
 """The command `tandem`: wires the commands, each of which is a function in a file of its own."""
 
-from __future__ import annotations
-
 from importlib.metadata import version
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`tandem savepoint restore`: a job goes on from a savepoint, whether it runs or not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +7,9 @@ import typer
 
 from tandem.cli.run import run
 from tandem.cli.running import find_local_job
-from tandem.cli.stores import ManifestFile, SavepointName, Screen, store_of
+from tandem.cli.stores import SavepointName, Screen, store_of
 from tandem.cli.upgrade import upgrade
+from tandem.cli.validate import ManifestFile
 from tandem.manifest import load
 from tandem.snapshots import Savepoints
 

@@ -1,7 +1,5 @@
 """`tandem run`: a job's processes on this machine, watched and restarted until somebody stops them."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator
@@ -18,7 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from tandem.cli.running import find_local_job
-from tandem.cli.validate import show_problems, summary
+from tandem.cli.validate import ManifestFile, show_problems, summary
 from tandem.engine.jvm.jars import Jars
 from tandem.kafka.errors import TandemKafkaError
 from tandem.local import Event, LocalJob, LocalJobError, NewGeneration
@@ -55,10 +53,7 @@ def parse_duration(text: str) -> float:
 
 
 def run(
-    manifest: Annotated[
-        Path,
-        typer.Argument(exists=True, dir_okay=False, readable=True, help="The YAML file of a ReplicatedStreamJob."),
-    ],
+    manifest: ManifestFile,
     run_directory: Annotated[
         Path | None,
         typer.Option(

@@ -1,15 +1,18 @@
 """Finding a job that runs on this machine, by its name or its manifest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
 from tandem.local import RunDirectory, RunningJob, default_root, default_run_directory
 from tandem.manifest import ManifestError, load
 from tandem.process.info import ExitCode
+
+RunFolder = Annotated[
+    Path | None, typer.Option(help="The run directory, if the job was started with one.", show_default=False)
+]
 
 
 def find_job(

@@ -1,7 +1,5 @@
 """`tandem savepoint`: snapshots with a name, which stay."""
 
-from __future__ import annotations
-
 import json as json_module
 import os
 import tempfile
@@ -14,7 +12,8 @@ from rich.table import Table
 
 from tandem.cli.restore import restore
 from tandem.cli.run import parse_duration
-from tandem.cli.stores import ManifestFile, SavepointName, Screen, ago, short, size_text, store_of
+from tandem.cli.stores import SavepointName, Screen, ago, short, size_text, store_of
+from tandem.cli.validate import ManifestFile
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
 from tandem.kafka.history import last_marker

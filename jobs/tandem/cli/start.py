@@ -1,13 +1,10 @@
 """`tandem start`: a process that was drained or stopped runs again."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tandem.cli.running import find_job
+from tandem.cli.running import RunFolder, find_job
 from tandem.local import StartRequest
 from tandem.process.info import ExitCode
 from tandem.waiting import Deadline, wait_until
@@ -21,9 +18,7 @@ def start(
         list[str],
         typer.Argument(metavar="PROCESS...", help="As tandem status names them; a replica's orderer as well."),
     ],
-    run_directory: Annotated[
-        Path | None, typer.Option(help="The run directory, if the job was started with one.", show_default=False)
-    ] = None,
+    run_directory: RunFolder = None,
 ) -> None:
     """Start processes of a running job that stay down: drained, stopped by `tandem kill --signal TERM`, or given up.
 

@@ -1,7 +1,5 @@
 """`tandem state`: what a job remembers."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from contextlib import AbstractContextManager
@@ -11,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from tandem.cli.stores import ManifestFile, Screen, ago, store_of
+from tandem.cli.stores import Screen, ago, store_of
+from tandem.cli.validate import ManifestFile
 from tandem.manifest import Manifest, load
 from tandem.snapshots import Savepoints, newest_snapshot
 from tandem.state import (

@@ -1,17 +1,14 @@
 """`tandem status`: how a running job stands, on one screen or as JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from tandem import logs
-from tandem.cli.running import find_job
+from tandem.cli.running import RunFolder, find_job
 from tandem.cli.stores import PIPE_WIDTH
 from tandem.local.observe import Observer
 from tandem.local.screen import job_table
@@ -24,9 +21,7 @@ def status(
         str | None,
         typer.Argument(metavar="[JOB|MANIFEST]", help="A job's name or its manifest.", show_default="the only one"),
     ] = None,
-    run_directory: Annotated[
-        Path | None, typer.Option(help="The run directory, if the job was started with one.", show_default=False)
-    ] = None,
+    run_directory: RunFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False,
 ) -> None:
     """Show how a job that runs on this machine stands: who publishes, who leads, how far each replica is.

@@ -1,7 +1,5 @@
 """What the commands about saved state have in common: reaching the snapshot store, and saying what went wrong."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import sys
@@ -24,9 +22,6 @@ from tandem.process.info import ExitCode
 from tandem.snapshots import SnapshotError, SnapshotStore
 from tandem.state import StateError
 
-ManifestFile = Annotated[
-    Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="The YAML file of a ReplicatedStreamJob.")
-]
 SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes and underscores.")]
 
 PIPE_WIDTH = 160

@@ -1,7 +1,5 @@
 """`tandem promote` and `tandem drain`: a replica gives its place to a standby, and no reader notices."""
 
-from __future__ import annotations
-
 import os
 import signal
 import uuid
@@ -13,7 +11,7 @@ import typer
 from rich.console import Console
 
 from tandem.cli.run import parse_duration
-from tandem.cli.running import find_job, find_local_job
+from tandem.cli.running import RunFolder, find_job, find_local_job
 from tandem.coordination.wishes import MarkerWatch, Switched, Wisher, switch
 from tandem.kafka.client import KafkaConnection
 from tandem.local import RunDirectory, sessions
@@ -37,9 +35,6 @@ Timeout = Annotated[
     float,
     typer.Option(metavar="DURATION", parser=parse_duration, help="Give up after that long; then nothing has changed."),
 ]
-Folder = Annotated[
-    Path | None, typer.Option(help="The run directory, if the job was started with one.", show_default=False)
-]
 
 
 def promote(
@@ -51,7 +46,7 @@ def promote(
         str | None, typer.Option(metavar="REPLICA", help="The active replica that stands by then.", show_default="any")
     ] = None,
     timeout: Timeout = "2m",  # type: ignore[assignment]
-    run_directory: Folder = None,
+    run_directory: RunFolder = None,
 ) -> None:
     """Planned switchover: a standby becomes active, and the replica that it relieves stands by. Readers notice nothing.
 
@@ -80,7 +75,7 @@ def drain(
     force: Annotated[bool, typer.Option("--force", help="Also if nobody can take over from it.")] = False,
     to_nobody: Annotated[bool, typer.Option("--to-nobody", help="No standby takes over: it is one too many.")] = False,
     timeout: Timeout = "2m",  # type: ignore[assignment]
-    run_directory: Folder = None,
+    run_directory: RunFolder = None,
 ) -> None:
     """End a replica for good, after a standby has taken over from it. It comes back with: tandem start JOB REPLICA.
 

@@ -1,7 +1,5 @@
 """`tandem topics`: a job's own topics: whether they are as they should be, and how to get rid of them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated
@@ -10,7 +8,8 @@ import typer
 
 from tandem.cli.run import parse_duration
 from tandem.cli.running import find_local_job
-from tandem.cli.stores import ManifestFile, Screen, store_of
+from tandem.cli.stores import Screen, store_of
+from tandem.cli.validate import ManifestFile
 from tandem.coordination.presence import replicas_up
 from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS
 from tandem.kafka.client import KafkaConnection
@@ -18,8 +17,8 @@ from tandem.kafka.topics import NewTopic, Topics
 from tandem.manifest import Manifest, load
 from tandem.process.info import ExitCode
 from tandem.snapshots import remove_all
+from tandem.topics.checks import drift_of
 from tandem.topics.declared import left_by, own_topics
-from tandem.topics.drift import drift_of
 from tandem.waiting import Deadline
 
 topics_app = typer.Typer(

@@ -1,15 +1,13 @@
 """`tandem upgrade`: a running job gets new code or options, one replica at a time."""
 
-from __future__ import annotations
-
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tandem.cli.running import find_job
-from tandem.cli.stores import ManifestFile, NoStoreError, Screen, store_of
+from tandem.cli.running import RunFolder, find_job
+from tandem.cli.stores import NoStoreError, Screen, store_of
+from tandem.cli.validate import ManifestFile
 from tandem.kafka.client import KafkaConnection
 from tandem.local.changes import has_other_files, what_has_changed
 from tandem.local.upgrade import ObservedProgress, Upgrade, UpgradeError
@@ -30,9 +28,7 @@ def upgrade(
             show_default="one that is made now, generation-N",
         ),
     ] = "",
-    run_directory: Annotated[
-        Path | None, typer.Option(help="The run directory, if the job was started with one.", show_default=False)
-    ] = None,
+    run_directory: RunFolder = None,
 ) -> None:
     """Move a running job to a changed manifest or changed code; readers notice nothing but the new rows.
 

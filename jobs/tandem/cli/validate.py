@@ -1,7 +1,5 @@
 """`tandem validate`: every mistake of a manifest at once."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -17,12 +15,13 @@ from tandem.manifest.problems import place
 from tandem.process.info import ExitCode, begin_with_hash_seed
 from tandem.process.surroundings import check_surroundings, runs_elsewhere
 
+ManifestFile = Annotated[
+    Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="The YAML file of a ReplicatedStreamJob.")
+]
+
 
 def validate(
-    manifest: Annotated[
-        Path,
-        typer.Argument(exists=True, dir_okay=False, readable=True, help="The YAML file of a ReplicatedStreamJob."),
-    ],
+    manifest: ManifestFile,
     job: Annotated[
         bool,
         typer.Option(

@@ -1,12 +1,9 @@
 """`tandem verify`: is the output right?"""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,22 +11,19 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from tandem.cli.validate import show_problems
+from tandem.cli.validate import ManifestFile, show_problems
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TandemKafkaError
 from tandem.manifest import ManifestError, SecretError, load
 from tandem.process.info import ExitCode
 from tandem.verify import read
-from tandem.verify.show import as_json, print_report
+from tandem.verify.report import as_json, print_report
 
 SHOW_PROGRESS_AFTER_S = 2.0
 
 
 def verify(
-    manifest: Annotated[
-        Path,
-        typer.Argument(exists=True, dir_okay=False, readable=True, help="The YAML file of a ReplicatedStreamJob."),
-    ],
+    manifest: ManifestFile,
     json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
     wait: Annotated[
         float,

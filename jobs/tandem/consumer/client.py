@@ -1,7 +1,5 @@
 """A confluent-kafka consumer that drops repeated rows."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -29,13 +27,9 @@ class EpochConsumer(Consumer):
 
     Not for a topic to which a job that began anew under the same name writes again: it counts its epochs from 0.
 
-    Parameters
-    ----------
-    config : as for `confluent_kafka.Consumer`.
-    read_back : how many records before a new position are looked at; 0: none.
+    `config` : as for `confluent_kafka.Consumer`.
+    `read_back` : how many records before a new position are looked at; 0: none.
 
-    Examples
-    --------
     >>> config = {"bootstrap.servers": "localhost:9092", "group.id": "reports"}
     >>> with EpochConsumer(config) as consumer:  # doctest: +SKIP
     ...     consumer.subscribe(["delays"])

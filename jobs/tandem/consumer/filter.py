@@ -1,7 +1,5 @@
 """Which rows of one output partition are repeated."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 from tandem.kafka.headers import RowId
@@ -20,8 +18,6 @@ class EpochFilter:
 
     State: one epoch number, and the indices seen in that epoch: never more than the partition's rows of one epoch.
 
-    Examples
-    --------
     >>> repeats = EpochFilter()
     >>> [repeats.is_first(RowId(*id)) for id in [(0, 0), (0, 2), (0, 0), (0, 2), (1, 1), (0, 2)]]
     [True, True, False, False, True, False]

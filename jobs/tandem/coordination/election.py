@@ -6,8 +6,6 @@ leader's silence, so that a job outlives an outage of ZooKeeper. An orderer besi
 as another one stands beside an active.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -24,13 +22,11 @@ class Election:
     """Holds an ephemeral, sequential node below `path` whenever ZooKeeper answers; the lowest node leads, of those beside
     active replicas if there are such.
 
-    Parameters
-    ----------
-    options : arguments of KazooClient: hosts, timeout (s), TLS and credentials.
-    name : who takes part, for whoever reads the node.
-    on_change : called with whether this process leads now, from a thread of the election.
-    beside : the replica that it stands beside; `slots`: the folder that tells which replicas are active.
-    task : says when ZooKeeper does not answer.
+    `options` : arguments of KazooClient: hosts, timeout (s), TLS and credentials.
+    `name` : who takes part, for whoever reads the node.
+    `on_change` : called with whether this process leads now, from a thread of the election.
+    `beside` : the replica that it stands beside; `slots`: the folder that tells which replicas are active.
+    `task` : says when ZooKeeper does not answer.
     """
 
     def __init__(

@@ -58,10 +58,8 @@ def advertised_host(bound: str, environ: Mapping[str, str]) -> str | None:
 class Beacon:
     """Holds connections for as long as this process lives; on each it says who it is, and nothing more.
 
-    Parameters
-    ----------
-    incarnation : who it is.
-    host, advertised : where it listens, on any free port, and how others reach that.
+    `incarnation` : who it is.
+    `host`, `advertised` : where it listens, on any free port, and how others reach that.
 
     Raises `OSError` if it cannot listen there.
     """

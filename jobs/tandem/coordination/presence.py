@@ -1,7 +1,5 @@
 """Whether a job's replicas are up, as far as ZooKeeper knows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -10,8 +10,6 @@ what it does, and one wish at a time asks for a switchover (`protocol/switchover
     /tandem/<job>/switchover/wish           who is to leave, and who is to take over
 """
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -66,13 +64,11 @@ def look(nodes: Nodes) -> View:
 class Slots:
     """Tries to hold one of the job's slots whenever ZooKeeper answers, and takes part in switchovers.
 
-    Parameters
-    ----------
-    options : arguments of KazooClient.
-    job, count : the job, and how many slots it has; 0: nobody contends, replicas only say what they do.
-    incarnation : who holds the slot, for whoever reads the node.
-    peers : the other replicas, to watch them while this one stands by, and to be watched by them; None: nobody is.
-    task : says when ZooKeeper does not answer.
+    `options` : arguments of KazooClient.
+    `job`, `count` : the job, and how many slots it has; 0: nobody contends, replicas only say what they do.
+    `incarnation` : who holds the slot, for whoever reads the node.
+    `peers` : the other replicas, to watch them while this one stands by, and to be watched by them; None: nobody is.
+    `task` : says when ZooKeeper does not answer.
     """
 
     def __init__(

@@ -110,14 +110,12 @@ class Nodes:
 class Member(Nodes):
     """A session in ZooKeeper, and a thread that calls `round` whenever something may have changed.
 
-    Parameters
-    ----------
-    options : arguments of KazooClient: hosts, timeout (s), TLS and credentials.
-    what : what this member takes part in, for its thread and the log.
-    path : the root of the nodes; made when ZooKeeper answers, as are `folders` in it.
-    round : called while ZooKeeper answers, every quarter of a second and at once when what it has read changes.
-    suspended : called when the connection is lost, when a round fails, and at the end.
-    task : says when ZooKeeper does not answer.
+    `options` : arguments of KazooClient: hosts, timeout (s), TLS and credentials.
+    `what` : what this member takes part in, for its thread and the log.
+    `path` : the root of the nodes; made when ZooKeeper answers, as are `folders` in it.
+    `round` : called while ZooKeeper answers, every quarter of a second and at once when what it has read changes.
+    `suspended` : called when the connection is lost, when a round fails, and at the end.
+    `task` : says when ZooKeeper does not answer.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """How far a replica is behind, and when it tells the orderers so that they leave it room."""
 
-from __future__ import annotations
-
 from collections import deque
 from statistics import fmean
 

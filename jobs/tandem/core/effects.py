@@ -1,7 +1,5 @@
 """What a core wants done: values that the runtime, or the simulation, carries out in their order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tandem.core.lag import Estimate

@@ -1,7 +1,5 @@
 """What a core is given: one event per step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tandem.protocol.actions import Outcome, Step

@@ -1,7 +1,5 @@
 """The last time that somebody took over the publication, as every replica that computes sees it in the logs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tandem.protocol.switchover import replica_name
@@ -25,11 +23,9 @@ class Failover:
 class Failovers:
     """Follows accepted cuts and claims, and markers. Times are those of the logs' records: Unix, ms.
 
-    Parameters
-    ----------
-    alone : one replica is active at a time. Then every change of publisher is a failover, or a planned switchover. Of
-        several each may publish: only who publishes an epoch that another one had claimed has taken over.
-    publisher : who published last before what is read from now on; "": nobody.
+    `alone` : one replica is active at a time. Then every change of publisher is a failover, or a planned switchover. Of
+    several each may publish: only who publishes an epoch that another one had claimed has taken over.
+    `publisher` : who published last before what is read from now on; "": nobody.
     """
 
     def __init__(self, alone: bool = False, publisher: str = "") -> None:

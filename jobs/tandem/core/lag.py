@@ -1,7 +1,5 @@
 """How far a replica is behind the log's head, how long it will take to it, and whether it is ready."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 
@@ -41,8 +39,6 @@ class Estimate:
 def estimate(before: Standing, now: Standing) -> Estimate:
     """The head moves on meanwhile: what counts is by how much the replica is faster.
 
-    Examples
-    --------
     >>> estimate(Standing(0, 100, 300), Standing(2_000, 200, 320))
     Estimate(behind=120, epochs_per_s=50.0, left_s=3.0)
     """
@@ -67,9 +63,7 @@ class Arrival:
 class CatchUpReport:
     """Fed often with where the replica stands, until it is at the head; and again when it has fallen behind.
 
-    Parameters
-    ----------
-    every_ms, window_ms : how often there is something to say, and over which time speeds are taken.
+    `every_ms`, `window_ms` : how often there is something to say, and over which time speeds are taken.
     """
 
     def __init__(self, every_ms: float = 3_000.0, window_ms: float = 10_000.0) -> None:

@@ -1,7 +1,5 @@
 """What an orderer decides: when to look at the inputs, where the next epoch ends, and when to propose its cut again."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -130,9 +128,7 @@ _COUNT_ON = CountOn()
 class OrdererCore:
     """One orderer or heartbeat generator. A round is `Leading`, what is new in the log, `Tick`, and answers to its effects.
 
-    Parameters
-    ----------
-    decisions : as after the last published epoch; from here on the core's own.
+    `decisions` : as after the last published epoch; from here on the core's own.
     """
 
     def __init__(self, settings: OrdererSettings, decisions: Decisions, pace: Pace) -> None:

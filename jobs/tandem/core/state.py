@@ -1,7 +1,5 @@
 """What a core knows of itself: the one source of a process's metrics, status and readiness."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tandem.core.failovers import Failover
@@ -21,17 +19,17 @@ class Counts:
 class ReplicaState:
     """A replica that computes. Epochs are −1 where there are none.
 
-    Parameters
-    ----------
-    ready : it has reached the log's head, and has neither fallen far behind nor stood still since.
-    keeps_up : it is ready, and the orderers leave no room for it.
-    candidate : the log has not accepted its generation yet.
-    epoch, head_epoch, published_epoch : the last one in its state, the last that was cut, the last that was published.
-    due_ms : when the oldest epoch was cut that it has not computed, Unix, ms; None: there is none.
-    catch_up_s : estimated time to the head; None: not known.
-    publisher : the incarnation that published last; "": nobody.
-    claims_won, claims_lost, take_overs : how many epochs it was the first to claim, and the others; that it took over.
-    input_records : of the epochs that were cut.
+    `ready` : it has reached the log's head, and has neither fallen far behind nor stood still since.
+    `keeps_up` : it is ready, and the orderers leave no room for it.
+    `candidate` : the log has not accepted its generation yet.
+    `epoch`, `head_epoch`, `published_epoch` : the last one in its state, the last that was cut, the last that was
+    published.
+    `due_ms` : when the oldest epoch was cut that it has not computed, Unix, ms; None: there is none.
+    `catch_up_s` : estimated time to the head; None: not known.
+    `publisher` : the incarnation that published last; "": nobody.
+    `claims_won`, `claims_lost`, `take_overs` : how many epochs it was the first to claim, and the others; that it took
+    over.
+    `input_records` : of the epochs that were cut.
     """
 
     ready: bool = False

@@ -1,7 +1,5 @@
 """The demo, act after act. Every wait has a deadline, and ends at once when the user stops it or the job ends by itself."""
 
-from __future__ import annotations
-
 import math
 import os
 import threading
@@ -13,9 +11,8 @@ from dataclasses import dataclass
 from tandem.demo.latency import has_settled, latencies, unpublished
 from tandem.demo.plot import plot
 from tandem.demo.recorder import Recorder
-from tandem.demo.screen import SPARK_S, View
 from tandem.demo.settings import Settings
-from tandem.demo.show import Show
+from tandem.demo.show import SPARK_S, Show, View
 from tandem.demo.stage import Stage, built
 from tandem.demo.summary import Summary, Timeline, summarize
 from tandem.examples.flights.feed import Feeder, events

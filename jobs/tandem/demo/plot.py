@@ -1,7 +1,5 @@
 """The picture of a run: the latency of every record, and which replica published."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Reads both logs of a job as any committed reader does, and notes when each epoch arrived."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from types import TracebackType

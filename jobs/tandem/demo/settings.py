@@ -1,7 +1,5 @@
 """What the user of the demo may choose."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

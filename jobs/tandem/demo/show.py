@@ -1,17 +1,112 @@
-"""Shows the demo: a live screen on a terminal, a line every few seconds elsewhere."""
+"""What the demo shows while it runs: a live screen on a terminal, a line every few seconds elsewhere."""
 
-from __future__ import annotations
-
+import math
 import time
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, Group, RenderableType
 from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
 from rich.status import Status
+from rich.table import Table
+from rich.text import Text
 
-from tandem.demo.screen import View, event_line, line, screen
+from tandem.demo.latency import Latencies
+from tandem.local import Event
+from tandem.local.screen import job_table, progress_line
+from tandem.local.status import JobStatus
+
+SPARK_S = 60
+RECENT_MS = 10_000.0
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One moment. `done`: 0 to 1; `recent`: records of the last minute, `now_ms` on the same clock."""
+
+    act: str
+    done: float
+    fed: int
+    published: int
+    recent: Latencies
+    now_ms: float
+    status: JobStatus | None
+    events: Sequence[Event]
+
+
+def screen(view: View) -> RenderableType:
+    """The whole screen."""
+    parts: list[RenderableType] = [_head(view), Text()]
+    if view.status is not None:
+        parts += [job_table(view.status), Text()]
+    parts += [_reader(view), Text(), *map(event_line, view.events[-6:])]
+    return Padding(Group(*parts), (1, 0, 0, 0))
+
+
+def line(view: View) -> str:
+    """The same for a log."""
+    status = "" if view.status is None else f"; {progress_line(view.status).partition(': ')[2]}"
+    return f"{view.act}: {view.fed:,} fed, {view.published:,} published, latency {_recent(view)}{status}"
+
+
+def event_line(event: Event) -> Text:
+    """Something that happened to a process."""
+    loud = "SIGKILL" in event.text
+    return Text(f"{event.clock} {event.process} {event.text}", style="bold red" if loud else "dim")
+
+
+def spark(values: Sequence[float]) -> str:
+    """Values as bars from 0 to the highest; a blank where there is none (NaN).
+
+    >>> spark([1, 2, float("nan"), 4])
+    '▂▄ █'
+    """
+    highest = max((value for value in values if not math.isnan(value)), default=0.0)
+    if highest <= 0:
+        return " " * len(values)
+    steps = len(_BARS)
+    return "".join(
+        " " if math.isnan(value) else _BARS[min(steps - 1, max(0, math.ceil(value / highest * steps) - 1))]
+        for value in values
+    )
+
+
+def per_second(recent: Latencies, now_ms: float, seconds: int = SPARK_S) -> list[float]:
+    """The highest latency of the records created in each of the last seconds, oldest first; NaN without records."""
+    edges = [now_ms - 1_000 * back for back in range(seconds, 0, -1)]
+    return [recent.between(edge, edge + 1_000).quantile(1.0) for edge in edges]
+
+
+def _head(view: View) -> RenderableType:
+    grid = Table.grid(padding=(0, 1))
+    bar = ProgressBar(total=1.0, completed=view.done, width=24)
+    grid.add_row(Text("tandem demo", style="bold"), Text(view.act, style="cyan"), bar)
+    return grid
+
+
+def _reader(view: View) -> RenderableType:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_row("Records", Text(f"{view.fed:,} fed, {view.published:,} published", style="bold"))
+    grid.add_row("Latency", Text(f"{_recent(view)} in the last 10 s", style="bold"))
+    grid.add_row("", Text(spark(per_second(view.recent, view.now_ms)), style="green"))
+    grid.add_row(
+        "", Text("the slowest record of each second, one minute; from creation to a committed reader", style="dim")
+    )
+    return grid
+
+
+def _recent(view: View) -> str:
+    last = view.recent.between(view.now_ms - RECENT_MS, math.inf)
+    if not len(last):
+        return "unknown"
+    return f"p50 {last.quantile(0.5):,.0f} ms, p99 {last.quantile(0.99):,.0f} ms"
+
 
 LINE_EVERY_S = 5.0
 

@@ -1,7 +1,5 @@
 """The stage of the demo: a Kafka and a ZooKeeper of its own, topics, and the example's manifest with their addresses."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The outcome of a run: what a reader saw before the kill, while the replica was away, and after. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

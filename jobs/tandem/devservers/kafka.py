@@ -12,8 +12,7 @@ from pathlib import Path
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from tandem.devservers.ports import accepts, free_ports
-from tandem.devservers.server import Server
+from tandem.devservers.server import Server, accepts, free_ports
 from tandem.engine.jvm.jars import Jars
 from tandem.engine.jvm.java import java_executable
 from tandem.listening import in_brackets, is_everywhere
@@ -117,25 +116,14 @@ class BrokerJava:
 class KafkaBroker(Server):
     """A one-broker Kafka cluster whose data survives restarts. Topics are never created by themselves.
 
-    Parameters
-    ----------
-    data_dir
-        Folder for data, configuration and log; made and formatted if missing.
-    port
-        0 picks a free one, kept over restarts.
-    host
-        Address to listen on.
-    advertised
-        Address that clients are told to connect to; `host` by default.
-    sasl_users
-        Name → password. Opens a second listener, `sasl_bootstrap`, that wants SASL_PLAINTEXT with PLAIN.
-    extra
-        More broker properties; they win over the ones set here.
-    java
-        Heap and jars; jars of the default cache are resolved, if need be, at the first start.
+    `data_dir` : folder for data, configuration and log; made and formatted if missing.
+    `port` : 0 picks a free one, kept over restarts.
+    `host` : address to listen on.
+    `advertised` : address that clients are told to connect to; `host` by default.
+    `sasl_users` : name → password. Opens a second listener, `sasl_bootstrap`, that wants SASL_PLAINTEXT with PLAIN.
+    `extra` : more broker properties; they win over the ones set here.
+    `java` : heap and jars; jars of the default cache are resolved, if need be, at the first start.
 
-    Examples
-    --------
     >>> with KafkaBroker(Path("kafka")) as kafka:  # doctest: +SKIP
     ...     producer = Producer({"bootstrap.servers": kafka.bootstrap})
     """

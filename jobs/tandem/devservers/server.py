@@ -1,14 +1,56 @@
-"""What every embedded server can do: start, stop, be killed, restarted, paused."""
+"""What every server here can do: start, stop, be killed, restarted, paused, on ports that stay free meanwhile."""
 
+import random
+import socket
 from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tandem.devservers.ports import is_free
 from tandem.process.child import ChildProcess, Command
-from tandem.process.errors import ServerError
+from tandem.process.errors import EmbeddedError, ServerError
 from tandem.waiting import Deadline, wait_until
+
+# Below the ephemeral ranges of Linux and macOS. From inside those ranges the kernel may hand the port of a stopped server
+# to any outgoing connection, even to the very client that keeps trying to reach the server (a TCP self-connect).
+LOWEST, HIGHEST = 20_000, 32_000
+
+
+def free_ports(count: int, host: str = "127.0.0.1", attempts: int = 1_000) -> tuple[int, ...]:
+    """Return `count` different ports of `host` on which nobody listens now.
+
+    Raises `EmbeddedError` if not enough ports were found after `attempts` tries.
+    """
+    found: set[int] = set()
+    for port in random.SystemRandom().sample(range(LOWEST, HIGHEST), min(attempts, HIGHEST - LOWEST)):
+        if len(found) == count:
+            break
+        if is_free(port, host):
+            found.add(port)
+    if len(found) < count:
+        raise EmbeddedError(f"no {count} free ports between {LOWEST} and {HIGHEST} on {host}: pass port=… explicitly")
+    return tuple(found)
+
+
+def is_free(port: int, host: str = "127.0.0.1") -> bool:
+    """Whether a server could listen on the port now."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True
+
+
+def accepts(port: int, host: str = "127.0.0.1", timeout_s: float = 0.5) -> bool:
+    """Whether somebody accepts connections on the port now."""
+    try:
+        socket.create_connection((host, port), timeout_s).close()
+    except OSError:
+        return False
+    return True
+
 
 START_DEADLINE_S = 90.0
 STOP_DEADLINE_S = 20.0
@@ -51,11 +93,8 @@ class Server(ABC):
     def start(self, deadline_s: float = START_DEADLINE_S) -> Self:
         """Start, and return when the server answers a real request.
 
-        Raises
-        ------
-        ServerError
-            If it runs already, a port is taken, it ends early, or does not answer in `deadline_s` seconds. Nothing that
-            this call started is left running then.
+        Raises `ServerError` if it runs already, a port is taken, it ends early, or does not answer in `deadline_s`
+        seconds. Nothing that this call started is left running then.
         """
         if self.running:
             raise ServerError(f"{self.name} runs already (pid {self.pid}): stop it first")

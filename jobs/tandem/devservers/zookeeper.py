@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tandem.devservers.ports import free_ports
-from tandem.devservers.server import Server
+from tandem.devservers.server import Server, free_ports
 from tandem.engine.jvm.java import java_executable
 from tandem.engine.jvm.pyspark_files import LOGGING, pyspark_jars
 from tandem.listening import in_brackets
@@ -61,23 +60,13 @@ class ZooKeeperSettings:
 class ZooKeeperServer(Server):
     """A standalone ZooKeeper whose data survives restarts.
 
-    Parameters
-    ----------
-    data_dir
-        Folder for data, configuration and log; made if missing.
-    port
-        0 picks a free one, kept over restarts.
-    host
-        Address to listen on.
-    tick_ms
-        ZooKeeper's unit of time; sessions last from 2 to 20 of them.
-    heap
-        Java's -Xmx.
-    extra
-        More lines of the configuration; they win over the ones set here.
+    `data_dir` : folder for data, configuration and log; made if missing.
+    `port` : 0 picks a free one, kept over restarts.
+    `host` : address to listen on.
+    `tick_ms` : ZooKeeper's unit of time; sessions last from 2 to 20 of them.
+    `heap` : Java's -Xmx.
+    `extra` : more lines of the configuration; they win over the ones set here.
 
-    Examples
-    --------
     >>> with ZooKeeperServer(Path("zk")) as zookeeper:  # doctest: +SKIP
     ...     client = KazooClient(zookeeper.connect)
     """

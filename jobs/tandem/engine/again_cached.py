@@ -1,7 +1,5 @@
 """What Spark's Python workers need to make a cached function of one that was sent to them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any

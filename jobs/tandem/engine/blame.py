@@ -1,7 +1,5 @@
 """An epoch failed: which record made it fail, what was raised about it, and how to go on."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable

@@ -7,8 +7,6 @@ the planner process' 120 MB are not needed. The price is that it stands on inter
 `Sink`, `StreamingQueryManager.startQuery`), so it belongs to one version of Spark, which `pyproject.toml` pins.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -40,11 +38,9 @@ _NO_WATERMARK = (
 class EpochBridge:
     """One query's source, sink and clock.
 
-    Parameters
-    ----------
-    schema : of the records of every epoch.
-    folder : a folder in memory for the Arrow files of one epoch at a time.
-    sources : of the manifest; some may be idle.
+    `schema` : of the records of every epoch.
+    `folder` : a folder in memory for the Arrow files of one epoch at a time.
+    `sources` : of the manifest; some may be idle.
     """
 
     def __init__(

@@ -5,8 +5,6 @@ there, at the first record. A program's own functions are sent by value, since n
 of such a module, as if the job still was the program that it was brought along from.
 """
 
-from __future__ import annotations
-
 import copyreg
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Calls to the outside world: bounded in number, in time and in how often they are made again."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import deque

@@ -4,8 +4,6 @@ Who asks, and which answer counts, is decided by `core.asking`. Here the job's f
 count are laid beside the records.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@ sooner (JEP 350, dynamic class-data sharing). Made by `python -m tandem.engine.c
 The JVM itself checks that an archive was made by the same JVM from the same jars, and does without it otherwise.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path
@@ -33,15 +31,10 @@ class ArchiveError(Exception):
 def make(jar: Path, scratch: Path) -> Path:
     """Run a small streaming query and archive the classes that it needed; returns the archive. Replaces an older one.
 
-    Parameters
-    ----------
-    jar : that of the checkpoint's file system; the archive goes beside it.
-    scratch : a folder for temporary files.
+    `jar` : that of the checkpoint's file system; the archive goes beside it.
+    `scratch` : a folder for temporary files.
 
-    Raises
-    ------
-    ArchiveError
-        The JVM wrote none.
+    Raises `ArchiveError`: the JVM wrote none.
     """
     archive = archive_of(jar, classes_jar())
     made = archive.with_name(f".{archive.name}.{os.getpid()}")

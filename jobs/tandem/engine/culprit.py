@@ -1,7 +1,5 @@
 """Which record of an epoch makes it fail: found by computing shorter and shorter beginnings of the epoch. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -24,10 +22,8 @@ def first_culprit(rows: Sequence[int], attempt: Attempt, error: BaseException, p
     About log2(len(rows)) + 2 attempts. A function of the rows and of what `attempt` does with them, so that replicas that
     compute the same find the same.
 
-    Parameters
-    ----------
-    rows : of the epoch, in their order; known to fail, with `error`.
-    passing : so many of the first rows are known not to fail.
+    `rows` : of the epoch, in their order; known to fail, with `error`.
+    `passing` : so many of the first rows are known not to fail.
     """
     low, high = passing, len(rows)
     while high - low > 1:

@@ -5,8 +5,6 @@ loggers) only the type counts: they differ between processes without changing a 
 differ all the same show as a divergence.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import hashlib
@@ -52,9 +50,7 @@ Facts = dict[str, str]
 class Describer:
     """Describes one value after another.
 
-    Parameters
-    ----------
-    is_users : whether a module is the job's own, so that its functions are described by what they do.
+    `is_users` : whether a module is the job's own, so that its functions are described by what they do.
     """
 
     def __init__(self, is_users: Callable[[str], bool]) -> None:

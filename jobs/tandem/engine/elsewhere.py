@@ -1,7 +1,5 @@
 """`python -m tandem.engine.elsewhere ORDER`: makes a job's plan where clock and host are others; see `second_plan`."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

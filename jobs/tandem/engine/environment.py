@@ -1,7 +1,5 @@
 """The environment of a replica's Spark: what would change the job behind the manifest's back is taken out of it, or set."""
 
-from __future__ import annotations
-
 import os
 import re
 import zoneinfo
@@ -33,10 +31,9 @@ _UTC: Final = "UTC"
 def settle(environ: MutableMapping[str, str], spark_home: Path, time_zone: str) -> Iterator[tuple[str, str]]:
     """Change `environ`; the variables that had another value, each with what to do instead.
 
-    Parameters
-    ----------
-    spark_home : the folder of the PySpark that runs. A job is computed by no other Spark.
-    time_zone : `spark.sql.session.timeZone`. Python's local time is the same in every replica, whatever its host says.
+    `spark_home` : the folder of the PySpark that runs. A job is computed by no other Spark.
+    `time_zone` : `spark.sql.session.timeZone`. Python's local time is the same in every replica, whatever its host
+    says.
     """
     for name, instead in _OVERRULED.items():
         if environ.pop(name, ""):

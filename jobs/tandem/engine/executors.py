@@ -46,12 +46,10 @@ HANDY: Final = {
 class Executors:
     """What a replica was given to compute on.
 
-    Parameters
-    ----------
-    master : Spark's name of who starts executors, e.g. `k8s://https://…`.
-    count : how many there are to be.
-    given : settings of Spark that are laid over all others.
-    pod : what their pods are made from, as JSON; "": they are no pods.
+    `master` : Spark's name of who starts executors, e.g. `k8s://https://…`.
+    `count` : how many there are to be.
+    `given` : settings of Spark that are laid over all others.
+    `pod` : what their pods are made from, as JSON; "": they are no pods.
     """
 
     master: str

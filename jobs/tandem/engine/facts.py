@@ -1,7 +1,5 @@
 """What a job's plan is made of, as facts that two processes can compare: constants, functions, data, settings."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

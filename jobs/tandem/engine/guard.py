@@ -78,10 +78,7 @@ def guarded(taken: Taken, tables: StaticTables | None = None) -> Iterator[None]:
 
     `tables` : what reads static tables for it; None: they are read where they are.
 
-    Raises
-    ------
-    JobError
-        The code has started, awaited or stopped what is Tandem's, also where it caught the error itself.
+    Raises `JobError`: the code has started, awaited or stopped what is Tandem's, also where it caught the error itself.
     """
     with ExitStack() as stack:
         for owner, names, why in _REFUSED:

@@ -1,7 +1,5 @@
 """Which watermarks of a plan may be idle: those over sources with an `idleTimeout`. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 

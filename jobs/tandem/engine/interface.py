@@ -1,7 +1,5 @@
 """What Tandem asks of an engine. Nothing here assumes that epochs are micro-batches."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pyarrow as pa

@@ -4,8 +4,6 @@ What is found follows from the records, the state before the epoch and the code:
 epoch later, finds the same. So nothing of it stands in the log; the digest shows if an error depends on anything else.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tandem.engine.blame import Failed, about

@@ -1,7 +1,5 @@
 """Settings of the session that the job's code must leave as they are."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """What stateful operators keep their state by, noted beside a checkpoint: a plan that keeps other things is refused."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

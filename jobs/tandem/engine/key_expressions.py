@@ -5,8 +5,6 @@ tests for null and empty text) are left out: who corrects code goes on from the 
 lengths of windows are in it: `upper(id)` is another key than `id`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final

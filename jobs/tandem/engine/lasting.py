@@ -1,7 +1,5 @@
 """An epoch that lasts, in words: what it is, what it may wait for, and what to do."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from tandem.engine.memory import EpochSize, in_mib, is_hopeless, suggested_heap
@@ -30,10 +28,8 @@ def begun(epoch: EpochRange) -> tuple[str, str]:
 def remedy(command: str, given: EpochSize | None, heap: str) -> str:
     """Where the job's code is that computes now, and what to do; takes a second or two at most.
 
-    Parameters
-    ----------
-    command : by which the user lets the job go on with changed code.
-    given, heap : the epoch, and the manifest's `spec.spark.driverMemory`.
+    `command` : by which the user lets the job go on with changed code.
+    `given`, `heap` : the epoch, and the manifest's `spec.spark.driverMemory`.
     """
     return (
         f"{too_small(given, heap)}{places() or _NO_PLACE} {_CORRECT} with `{command}`, or on Kubernetes by applying it"

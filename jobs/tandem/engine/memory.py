@@ -4,8 +4,6 @@ A JVM that runs out of memory ends at once: one that goes on after an `OutOfMemo
 the thread that got it may be any.
 """
 
-from __future__ import annotations
-
 import errno
 import math
 import os
@@ -60,11 +58,9 @@ class JvmEndedError(Exception):
 def explained(error: BaseException, heap: str, last: EpochSize | None, small: str = "") -> BaseException:
     """`error`, or what stands behind it: the JVM has ended, or was out of memory.
 
-    Parameters
-    ----------
-    heap : the manifest's `spec.spark.driverMemory`.
-    last : the epoch that was computed; None: none was yet.
-    small : what is known against the container's memory, "": nothing.
+    `heap` : the manifest's `spec.spark.driverMemory`.
+    `last` : the epoch that was computed; None: none was yet.
+    `small` : what is known against the container's memory, "": nothing.
     """
     text = str(error)
     found = _OUT_OF_MEMORY.search(text)

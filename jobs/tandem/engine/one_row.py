@@ -1,7 +1,5 @@
 """Does a job make exactly one row of each record of its inputs? Said only where its plan shows it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -24,10 +22,8 @@ def makes_one_row(
 
     False where that is not certain: with filters, joins, state, functions over many rows, and tables.
 
-    Parameters
-    ----------
-    result : what the job's function returned: a frame, or one for each sink.
-    given : the frames that the function got.
+    `result` : what the job's function returned: a frame, or one for each sink.
+    `given` : the frames that the function got.
     """
     topics = [topic for source in sources for topic in source.topics]
     if len(set(topics)) < len(topics) or any(sink.topic is None for sink in sinks):

@@ -9,8 +9,6 @@ sinks that do not have the same ones are in groups of their own, for each of whi
 What a watermark has seen counts in all its groups; and a job whose sinks all have the same watermarks stays as it is.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce

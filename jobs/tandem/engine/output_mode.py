@@ -1,7 +1,5 @@
 """Spark's output mode of a job: the one that was asked for, or the one that the plan allows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from pyspark.errors import PySparkException

@@ -1,7 +1,5 @@
 """Refusing plans whose result is not determined by their input: replicas would diverge."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Where a plan's rows come from: only from the log's epochs, from values in the code, from static tables kept."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
@@ -42,15 +40,10 @@ def roots_of(leaf: Any) -> Iterator[str]:
 def check_leaves(frame: DataFrame, source: Any, kept: Collection[str]) -> None:
     """Refuse a plan with rows from elsewhere.
 
-    Parameters
-    ----------
-    source : the stream of the log's epochs, in the JVM.
-    kept : where static tables are read that cannot change.
+    `source` : the stream of the log's epochs, in the JVM.
+    `kept` : where static tables are read that cannot change.
 
-    Raises
-    ------
-    JobError
-        Names the kind of rows, and what to do instead.
+    Raises `JobError`: names the kind of rows, and what to do instead.
     """
     for leaf in leaves(frame):
         kind = _class(leaf)

@@ -1,7 +1,5 @@
 """Making a job's plan: its module is imported, its function called, and what it gives becomes one stream."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,15 +64,10 @@ class Plan:
 class Planning:
     """Makes a job's plan as often as it is asked to. Its module is imported once.
 
-    Parameters
-    ----------
-    code : the archive of the job's code; see `kept_code`.
-    tables : reads the static tables of the job.
+    `code` : the archive of the job's code; see `kept_code`.
+    `tables` : reads the static tables of the job.
 
-    Raises
-    ------
-    JobError
-        The module cannot be imported, or does what is not its to do.
+    Raises `JobError`: the module cannot be imported, or does what is not its to do.
     """
 
     def __init__(self, session: SparkSession, manifest: Manifest, code: Path, tables: StaticTables) -> None:

@@ -1,7 +1,5 @@
 """A job that is ready to compute: its plan was made, checked and compared, and stands twice in this JVM."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,20 +31,20 @@ _log = get_logger(__name__)
 class PreparedJob:
     """What an engine computes epochs with.
 
-    Parameters
-    ----------
-    query, spare : the query that counts, and the same plan once more: to warm up with, and to rehearse epochs.
-    trial : the plan of `spare`, each epoch a micro-batch, to find the record that makes one fail.
-    real_time : whether `query` and `spare` run in Spark's real-time mode.
-    begins_anywhere : the query needs no state to begin after any epoch.
-    intake : takes the records in.
-    causal : answers what the job asks the outside world.
-    facts : what the plan is made of; see `facts_about`.
-    tables : the static tables that the plan reads: name → version. `moving_tables`: those that are read where they are.
-    command : by which the user lets the job go on with changed code. `heap`: the manifest's `spec.spark.driverMemory`.
-    leaves_letters : what the job raises about a record makes that a dead letter.
-    one_row : whether the plan shows that each record is one row, or a dead letter.
-    choice : the engine that the job is for, and why.
+    `query`, `spare` : the query that counts, and the same plan once more: to warm up with, and to rehearse epochs.
+    `trial` : the plan of `spare`, each epoch a micro-batch, to find the record that makes one fail.
+    `real_time` : whether `query` and `spare` run in Spark's real-time mode.
+    `begins_anywhere` : the query needs no state to begin after any epoch.
+    `intake` : takes the records in.
+    `causal` : answers what the job asks the outside world.
+    `facts` : what the plan is made of; see `facts_about`.
+    `tables` : the static tables that the plan reads: name → version. `moving_tables`: those that are read where they
+    are.
+    `command` : by which the user lets the job go on with changed code. `heap`: the manifest's
+    `spec.spark.driverMemory`.
+    `leaves_letters` : what the job raises about a record makes that a dead letter.
+    `one_row` : whether the plan shows that each record is one row, or a dead letter.
+    `choice` : the engine that the job is for, and why.
     """
 
     query: EpochQuery

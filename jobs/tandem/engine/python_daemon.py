@@ -4,8 +4,6 @@ The JVM starts it (`spark.python.daemon.module`), and it forks the workers. The 
 the signal's handler, whatever the worker does or waits for; a call that the signal interrupts goes on.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import os
 import signal

@@ -1,7 +1,5 @@
 """Does a job hand the time of its input records to Python, which knows fewer years than Spark and Kafka do?"""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any, Final

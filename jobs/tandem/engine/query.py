@@ -1,7 +1,5 @@
 """One streaming query over a job's plan, which is given epochs and gives their rows; and its micro-batch kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
@@ -72,9 +70,7 @@ class EpochQuery(Protocol):
 class MicroBatchQuery:
     """Every epoch is one micro-batch, whose number is the epoch's: each is a barrier.
 
-    Parameters
-    ----------
-    bridge, frame, output_mode : the query's source and sink, its plan, and Spark's output mode.
+    `bridge`, `frame`, `output_mode` : the query's source and sink, its plan, and Spark's output mode.
     """
 
     def __init__(self, bridge: EpochBridge, frame: DataFrame, output_mode: str) -> None:

@@ -1,7 +1,5 @@
 """Waiting for the executors of a replica, and saying why they do not come."""
 
-from __future__ import annotations
-
 import json
 import ssl
 import urllib.request
@@ -38,10 +36,7 @@ def registered(session: SparkSession) -> int:
 def await_executors(session: SparkSession, executors: Executors, timeout_s: float = REGISTERED_S) -> None:
     """Wait until all executors have registered; with some of them the replica begins, and Spark adds the others.
 
-    Raises
-    ------
-    RefusedError
-        None has registered in time; says what their pods say.
+    Raises `RefusedError`: None has registered in time; says what their pods say.
     """
     if wait_until(lambda: registered(session) >= executors.count, Deadline(timeout_s), _POLL_S):
         return

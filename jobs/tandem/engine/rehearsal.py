@@ -1,7 +1,5 @@
 """Rehearsing: epochs of the log through the job's plan, on a copy of a state; nothing is published."""
 
-from __future__ import annotations
-
 import json
 import time
 import uuid
@@ -32,9 +30,7 @@ class Rehearsal:
     Nobody is asked the job's questions: only what is recorded is used. Where what the job raises about a record makes that a
     dead letter, such an epoch ends a rehearsal.
 
-    Parameters
-    ----------
-    timeout_s : for an epoch.
+    `timeout_s` : for an epoch.
     """
 
     def __init__(self, job: PreparedJob, timeout_s: float = 60.0) -> None:

@@ -5,8 +5,6 @@ there. The process shares the JVM, so it costs a second or two, once in the life
 compared with what the log says instead.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -39,11 +37,9 @@ _ELSEWHERE: Final = {
 class SecondPlan:
     """Compares a plan with that of another process.
 
-    Parameters
-    ----------
-    code : the archive of the job's code.
-    folder : for its files; removed afterwards.
-    tables : what the plan has read; read there as they were here.
+    `code` : the archive of the job's code.
+    `folder` : for its files; removed afterwards.
+    `tables` : what the plan has read; read there as they were here.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """A Spark session for epochs: settings that make them cheap, and those without which replicas would differ."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -121,10 +119,7 @@ def build_session(
     that computes a lot. With `executors`, these are asked for; nobody waits for them here. `slots`: how many tasks may run
     at a time on this machine, if it is another number than the job's parallelism.
 
-    Raises
-    ------
-    JobError
-        Spark refuses a setting of `spark.conf`, or would not start on this machine.
+    Raises `JobError`: Spark refuses a setting of `spark.conf`, or would not start on this machine.
     """
     _check_loopback()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable

@@ -1,7 +1,5 @@
 """What a job's function leaves behind in its session: it is called more than once, and each call begins alike."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """State that executors keep: they write it into the checkpoint, so all of them and the driver must see the same folder."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from pathlib import Path

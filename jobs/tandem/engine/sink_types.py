@@ -1,7 +1,5 @@
 """Which columns and types a sink can hold. What it cannot is refused at start, not changed in silence. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
@@ -79,9 +77,7 @@ def check_table(sink: str, kind: str, schema: StructType) -> None:
 def check_kafka(sink: str, schema: StructType, names_topic: bool) -> None:
     """Raise `JobError` if the columns of a Kafka sink are not those of Spark's.
 
-    Parameters
-    ----------
-    names_topic : the job computes a column `topic` itself.
+    `names_topic` : the job computes a column `topic` itself.
     """
     types = {field.name: field.dataType for field in schema.fields}
     types = {name: kind for name, kind in types.items() if name == "value" or not isinstance(kind, NullType)}

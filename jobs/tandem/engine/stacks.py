@@ -1,7 +1,5 @@
 """Where the job's code is in Spark's Python workers, which are processes of their own: asked for when an epoch lasts."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

@@ -6,8 +6,6 @@ columns of the inputs that its keys, and what it keeps, come from, whatever they
 computed: code that casts with more care, or renames a column, goes on from the state.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ is part of the job's identity, so a replica that cannot have the same content do
 version that it had.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Final
@@ -35,11 +33,10 @@ class TableChangedError(JobError):
 class StaticTables:
     """Reads the static tables of a job for its function.
 
-    Parameters
-    ----------
-    files : keeps what the tables hold.
-    agreed : name of a table → its version, as this replica's generation has it; empty if the generation has not begun.
-    how : how the job goes on with a table that has changed; see `how_to_accept`.
+    `files` : keeps what the tables hold.
+    `agreed` : name of a table → its version, as this replica's generation has it; empty if the generation has not
+    begun.
+    `how` : how the job goes on with a table that has changed; see `how_to_accept`.
     """
 
     def __init__(self, files: TableFiles, agreed: Mapping[str, str], how: str = how_to_accept("MANIFEST", {})) -> None:

@@ -1,7 +1,5 @@
 """The files of a static table: listed and hashed, and copied where that costs little."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -51,9 +49,7 @@ class _File:
 class TableFiles:
     """Lists by Hadoop's file systems, so it finds what Spark finds.
 
-    Parameters
-    ----------
-    folder : of the copies, shared by the replicas of a job on this machine; None: tables are read where they are.
+    `folder` : of the copies, shared by the replicas of a job on this machine; None: tables are read where they are.
     """
 
     def __init__(self, session: SparkSession, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:

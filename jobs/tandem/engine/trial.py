@@ -1,7 +1,5 @@
 """Computing a part of an epoch, to see whether it fails: on a copy of the state before the epoch; nothing is published."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Sequence

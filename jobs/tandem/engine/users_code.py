@@ -1,7 +1,5 @@
 """The user's own code while it runs: its line in a stack, and what it meets instead of a library's function."""
 
-from __future__ import annotations
-
 import sys
 import sysconfig
 from collections.abc import Iterator

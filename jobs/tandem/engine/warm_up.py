@@ -4,8 +4,6 @@ The first micro-batches of a JVM cost seconds (classes, code generation, Python 
 replica that restored first and warmed up afterwards would fall behind by all the epochs of that time.
 """
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable
@@ -30,10 +28,8 @@ class WarmUp:
 
     Nobody is asked the job's questions: only what is recorded is used.
 
-    Parameters
-    ----------
-    folder : for its checkpoint; removed afterwards.
-    timeout_s : how long to run epochs at most.
+    `folder` : for its checkpoint; removed afterwards.
+    `timeout_s` : how long to run epochs at most.
     """
 
     def __init__(self, job: PreparedJob, folder: Path, timeout_s: float = 15.0) -> None:

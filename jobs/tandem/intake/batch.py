@@ -1,7 +1,5 @@
 """An epoch's records as one Arrow batch, in the order of the merge."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -61,9 +59,7 @@ def to_batch(
 
     Times outside of what a TIMESTAMP can hold are cut to it: `Intake` keeps their records out.
 
-    Parameters
-    ----------
-    messages : `in_order(fetched)`, if it is known already.
+    `messages` : `in_order(fetched)`, if it is known already.
     """
     messages = in_order(fetched) if messages is None else messages
     rows = len(messages)

@@ -1,7 +1,5 @@
 """Numbers that a DECIMAL cannot hold, and that Spark's parser would write out for minutes: 1e99999999."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Does a record hold one JSON document, and nothing behind it? Spark's parser reads the first one and stops there."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

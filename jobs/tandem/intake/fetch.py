@@ -1,7 +1,5 @@
 """Fetching an epoch: the next accepted cut, and exactly the records between its positions."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,8 +11,8 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.checkpoint.position import EnginePosition
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.denied import Denied, is_denied
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
+from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import may_come_back
 from tandem.kafka.workarounds import learn
@@ -231,10 +229,8 @@ class InputReader:
 class EpochFetcher:
     """Fetches epoch after epoch.
 
-    Parameters
-    ----------
-    isolation : input topic → isolation level.
-    cuts : stands at the position to go on from.
+    `isolation` : input topic → isolation level.
+    `cuts` : stands at the position to go on from.
     """
 
     def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str], cuts: Cuts) -> None:

@@ -14,8 +14,6 @@ A letter's value is one JSON object, its key that of the record:
 ==================  =============================================================================================
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import dataclass

@@ -46,12 +46,10 @@ class Counts:
 class EpochRecords:
     """An epoch's records, taken in.
 
-    Parameters
-    ----------
-    batch : what Spark gets, sorted by `seq`; refused records are left out of it.
-    messages : all records, by `seq`.
-    refused : `seq` → why that record is not in `batch`.
-    counts : source → how many of the records are its.
+    `batch` : what Spark gets, sorted by `seq`; refused records are left out of it.
+    `messages` : all records, by `seq`.
+    `refused` : `seq` → why that record is not in `batch`.
+    `counts` : source → how many of the records are its.
     """
 
     batch: pa.RecordBatch
@@ -102,11 +100,9 @@ class EpochRecords:
 class Intake:
     """What a job's sources take.
 
-    Parameters
-    ----------
-    most_bytes : of a dead letter, `spec.maxRecordBytes`.
-    schemas : source → its schema, of those that have one.
-    times_us : what the job's Python functions take of the records' times, first and last; None if they get none.
+    `most_bytes` : of a dead letter, `spec.maxRecordBytes`.
+    `schemas` : source → its schema, of those that have one.
+    `times_us` : what the job's Python functions take of the records' times, first and last; None if they get none.
     """
 
     sources: Sequence[SourceSpec]

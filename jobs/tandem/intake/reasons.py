@@ -2,8 +2,6 @@
 JSON document something is not of its column's type, as far as its kind tells. Pure.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterator
 from itertools import islice

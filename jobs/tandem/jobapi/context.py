@@ -1,7 +1,5 @@
 """What a job may ask Tandem for: the session, its options, and what the log knows of an epoch."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -62,20 +60,15 @@ class JobContext:
         The function is called in the driver, before Spark runs the epoch, perhaps in more than one replica; the answer that
         stands first in the log is used by all. It should have a time-out of its own: a call that is given up still runs.
 
-        Parameters
-        ----------
-        name : of the question, unlike that of any other question of the job.
-        function : per record, takes a list of records with `key` and `value` (bytes or None, not parsed: it may be given
-            poison), and returns a list with a string or None for each. Per epoch, takes the epoch's time (Unix, ms) and
-            returns one string or None.
-        source : the source that is asked about; may be left out if the job has only one.
-        timeout, retries : seconds for one call, and how often a failed call is made again.
-        batch : records in one call at most; the calls of an epoch are made at the same time, eight at most.
+        `name` : of the question, unlike that of any other question of the job.
+        `function` : per record, takes a list of records with `key` and `value` (bytes or None, not parsed: it may be
+        given poison), and returns a list with a string or None for each. Per epoch, takes the epoch's time (Unix, ms)
+        and returns one string or None.
+        `source` : the source that is asked about; may be left out if the job has only one.
+        `timeout`, `retries` : seconds for one call, and how often a failed call is made again.
+        `batch` : records in one call at most; the calls of an epoch are made at the same time, eight at most.
 
-        Raises
-        ------
-        JobError
-            A parameter makes no sense.
+        Raises `JobError`: a parameter makes no sense.
         """
         known = {spec.name: spec for spec in self.sources}
         if source is None and len(known) == 1:
@@ -108,18 +101,13 @@ class JobContext:
         What a file says now, which version of a model is the newest, what this machine's clock shows: whoever computes an
         epoch gets what stands first in the log (Clonos' user-defined determinants). Null if nobody found out in time.
 
-        Parameters
-        ----------
-        name : unlike that of any other determinant or question of the job.
-        function : takes the epoch's time (Unix, ms) and returns a value that JSON can express, or None.
-        schema : the type of the column, as DDL: `DOUBLE`, `STRUCT<low: INT, high: INT>`.
-        source : whose rows get the column; may be left out if the job has only one.
-        timeout, retries : seconds for one call, and how often a failed call is made again.
+        `name` : unlike that of any other determinant or question of the job.
+        `function` : takes the epoch's time (Unix, ms) and returns a value that JSON can express, or None.
+        `schema` : the type of the column, as DDL: `DOUBLE`, `STRUCT<low: INT, high: INT>`.
+        `source` : whose rows get the column; may be left out if the job has only one.
+        `timeout`, `retries` : seconds for one call, and how often a failed call is made again.
 
-        Raises
-        ------
-        JobError
-            A parameter makes no sense.
+        Raises `JobError`: a parameter makes no sense.
         """
         if not callable(function):
             raise JobError(f"determinant {name!r}: give a function of the epoch's time")

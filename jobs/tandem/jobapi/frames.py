@@ -1,7 +1,5 @@
 """The DataFrames that a job is given: each source's records, parsed if it has a schema; poison goes aside."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

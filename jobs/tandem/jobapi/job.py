@@ -1,7 +1,5 @@
 """The user's job: finding its function, calling it with streaming DataFrames, and advice on an error that it raises."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import inspect

@@ -5,8 +5,6 @@ is there then. So the code is kept in an archive that comes first on the path of
 it takes itself for the file that it was read from, and finds what lies beside that.
 """
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Questions of a job to the outside world: about which records, how they are asked, and what may be answered."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -24,13 +22,11 @@ class AskedRecord(NamedTuple):
 class Question:
     """One call of `ctx.ask`.
 
-    Parameters
-    ----------
-    function : per record: called with a list of `AskedRecord`, gives as many answers; per epoch: called with the epoch's
-        time (Unix, ms), gives one. An answer is text, or None.
-    topics : of the source whose records it is about.
-    timeout_s, retries : how long one call may take, and how often it is made again.
-    batch : the most records in a call.
+    `function` : per record: called with a list of `AskedRecord`, gives as many answers; per epoch: called with the
+    epoch's time (Unix, ms), gives one. An answer is text, or None.
+    `topics` : of the source whose records it is about.
+    `timeout_s`, `retries` : how long one call may take, and how often it is made again.
+    `batch` : the most records in a call.
     """
 
     name: str

@@ -2,8 +2,6 @@
 partitions begin and end.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Appending proposals to the ordering topic."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -24,9 +22,7 @@ class ProposalAppender:
     A proposal that cannot be delivered within 3 s is dropped and logged; whoever still wants it proposes it again, through
     a new client: the old one may have forgotten where the brokers are (`BrokerWatch`).
 
-    Parameters
-    ----------
-    on_failure, on_success : called when a proposal was not delivered, and when one was.
+    `on_failure`, `on_success` : called when a proposal was not delivered, and when one was.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """Configurations of the Kafka clients: what Tandem sets, on top of what the user passes through."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

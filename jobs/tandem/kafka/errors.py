@@ -1,7 +1,5 @@
 """What can go wrong between Tandem and Kafka, in words for whoever runs the job."""
 
-from __future__ import annotations
-
 
 class TandemKafkaError(Exception):
     """Base of the errors of this package."""

@@ -7,8 +7,6 @@ against 1,011 ms measured). Neither is used for anything else. Spares that were 
 forgotten where the brokers are (`BrokerWatch`), so they are given a second, and new ones the rest.
 """
 
-from __future__ import annotations
-
 import time
 from collections import OrderedDict
 
@@ -26,9 +24,7 @@ _SPARES_S = 1.0
 class Fencer:
     """Keeps spare producers of the ids that may have to be fenced, and fences them.
 
-    Parameters
-    ----------
-    most : how many ids to keep spares for; those seen longest ago are dropped first.
+    `most` : how many ids to keep spares for; those seen longest ago are dropped first.
     """
 
     def __init__(self, connection: KafkaConnection, timeout_ms: int = 10_000, most: int = 4) -> None:

@@ -3,8 +3,6 @@
 A marker may have one, too: that each input record of its epoch is one row, or a dead letter, as the job's plan shows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import methodcaller

@@ -1,7 +1,5 @@
 """Finding one's place in the logs: the last marker, the markers after an epoch, the config."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """A record to publish."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

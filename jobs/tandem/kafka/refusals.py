@@ -1,7 +1,5 @@
 """Records that a broker never takes, told from what will be taken later. Pure."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,9 +69,7 @@ _SPARED: Final = KafkaError._INVALID_DIFFERENT_RECORD  # it was in one batch wit
 def blame_of(failures: Sequence[Failure], alone: bool) -> Blame | None:
     """Which rows are to blame; None if what failed is no row's fault. An epoch marker is no row.
 
-    Parameters
-    ----------
-    alone : each record was in a batch of its own.
+    `alone` : each record was in a batch of its own.
     """
     blamed = [
         (failure, failure.record)

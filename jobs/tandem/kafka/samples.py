@@ -1,7 +1,5 @@
 """The first records of partitions from given offsets on: when they were written, and how large they are."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass

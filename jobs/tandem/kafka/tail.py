@@ -9,9 +9,9 @@ from types import TracebackType
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from tandem.kafka.absent import AGAIN_S, PATIENCE_S, Absences, is_absence
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError
+from tandem.kafka.patience import AGAIN_S, PATIENCE_S, Absences, is_absence
 from tandem.kafka.topics import Topics
 from tandem.kafka.workarounds import BrokerWatch, learn
 from tandem.logs import get_logger
@@ -35,10 +35,8 @@ class Record:
 class LogTail:
     """Follows the only partition of one or more topics, each from an offset of its own.
 
-    Parameters
-    ----------
-    starts : topic → the first offset to read.
-    patience_s : how long a topic may be away that was there.
+    `starts` : topic → the first offset to read.
+    `patience_s` : how long a topic may be away that was there.
     """
 
     def __init__(self, connection: KafkaConnection, starts: Mapping[str, int], patience_s: float = PATIENCE_S) -> None:

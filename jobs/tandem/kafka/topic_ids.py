@@ -1,7 +1,5 @@
 """Whether input topics are still those that the job has read: Kafka gives each an id when it is created (KIP-516)."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Topics: making those of a job, checking those of its user, and asking where they end."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

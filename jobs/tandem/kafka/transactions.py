@@ -1,7 +1,5 @@
 """Publishing an epoch: its rows and its marker, in one transaction."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -199,9 +197,7 @@ class PlainProducer:
 class _Batches:
     """How records are put together: after a batch was refused, each is sent by itself for a while, to see which is to blame.
 
-    Parameters
-    ----------
-    limits : what the topics take now.
+    `limits` : what the topics take now.
     """
 
     def __init__(self, limits: MakeLimits) -> None:

@@ -1,7 +1,5 @@
 """What a broker's refusal means that is not the fault of a row, and what to do about it. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -26,10 +24,8 @@ def findings(
 ) -> Iterator[str]:
     """Why topics take no records at the moment, each with what to do.
 
-    Parameters
-    ----------
-    names : topics that are written. Of these, those without a state do not exist.
-    settings : as far as they may be seen.
+    `names` : topics that are written. Of these, those without a state do not exist.
+    `settings` : as far as they may be seen.
     """
     for name in names:
         state = states.get(name)

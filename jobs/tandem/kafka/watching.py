@@ -1,7 +1,5 @@
 """What brokers refuse at the moment, as it is shown on screens and in reports; forgotten when it is over."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -53,11 +51,9 @@ class Troubles:
     While there is trouble, a thread looks what is the matter with the topics, since a producer only says that it got no
     answer in time.
 
-    Parameters
-    ----------
-    look : what is the matter, each finding with what to do. Raises `KafkaException`, `TandemKafkaError`: no answer.
-    gauge : 1 while there is trouble.
-    clock_s : any monotonic clock, s.
+    `look` : what is the matter, each finding with what to do. Raises `KafkaException`, `TandemKafkaError`: no answer.
+    `gauge` : 1 while there is trouble.
+    `clock_s` : any monotonic clock, s.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """What has to be done beside librdkafka: it forgets all brokers, and does not ask for metadata at once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress

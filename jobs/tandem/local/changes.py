@@ -1,7 +1,5 @@
 """A job that was stopped, or stopped by itself, goes on with changed code: what its next generation begins with."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

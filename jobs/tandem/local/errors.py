@@ -1,7 +1,5 @@
 """What can go wrong with a job on this machine, in words for whoever runs it."""
 
-from __future__ import annotations
-
 from tandem.process.info import ExitCode
 
 

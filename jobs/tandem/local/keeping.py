@@ -1,7 +1,5 @@
 """The processes of a job together: planned from its manifest, found by name, kept at work, and ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -27,15 +25,10 @@ ArgvOf = Callable[[PlannedProcess], tuple[str, ...]]
 class Crew:
     """A slot for each process, replicas first. Not thread-safe: its owner holds a lock.
 
-    Parameters
-    ----------
-    argv_of : the command line of a process.
-    pin_to_cores : keep processes i of each kind on core i of those that we may use.
+    `argv_of` : the command line of a process.
+    `pin_to_cores` : keep processes i of each kind on core i of those that we may use.
 
-    Raises
-    ------
-    LocalJobError
-        This system cannot keep processes on cores.
+    Raises `LocalJobError`: this system cannot keep processes on cores.
     """
 
     def __init__(self, manifest: Manifest, directory: RunDirectory, argv_of: ArgvOf, pin_to_cores: bool) -> None:

@@ -36,9 +36,7 @@ class _Look:
 class Observer:
     """Looks again and again; rates and quantiles are over the last `window_s` seconds. Not thread-safe.
 
-    Parameters
-    ----------
-    processes : tells which processes the job has and how they stand.
+    `processes` : tells which processes the job has and how they stand.
     """
 
     def __init__(

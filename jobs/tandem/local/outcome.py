@@ -1,7 +1,5 @@
 """What happened to a job's processes, and whether the job is over."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Which processes a job has on one machine, and how each is started."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What to do when a process of a job has ended: a pure decision."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

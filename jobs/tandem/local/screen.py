@@ -1,7 +1,5 @@
 """A job's status as people read it: a table on a terminal, a line in a log. Pure."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from datetime import datetime

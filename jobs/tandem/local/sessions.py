@@ -3,8 +3,6 @@
 A process group is not enough: PySpark's worker daemon moves into a group of its own, but stays in the session.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """One process of a job over all its runs: started, watched, restarted as the policy decides."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """How a job stands, as values: what `tandem status` prints and the live screen shows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any

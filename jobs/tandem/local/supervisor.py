@@ -1,7 +1,5 @@
 """A job's processes on this machine: started, watched, restarted, and ended as tests and commands ask."""
 
-from __future__ import annotations
-
 import signal
 import threading
 from collections.abc import Callable
@@ -28,20 +26,16 @@ _POLL_S = 0.02
 class LocalJob:
     """The processes of one job. All methods may be called from any thread.
 
-    Parameters
-    ----------
-    manifest_path : the ReplicatedStreamJob; every process reads it anew.
-    run_directory : for logs and announcements; by default one of the job's own below the folder of run-time files.
-    pin_to_cores : keep replica i with its JVM, and orderer or generator i, on core i of those that we may use (Linux).
-    policy : when an ended process is restarted.
-    log_level : of the processes.
-    argv_of : the command line of a process, if it shall be another than the usual one.
-    begins : the generation that the job begins, if this is to be one.
+    `manifest_path` : the ReplicatedStreamJob; every process reads it anew.
+    `run_directory` : for logs and announcements; by default one of the job's own below the folder of run-time files.
+    `pin_to_cores` : keep replica i with its JVM, and orderer or generator i, on core i of those that we may use
+    (Linux).
+    `policy` : when an ended process is restarted.
+    `log_level` : of the processes.
+    `argv_of` : the command line of a process, if it shall be another than the usual one.
+    `begins` : the generation that the job begins, if this is to be one.
 
-    Raises
-    ------
-    ManifestError, OSError
-        The manifest cannot be used.
+    Raises `ManifestError`, `OSError`: the manifest cannot be used.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """Upgrading a running job, one replica at a time: the old generation publishes until the new one has reached the head."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable
@@ -65,11 +63,9 @@ class ObservedProgress:
 class Upgrade:
     """Moves the processes of the job that runs in `directory` from the manifest `old` to `new`.
 
-    Parameters
-    ----------
-    savepoint : whose state the new generation begins with.
-    say : told about every step, in words.
-    same_files : only what the job reads has changed: then `new` may be the file that the job was started with.
+    `savepoint` : whose state the new generation begins with.
+    `say` : told about every step, in words.
+    `same_files` : only what the job reads has changed: then `new` may be the file that the job was started with.
     """
 
     directory: RunDirectory

@@ -1,7 +1,5 @@
 """Which names a module binds when it is imported, as far as its text says. It is not run."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Sequence
 from typing import Final

@@ -1,21 +1,40 @@
 """The job's code as text: found and looked at, never imported."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import FrozenImporter, ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Final
 
 from tandem.manifest.bindings import UNKNOWN, Function, gives_something, module_names
 from tandem.manifest.loading import Manifest
 from tandem.manifest.problems import Issue, Location, Problem
-from tandem.manifest.taken_names import TAKEN
 from tandem.manifest.vocabulary import nearest
+
+_USED: Final = (
+    "array ast asyncio base64 binascii bisect bz2 cProfile calendar cmath collections colorsys concurrent "
+    "configparser contextlib contextvars copy copyreg csv ctypes dataclasses datetime decimal difflib dis email "
+    "encodings enum fcntl filecmp fnmatch fractions functools gettext glob grp gzip hashlib heapq hmac html http "
+    "importlib inspect ipaddress json keyword linecache locale logging lzma math mimetypes mmap numbers opcode "
+    "operator pathlib pickle pkgutil platform pprint profile pstats pydoc queue quopri random re reprlib resource "
+    "secrets select selectors shlex shutil signal socket socketserver ssl statistics string struct subprocess "
+    "sysconfig tarfile tempfile textwrap threading timeit token tokenize traceback types typing unicodedata urllib "
+    "uuid warnings weakref wsgiref zipfile zlib zoneinfo "
+)
+"""Python's own modules that a replica or one of Spark's Python workers imports, as of Python 3.11."""
+_INSTALLED: Final = "confluent_kafka fsspec kazoo numpy pandas py4j pyarrow pyspark tandem"
+
+
+def _comes_first(name: str) -> bool:
+    """Whether Python takes its own module before it looks along the path."""
+    return name in sys.builtin_module_names or FrozenImporter.find_spec(name) is not None
+
+
+TAKEN: Final = frozenset(name for name in (*_USED.split(), *_INSTALLED.split()) if not _comes_first(name))
+
 
 CONTEXT: Final = "ctx"
 """The parameter by which a job may ask for its context."""
@@ -40,10 +59,7 @@ class Code:
 def find_code(manifest: Manifest, search_path: Sequence[str] | None = None) -> Code:
     """Find the file, or the module's file, first beside the manifest and then on `search_path` (default: `sys.path`).
 
-    Raises
-    ------
-    CodeNotFoundError
-        There is none, or it cannot be read.
+    Raises `CodeNotFoundError`: there is none, or it cannot be read.
     """
     job = manifest.spec.job
     path = manifest.resolve(job.file) if job.file is not None else _module_file(manifest, job.module or "", search_path)

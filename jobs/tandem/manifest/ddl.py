@@ -3,8 +3,6 @@
 It knows the grammar of column lists (`a STRING, b STRUCT<c: ARRAY<INT>>`); the last word on a schema is Spark's.
 """
 
-from __future__ import annotations
-
 import re
 from difflib import get_close_matches
 from typing import Final
@@ -33,10 +31,7 @@ class DdlError(ValueError):
 def column_names(ddl: str) -> tuple[str, ...]:
     """The names of the top-level columns of `ddl`, in their order.
 
-    Raises
-    ------
-    DdlError
-        Not a list of columns, an unknown type, or two columns of one name.
+    Raises `DdlError`: not a list of columns, an unknown type, or two columns of one name.
     """
     parser = _Parser(ddl)
     names = parser.columns(end=None)

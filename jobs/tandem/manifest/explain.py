@@ -1,7 +1,5 @@
 """Pydantic's errors → what the user did, and what to write instead."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import date

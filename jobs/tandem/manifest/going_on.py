@@ -1,7 +1,5 @@
 """How a user lets a job go on with what has changed, as its next generation: words for messages."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

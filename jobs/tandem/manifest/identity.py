@@ -1,7 +1,5 @@
 """The hash by which replicas of one job recognise each other."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform
@@ -49,19 +47,11 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
       whoever made them); the bounds for take-over;
     - labels and annotations, metrics, the checkpoint's folder, the driver's memory, other settings of Spark.
 
-    Parameters
-    ----------
-    manifest
-        The job.
-    code
-        The bytes of its code; read from disk by default.
-    versions
-        Default: those installed here.
+    `manifest` : the job.
+    `code` : the bytes of its code; read from disk by default.
+    `versions` : default: those installed here.
 
-    Raises
-    ------
-    CodeNotFoundError
-        `code` is not given and cannot be read.
+    Raises `CodeNotFoundError`: `code` is not given and cannot be read.
     """
     return _sha256(_identity(manifest, code, versions))
 

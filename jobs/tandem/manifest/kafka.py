@@ -1,7 +1,5 @@
 """How to reach Kafka, and the topics that Tandem itself needs there."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
@@ -44,17 +42,10 @@ class KafkaSpec(Section):
     def client_properties(self, environ: Mapping[str, str], base: Path = Path()) -> dict[str, str]:
         """What every client of this cluster is configured with, secrets included: for librdkafka only, never for a log.
 
-        Parameters
-        ----------
-        environ
-            The environment's variables, for `secretProperties` of kind `env`.
-        base
-            The folder that relative secret files start from: the manifest's.
+        `environ` : the environment's variables, for `secretProperties` of kind `env`.
+        `base` : the folder that relative secret files start from: the manifest's.
 
-        Raises
-        ------
-        SecretError
-            A variable or file that a secret is to come from is missing or empty.
+        Raises `SecretError`: a variable or file that a secret is to come from is missing or empty.
         """
         secrets = resolve_all(self.secret_properties, environ, base, "spec.kafka")
         servers = ",".join(server.strip() for server in self.bootstrap_servers.split(","))

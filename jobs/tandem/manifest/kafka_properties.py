@@ -3,8 +3,6 @@
 The names are those of librdkafka's CONFIGURATION.md; Java clients know other ones.
 """
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 from typing import Final
 

@@ -3,8 +3,6 @@
 The names are those of the operators of Flink and Spark where these have them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 

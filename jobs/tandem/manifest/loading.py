@@ -1,7 +1,5 @@
 """From a file, or from what the Kubernetes API returns, to a checked manifest; or to every problem at once."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -79,12 +77,7 @@ class Manifest:
 def load(path: str | Path) -> Manifest:
     """Read and check the manifest in a file.
 
-    Raises
-    ------
-    ManifestError
-        With every problem of the file, each with its line.
-    OSError
-        The file cannot be read.
+    Raises `ManifestError` with every problem of the file, each with its line; `OSError`: the file cannot be read.
     """
     path = Path(path)
     try:
@@ -107,10 +100,7 @@ def load(path: str | Path) -> Manifest:
 def parse(tree: Mapping[str, Any]) -> ReplicatedStreamJob:
     """Check a manifest that is already a mapping, as the Kubernetes API returns it; its status is left out.
 
-    Raises
-    ------
-    ManifestError
-        With every problem, without lines.
+    Raises `ManifestError` with every problem, without lines.
     """
     model, issues = _checked(dict(tree))
     if issues or model is None:

@@ -1,7 +1,5 @@
 """Takes what is wrong out of a manifest, so that the rest can still be checked and all mistakes be shown at once."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import Any, Final

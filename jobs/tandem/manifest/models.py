@@ -4,8 +4,6 @@ A model checks each value by itself; what several values must agree on is in `ru
 which check both.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass

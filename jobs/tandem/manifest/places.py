@@ -1,7 +1,5 @@
 """Where a table or a store of snapshots may lie: the schemes that are known, and the package that each needs."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

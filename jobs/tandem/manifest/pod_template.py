@@ -1,7 +1,5 @@
 """What a user may say of a job's pods: what can be merged into a pod of ours. Of the rest the API server is the judge."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 

@@ -1,7 +1,5 @@
 """What is wrong with a manifest: one problem per mistake, all of them in one error."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Amounts of a resource, as Kubernetes writes them: `500m`, `2`, `1.5Gi`."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """What several values of a manifest must agree on. Each rule is a function from the whole job to the issues it finds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from os.path import normpath
 from pathlib import PurePosixPath

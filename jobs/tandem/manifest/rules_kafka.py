@@ -1,7 +1,5 @@
 """What the topics of a job, and the properties of its Kafka clients, must agree on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final
 

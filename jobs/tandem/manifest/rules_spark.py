@@ -1,7 +1,5 @@
 """What the settings of Spark must keep to, and what its memory must fit into."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

@@ -1,7 +1,5 @@
 """Secrets are named in a manifest, never written into it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,20 +27,12 @@ class SecretReference(Section):
     def resolve(self, environ: Mapping[str, str], base: Path, purpose: str) -> str:
         """Read the secret; a file's last line break is not part of it.
 
-        Parameters
-        ----------
-        environ
-            The environment's variables.
-        base
-            The folder that a relative `file` starts from: the manifest's.
-        purpose
-            What the secret is for, as error messages name it.
+        `environ` : the environment's variables.
+        `base` : the folder that a relative `file` starts from: the manifest's.
+        `purpose` : What the secret is for, as error messages name it.
 
-        Raises
-        ------
-        SecretError
-            The variable is not set, the file cannot be read, one of them is empty, or the secret is one of Kubernetes:
-            there, the operator puts it into the environment and refers to it as `env`.
+        Raises `SecretError`: the variable is not set, the file cannot be read, one of them is empty, or the secret is
+        one of Kubernetes: there, the operator puts it into the environment and refers to it as `env`.
         """
         if self.secret_key_ref is not None:
             raise SecretError(

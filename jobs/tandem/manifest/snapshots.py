@@ -1,7 +1,5 @@
 """Where and how often snapshots of the state are taken."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -76,17 +74,10 @@ class SnapshotsSpec(Section):
     def options(self, environ: Mapping[str, str], base: Path = Path()) -> dict[str, str | bool]:
         """What the file system is opened with, secrets included: never for a log.
 
-        Parameters
-        ----------
-        environ
-            The environment's variables, for `secretProperties` of kind `env`.
-        base
-            The folder that relative secret files start from: the manifest's.
+        `environ` : the environment's variables, for `secretProperties` of kind `env`.
+        `base` : the folder that relative secret files start from: the manifest's.
 
-        Raises
-        ------
-        SecretError
-            A variable or file that a secret is to come from is missing or empty.
+        Raises `SecretError`: a variable or file that a secret is to come from is missing or empty.
         """
         secrets = resolve_all(self.secret_properties, environ, base, "spec.snapshots")
         plain = {name: _FLAGS.get(value.lower(), value) for name, value in self.properties.items()}

@@ -1,7 +1,5 @@
 """Spark's part of a manifest; what becomes of each of its settings is in `spark_settings`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Final
 

@@ -1,7 +1,5 @@
 """What a job reads and what it writes."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field

@@ -1,7 +1,5 @@
 """YAML text → plain values, and the line of each of them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -52,10 +50,7 @@ class Document:
 def read(text: str) -> Document:
     """Read one YAML 1.2 document.
 
-    Raises
-    ------
-    YamlError
-        Not YAML, no document, or several.
+    Raises `YamlError`: not YAML, no document, or several.
     """
     try:
         root = _root(text)

@@ -201,10 +201,7 @@ class Duration:
     def parse(cls, value: object) -> Duration:
         """Read `10ms`, `5s`, `1.5m` or `1h`.
 
-        Raises
-        ------
-        PydanticCustomError
-            No unit, another unit, or a fraction of a millisecond.
+        Raises `PydanticCustomError`: no unit, another unit, or a fraction of a millisecond.
         """
         if isinstance(value, cls):
             return value

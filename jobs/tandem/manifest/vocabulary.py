@@ -1,7 +1,5 @@
 """Which keys a manifest knows where, to tell a misspelt key from a misplaced one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache

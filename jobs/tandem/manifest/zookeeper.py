@@ -1,7 +1,5 @@
 """How to reach ZooKeeper."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypedDict
@@ -54,10 +52,7 @@ class ZooKeeperSpec(Section):
     def client_options(self, environ: Mapping[str, str], base: Path = Path()) -> KazooOptions:
         """Arguments for kazoo, secrets included; relative files start from `base`.
 
-        Raises
-        ------
-        SecretError
-            A variable or file that a secret is to come from is missing or empty.
+        Raises `SecretError`: a variable or file that a secret is to come from is missing or empty.
         """
         options = KazooOptions(hosts=self.connect.replace(" ", ""), timeout=self.session_timeout.seconds)
         if self.auth is not None:

@@ -3,8 +3,6 @@
 An open transaction holds back the records behind it: readers of committed records do not get them.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Mapping
@@ -90,9 +88,7 @@ SAME_MS = 250.0
 class InputWatch:
     """Where the inputs end now, for committed or for all records as each source asks.
 
-    Parameters
-    ----------
-    isolation : topic → `read_committed` or `read_uncommitted`.
+    `isolation` : topic → `read_committed` or `read_uncommitted`.
     """
 
     def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str]) -> None:

@@ -1,7 +1,5 @@
 """The orderer's loop: feeds `OrdererCore` with what the log, the brokers and the election say, and does what it wants."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass

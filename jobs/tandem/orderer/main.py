@@ -1,7 +1,5 @@
 """Entry point of an orderer or heartbeat generator: `python -m tandem.orderer MANIFEST --name orderer-0`."""
 
-from __future__ import annotations
-
 import math
 import os
 import threading

@@ -4,8 +4,6 @@ Nothing else bounds an epoch. `max.message.bytes` bounds a batch as it is sent, 
 times as large, and a mean of what came before is wrong as soon as producers change.
 """
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -16,9 +14,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.denied import Denied, is_denied
 from tandem.kafka.errors import LostInputError
 from tandem.kafka.headers import headers_of
+from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import may_come_back
 from tandem.kafka.workarounds import learn
@@ -71,10 +69,8 @@ class InputSizes:
 
     Only who proposes reads: others rest, connected, so that they can begin at once.
 
-    Parameters
-    ----------
-    isolation : topic → isolation level.
-    max_bytes, max_records : of an epoch.
+    `isolation` : topic → isolation level.
+    `max_bytes`, `max_records` : of an epoch.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """What the entry points of a job's processes do alike: read the manifest, announce themselves, and say why they end."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager

@@ -4,8 +4,6 @@ A manifest may be checked on another machine than the one that its job runs on: 
 missing here is only noted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """What `Publication` asks its runtime to do, how an attempt to publish may end, and what is under way."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import Enum
 

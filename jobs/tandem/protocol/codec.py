@@ -1,7 +1,5 @@
 """Proposals and markers as bytes of a Kafka record. JSON: readable with any Kafka tool, and nothing is unpickled."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

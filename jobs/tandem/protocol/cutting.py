@@ -1,7 +1,5 @@
 """Where the next epoch ends: everything that is available, or a fair share of it, in records and in bytes."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -17,8 +15,6 @@ def next_ends(last: Positions, available: Positions, max_records: int, turn: int
     that appears for the first time starts at offset 0. Positions never go back, even where `available` does (a broker that
     answers with an older end).
 
-    Examples
-    --------
     >>> a, b = TopicPartition("in", 0), TopicPartition("in", 1)
     >>> next_ends(Positions({a: 0, b: 0}), Positions({a: 100, b: 3}), 10)
     Positions(in/0:7, in/1:3)
@@ -60,8 +56,6 @@ def ends_within(
     What is not counted is not taken. The bytes are shared fairly, as `next_ends` shares records; the inputs take turns in
     being first, and whoever is first gets its first record in any case: so each goes on, however large its records.
 
-    Examples
-    --------
     >>> a, b = TopicPartition("in", 0), TopicPartition("in", 1)
     >>> large, small = Sizes((0, 1, 2), (60, 60, 60), 3), Sizes((0, 1), (5, 5), 2)
     >>> ends_within(Positions({a: 0, b: 0}), Positions({a: 3, b: 2}), {a: large, b: small}, 100, turn=0)
@@ -86,13 +80,9 @@ def ends_within(
 def beyond_gaps(start: int, end: int, available: int, offsets: Sequence[int], to: int) -> int:
     """Where an epoch ends in one input if it takes `end - start` records, not offsets: compaction may leave few of many.
 
-    Parameters
-    ----------
-    available : where the input ends.
-    offsets : of the records behind `start` that were counted, ascending; none before `to` is missing.
+    `available` : where the input ends.
+    `offsets` : of the records behind `start` that were counted, ascending; none before `to` is missing.
 
-    Examples
-    --------
     >>> beyond_gaps(0, 10, 5_000, [4_000, 4_001], 4_002)
     4002
     >>> beyond_gaps(0, 1, 5_000, [4_000, 4_100], 4_101)

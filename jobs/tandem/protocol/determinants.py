@@ -1,7 +1,5 @@
 """Answers of the outside world as proposals that fit into records of the ordering log."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 

@@ -4,8 +4,6 @@ A job has as many slots as it shall have active replicas, each an ephemeral node
 A standby takes one that is free; it computes without one where an active has ended, or the log falls silent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Set
 
 from tandem.protocol.silence import Lasting, SilenceBound

@@ -9,8 +9,6 @@ which is the index that a merge taking one record of each input in turn would gi
 ordering), computed for all records at once.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,16 +16,12 @@ import numpy.typing as npt
 def merge_order(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """`seq` of every record of an epoch.
 
-    Parameters
-    ----------
-    counts : c_q, records of each input in the epoch, shape (inputs,), in the order of topic, then partition.
+    `counts` : c_q, records of each input in the epoch, shape (inputs,), in the order of topic, then partition.
 
     Returns
     -------
     shape (sum of counts,): the seq of input 0's records, then of input 1's, …; a permutation of 0 … sum - 1.
 
-    Examples
-    --------
     >>> merge_order([3, 1]).tolist()
     [0, 2, 3, 1]
     """

@@ -1,7 +1,5 @@
 """When the next cut is proposed, and by whom. Liveness and latency only: the log decides which cut counts."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 from statistics import median

@@ -14,8 +14,6 @@ no epoch is ever published twice, whoever pauses, dies or comes back:
    may publish what its own does not publish; whoever reads a marker of a later generation has published its last epoch.
 """
 
-from __future__ import annotations
-
 from tandem.protocol.actions import (
     Action,
     Idle,

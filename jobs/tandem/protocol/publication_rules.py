@@ -3,8 +3,6 @@
 Pure; see `publication` for how they work together.
 """
 
-from __future__ import annotations
-
 from enum import Enum
 
 from tandem.protocol.actions import Fence, Idle, Phase, ReadToEnd, RenewProducer, Step
@@ -29,13 +27,13 @@ class Delivery(Enum):
 class PublicationRules:
     """What one incarnation knows, and the rules over that.
 
-    Parameters
-    ----------
-    me : transactional id of this incarnation; its producer must be initialised before the first call of `next_action`.
-    decisions : the fold of the ordering log; fed through `on_proposal` only.
-    head : the first epoch whose marker has not been read.
-    bound : adaptive bound on the time between a claim and its marker; also spaces repeated proposals.
-    generation : the one whose code this replica runs. Epochs of earlier ones it computes, but does not claim or compare.
+    `me` : transactional id of this incarnation; its producer must be initialised before the first call of
+    `next_action`.
+    `decisions` : the fold of the ordering log; fed through `on_proposal` only.
+    `head` : the first epoch whose marker has not been read.
+    `bound` : adaptive bound on the time between a claim and its marker; also spaces repeated proposals.
+    `generation` : the one whose code this replica runs. Epochs of earlier ones it computes, but does not claim or
+    compare.
     """
 
     def __init__(

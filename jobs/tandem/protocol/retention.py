@@ -4,8 +4,6 @@ A restart reads the inputs on from the oldest state that anyone may restore. Wha
 input, which stops the job; so a margin that becomes thin is told while it can still be mended.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from tandem.protocol.values import TopicPartition

@@ -1,7 +1,5 @@
 """Whose turn it is to ship the state's changes. Pure; only to save work: two at once send everything twice, and no more."""
 
-from __future__ import annotations
-
 from tandem.protocol.silence import SilenceBound
 
 _MOST_WAITED_FOR = 1_000

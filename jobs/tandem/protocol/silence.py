@@ -1,7 +1,5 @@
 """How long is too long: a bound on somebody's silence that follows what was seen of it, and how long something lasts."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from dataclasses import dataclass, field

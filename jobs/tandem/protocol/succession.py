@@ -1,7 +1,5 @@
 """How a generation follows another: when its first replica proposes its config. Pure."""
 
-from __future__ import annotations
-
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import Config
 

@@ -8,8 +8,6 @@
 So whoever dies on the way leaves the others as they were, and the log decides about every epoch meanwhile.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field

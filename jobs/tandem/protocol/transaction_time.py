@@ -1,7 +1,5 @@
 """How long a transaction may take until it is given up: longer if one epoch is not published in that time. Pure."""
 
-from __future__ import annotations
-
 from typing import Final
 
 FIRST_S: Final = 10.0

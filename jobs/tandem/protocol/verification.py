@@ -1,7 +1,5 @@
 """When a standby proves its state, and how long. Pure; a proof costs as much as many epochs, so it must earn its place."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

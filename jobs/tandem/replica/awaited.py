@@ -1,7 +1,5 @@
 """What the publication of a replica's oldest epoch waits for, in words. Pure."""
 
-from __future__ import annotations
-
 from tandem.protocol.actions import Action, Fence, ReadToEnd, RenewProducer
 from tandem.protocol.publication import Publication
 

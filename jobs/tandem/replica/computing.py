@@ -1,7 +1,5 @@
 """What an incarnation computes with: a Spark session, executors if it was given any, and the engine on top."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -34,10 +32,8 @@ TABLES = "static-tables"
 class Computing:
     """Everything in it that is slow happens in `prepare`.
 
-    Parameters
-    ----------
-    folder : the incarnation's, with the checkpoint.
-    environment : says whether there are executors.
+    `folder` : the incarnation's, with the checkpoint.
+    `environment` : says whether there are executors.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """What differs when a replica has diverged: the first row that is not the published one, on both sides."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Collection, Mapping
 

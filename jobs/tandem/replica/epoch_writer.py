@@ -1,7 +1,5 @@
 """Writes an epoch's rows and its marker: tables first, then one transaction."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -37,12 +35,10 @@ class Author:
 class EpochWriter:
     """One incarnation's writer.
 
-    Parameters
-    ----------
-    refused : knows where rows go, and learns which of them the broker does not take.
-    write_tables : writes the rows of an epoch that go to tables.
-    at : called with each step.
-    clock_s : any monotonic clock, s.
+    `refused` : knows where rows go, and learns which of them the broker does not take.
+    `write_tables` : writes the rows of an epoch that go to tables.
+    `at` : called with each step.
+    `clock_s` : any monotonic clock, s.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """What stopped a replica: the first failure of any of its threads, and whether it is a mistake of the job."""
 
-from __future__ import annotations
-
 import re
 import threading
 

@@ -1,7 +1,5 @@
 """The folders of an incarnation: locked while it lives, and how much of them it leaves behind."""
 
-from __future__ import annotations
-
 import shutil
 from contextlib import ExitStack
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`python -m tandem.replica.found_plan ORDER`: makes a job's plan as a replica would, and says what it is made of."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """What the core hands to the engine, and what the engine says to it about answers: the engine reads no log."""
 
-from __future__ import annotations
-
 import queue
 from collections.abc import Callable, Sequence
 
@@ -18,9 +16,7 @@ _TICK_S = 0.2
 class HandedEpochs:
     """Queues between the loop's thread and the engine's; see `intake.fetch.Cuts`.
 
-    Parameters
-    ----------
-    after : where the engine's state stands.
+    `after` : where the engine's state stands.
     """
 
     def __init__(self, after: EnginePosition) -> None:

@@ -5,8 +5,6 @@ files. A process that is killed cannot remove them, so its successors do. Whethe
 kernel lets go of it when the process ends.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shutil

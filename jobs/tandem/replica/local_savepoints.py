@@ -1,7 +1,5 @@
 """Savepoints of a job that has no snapshot store: each in a folder of its own beside the checkpoints of this machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tandem.snapshots import Savepoints, SnapshotStore

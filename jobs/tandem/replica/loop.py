@@ -3,8 +3,6 @@
 Who waits does so on a thread of its own, and reports with an event: the reader of the logs, the steps, the engine.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 import time
@@ -55,11 +53,9 @@ _TICK_S, _PENDING_TICK_S = 0.05, 0.005
 class Ports:
     """What the core's effects are carried out with.
 
-    Parameters
-    ----------
-    logs : the ordering topic and the commits topic, by name.
-    on_marked : called with each marker that was read.
-    task : says what the publication of an epoch waits for that this replica has computed.
+    `logs` : the ordering topic and the commits topic, by name.
+    `on_marked` : called with each marker that was read.
+    `task` : says what the publication of an epoch waits for that this replica has computed.
     """
 
     logs: LogTopics

@@ -1,7 +1,5 @@
 """Entry point of a replica: `python -m tandem.replica MANIFEST --name replica-0`."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The Kafka records that an epoch's rows become. Pure: a row that no topic could take becomes a dead letter."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -24,9 +22,7 @@ Header = tuple[str, bytes | None]
 def records_of(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str] | None = None) -> list[OutputRecord]:
     """The records of all Kafka sinks, in order. Each carries the epoch, its index in it, and the job as headers.
 
-    Parameters
-    ----------
-    refused : index of a row → why the broker did not take it; those become dead letters too.
+    `refused` : index of a row → why the broker did not take it; those become dead letters too.
     """
     return list(_records(rows, sinks, refused or {}))
 

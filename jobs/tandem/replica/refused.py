@@ -1,7 +1,5 @@
 """Which rows the broker does not take, and what is known of the topics that they go to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
@@ -21,10 +19,8 @@ _TOO_LARGE = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError.RECORD_LIST_TOO_LARGE)
 class RefusedRows:
     """Learns from refusals: from the settings that a topic has by then, if they explain one, else row by row.
 
-    Parameters
-    ----------
-    sinks : where rows go, as it was known at the start.
-    look : where they go now. Raises `TandemKafkaError`, `KafkaException`.
+    `sinks` : where rows go, as it was known at the start.
+    `look` : where they go now. Raises `TandemKafkaError`, `KafkaException`.
     """
 
     def __init__(self, sinks: SinkTopics, look: Callable[[], SinkTopics] | None = None) -> None:

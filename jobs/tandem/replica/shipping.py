@@ -1,7 +1,5 @@
 """An incarnation's part in state shipping: it follows others' state until it computes itself, then it may ship its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa
@@ -39,11 +37,9 @@ _MOST_BYTES = 4_000_000
 class StateShipping:
     """Does nothing at all if the manifest does not want it.
 
-    Parameters
-    ----------
-    commits_topic : with the markers that this replica reads.
-    folder : the incarnation's.
-    reporter : is told the epochs of the followed state; its `waits` makes the tasks that say what takes long.
+    `commits_topic` : with the markers that this replica reads.
+    `folder` : the incarnation's.
+    `reporter` : is told the epochs of the followed state; its `waits` makes the tasks that say what takes long.
     """
 
     def __init__(

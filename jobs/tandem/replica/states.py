@@ -1,7 +1,5 @@
 """Where a replica's state comes from: checkpoints of this machine's replicas first, then the snapshot store."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Mapping
@@ -58,9 +56,7 @@ class Followed(Protocol):
 class States:
     """The states that an incarnation may start from, and the snapshots that it takes of its own.
 
-    Parameters
-    ----------
-    folder : this incarnation's; its siblings are those of other incarnations, `checkpoint` in it is Spark's.
+    `folder` : this incarnation's; its siblings are those of other incarnations, `checkpoint` in it is Spark's.
     """
 
     def __init__(self, manifest: Manifest, incarnation: str, folder: Path) -> None:

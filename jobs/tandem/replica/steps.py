@@ -1,14 +1,12 @@
 """Carries out the steps of a publication that wait for Kafka, one at a time, on a thread of their own."""
 
-from __future__ import annotations
-
 import queue
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
+from tandem.background import Background
 from tandem.core.events import Done, Failed
 from tandem.kafka.errors import (
     FencingTimeoutError,
@@ -58,7 +56,7 @@ class StepPorts:
     on_published: Callable[[int, str], None] = lambda _epoch, _digest: None
 
 
-class Steps:
+class Steps(Background):
     """The thread; `report` is given the end of each step, `failure` what ends the thread.
 
     `ports.on_published` : called with each epoch that this replica has published, and its digest.
@@ -67,24 +65,18 @@ class Steps:
     def __init__(
         self, ports: StepPorts, reader: LogReader, report: Callable[[Done | Failed], None], failure: FirstFailure
     ) -> None:
+        super().__init__("steps")
         self._ports = ports
         self._reader = reader
         self._report = report
         self._failure = failure
         self._jobs: queue.SimpleQueue[Job | str | None] = queue.SimpleQueue()
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="steps", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self, timeout_s: float) -> None:
+    def stop(self, timeout_s: float = 15.0) -> None:
         """Finish what is under way."""
-        self._stopping.set()
+        super().stop()
         self._jobs.put(None)
-        if self._thread.is_alive():
-            self._thread.join(timeout_s)
+        self.wait(timeout_s)
 
     def do(self, job: Job) -> None:
         """Carry out a step, soon."""
@@ -96,7 +88,7 @@ class Steps:
 
     def _run(self) -> None:
         try:
-            while (job := self._jobs.get()) is not None and not self._stopping.is_set():
+            while (job := self._jobs.get()) is not None and not self._stopped.is_set():
                 if isinstance(job, str):
                     self._ports.fencer.expect(job)
                 else:
@@ -148,5 +140,5 @@ class Steps:
         elif outcome is Outcome.UNKNOWN and ports.writer.failures:
             ports.troubles.failed(OUTPUT, ports.writer.failures)
             if ports.troubles.words:
-                self._stopping.wait(_PAUSE_S)  # Kafka has refused for a while, and at once each time
+                self._stopped.wait(_PAUSE_S)  # Kafka has refused for a while, and at once each time
         return outcome

@@ -4,8 +4,6 @@ Each incarnation notes the copies that it reads. A copy stays as long as the gen
 may live, needs it; and for an hour after it was last taken, since one may be taken before that is noted.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Collection, Iterable
 from contextlib import suppress
@@ -30,12 +28,10 @@ def note_tables(folder: Path, versions: Iterable[str]) -> None:
 def remove_unneeded(copies: Path, folder: Path, needed: Collection[str], now_s: float) -> list[str]:
     """Remove the copies that nobody needs, and name them.
 
-    Parameters
-    ----------
-    copies : the folder of the job's copies.
-    folder : of this incarnation; those of others are beside it.
-    needed : what this one, and the accepted generation, reads.
-    now_s : Unix, s.
+    `copies` : the folder of the job's copies.
+    `folder` : of this incarnation; those of others are beside it.
+    `needed` : what this one, and the accepted generation, reads.
+    `now_s` : Unix , s.
     """
     if not copies.is_dir():
         return []

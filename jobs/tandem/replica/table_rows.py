@@ -1,7 +1,5 @@
 """Which rows a table cannot hold: those become dead letters. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 

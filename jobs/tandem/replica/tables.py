@@ -5,8 +5,6 @@ file is named after its epoch and replaced, and a Delta commit carries the epoch
 which Delta accepts only once (Delta protocol, "Transaction Identifiers").
 """
 
-from __future__ import annotations
-
 import re
 import uuid
 from collections.abc import Callable, Sequence
@@ -55,10 +53,8 @@ def table_sinks(manifest: Manifest) -> tuple[TableSink, ...]:
 class TableWriter:
     """Writes the rows of epochs to table sinks.
 
-    Parameters
-    ----------
-    job : names the application in Delta's transaction identifiers.
-    at : called with each step.
+    `job` : names the application in Delta's transaction identifiers.
+    `at` : called with each step.
     """
 
     def __init__(self, job: str, sinks: Sequence[TableSink], at: Callable[[str], None] = lambda _: None) -> None:
@@ -151,9 +147,7 @@ def refuse_tables_of_earlier_runs(job: str, sinks: Sequence[TableSink], last_pub
 
     Those have the same numbers as the epochs to come: Delta would leave these out, and as Parquet they would replace them.
 
-    Parameters
-    ----------
-    last_published : the last epoch whose marker is in the log; −1: there is none. It is asked anew each time.
+    `last_published` : the last epoch whose marker is in the log; −1: there is none. It is asked anew each time.
     """
     if not sinks or last_published() >= 0:
         return

@@ -1,7 +1,5 @@
 """Says so when most records of a source become dead letters: each by itself is no fault, all together are one."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -48,10 +46,8 @@ class LastRecords:
 class UnreadRecords:
     """Counts what sources had, for metrics, and warns.
 
-    Parameters
-    ----------
-    topic : where the dead letters are.
-    clock_s : any monotonic clock, s.
+    `topic` : where the dead letters are.
+    `clock_s` : any monotonic clock, s.
     """
 
     def __init__(self, metrics: ReplicaMetrics, topic: str, clock_s: Callable[[], float] = time.monotonic) -> None:

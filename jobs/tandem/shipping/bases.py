@@ -1,7 +1,5 @@
 """Where a follower's base comes from: a checkpoint of this machine, or the newest snapshot in the store."""
 
-from __future__ import annotations
-
 import math
 import shutil
 from collections.abc import Callable, Iterable
@@ -53,9 +51,7 @@ class Bases(Protocol):
 class LocalBases:
     """Checkpoints of other incarnations on this machine: their files are linked, not copied.
 
-    Parameters
-    ----------
-    checkpoints : the folders that there are now.
+    `checkpoints` : the folders that there are now.
     """
 
     def __init__(self, checkpoints: Callable[[], Iterable[Path]]) -> None:

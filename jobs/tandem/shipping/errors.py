@@ -1,7 +1,5 @@
 """What can be wrong with shipped state."""
 
-from __future__ import annotations
-
 
 class ShippingError(Exception):
     """Anything that keeps an epoch's changes from being shipped or applied."""

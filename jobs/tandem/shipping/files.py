@@ -5,8 +5,6 @@ several watermarks `watermarks/n`, and at last `commits/n` (Spark 4.3, see `snap
 (state store format 2) are refused: there the changes of one run do not continue the state of another.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable
@@ -71,12 +69,8 @@ def is_committed(checkpoint: Path, epoch: int) -> bool:
 def read_files(checkpoint: Path, epoch: int, stores: frozenset[PurePosixPath], most_bytes: int) -> list[DeltaFile]:
     """The files of a committed epoch.
 
-    Raises
-    ------
-    NotCommittedError
-        It is not there yet, or not any more.
-    DeltaGapError
-        It has no such files, or they have more than `most_bytes` together: they cannot be shipped.
+    Raises `NotCommittedError`: it is not there yet, or not any more; `DeltaGapError`: it has no such files, or they
+    have more than `most_bytes` together: they cannot be shipped.
     """
     try:
         paths = [_changes(checkpoint, store, epoch) for store in sorted(stores)]

@@ -4,8 +4,6 @@ What is not published is never used: a delta waits for its epoch's marker. What 
 record) is never applied: the state stays where it is, complete, until a newer base takes its place.
 """
 
-from __future__ import annotations
-
 import math
 import shutil
 import threading

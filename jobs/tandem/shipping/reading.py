@@ -1,18 +1,41 @@
 """Reads a job's markers and deltas for a follower, on a thread of its own that goes on after whatever goes wrong."""
 
-from __future__ import annotations
-
-import threading
 from typing import Final, Protocol
 
+from tandem.background import Background
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.history import markers_back_to, watermarks
+from tandem.kafka.history import markers_back_to, read_range, watermarks
 from tandem.kafka.tail import LogTail, Record
 from tandem.logs import get_logger
 from tandem.protocol.values import Marker
-from tandem.shipping.errors import UnknownStateError
-from tandem.shipping.topic import place_of
+from tandem.shipping.errors import DeltaError, UnknownStateError
+from tandem.shipping.values import epoch_and_shipper
 from tandem.waits import Task
+
+_FIRST_WINDOW = 16
+
+_TIMEOUT_S: Final = 10.0
+
+
+def place_of(connection: KafkaConnection, topic: str, epoch: int) -> int:
+    """An offset from which on all shipped epochs from `epoch` on are met, if they are still there.
+
+    Looks back in windows that grow, one record in each. Raises `ReadTimeoutError`, `KafkaException`.
+    """
+    low, high = watermarks(connection, topic, _TIMEOUT_S)
+    window = _FIRST_WINDOW
+    while True:
+        start = max(low, high - window)
+        if start == low:
+            return start
+        for _, value in read_range(connection, topic, start, start + 1, _TIMEOUT_S):
+            try:
+                if epoch_and_shipper(value)[0] < epoch:
+                    return start
+            except DeltaError:
+                continue
+        window *= 4
+
 
 _log = get_logger(__name__)
 
@@ -20,7 +43,6 @@ FOLLOWING: Final = "the state that it follows to stand by"
 """What a task says that it waits for."""
 
 _POLL_S: Final = 0.1
-_TIMEOUT_S: Final = 10.0
 _AGAIN_S: Final = 1.0
 
 
@@ -48,7 +70,7 @@ class Reader(Protocol):
         """What there is now was read. Raises `UnknownStateError`: there is no use in reading on."""
 
 
-class Reading:
+class Reading(Background):
     """Parameters
     ----------
     task : says what following waits for.
@@ -57,6 +79,7 @@ class Reading:
     def __init__(
         self, connection: KafkaConnection, commits_topic: str, checkpoints_topic: str, reader: Reader, task: Task
     ) -> None:
+        super().__init__("follower")
         self._connection = connection
         self._commits_topic = commits_topic
         self._checkpoints_topic = checkpoints_topic
@@ -66,26 +89,11 @@ class Reading:
         self._warned = False
         self.is_current = False
         """Whether both topics are being read."""
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="follower", daemon=True)
 
     @property
     def is_stopped(self) -> bool:
         """Whether it was asked to stop."""
         return self._stopped.is_set()
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ask the thread to end."""
-        self._stopped.set()
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait until the thread, if it was started, has ended."""
-        if self._thread.ident is not None:
-            self._thread.join(timeout_s)
 
     def _run(self) -> None:
         try:

@@ -1,7 +1,5 @@
 """What an epoch added to a checkpoint, as one record: a line with the hash of all the rest, a line of JSON, the contents."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from itertools import accumulate, pairwise

@@ -1,9 +1,6 @@
 """Proves a followed state from time to time: its next epochs are computed and compared with the published digests."""
 
-from __future__ import annotations
-
 import shutil
-import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing
@@ -13,6 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from tandem.background import Background
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.rehearsal import StateUnusableError
 from tandem.logs import get_logger
@@ -49,7 +47,7 @@ class Verdicts:
     on_mismatch: Callable[[int], None] = lambda _: None
 
 
-class Verifier:
+class Verifier(Background):
     """Parameters
     ----------
     pace : when a proof is due, and how many epochs it computes.
@@ -69,6 +67,7 @@ class Verifier:
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
         task: Task | None = None,
     ) -> None:
+        super().__init__("verifier")
         self._task = task or Task()
         self._follower = follower
         self._trial = trial
@@ -76,16 +75,6 @@ class Verifier:
         self._pace = pace
         self._verdicts = verdicts or Verdicts()
         self._clock_ms = clock_ms
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="verifier", daemon=True)
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Ask the thread to end; a proof that is under way is given up, and not waited for."""
-        self._stopped.set()
 
     def prove(self) -> int | None:
         """Prove the state as it is now; the newest epoch that was proved, None if there was nothing to compare with."""

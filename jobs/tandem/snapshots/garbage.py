@@ -7,8 +7,6 @@ its own manifest must be there within half of that period. Names of objects are 
 object that a collector, however long it sleeps between deciding and deleting, has found unnamed and old.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

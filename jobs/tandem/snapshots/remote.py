@@ -4,8 +4,6 @@ A file appears whole or not at all: object stores work like that; elsewhere it i
 and renamed.
 """
 
-from __future__ import annotations
-
 import glob
 import uuid
 from collections.abc import Iterator, Mapping
@@ -46,10 +44,8 @@ class Remote:
 
     Everything raises `SnapshotStoreError` if the store cannot be reached, is full or refuses.
 
-    Parameters
-    ----------
-    url : a path, or a URL that fsspec knows.
-    options : of the file system, as fsspec's documentation names them.
+    `url` : a path, or a URL that fsspec knows.
+    `options` : of the file system, as fsspec's documentation names them.
     """
 
     def __init__(self, url: str, options: Mapping[str, Any]) -> None:

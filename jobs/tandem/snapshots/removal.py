@@ -1,7 +1,5 @@
 """Removing all that a job has in its snapshot store. For a job that is gone: nobody may read or write there any more."""
 
-from __future__ import annotations
-
 from tandem.snapshots.remote import INCOMING
 from tandem.snapshots.savepoints import DELETED, SAVEPOINTS
 from tandem.snapshots.store import SnapshotStore

@@ -1,7 +1,5 @@
 """Bringing a snapshot's files to a folder: every byte is checked against its hash, and all of them appear at once."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from collections.abc import Sequence
@@ -30,14 +28,8 @@ class Restorer:
 
         Files that the folder `have`, restored by an earlier call, has already are linked from there.
 
-        Raises
-        ------
-        SnapshotCorruptError
-            A file is missing or is not what was saved.
-        SnapshotStoreError
-            The store is away.
-        FileExistsError
-            `target` holds something.
+        Raises `SnapshotCorruptError`: a file is missing or is not what was saved; `SnapshotStoreError`: the store is
+        away; `FileExistsError`: `target` holds something.
         """
         if target.exists() and any(target.iterdir()):
             raise FileExistsError(f"{target} is not empty: a snapshot is restored into a new folder")

@@ -1,7 +1,5 @@
 """Making, finding and deleting savepoints in the snapshot store."""
 
-from __future__ import annotations
-
 import time
 import uuid
 from collections.abc import Callable
@@ -57,9 +55,7 @@ class Listing:
 class Savepoints:
     """The savepoints of one job. Everything raises `SnapshotStoreError` if the store is away.
 
-    Parameters
-    ----------
-    now_ms : wall clock, ms since 1970.
+    `now_ms` : wall clock, ms since 1970.
     """
 
     def __init__(self, store: SnapshotStore, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
@@ -71,14 +67,8 @@ class Savepoints:
 
         Of two processes that take the same name in the same moment, one or both are refused.
 
-        Raises
-        ------
-        SavepointNameError, SavepointExistsError
-            The name cannot be used, or is used.
-        NoSnapshotError
-            The snapshot was collected meanwhile.
-        SnapshotCorruptError
-            A file of the snapshot is missing from the store.
+        Raises `SavepointNameError`, `SavepointExistsError`: the name cannot be used, or is used; `NoSnapshotError`: the
+        snapshot was collected meanwhile; `SnapshotCorruptError`: a file of the snapshot is missing from the store.
         """
         self.check_free(name)
         savepoint = Savepoint(name, self._now_ms(), inputs, snapshot)
@@ -193,10 +183,7 @@ def newest_snapshot(
 
     `looked` is called with the newest one whenever it was looked for.
 
-    Raises
-    ------
-    NoSnapshotError
-        There is none like that; it tells the newest one.
+    Raises `NoSnapshotError`: there is none like that; it tells the newest one.
     """
     newest: SnapshotManifest | None = None
 

@@ -174,11 +174,7 @@ def encode_savepoint(savepoint: Savepoint) -> bytes:
 def decode_savepoint(content: bytes) -> Savepoint:
     """The savepoint in a file.
 
-    Raises
-    ------
-    UnknownManifestVersionError
-        It is of another version of Tandem.
-    SnapshotManifestError
-        It is torn, was altered, or is no savepoint.
+    Raises `UnknownManifestVersionError`: it is of another version of Tandem; `SnapshotManifestError`: it is torn, was
+    altered, or is no savepoint.
     """
     return decode_checked(_SAVEPOINT, content, "a savepoint")

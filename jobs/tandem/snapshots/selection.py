@@ -6,8 +6,6 @@ version v is the state after epoch v - 1: either a full snapshot `v.zip` (`v.sna
 and `logs/` beside it, under names that are used once.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

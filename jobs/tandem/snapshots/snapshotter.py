@@ -1,7 +1,5 @@
 """Takes snapshots while the job runs, on a thread of its own. Nothing that goes wrong here may stop the job."""
 
-from __future__ import annotations
-
 import shutil
 import threading
 import time
@@ -49,12 +47,10 @@ class SnapshotterSettings:
 class Snapshotter:
     """One replica's part in the job's snapshots.
 
-    Parameters
-    ----------
-    checkpoint : the folder that Spark writes; links to its files are kept beside it while they are sent.
-    now_ms : wall clock, ms since 1970.
-    on_saved : called with each snapshot that this replica took, for metrics.
-    task : says what the next snapshot waits for.
+    `checkpoint` : the folder that Spark writes; links to its files are kept beside it while they are sent.
+    `now_ms` : wall clock, ms since 1970.
+    `on_saved` : called with each snapshot that this replica took, for metrics.
+    `task` : says what the next snapshot waits for.
     """
 
     def __init__(

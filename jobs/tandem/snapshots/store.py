@@ -7,8 +7,6 @@ savepoints/…                          snapshots with names (`savepoints`)
 incoming/…                            what is being written, where files do not appear at once
 """
 
-from __future__ import annotations
-
 import math
 import time
 import uuid
@@ -56,12 +54,10 @@ _WRITERS: Final = 4
 class SnapshotStore:
     """The snapshots of one job. Safe for several processes at once, collectors included.
 
-    Parameters
-    ----------
-    url : the job's own folder: a path, or a URL that fsspec knows; or the operations on such a folder.
-    options : of the file system, as fsspec's documentation names them.
-    grace_ms : see `GRACE_MS`; a snapshot must be saved within half of it.
-    clock_ms : any monotonic clock, ms.
+    `url` : the job's own folder: a path, or a URL that fsspec knows; or the operations on such a folder.
+    `options` : of the file system, as fsspec's documentation names them.
+    `grace_ms` : see `GRACE_MS`; a snapshot must be saved within half of it.
+    `clock_ms` : any monotonic clock, ms.
     """
 
     def __init__(
@@ -96,12 +92,8 @@ class SnapshotStore:
         Until the manifest is there, which is written last, nobody sees anything of it. `named_in` gives the path and content
         of the file that is written instead of one in `manifests`.
 
-        Raises
-        ------
-        SnapshotStoreError
-            The store is away, full, or too slow. What was sent is used by the next call.
-        SnapshotCancelledError
-            `stopped` became true.
+        Raises `SnapshotStoreError`: the store is away, full, or too slow. What was sent is used by the next call;
+        `SnapshotCancelledError`: `stopped` became true.
         """
         files = self._hasher.hash_all(folder)
         if not files:

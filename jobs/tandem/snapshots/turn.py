@@ -1,7 +1,5 @@
 """Whose turn it is to take a snapshot. Only to save work: two snapshots at once do no harm."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

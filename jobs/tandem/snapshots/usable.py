@@ -2,8 +2,6 @@
 collector of garbage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Final
 

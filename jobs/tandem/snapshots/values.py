@@ -130,12 +130,8 @@ _T = TypeVar("_T")
 def decode_manifest(content: bytes) -> SnapshotManifest:
     """The manifest in a file.
 
-    Raises
-    ------
-    UnknownManifestVersionError
-        It is of another version of Tandem.
-    SnapshotManifestError
-        It is torn, was altered, or is no manifest.
+    Raises `UnknownManifestVersionError`: it is of another version of Tandem; `SnapshotManifestError`: it is torn, was
+    altered, or is no manifest.
     """
     return decode_checked(_MANIFEST, content, "a manifest of a snapshot")
 

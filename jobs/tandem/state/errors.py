@@ -1,7 +1,5 @@
 """Why state cannot be read or repartitioned, in words for the caller."""
 
-from __future__ import annotations
-
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 

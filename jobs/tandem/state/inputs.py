@@ -1,7 +1,5 @@
 """Where the inputs stood when a snapshot's epoch ended: what a savepoint remembers beside the state."""
 
-from __future__ import annotations
-
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.history import cut_at
 from tandem.manifest import Manifest

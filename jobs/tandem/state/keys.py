@@ -1,7 +1,5 @@
 """From what a user writes as a key to a condition on the state's rows."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from functools import reduce
@@ -18,15 +16,11 @@ from tandem.state.errors import BadKeyError
 def parse_key(written: Sequence[str], key: StructType) -> dict[str, Any]:
     """The fields of a key and their values, of which not all need be given.
 
-    Parameters
-    ----------
-    written : one JSON object; or field=value, once for each field; or the bare value of a key that has one field only.
-        A field of a struct is struct.field.
-    key : the type of the operator's keys.
+    `written` : one JSON object; or field=value, once for each field; or the bare value of a key that has one field
+    only. A field of a struct is struct.field.
+    `key` : the type of the operator's keys.
 
-    Raises
-    ------
-    BadKeyError
+    Raises `BadKeyError`.
     """
     if len(written) == 1:
         text = written[0]

@@ -1,7 +1,5 @@
 """The stateful operators of a job, and which part of the state of one is meant. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """A copy of a job's state to look at: of a snapshot or savepoint, or of what its replicas on this machine hold."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """Reads the state in a checkpoint through Spark's own reader."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

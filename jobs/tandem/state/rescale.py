@@ -4,8 +4,6 @@ Spark (4.2 and later) does it in a batch of its own: it writes the state of batc
 But a batch is an epoch here, and nobody cut an epoch for it. So what Spark wrote for n + 1 is then given the number n.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import tempfile
@@ -29,11 +27,7 @@ def rescale(spark: SparkSession, checkpoint: Path, epoch: int, partitions: int) 
 
     If it raises, the folder is of no use any more.
 
-    Raises
-    ------
-    StatelessJobError
-    RescaleError
-        It has as many already, or Spark cannot do it for this state.
+    Raises `StatelessJobError`; `RescaleError`: it has as many already, or Spark cannot do it for this state.
     """
     if partitions < 1:
         raise RescaleError(f"{partitions} partitions: give at least 1")

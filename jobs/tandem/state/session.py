@@ -1,7 +1,5 @@
 """A Spark session for a command that looks at state: nothing of what the JVM says goes to the terminal."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

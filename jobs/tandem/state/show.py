@@ -1,7 +1,5 @@
 """Operators and rows of state for people."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Prometheus metrics of each process. Names follow Prometheus' conventions: base units, `_total` for counters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass

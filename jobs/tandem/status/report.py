@@ -3,8 +3,6 @@
 The operator has no credentials of Kafka or ZooKeeper: what it knows of a job's replicas, it knows from these reports.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final, Literal
 

@@ -1,7 +1,5 @@
 """The metrics that are a replica's report in Prometheus' form: made of it at each scrape, so that both say the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily

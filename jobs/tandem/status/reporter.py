@@ -1,7 +1,5 @@
 """What a replica reports of itself: from its core's state, its slots, and the state that it follows."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -29,9 +29,7 @@ class Health:
 
     The second is generous: a single epoch may take minutes, and a restart would only begin it again.
 
-    Parameters
-    ----------
-    clock_s : any monotonic clock, s.
+    `clock_s` : any monotonic clock, s.
     """
 
     def __init__(

@@ -1,14 +1,24 @@
-"""Topics that would take no record, refused before a job begins, and inputs that may lose records. Pure."""
+"""How a job's topics must be: what is checked before a replica writes into them, how its own differ from what Tandem asks of
+them later, and what to do about it.
+"""
 
-from __future__ import annotations
-
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TopicMismatchError
 from tandem.kafka.topics import NewTopic
-from tandem.topics.commands import alter_topic
+from tandem.status.report import TopicDrift
+
+
+def alter_topic(connection: KafkaConnection, topic: str, settings: str) -> str:
+    """The command that gives a topic other settings, e.g. `retention.ms=-1`."""
+    servers = connection.properties.get("bootstrap.servers", "")
+    return (
+        f"kafka-configs.sh --bootstrap-server {servers} --alter --entity-type topics --entity-name {topic} "
+        f"--add-config {settings}"
+    )
+
 
 MIN_ISR: Final = "min.insync.replicas"
 _LAG: Final = "min.compaction.lag.ms"
@@ -39,9 +49,7 @@ def losing(settings: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 def check_defaults(own: Sequence[NewTopic], existing: Collection[str], broker: Mapping[str, str]) -> None:
     """Raise `TopicMismatchError` if topics that are to be made would have fewer replicas than must be in sync.
 
-    Parameters
-    ----------
-    broker : settings of a broker, as far as they may be seen: what its new topics get.
+    `broker` : settings of a broker, as far as they may be seen: what its new topics get.
     """
     least = int(broker.get(MIN_ISR, 1))
     for topic in own:
@@ -60,11 +68,9 @@ def check_written(
 ) -> None:
     """Raise `TopicMismatchError` if a topic has fewer replicas than must be in sync, or one of Tandem's own is compacted.
 
-    Parameters
-    ----------
-    replicas : topic, own or sink → how many replicas it has.
-    settings : as far as they may be seen: what is not known is no mismatch.
-    connection : names the brokers in the remedies.
+    `replicas` : topic, own or sink → how many replicas it has.
+    `settings` : as far as they may be seen: what is not known is no mismatch.
+    `connection` : names the brokers in the remedies.
     """
     mine = {topic.name for topic in own}
     for name, count in replicas.items():
@@ -100,3 +106,50 @@ def _out_of_sync(name: str, is_own: bool, count: int, least: int, connection: Ka
 
 def _replicas(count: int) -> str:
     return f"{count} replica" if count == 1 else f"{count} replicas"
+
+
+_COMPARED: Final = ("cleanup.policy", "retention.ms", "retention.bytes")
+"""Settings by which records vanish that a replica may need."""
+
+
+def drift_of(
+    declared: Iterable[NewTopic],
+    partitions: Mapping[str, int],
+    settings: Mapping[str, Mapping[str, str]],
+    connection: KafkaConnection,
+) -> tuple[TopicDrift, ...]:
+    """All differences, topic by topic.
+
+    `partitions` : of the topics that are there.
+    `settings` : as far as they may be seen: what is not known is no difference.
+    `connection` : names the brokers in the remedies.
+    """
+    return tuple(one for topic in declared for one in _of(topic, partitions.get(topic.name), settings, connection))
+
+
+def _of(
+    topic: NewTopic, count: int | None, settings: Mapping[str, Mapping[str, str]], connection: KafkaConnection
+) -> Iterator[TopicDrift]:
+    if count is None:
+        yield TopicDrift(topic.name, "", "the topic is missing", _LOST if topic.is_log else _MADE_ANEW)
+        return
+    if topic.is_log and count != topic.partitions:
+        words = f"it has {count} partitions, and must have exactly {topic.partitions}"
+        yield TopicDrift(topic.name, "partitions", words, _TOO_MANY)
+    found = settings.get(topic.name, {})
+    for name in _COMPARED:
+        declared = topic.config.get(name)
+        if declared is not None and found.get(name, declared) != declared:
+            remedy = alter_topic(connection, topic.name, f"{name}={declared}")
+            yield TopicDrift(topic.name, name, f"{name} is {found[name]}, and should be {declared}", remedy)
+
+
+_LOST: Final = (
+    "What was in it is lost, and the job has no place to go on from. Delete the job, its other topics and its snapshots "
+    "(tandem topics delete MANIFEST --with-snapshots), and apply it anew"
+)
+_MADE_ANEW: Final = "The next replica that starts makes it: give spec.restartNonce another number, or restart a replica"
+_TOO_MANY: Final = (
+    "Kafka takes no partition away. Replicas that run go on with the first one; one that starts will refuse. Give the job "
+    "another metadata.name, or delete it and its topics, and apply it anew"
+)

@@ -1,7 +1,5 @@
 """Which topics a job has, as its manifest names them, and making sure that they are there."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterable, Mapping

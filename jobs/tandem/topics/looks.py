@@ -2,13 +2,11 @@
 are still the topics that this replica reads.
 """
 
-from __future__ import annotations
-
-import threading
 from collections.abc import Callable
 
 from confluent_kafka import KafkaException
 
+from tandem.background import Background
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import RecreatedTopicError, TandemKafkaError
 from tandem.kafka.topic_ids import check_same
@@ -22,24 +20,15 @@ _log = get_logger(__name__)
 EVERY_S = 60.0
 
 
-class Looks:
+class Looks(Background):
     """Looks at once and then every `every_s`; a look that fails is logged as `<what>_unknown`, and nothing else happens."""
 
     def __init__(self, what: str, look: Callable[[], None], every_s: float = EVERY_S, task: Task | None = None) -> None:
+        super().__init__(what)
         self._what = what
         self._task = task or Task()
         self._look = look
         self._every_s = every_s
-        self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=what, daemon=True)
-
-    def start(self) -> None:
-        """Begin to look."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Look no more; a look under way ends by itself."""
-        self._stopped.set()
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -57,13 +46,11 @@ class Looks:
 _INPUTS_EVERY_S = 5.0
 
 
-class SameInputs:
-    """A thread that looks at once and then every `every_s`, until `stop`.
+class SameInputs(Looks):
+    """Looks at once and then every `every_s`, until `stop`.
 
-    Parameters
-    ----------
-    known : the inputs' ids as they were when this replica began.
-    on_failure : is given the `RecreatedTopicError` if an input was found to be another topic.
+    `known` : the inputs' ids as they were when this replica began.
+    `on_failure` : is given the `RecreatedTopicError` if an input was found to be another topic.
     """
 
     def __init__(
@@ -73,22 +60,14 @@ class SameInputs:
         on_failure: Callable[[RecreatedTopicError], None],
         every_s: float = _INPUTS_EVERY_S,
     ) -> None:
+        super().__init__("inputs", self._compare, every_s)
         self._topics = Topics(connection)
         self._known = known
         self._on_failure = on_failure
-        self._looks = Looks("inputs", self._look, every_s)
 
-    def start(self) -> None:
-        """Begin to look."""
-        self._looks.start()
-
-    def stop(self) -> None:
-        """Look no more; a look under way ends by itself."""
-        self._looks.stop()
-
-    def _look(self) -> None:
+    def _compare(self) -> None:
         try:
             check_same(self._topics, self._known)
         except RecreatedTopicError as error:
             self._on_failure(error)
-            self._looks.stop()
+            self.stop()

@@ -1,7 +1,5 @@
 """Looks now and then whether the topics keep what a restart would read again, and warns before it hurts."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from tandem.logs import get_logger
 from tandem.protocol.retention import Limits, Margin, Need, margin_of
 from tandem.protocol.values import Positions, TopicPartition
 from tandem.status.metrics import ReplicaMetrics
-from tandem.topics.commands import alter_topic
+from tandem.topics.checks import alter_topic
 from tandem.topics.declared import LogTopics
 from tandem.topics.looks import EVERY_S, Looks
 from tandem.waits import Task
@@ -34,12 +32,10 @@ class Watched:
     inputs: frozenset[str]
 
 
-class RetentionWatch:
-    """A thread that looks at once and then every `every_s`; one that cannot look says so, and nothing else happens.
+class RetentionWatch(Looks):
+    """Looks at once and then every `every_s`; one that cannot look says so, and nothing else happens.
 
-    Parameters
-    ----------
-    oldest_state : given the last published epoch, where the oldest state stands that anyone may restore.
+    `oldest_state` : given the last published epoch, where the oldest state stands that anyone may restore.
     """
 
     def __init__(
@@ -51,21 +47,13 @@ class RetentionWatch:
         every_s: float = EVERY_S,
         task: Task | None = None,
     ) -> None:
+        super().__init__("retention", lambda: self._tell(self.look()), every_s, task)
         self._connection = connection
         self._watched = watched
         self._oldest_state = oldest_state
         self._metrics = metrics
         self._topics = Topics(connection)
         self._told: dict[TopicPartition, int] = {}
-        self._looks = Looks("retention", lambda: self._tell(self.look()), every_s, task)
-
-    def start(self) -> None:
-        """Begin to look."""
-        self._looks.start()
-
-    def stop(self) -> None:
-        """Look no more; a look under way ends by itself."""
-        self._looks.stop()
 
     def look(self) -> list[Margin]:
         """The margin of every partition of a topic from which anything may ever be deleted, none if nothing is published.
@@ -96,8 +84,8 @@ class RetentionWatch:
             looks = self._told.get(margin.place, 0)
             self._told[margin.place] = looks + 1 if margin.problem else 0
             if margin.problem and looks % _WARN_AGAIN == 0:
-                mend = alter_topic(self._connection, margin.place.topic, margin.settings)
-                _log.warning("retention_thin", reason=margin.problem, mend=mend)
+                remedy = alter_topic(self._connection, margin.place.topic, margin.settings)
+                _log.warning("retention_thin", reason=margin.problem, remedy=remedy)
         for topic, of_topic in worst.items():
             self._metrics.retention(topic, [m.seconds for m in of_topic], [m.records for m in of_topic])
 

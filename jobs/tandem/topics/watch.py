@@ -1,14 +1,12 @@
 """Looks now and then whether the job's own topics are as Tandem asks, and reports what is not. Nothing is mended."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.logs import get_logger
 from tandem.status.report import TopicDrift
-from tandem.topics.drift import drift_of
+from tandem.topics.checks import drift_of
 from tandem.topics.looks import EVERY_S, Looks
 from tandem.waiting import Deadline, wait_until
 
@@ -18,13 +16,11 @@ _VISIBLE_S = 5.0
 """Brokers learn of a topic a moment after it was made."""
 
 
-class TopicWatch:
-    """A thread that looks at once and then every `every_s`.
+class TopicWatch(Looks):
+    """Looks at once and then every `every_s`.
 
-    Parameters
-    ----------
-    declared : the topics as they should be.
-    tell : called after each look with all differences.
+    `declared` : the topics as they should be.
+    `tell` : called after each look with all differences.
     """
 
     def __init__(
@@ -34,18 +30,10 @@ class TopicWatch:
         tell: Callable[[tuple[TopicDrift, ...]], None],
         every_s: float = EVERY_S,
     ) -> None:
+        super().__init__("topics", self._look_and_tell, every_s)
         self._connection, self._declared, self._tell = connection, declared, tell
         self._topics = Topics(connection)
         self._known: tuple[TopicDrift, ...] = ()
-        self._looks = Looks("topics", self._look_and_tell, every_s)
-
-    def start(self) -> None:
-        """Begin to look."""
-        self._looks.start()
-
-    def stop(self) -> None:
-        """Look no more; a look under way ends by itself."""
-        self._looks.stop()
 
     def look(self) -> tuple[TopicDrift, ...]:
         """All differences; of a topic whose settings cannot be seen at the moment those that were seen last.
@@ -75,5 +63,5 @@ class TopicWatch:
         before, now = self._known, self.look()
         for one in now:
             if one not in before:
-                _log.warning("topic_drift", topic=one.topic, reason=one.difference, mend=one.remedy)
+                _log.warning("topic_drift", topic=one.topic, reason=one.difference, remedy=one.remedy)
         self._tell(now)

@@ -4,8 +4,6 @@ Records of one partition come in their order; between partitions any order gives
 kept: one is forgotten when its marker and all rows that the marker promises were seen.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -15,7 +13,7 @@ from tandem.kafka.headers import RowId
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Marker, Proposal, TopicPartition
 from tandem.verify.inputs import Coverage, InputBounds
-from tandem.verify.numbers import Bitmap, Runs
+from tandem.verify.numbers import Runs
 from tandem.verify.records import RecordCount
 from tandem.verify.report import Anomaly, Finding, Report, Tally, Unseen
 
@@ -33,7 +31,7 @@ class Kept:
 
 @dataclass(slots=True)
 class _Epoch:
-    seen: Bitmap = field(default_factory=Bitmap)
+    seen: Runs = field(default_factory=Runs)
     marker: Marker | None = None
 
     @property
@@ -47,12 +45,10 @@ class _Epoch:
 class Checker:
     """Checks one job's output. Feed it with the `on_…` methods, then ask for a `report`, as often as wanted.
 
-    Parameters
-    ----------
-    delivery : what the reader was promised. With at least once, rows go through the consumer's filter first, so what is
-        checked is what its reader sees.
-    dead_letter : the topic of the dead letters.
-    counts : whether each input record is to be one row or one dead letter; None: in the epochs whose markers say so.
+    `delivery` : what the reader was promised. With at least once, rows go through the consumer's filter first, so what
+    is checked is what its reader sees.
+    `dead_letter` : the topic of the dead letters.
+    `counts` : whether each input record is to be one row or one dead letter; None: in the epochs whose markers say so.
     """
 
     def __init__(

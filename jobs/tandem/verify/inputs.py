@@ -1,7 +1,5 @@
 """Do the epochs cover the inputs: every record in exactly one published epoch?"""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -25,10 +23,8 @@ class Coverage:
 
     Markers and proposals may come in any order relative to each other. A cut is forgotten when its epoch is settled.
 
-    Parameters
-    ----------
-    whole : whether the ordering log is there from its beginning; without that, only its last position is known.
-    on_range : called with each accepted cut, if the log is whole.
+    `whole` : whether the ordering log is there from its beginning; without that, only its last position is known.
+    `on_range` : called with each accepted cut, if the log is whole.
     """
 
     def __init__(

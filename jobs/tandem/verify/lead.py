@@ -1,7 +1,5 @@
 """Reading ranges of topics through, record by record; and how far one partition may be read ahead of another."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping
 

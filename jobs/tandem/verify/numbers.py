@@ -1,45 +1,8 @@
-"""Sets of numbers that cost little memory."""
-
-from __future__ import annotations
+"""A set of numbers that costs little memory."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
-
-_PAGE_BITS = 12
-_IN_PAGE = (1 << _PAGE_BITS) - 1
-
-
-class Bitmap:
-    """A set of indices: a bit each, in pages of 4,096, so that one absurdly high index costs no more than a page."""
-
-    __slots__ = ("_pages", "_size")
-
-    def __init__(self) -> None:
-        self._pages: dict[int, int] = {}
-        self._size = 0
-
-    def add(self, index: int) -> bool:
-        """Add an index; whether it was new."""
-        page, bit = index >> _PAGE_BITS, 1 << (index & _IN_PAGE)
-        old = self._pages.get(page, 0)
-        if old & bit:
-            return False
-        self._pages[page] = old | bit
-        self._size += 1
-        return True
-
-    def __len__(self) -> int:
-        return self._size
-
-    def absent_below(self, end: int, most: int) -> list[int]:
-        """The first `most` indices below `end` that are not in the set."""
-        absent: list[int] = []
-        for index in range(end):
-            if len(absent) == most:
-                break
-            if not self._pages.get(index >> _PAGE_BITS, 0) >> (index & _IN_PAGE) & 1:
-                absent.append(index)
-        return absent
+from itertools import chain, islice
 
 
 class Runs:
@@ -52,11 +15,12 @@ class Runs:
     [range(0, 1), range(4, 7)]
     """
 
-    __slots__ = ("_ends", "_starts")
+    __slots__ = ("_ends", "_size", "_starts")
 
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
+        self._size = 0
 
     def __contains__(self, number: int) -> bool:
         at = bisect_right(self._starts, number) - 1
@@ -67,6 +31,7 @@ class Runs:
         at = bisect_right(self._starts, number)  # the first run that begins after it
         if at and number < self._ends[at - 1]:
             return False
+        self._size += 1
         joins_left = at > 0 and self._ends[at - 1] == number
         joins_right = at < len(self._starts) and self._starts[at] == number + 1
         if joins_left and joins_right:
@@ -82,7 +47,7 @@ class Runs:
         return True
 
     def __len__(self) -> int:
-        return sum(self._ends) - sum(self._starts)
+        return self._size
 
     @property
     def first(self) -> int | None:
@@ -100,3 +65,9 @@ class Runs:
             if low > start:
                 yield range(start, low)
             start = high
+
+    def absent_below(self, end: int, most: int) -> list[int]:
+        """The first `most` numbers from 0 to below `end` that are not in the set."""
+        behind = range(self._ends[-1] if self._ends else 0, end)
+        gaps = (range(gap.start, min(gap.stop, end)) for gap in self.gaps(0))
+        return list(islice(chain.from_iterable(chain(gaps, (behind,))), most))

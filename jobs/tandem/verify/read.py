@@ -86,10 +86,8 @@ def verify(
 class HistoryReader:
     """Feeds a checker with everything that stands in a job's topics, in one pass or several.
 
-    Parameters
-    ----------
-    window : how many epochs a partition may be read ahead of the others.
-    stall_s : how long nothing may come before an end that is known to be there.
+    `window` : how many epochs a partition may be read ahead of the others.
+    `stall_s` : how long nothing may come before an end that is known to be there.
     """
 
     def __init__(

@@ -1,7 +1,5 @@
 """Is each input record a row or a dead letter, in a job that makes one row of each?"""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -25,9 +23,7 @@ class RecordCount:
 
     Offsets are no records: transactions leave gaps, and compaction does. So the inputs are read.
 
-    Parameters
-    ----------
-    derived : count the epochs whose markers say that the job's plan makes one row of each record; else all of them.
+    `derived` : count the epochs whose markers say that the job's plan makes one row of each record; else all of them.
     """
 
     def __init__(self, derived: bool = False) -> None:

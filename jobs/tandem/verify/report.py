@@ -1,10 +1,15 @@
-"""What a verification finds."""
+"""What a verification finds, and how it is shown: to people, and as JSON to programs."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import Enum
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
 
 from tandem.protocol.publication_rules import Delivery
 
@@ -47,17 +52,15 @@ class Unseen:
 class Report:
     """The outcome of a verification.
 
-    Parameters
-    ----------
-    epochs, first_epoch, last_epoch : the published epochs, each once.
-    rows : rows of published epochs, each once.
-    lost, duplicated, reordered, diverged : sums of the findings' counts.
-    dropped : repeats that `tandem.consumer` drops, and repeated markers; expected unless delivery is exactly once.
-    skipped : epochs whose rows were given up with their owner; expected when delivery is at most once.
-    input_offsets : offsets of the inputs that are in epochs; as many records, where nothing leaves gaps.
-    dead_letters : those of the rows that are dead letters.
-    findings : the first of each anomaly.
-    notes : what could not be checked, and why.
+    `epochs`, `first_epoch`, `last_epoch` : the published epochs, each once.
+    `rows` : rows of published epochs, each once.
+    `lost`, `duplicated`, `reordered`, `diverged` : sums of the findings' counts.
+    `dropped` : repeats that `tandem.consumer` drops, and repeated markers; expected unless delivery is exactly once.
+    `skipped` : epochs whose rows were given up with their owner; expected when delivery is at most once.
+    `input_offsets` : offsets of the inputs that are in epochs; as many records, where nothing leaves gaps.
+    `dead_letters` : those of the rows that are dead letters.
+    `findings` : the first of each anomaly.
+    `notes` : what could not be checked, and why.
     """
 
     delivery: Delivery
@@ -110,3 +113,48 @@ class Tally:
     def findings(self) -> tuple[Finding, ...]:
         """What was kept."""
         return tuple(finding for anomaly in Anomaly for finding in self.kept[anomaly])
+
+
+def as_json(job: str, report: Report) -> str:
+    """The report as one JSON object; its fields are those of `Report`, with `job` and `good`."""
+    return json.dumps({"job": job, "good": report.good} | asdict(report), default=_plain, indent=2)
+
+
+def print_report(out: Console, job: str, report: Report) -> None:
+    """The report in a few lines: what was looked at, the verdict, the anomalies, what is unseen, notes."""
+    span = (
+        "no epoch" if not report.epochs else f"{report.epochs:,} epochs ({report.first_epoch} to {report.last_epoch})"
+    )
+    out.print(Text.assemble((job, "bold"), f": {span} published with {report.rows:,} rows, {report.delivery.value}"))
+    verdict = Text("  ")
+    counts = {"lost": report.lost, "duplicated": report.duplicated, "reordered": report.reordered}
+    counts |= {"diverged": report.diverged} if report.diverged else {}
+    for position, (name, count) in enumerate(counts.items()):
+        style = "bold red" if count else "bold green"
+        verdict.append(", " if position else "").append(f"{count:,} {name}", style)
+    out.print(verdict)
+    for finding in report.findings:
+        out.print(Text.assemble("  ", (f"{finding.anomaly.value}: ", "red"), finding.text))
+    if report.dropped:
+        out.print(f"  {report.dropped:,} repeated rows, which tandem.consumer drops")
+    if report.skipped:
+        out.print(f"  {report.skipped:,} epochs whose rows were given up with their owner")
+    unseen = report.unseen
+    if unseen:
+        out.print(
+            f"  unseen yet: {unseen.input_records:,} input records not in an epoch, {unseen.epochs:,} epochs not published, "
+            f"{unseen.rows:,} rows before their marker"
+        )
+    if report.input_offsets or report.dead_letters:
+        taken = (
+            f"{report.input_offsets:,} input records" if report.input_offsets else "an unknown number of input records"
+        )
+        out.print(f"  the epochs took {taken}; {report.dead_letters:,} of the rows are dead letters")
+    for note in report.notes:
+        out.print(Text(f"  note: {note}", style="dim"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    raise TypeError(f"no JSON for {type(value).__name__}")

@@ -73,10 +73,7 @@ def crd_schema() -> Schema:
 def structural(model: type[BaseModel], path: Path, field: str | None, with_defaults: bool) -> Schema:
     """The structural schema of a model, or of one of its fields.
 
-    Raises
-    ------
-    ValueError
-        The model uses something of JSON schema that Kubernetes cannot say.
+    Raises `ValueError`: the model uses something of JSON schema that Kubernetes cannot say.
     """
     whole = model.model_json_schema(by_alias=True)
     definitions: Mapping[str, Any] = whole.get("$defs", {})

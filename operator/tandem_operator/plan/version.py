@@ -40,19 +40,18 @@ from tandem_operator.status import Status
 class Version:
     """What there is to be told of the spec's version of the job, of the one that runs, and of the last one that worked.
 
-    Parameters
-    ----------
-    job : what new pods are made from: the job as its spec asks for it, or as the last revision that worked has it.
-    templates : of pods of each component of that job.
-    target : the configuration that the spec asks for.
-    accepted : the configuration that was seen to run, "": none was.
-    by_code : whether code that lies elsewhere is another configuration.
-    revision : the revision that the spec asks for.
-    fallback : the job of the last revision that worked, if that is another one and its pods would be accepted.
-    is_rejected : the spec's revision was tried and failed.
-    model : the pod whose manifest new ones get, None: the job's.
-    is_mended : it stands still with nothing to go back to, and the spec asks for another configuration than the log has.
-    accepts : that is in the status, so new members may begin another generation.
+    `job` : what new pods are made from: the job as its spec asks for it, or as the last revision that worked has it.
+    `templates` : of pods of each component of that job.
+    `target` : the configuration that the spec asks for.
+    `accepted` : the configuration that was seen to run, "": none was.
+    `by_code` : whether code that lies elsewhere is another configuration.
+    `revision` : the revision that the spec asks for.
+    `fallback` : the job of the last revision that worked, if that is another one and its pods would be accepted.
+    `is_rejected` : the spec's revision was tried and failed.
+    `model` : the pod whose manifest new ones get, None: the job's.
+    `is_mended` : it stands still with nothing to go back to, and the spec asks for another configuration than the log
+    has.
+    `accepts` : that is in the status, so new members may begin another generation.
     """
 
     job: ReplicatedStreamJob

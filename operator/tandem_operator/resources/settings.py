@@ -13,13 +13,11 @@ USER: Final = 65532
 class Settings:
     """The same for all jobs.
 
-    Parameters
-    ----------
-    image : runs a job that names none.
-    run_as_user, run_as_group, fs_group : whom the jobs' pods run as. None: whom the platform chooses.
-    operator_namespace : whose pods may ask the job's pods for metrics.
-    figures_every_s : epochs and lags alone do not make a new status more often than this.
-    same_figures_every_s : nor, while none of them changes, the time at which they were read.
+    `image` : runs a job that names none.
+    `run_as_user`, `run_as_group`, `fs_group` : whom the jobs' pods run as. None: whom the platform chooses.
+    `operator_namespace` : whose pods may ask the job's pods for metrics.
+    `figures_every_s` : epochs and lags alone do not make a new status more often than this.
+    `same_figures_every_s` : nor, while none of them changes, the time at which they were read.
     """
 
     image: str

@@ -7,7 +7,7 @@ import numpy as np
 from rich.console import Console
 
 from tandem.demo.latency import Latencies
-from tandem.demo.screen import View, line, per_second, screen, spark
+from tandem.demo.show import View, line, per_second, screen, spark
 from tandem.local import Event, ProcessState
 from tandem.local.status import JobStatus, replica_status
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import KafkaError
 
-from tandem.kafka.denied import PATIENCE_S, Denied, is_denied
 from tandem.kafka.errors import NotAllowedError
+from tandem.kafka.patience import PATIENCE_S, Denied, is_denied
 
 
 class Clock:

@@ -8,8 +8,8 @@ from typing import Any
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import KEPT_FOR_EVER, NewTopic
 from tandem.manifest import Manifest, parse
+from tandem.topics.checks import drift_of
 from tandem.topics.declared import left_by, own_topics
-from tandem.topics.drift import drift_of
 
 CONNECTION = KafkaConnection({"bootstrap.servers": "kafka:9092"})
 LOG = NewTopic("flights.ordering", 1, 3, KEPT_FOR_EVER, is_log=True)

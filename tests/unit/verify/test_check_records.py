@@ -11,8 +11,7 @@ from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Config, Cut, Marker, Positions, TopicPartition
 from tandem.verify.check import Checker, Kept
 from tandem.verify.records import RecordCount
-from tandem.verify.report import Report
-from tandem.verify.show import print_report
+from tandem.verify.report import Report, print_report
 
 INPUT, GROWN, OUT, LETTERS = (TopicPartition(*place) for place in (("in", 0), ("in", 1), ("out", 0), ("dead", 0)))
 ENDS = [Positions({INPUT: 15}), Positions({INPUT: 15}), Positions({INPUT: 20, GROWN: 2})]

@@ -1,7 +1,5 @@
 """`python -m tandem.engine.jvm` resolves the jars into the cache and prints their folder."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated

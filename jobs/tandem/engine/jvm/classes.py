@@ -3,8 +3,6 @@
 It is compiled by `javac` where there is a JDK, else by Eclipse's compiler, which runs on any Java. Warnings are errors.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

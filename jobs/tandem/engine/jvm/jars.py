@@ -38,17 +38,9 @@ class Jars:
 
         Safe to call from several processes at once: one of them downloads, the others wait for it.
 
-        Parameters
-        ----------
-        cache
-            Folder to keep them in; by default `$TANDEM_CACHE`, else `~/.cache/tandem`.
+        `cache` : folder to keep them in; by default `$TANDEM_CACHE`, else `~/.cache/tandem`.
 
-        Raises
-        ------
-        JarsError
-            If the resolver fails; with the end of its output.
-        JavaMissingError
-            If there is no Java 17.
+        Raises `JarsError` if the resolver fails; with the end of its output; `JavaMissingError` if there is no Java 17.
         """
         cache = (default_cache() if cache is None else cache).absolute()
         jars = Jars(cache / _FOLDER)
@@ -86,10 +78,7 @@ class Jars:
 def spark_classpath(jars_dir: Path) -> Path:
     """The jar in `jars_dir` for `spark.driver.extraClassPath` that holds `BareLocalFileSystem`.
 
-    Raises
-    ------
-    JarsError
-        If it is not there.
+    Raises `JarsError` if it is not there.
     """
     group, artifact, version = LOCAL_FILE_SYSTEM.split(":")
     jar = jars_dir / f"{group}_{artifact}-{version}.jar"

@@ -16,10 +16,7 @@ _REMEDY = f"install Java {MINIMUM_VERSION} or newer, or set JAVA_HOME to one"
 def java_executable() -> Path:
     """The `java` of JAVA_HOME if that is set, else the one on PATH.
 
-    Raises
-    ------
-    JavaMissingError
-        If there is none, or it is older than Java 17.
+    Raises `JavaMissingError` if there is none, or it is older than Java 17.
     """
     home = os.environ.get("JAVA_HOME")
     found = str(Path(home, "bin", "java")) if home else shutil.which("java")

@@ -17,10 +17,7 @@ def spark_home() -> Path:
 def pyspark_jars(*patterns: str) -> list[Path]:
     """PySpark's jars that match the glob patterns (given without `.jar`), in the order of the patterns.
 
-    Raises
-    ------
-    JarsError
-        If a pattern matches nothing.
+    Raises `JarsError` if a pattern matches nothing.
     """
     folder = spark_home() / "jars"
     found: list[Path] = []

@@ -17,12 +17,8 @@ def resolve_packages(coordinates: Sequence[str], work: Path, log_file: Path, dea
     `spark-submit` does it before it starts an application; the application given here does nothing. It runs in a process of
     its own, so it never disturbs a SparkSession of the caller.
 
-    Raises
-    ------
-    JarsError
-        If the resolver fails or takes too long; with the end of its output.
-    JavaMissingError
-        If there is no Java 17.
+    Raises `JarsError` if the resolver fails or takes too long; with the end of its output; `JavaMissingError` if there
+    is no Java 17.
     """
     java_executable()  # complains clearly; spark-submit looks for Java in the same places
     application = work / "nothing.py"
