@@ -11,13 +11,14 @@ from bench.workloads import WORKLOADS
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A system to measure: plain Spark (`tuning`), or Tandem (active `replicas`, `standbys`, ordering `mode`)."""
+    """A system to measure: plain Spark (`tuning`), or Tandem (active `replicas`, `standbys`, ordering `mode`, `engine`)."""
 
     name: str
     tuning: str = ""
     replicas: int = 0
     standbys: int = 0
     mode: Literal["leader", "heartbeat", "none"] = "leader"
+    engine: Literal["microBatch", "realTime"] = "microBatch"
 
     @property
     def plain(self) -> bool:
@@ -46,11 +47,23 @@ CONFIGURATIONS = {
         Configuration("tandem-2-heartbeat", replicas=2, mode="heartbeat"),
         Configuration("tandem-2-none", replicas=2, mode="none"),
         Configuration("tandem-1-standby", replicas=1, standbys=1),
+        Configuration("tandem-1-realtime", replicas=1, engine="realTime"),
+        Configuration("tandem-2-leader-realtime", replicas=2, engine="realTime"),
+        Configuration("tandem-2-heartbeat-realtime", replicas=2, mode="heartbeat", engine="realTime"),
     )
 }
-OPTIONAL = ("plain-compiled", "tandem-2-none", "tandem-1-standby")
+_REAL_TIME = ("tandem-1-realtime", "tandem-2-leader-realtime", "tandem-2-heartbeat-realtime")
+OPTIONAL = ("plain-compiled", "tandem-2-none", "tandem-1-standby", *_REAL_TIME)
 """Only measured if named by `--only`."""
-KILLED = ("tandem-2-leader", "tandem-2-heartbeat", "tandem-1-standby", "tandem-1", "plain-tuned")
+KILLED = (
+    "tandem-2-leader",
+    "tandem-2-heartbeat",
+    "tandem-2-leader-realtime",
+    "tandem-2-heartbeat-realtime",
+    "tandem-1-standby",
+    "tandem-1",
+    "plain-tuned",
+)
 """Measured under kills too; one with a standby is only measured so."""
 
 

@@ -218,6 +218,7 @@ def manifest_of(run: Run, place: Place, number: int) -> Path:
     own = place.memory / str(number) if configuration.standbys else place.memory
     spec: dict[str, object] = {
         "job": {"file": "jobs.py", "function": run.job},
+        "engine": configuration.engine,
         "replicas": configuration.replicas,
         "standbys": configuration.standbys,
         "kafka": {"bootstrapServers": place.bootstrap},

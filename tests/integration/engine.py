@@ -21,7 +21,9 @@ from tandem.engine.bridge import EpochBridge
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.output_mode import output_mode
 from tandem.engine.python_times import times_of_python
-from tandem.engine.query import EpochQuery, GiveUp
+from tandem.engine.query import EpochQuery, GiveUp, MicroBatchQuery
+from tandem.engine.realtime.query import RealTimeQuery
+from tandem.engine.shared_state import stateful_operators
 from tandem.intake.fetch import Answered, Fetched
 from tandem.intake.parsing import Intake
 from tandem.jobapi.frames import split_sources
@@ -89,6 +91,7 @@ class Job:
         sources: Iterable[SourceSpec],
         sinks: Sequence[SinkSpec],
         most_bytes: int = 1_000_000,
+        real_time: bool = False,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         specs = list(sources)
@@ -99,6 +102,7 @@ class Job:
         self.sources = {name: frame.good for name, frame in self._frames.items()}
         self._sinks = sinks
         self._checkpoint = folder / "checkpoint"
+        self._real_time = real_time
         self._query: EpochQuery | None = None
 
     def start(self, result: object, after: EnginePosition = BEGINNING, wished: OutputMode | None = None) -> None:
@@ -108,17 +112,31 @@ class Job:
         for letters in dead_letters(poison, "dead-letter"):
             stream = stream.unionByName(letters, allowMissingColumns=True)
         self._intake = replace(self._intake, times_us=times_of_python(stream))
-        self._query = EpochQuery(self._bridge, stream, output_mode(stream, wished))
+        if self._real_time:
+            schema, stateful = from_arrow_schema(self._intake.schema), bool(stateful_operators(stream))
+            self._query = RealTimeQuery(self._bridge, schema, stream, stateful)
+        else:
+            self._query = MicroBatchQuery(self._bridge, stream, output_mode(stream, wished))
         self._query.begin(self._checkpoint, after)
 
-    def run(self, epoch: int, records: Sequence[Record], answers: Sequence[Answered] = ()) -> pa.Table:
+    def run(
+        self, epoch: int, records: Sequence[Record], answers: Sequence[Answered] = (), barrier: bool = False
+    ) -> pa.Table:
         """Compute one epoch and acknowledge it."""
         taken_in = self._intake.take(fetched(epoch, records, answers))
         position, time_ms = EnginePosition(epoch, epoch * 10), epoch_time_us(epoch) // 1_000
         assert self._query is not None
-        rows = self._query.compute(position, taken_in.batch, time_ms, within(EPOCH_DEADLINE_S))
+        rows = self._query.compute(position, taken_in.batch, time_ms, within(EPOCH_DEADLINE_S), barrier)
         self._query.commit()
         return taken_in.completed(rows)[0]
+
+    def offer(self, epoch: int, records: Sequence[Record]) -> None:
+        """Offer one epoch, and take nothing."""
+        taken_in = self._intake.take(fetched(epoch, records))
+        assert self._query is not None
+        self._query.offer(
+            EnginePosition(epoch, epoch * 10), taken_in.batch, epoch_time_us(epoch) // 1_000, within(EPOCH_DEADLINE_S)
+        )
 
     @property
     def late_rows(self) -> int:

@@ -18,6 +18,7 @@ from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, fetched, wit
 from integration.good_jobs import GOOD, Process, function_of, written
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.facts import differing, hashes
+from tandem.engine.pruned import described, pruned
 from tandem.engine.second_plan import SecondPlan
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -59,9 +60,7 @@ def test_a_good_job_is_accepted(spark: SparkSession, tmp_path: Path, name: str) 
     job = Process(spark, written(tmp_path, [name]), tmp_path).prepare()
 
     assert job.facts
-    bridge = job.query._bridge
-    plan = bridge._pruned(job.query.frame).queryExecution().analyzed()
-    assert all(state.form for state in bridge._described(plan))
+    assert all(state.form for state in described(spark, pruned(job.query.frame)))
 
 
 def test_functions_run_in_workers_which_cannot_import_a_module_that_makes_a_session(

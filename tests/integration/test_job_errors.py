@@ -33,7 +33,7 @@ from tandem.engine.blame import Failed, explained
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.output import one_stream
 from tandem.engine.output_mode import output_mode
-from tandem.engine.query import EpochQuery
+from tandem.engine.query import MicroBatchQuery
 from tandem.engine.trial import Trials
 from tandem.intake.batch import SCHEMA, to_batch
 from tandem.jobapi.errors import JobError
@@ -55,8 +55,8 @@ class Failing:
         frame, second = (self._made(one, plan) for one in (bridge, again))
         self._checkpoint = folder / "checkpoint"
         mode = output_mode(frame)
-        self._trials = Trials(EpochQuery(again, second, mode), folder)
-        self._query = EpochQuery(bridge, frame, mode)
+        self._trials = Trials(MicroBatchQuery(again, second, mode), folder)
+        self._query = MicroBatchQuery(bridge, frame, mode)
         self._query.begin(self._checkpoint, BEGINNING)
 
     def _made(self, bridge: EpochBridge, plan: Plan) -> DataFrame:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, kafka_sink
 from tandem.engine.kept_state import KeptState, difference
+from tandem.engine.pruned import described, pruned
 from tandem.manifest import SourceSpec
 
 pytestmark = pytest.mark.integration
@@ -31,9 +32,8 @@ def states(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
     def found(plan: Plan) -> list[KeptState]:
         job.sources["left"].createOrReplaceTempView("events")
-        bridge = job._bridge
         frame = plan(job.sources["left"], right_names)
-        kept = bridge._described(bridge._pruned(frame).queryExecution().analyzed())
+        kept = described(spark, pruned(frame))
         assert kept
         assert all(one.form for one in kept)
         return kept

@@ -9,7 +9,6 @@ the planner process' 120 MB are not needed. The price is that it stands on inter
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +21,14 @@ from tandem.checkpoint.folders import WATERMARKS, find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.checkpoint.relocation import relocate
 from tandem.engine.idle_inputs import idle_after, without_watermark
-from tandem.engine.kept_state import KeptState, check_state, note_state
-from tandem.engine.key_expressions import FORM
-from tandem.engine.state_keys import kept_states
+from tandem.engine.kept_state import check_state, note_state
+from tandem.engine.pruned import dataset, java_type, pruned, singleton, states_of
 from tandem.logs import get_logger
 from tandem.manifest import SourceSpec
 from tandem.manifest.spark_settings import RETAINED_BATCHES
 
 _log = get_logger(__name__)
 
-_MOST_PASSES = 20
-"""Over a plan, whose depth bounds how many are needed; fewer only leave columns in it."""
 _NO_WATERMARK = (
     "the job has no watermark over this source, or one over other sources, too, that have no idleTimeout. Set a watermark "
     "on the source's DataFrame, or remove idleTimeout"
@@ -56,9 +52,9 @@ class EpochBridge:
         self._output = folder / "rows.arrow"
         jvm: Any = spark._jvm
         self._jvm = jvm
-        types = self._singleton("org.apache.spark.sql.catalyst.types.DataTypeUtils")
-        self._attributes = types.toAttributes(_java(spark, schema))
-        given = (_java(spark, schema), spark._jsparkSession, self._attributes, str(self._output))
+        types = singleton(spark, "org.apache.spark.sql.catalyst.types.DataTypeUtils")
+        self._attributes = types.toAttributes(java_type(spark, schema))
+        given = (java_type(spark, schema), spark._jsparkSession, self._attributes, str(self._output))
         self._bridge = jvm.tandem.EpochBridge(*given)
         self._after = EnginePosition()
 
@@ -77,21 +73,20 @@ class EpochBridge:
             getattr(runtime.StreamingExecutionRelation, "apply$default$4")(),
             self._spark._jsparkSession,
         )
-        dataset = self._singleton("org.apache.spark.sql.classic.Dataset")
-        return DataFrame(dataset.ofRows(self._spark._jsparkSession, relation), self._spark)
+        return DataFrame(dataset(self._spark, relation), self._spark)
 
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query; from now on epochs after `after` may be offered."""
         self._input.parent.mkdir(parents=True, exist_ok=True)
-        self._bridge.startAfter(_offset(after) if after.epoch >= 0 else None)
+        self._bridge.startAfter(offset_of(after) if after.epoch >= 0 else None)
         self._after = after
 
     def launch(self, frame: DataFrame, checkpoint: Path, output_mode: str) -> StreamingQuery:
         """Start the query after `stand_at`. Raises `JobError` if the checkpoint's state is kept by other columns."""
         relocate(checkpoint)
-        pruned = self._pruned(frame)
-        plan = json.loads(pruned.queryExecution().analyzed().toJSON())
-        states = self._states(pruned.queryExecution().analyzed())
+        frame_as_run = dataset(self._spark, pruned(frame))
+        plan = json.loads(frame_as_run.queryExecution().analyzed().toJSON())
+        states = states_of(self._spark, frame_as_run.queryExecution().analyzed())
         if self._after.epoch >= 0:
             check_state(checkpoint, states)
         note_state(checkpoint, states)
@@ -108,7 +103,7 @@ class EpochBridge:
             option.empty(),  # name
             default(2),
             option.apply(str(checkpoint)),
-            pruned,
+            frame_as_run,
             self._jvm.PythonUtils.toScalaMap({"checkpointLocation": str(checkpoint)}),
             self._bridge,
             getattr(self._jvm.org.apache.spark.sql.streaming.OutputMode, output_mode)(),
@@ -128,36 +123,6 @@ class EpochBridge:
         content = saved.read_text() if saved.exists() else None
         self._bridge.keepWatermarks(str(folder), RETAINED_BATCHES, batch, content, json.dumps(idle))
 
-    def _pruned(self, frame: DataFrame) -> Any:
-        """The plan without columns that nobody reads: Spark would compute an epoch's first, and then drop them."""
-        plan = frame._jdf.queryExecution().analyzed()
-        catalyst = "org.apache.spark.sql.catalyst.optimizer"
-        rules = [self._singleton(f"{catalyst}.{name}") for name in ("ColumnPruning", "CollapseProject")]
-        for _ in range(_MOST_PASSES):
-            before = plan
-            for rule in rules:
-                plan = rule.apply(plan)
-            if plan.fastEquals(before):
-                break
-        return self._singleton("org.apache.spark.sql.classic.Dataset").ofRows(self._spark._jsparkSession, plan)
-
-    def _states(self, plan: Any) -> list[KeptState]:
-        """By what a plan keeps its state; nothing if it is one that cannot be read: that alone refuses no job."""
-        try:
-            return self._described(plan)
-        except Exception as error:
-            _log.warning("state_not_described", reason=f"{type(error).__name__}: {error}")
-            return []
-
-    def _described(self, plan: Any) -> list[KeptState]:
-        catalyst = "org.apache.spark.sql.catalyst.optimizer"
-        plan = self._jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False, False).apply(plan)
-        simplified = plan
-        for name in ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding", "SimplifyCasts"):
-            simplified = self._singleton(f"{catalyst}.{name}").apply(simplified)
-        form = f"{FORM} of {self._spark.version}"
-        return kept_states(json.loads(plan.toJSON()), json.loads(simplified.toJSON()), form)
-
     def write(self, batch: pa.RecordBatch) -> None:
         """Put the records of the epoch to be offered where Spark reads them. The last epoch must have been acknowledged."""
         with pa.OSFile(str(self._input), "wb") as sink, pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -166,7 +131,7 @@ class EpochBridge:
     def offer(self, position: EnginePosition, time_ms: int) -> bool:
         """Offer what was written, as the epoch at `position` and of that time (Unix, ms); False if Spark, which commits the
         last epoch first, has not taken it within 200 ms."""
-        taken: bool = self._bridge.offer(_offset(position), str(self._input), time_ms)
+        taken: bool = self._bridge.offer(offset_of(position), str(self._input), time_ms)
         return taken
 
     def take(self) -> tuple[int, pa.Table, int] | None:
@@ -187,17 +152,9 @@ class EpochBridge:
 
     def unload_state(self) -> None:
         """Let go of all state stores. No query may run: a store that an earlier query left would save what that computed."""
-        self._singleton("org.apache.spark.sql.execution.streaming.state.StateStore").stop()
-
-    def _singleton(self, name: str) -> Any:
-        """A Scala object."""
-        return getattr(reduce(getattr, f"{name}$".split("."), self._jvm), "MODULE$")
+        singleton(self._spark, "org.apache.spark.sql.execution.streaming.state.StateStore").stop()
 
 
-def _java(spark: SparkSession, schema: StructType) -> Any:
-    jvm: Any = spark._jvm
-    return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
-
-
-def _offset(position: EnginePosition) -> str:
+def offset_of(position: EnginePosition) -> str:
+    """What Spark writes down for a position."""
     return f'{{"epoch":{position.epoch},"log":{position.log_offset}}}'

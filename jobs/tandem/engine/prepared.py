@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from tandem.engine.bridge import EpochBridge
@@ -16,7 +16,9 @@ from tandem.engine.plan_check import check_determined, check_repeatable, check_w
 from tandem.engine.planned import plan_facts
 from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.python_times import times_of_python
-from tandem.engine.query import EpochQuery
+from tandem.engine.query import EpochQuery, MicroBatchQuery
+from tandem.engine.realtime.query import RealTimeQuery
+from tandem.engine.shared_state import stateful_operators
 from tandem.engine.static_tables import StaticTables
 from tandem.intake.parsing import Intake
 from tandem.logs import get_logger
@@ -29,8 +31,10 @@ _log = get_logger(__name__)
 class PreparedJob:
     """What an engine computes epochs with.
 
-    `query`, `spare` : the query that counts, and the same plan once more: to warm up with, to rehearse epochs, and to
-    find the record that makes one fail.
+    `query`, `spare` : the query that counts, and the same plan once more: to warm up with, and to rehearse epochs.
+    `trial` : the plan of `spare`, each epoch a micro-batch, to find the record that makes one fail.
+    `real_time` : whether `query` and `spare` run in Spark's real-time mode.
+    `begins_anywhere` : the query needs no state to begin after any epoch.
     `intake` : takes the records in.
     `causal` : answers what the job asks the outside world.
     `facts` : what the plan is made of; see `facts_about`.
@@ -45,6 +49,9 @@ class PreparedJob:
 
     query: EpochQuery
     spare: EpochQuery
+    trial: EpochQuery
+    real_time: bool
+    begins_anywhere: bool
     intake: Intake
     causal: Causal
     facts: Facts
@@ -81,12 +88,20 @@ def prepare_job(
     again = planning.plan(spare).frame
     check_repeatable(plan.frame, again)
     compare(plan)
-    mode = output_mode(plan.frame, spec.job.output_mode)
+    mode, stateful = output_mode(plan.frame, spec.job.output_mode), bool(stateful_operators(plan.frame))
     choice = choose_engine(lambda: plan_facts(plan.frame, mode), manifest)
     _log.info("engine_chosen", engine=choice.engine, reason=choice.reason or "spec.engine names it")
+    real_time = choice.engine == "realTime"
+
+    def query(over: EpochBridge, frame: DataFrame) -> EpochQuery:
+        return RealTimeQuery(over, schema, frame, stateful) if real_time else MicroBatchQuery(over, frame, mode)
+
     return PreparedJob(
-        query=EpochQuery(bridge, plan.frame, mode),
-        spare=EpochQuery(spare, again, mode),
+        query=query(bridge, plan.frame),
+        spare=query(spare, again),
+        trial=MicroBatchQuery(spare, again, mode),
+        real_time=real_time,
+        begins_anywhere=real_time and not stateful,
         intake=replace(intake, times_us=times_of_python(plan.frame)),
         causal=Causal(tuple(plan.context.questions.values())),
         facts=plan.facts,

@@ -1,7 +1,8 @@
-"""One streaming query over a job's plan, which is given an epoch and gives its rows: the one loop of offer, take, commit."""
+"""One streaming query over a job's plan, which is given epochs and gives their rows; and its micro-batch kind."""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -20,8 +21,59 @@ class GivenUpError(Exception):
     """An epoch is waited for no longer; the text says why."""
 
 
-class EpochQuery:
-    """Not thread-safe, but for `failure` and `stop`.
+class EpochQuery(Protocol):
+    """What drives a query, whichever engine runs it. Not thread-safe, but for `failure` and `stop`."""
+
+    frame: DataFrame
+    """The plan."""
+    streaming: StreamingQuery | None
+    """Spark's own object, while the query runs and after."""
+    late_rows: int
+    """How many came too late for a watermark in the epoch that was taken last."""
+
+    def begin(self, checkpoint: Path, after: EnginePosition) -> None:
+        """Start the query on a checkpoint that stands at `after`. Raises what `launch` raises."""
+
+    def stand_at(self, after: EnginePosition) -> None:
+        """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
+
+    def launch(self, checkpoint: Path) -> None:
+        """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
+
+    def begin_again(self, checkpoint: Path, epoch: int) -> EnginePosition:
+        """A new query on the newest state before `epoch`, at which the last one failed, as if that had not been tried.
+
+        Returns where that state stands: epochs between that and `epoch` have to be computed again.
+        """
+
+    def compute(
+        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
+    ) -> pa.Table:
+        """`offer` an epoch and `take` its rows."""
+
+    def offer(
+        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
+    ) -> None:
+        """Give an epoch's records to Spark, and its time (Unix, ms). Behind a `barrier` the state is committed.
+
+        Raises `GivenUpError`, and what the query failed with.
+        """
+
+    def take(self, position: EnginePosition, give_up: GiveUp) -> pa.Table:
+        """The rows of the oldest epoch that was not taken yet (no columns if there are none). Raises as `offer`."""
+
+    def commit(self) -> None:
+        """The rows of the epoch taken last were taken over."""
+
+    def failure(self) -> BaseException | None:
+        """What ended the query; None while it runs, or starts."""
+
+    def stop(self) -> None:
+        """Stop the query, if its JVM is still there."""
+
+
+class MicroBatchQuery:
+    """Every epoch is one micro-batch, whose number is the epoch's: each is a barrier.
 
     `bridge`, `frame`, `output_mode` : the query's source and sink, its plan, and Spark's output mode.
     """

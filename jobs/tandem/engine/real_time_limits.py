@@ -171,6 +171,12 @@ class _Walk:
                 "the order of rows of several scans is not that of their epochs",
                 "Make them one source with several topics, or keep state for each stream by itself",
             )
+        if _has(node, "EventTimeWatermark"):
+            yield Limit(
+                f"{what} behind withWatermark()",
+                "where a watermark stands is not kept across a restart there yet",
+                "Leave the watermark out",
+            )
         if is_aggregation and any(_is_session(one) for one in expressions(node.fields.get("groupingExpressions"))):
             yield Limit("session_window()", _MICRO_BATCH_ONLY, "Use window()")
         elif is_aggregation and self.facts.mode == "Append":
@@ -183,13 +189,6 @@ class _Walk:
             yield Limit(
                 what,
                 "the real-time engine reports every row, the micro-batch engine each changed group once an epoch",
-                "",
-                runs=True,
-            )
-        elif _has(node, "EventTimeWatermark"):
-            yield Limit(
-                "dropDuplicates() behind withWatermark()",
-                "its watermark moves at barriers, so which rows are late is another question",
                 "",
                 runs=True,
             )

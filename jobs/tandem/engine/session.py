@@ -78,7 +78,16 @@ _OURS = {
     "spark.sql.streaming.checkpointFileManagerClass": _MANAGER,
     "spark.driver.host": _LOOPBACK,
     "spark.driver.bindAddress": _LOOPBACK,
+    # The real-time engine's source and sink are Tandem's own, its batches end behind barriers, and a task is one scan's.
+    "spark.sql.streaming.realTimeMode.allowlistCheck": "false",
+    "spark.sql.streaming.realTimeMode.asyncProgressTrackingByDefault.enabled": "false",
+    # Spark fears state of a batch that failed; a replica goes on from what a committed batch left, and nothing else.
+    "spark.sql.streaming.realTimeMode.dangerouslyAllowCheckpointV1.enabled": "true",
+    "spark.sql.unionOutputPartitioning": "false",
 }
+
+LASTING_TASKS = 64
+"""So many tasks may run at a time where some of them last as long as their query: one for each scan."""
 
 
 def archive_of(file_system_jar: Path, classes: Path) -> Path:
@@ -101,12 +110,14 @@ def build_session(
     scratch: Path,
     use_archive: bool = True,
     executors: Executors | None = None,
+    slots: int = 0,
 ) -> SparkSession:
     """Start the JVM and a session.
 
     The user's `spark.conf` wins over defaults. What cannot be obeyed the manifest's rules refuse, from the same tables
     (`tandem.manifest.spark_settings`). The user's options of the JVM come last, e.g. `-XX:TieredStopAtLevel=4` for a job
-    that computes a lot. With `executors`, these are asked for; nobody waits for them here.
+    that computes a lot. With `executors`, these are asked for; nobody waits for them here. `slots`: how many tasks may run
+    at a time on this machine, if it is another number than the job's parallelism.
 
     Raises `JobError`: Spark refuses a setting of `spark.conf`, or would not start on this machine.
     """
@@ -115,6 +126,8 @@ def build_session(
     classes = classes_jar()
     archive = _shared_classes(archive_of(file_system_jar, classes)) if use_archive else ""
     settings = settings_of(job, replica, spark, file_system_jar, scratch, archive, executors)
+    if slots:
+        settings["spark.master"] = f"local[{slots}]"
     settings["spark.driver.extraClassPath"] += f"{os.pathsep}{classes}"
     zone = settings["spark.sql.session.timeZone"]
     for name, instead in environment.settle(os.environ, spark_home(), zone):

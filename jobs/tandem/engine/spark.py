@@ -1,4 +1,4 @@
-"""Spark's micro-batch engine: every epoch is one micro-batch whose batch id is the epoch."""
+"""The engine on Spark: the loop that fetches an epoch, gives it to the job's query, and hands on its rows."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ MakeFetcher = Callable[[EnginePosition], EpochFetcher]
 OnCounts = Callable[[Mapping[str, Counts], int], None]
 
 
-class MicroBatchEngine:
-    """Runs a job as one streaming query; micro-batch by micro-batch.
+class SparkEngine:
+    """Runs a job as one streaming query, epoch by epoch: in micro-batches or in real-time mode, as the query does.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class MicroBatchEngine:
         self.job = job
         self._warm_up = WarmUp(job, folder / "warm-up")
         self._rehearsal = Rehearsal(job)
-        self._trials = Trials(job.spare, folder)
+        self._trials = Trials(job.trial, folder, job.begins_anywhere)
         self._checkpoint = folder / "checkpoint"
         self._make_fetcher = make_fetcher
         self._phase = phase
@@ -81,7 +81,7 @@ class MicroBatchEngine:
     @property
     def batches(self) -> Batches:
         """Where it ends its batches."""
-        return Batches()
+        return Batches(real_time=self.job.real_time, stateful=bool(self.stateful_operators))
 
     @property
     def stateful_operators(self) -> list[str]:
@@ -164,7 +164,8 @@ class MicroBatchEngine:
             position = EnginePosition(epoch, fetched.range.log_offset)
             records = self.job.intake.take(fetched)
             self.given = EpochSize(epoch, records.batch.num_rows, records.batch.nbytes)
-            self.job.query.offer(position, records.batch, fetched.range.time_ms, self._give_up)
+            time_ms, barrier = fetched.range.time_ms, fetched.range.barrier
+            self.job.query.offer(position, records.batch, time_ms, self._give_up, barrier)
         self._passed("offered")
         self.task.at("Spark, which computes it", self._why)
         with self._phase("compute"):
@@ -174,7 +175,7 @@ class MicroBatchEngine:
                 self.task.at("the record that makes it fail, which is looked for", self._why)
                 records = self._without_culprits(fetched, Failed(fetched.range, records.batch, error))
                 self.job.query.begin_again(self._checkpoint, epoch)
-                table = self.job.query.compute(position, records.batch, fetched.range.time_ms, self._give_up)
+                table = self.job.query.compute(position, records.batch, time_ms, self._give_up, barrier)
         self._passed("computed")
         table, counts = records.completed(table)
         self._count(counts, self.job.query.late_rows)

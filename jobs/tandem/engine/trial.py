@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyspark.errors import PySparkException, StreamingQueryException
 
-from tandem.checkpoint.folders import copy_up_to, find_newest
+from tandem.checkpoint.folders import begin_after, copy_up_to, find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.culprit import Attempt
 from tandem.engine.query import EpochQuery, GivenUpError
@@ -41,11 +41,13 @@ class Trials:
     ----------
     query : over the job's plan, which nobody else uses meanwhile.
     folder : for copies of the state.
+    anywhere : the job keeps no state, so that a query may begin after any epoch, whatever the checkpoint holds.
     """
 
-    def __init__(self, query: EpochQuery, folder: Path) -> None:
+    def __init__(self, query: EpochQuery, folder: Path, anywhere: bool = False) -> None:
         self._query = query
         self._folder = folder
+        self._anywhere = anywhere
         self._made = 0
 
     def of(
@@ -62,8 +64,10 @@ class Trials:
         `over` : why there shall be no further trial; "": go on. `earlier` : the epochs before it that `checkpoint` may not
         have, as they were computed; none where it stands right before the epoch. What is returned raises `TrialError`.
         """
-        before = find_newest([checkpoint], position.epoch - 1)
-        after = EnginePosition() if before is None else before.position
+        before = None if self._anywhere else find_newest([checkpoint], position.epoch - 1)
+        after = EnginePosition(position.epoch - 1, 0) if self._anywhere else EnginePosition()
+        if before is not None:
+            after = before.position
         missing = [one for one in earlier if one.position.epoch > after.epoch]
         if [one.position.epoch for one in missing] != list(range(after.epoch + 1, position.epoch)):
             raise TrialError(
@@ -78,6 +82,8 @@ class Trials:
                 if before is not None:
                     copy_up_to(before, copy)
                     give_own_identity(copy)
+                elif after.epoch >= 0:
+                    begin_after(copy, after)
                 tried = Offered(position, batch.take(pa.array(rows, pa.int64())), time_ms)
                 return self._failure(copy, after, missing, tried, over)
             except (OSError, PySparkException) as error:

@@ -20,6 +20,7 @@ _log = get_logger(__name__)
 _CUT_TIMEOUT_S = 0.5
 
 _MOST_BYTES = 8 * 2**20
+_EPOCHS, _LASTING_EPOCHS = 4, 100
 
 
 class WarmUp:
@@ -28,17 +29,19 @@ class WarmUp:
     Nobody is asked the job's questions: only what is recorded is used.
 
     `folder` : for its checkpoint; removed afterwards.
-    `epochs`, `timeout_s` : how many epochs to run, and for how long at most.
+    `timeout_s` : how long to run epochs at most.
     """
 
-    def __init__(self, job: PreparedJob, folder: Path, epochs: int = 4, timeout_s: float = 15.0) -> None:
+    def __init__(self, job: PreparedJob, folder: Path, timeout_s: float = 15.0) -> None:
         self._job = job
         self._folder = folder
-        self._epochs = epochs
         self._timeout_s = timeout_s
 
     def run(self, make_fetcher: Callable[[], EpochFetcher], stopped: Callable[[], bool] = lambda: False) -> None:
-        """Run up to `epochs` epochs; an empty one if there is no cut yet. Whatever fails here only costs the warmth."""
+        """Run a few epochs; an empty one if there is no cut yet. Whatever fails here only costs the warmth.
+
+        In real-time mode an epoch costs nearly nothing, and the JVM needs many before it is fast: the last one is repeated.
+        """
         with ExitStack() as stack:
             try:
                 fetcher = make_fetcher()
@@ -59,14 +62,17 @@ class WarmUp:
         query, intake = self._job.spare, self._job.intake
         query.begin(self._folder / "checkpoint", EnginePosition())
         try:
-            for number in range(self._epochs):
-                fetched = self._next(fetcher)
-                if fetched is None and number > 0:
+            more, batch, time_ms = True, intake.nothing, 0
+            for number in range(_LASTING_EPOCHS if self._job.real_time else _EPOCHS):
+                fetched = self._next(fetcher) if more else None
+                more = fetched is not None
+                if fetched is not None:
+                    batch, time_ms = intake.take(fetched).batch, fetched.range.time_ms
+                elif number > 0 and not self._job.real_time:
                     return
-                batch = intake.take(fetched).batch if fetched else intake.nothing
                 if batch.nbytes > _MOST_BYTES:
                     return  # it may not fit, and who computes it says so
-                query.compute(EnginePosition(number, 0), batch, fetched.range.time_ms if fetched else 0, give_up)
+                query.compute(EnginePosition(number, 0), batch, time_ms, give_up)
                 query.commit()
         finally:
             query.stop()

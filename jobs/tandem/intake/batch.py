@@ -65,20 +65,20 @@ def to_batch(
     rows = len(messages)
     times = [message.timestamp() for message in messages]
     micros = np.clip(np.array([time for _, time in times], dtype=np.int64), -LATEST_MS, LATEST_MS) * 1_000
-    epoch = fetched.range
+    epoch, answers = fetched.range, answers_array(fetched.answers, rows)
     columns = [
         pa.array([message.key() for message in messages], pa.binary()),
         pa.array([message.value() for message in messages], pa.binary()),
         pa.array([message.topic() for message in messages], pa.string()),
         pa.array([message.partition() for message in messages], pa.int32()),
         pa.array([message.offset() for message in messages], pa.int64()),
-        pa.array(micros).cast(pa.timestamp("us", tz="UTC")),
+        pa.array(micros).view(SCHEMA.field("timestamp").type),
         pa.array([_KAFKA_TIMESTAMP_TYPE[kind] for kind, _ in times], pa.int32()),
         pa.array(np.full(rows, epoch.epoch, dtype=np.int64)),
         pa.array(np.arange(rows, dtype=np.int64)),
-        pa.array(np.full(rows, epoch.time_ms * 1_000, dtype=np.int64)).cast(SCHEMA.field("epoch_time").type),
+        pa.array(np.full(rows, epoch.time_ms * 1_000, dtype=np.int64)).view(SCHEMA.field("epoch_time").type),
         pa.array(np.full(rows, epoch.seed, dtype=np.int64)),
-        answers_array(fetched.answers, rows).take(pa.array(_place(fetched) if fetched.answers else np.arange(rows))),
+        answers if not fetched.answers else answers.take(pa.array(_place(fetched))),
     ]
     if headers is None:
         return pa.record_batch(columns, schema=SCHEMA)

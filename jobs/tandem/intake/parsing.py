@@ -190,7 +190,7 @@ class Intake:
 def _no_times(
     batch: pa.RecordBatch, messages: Sequence[Message], python: tuple[int, int] | None
 ) -> Iterator[tuple[int, str]]:
-    micros = batch.column("timestamp").cast(pa.int64()).to_numpy()
+    micros = batch.column("timestamp").view(pa.int64()).to_numpy()
     first, last = python or (-_BOUNDS_US, _BOUNDS_US)
     for seq in np.flatnonzero((micros <= first) | (micros >= last)).tolist():
         time = messages[seq].timestamp()[1]

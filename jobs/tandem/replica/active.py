@@ -44,6 +44,8 @@ from tandem.topics.retention import RetentionWatch, Watched
 from tandem.waiting import Deadline
 
 _CHECK_S = 0.1
+_PENDING: Final = {False: 16, True: 2}
+"""Epochs computed and not published, in real-time mode and else: there, one is being published and the next one is ready."""
 _STOP_S = 30.0
 """How long it may take to stop: more than the core lets itself."""
 
@@ -156,6 +158,10 @@ class Active:
 def _restored(prepared: Prepared) -> EnginePosition:
     """Restore the state to go on from."""
     channels, generation = prepared.setting.channels, prepared.membership.config.generation
+    if prepared.engine.job.begins_anywhere:
+        position = prepared.states.begin_after(channels.newest_published())
+        prepared.folders.restored_epoch = position.epoch
+        return position
     last_published = prepared.shipping.last_published
     if last_published is None:
         last_published = channels.newest_published().epoch
@@ -196,6 +202,7 @@ def _core(warm: Warm, place: Place, epoch: int) -> ReplicaCore:
         Succession(config) if prepared.membership.candidate else None,
         Failovers(alone=spec.replicas == 1, publisher=place.publisher),
         ReplicaSettings(
+            most_pending_epochs=_PENDING[prepared.engine.job.real_time],
             giving=batches.giving(round(spec.ordering.barrier_interval.ms), turn, spec.replicas),
             duty=DutySettings(has_others=spec.replicas + spec.standbys > 1),
         ),

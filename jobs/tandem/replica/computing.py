@@ -12,9 +12,9 @@ from tandem.engine.jvm.jars import file_system_jar
 from tandem.engine.prepared import prepare_job
 from tandem.engine.registering import await_executors, end
 from tandem.engine.second_plan import SecondPlan
-from tandem.engine.session import build_session
+from tandem.engine.session import LASTING_TASKS, build_session
 from tandem.engine.shared_state import check_shared
-from tandem.engine.spark import MakeFetcher, MicroBatchEngine, OnCounts
+from tandem.engine.spark import MakeFetcher, OnCounts, SparkEngine
 from tandem.engine.stacks import keep_in
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
@@ -60,7 +60,7 @@ class Computing:
         count: OnCounts,
         agreed: Mapping[str, str] | None,
         begins: Callable[[str], None],
-    ) -> MicroBatchEngine:
+    ) -> SparkEngine:
         """The JVM, its executors, then the plan. Raises `JobError`, `RefusedError`.
 
         `agreed` : the static tables of the generation, name → version; None if this replica may begin it, which has to
@@ -79,7 +79,13 @@ class Computing:
         keep_in(scratch)
         begins("the JVM")
         session = build_session(
-            manifest.name, self._name, manifest.spec.spark, file_system_jar(), scratch, executors=executors
+            manifest.name,
+            self._name,
+            manifest.spec.spark,
+            file_system_jar(),
+            scratch,
+            executors=executors,
+            slots=0 if manifest.spec.engine == "microBatch" or executors is not None else LASTING_TASKS,
         )
         self._session = session
         if executors is not None:
@@ -93,7 +99,7 @@ class Computing:
         second = SecondPlan(session, manifest, kept, self.near / "second-plan", tables) if agreed is None else None
         compare = second if second is not None else lambda _: None
         job = prepare_job(session, manifest, kept, self.near, tables, compare)
-        engine = MicroBatchEngine(job, self._folder, make_fetcher, phase, count)
+        engine = SparkEngine(job, self._folder, make_fetcher, phase, count)
         if executors is not None and engine.stateful_operators:
             check_shared(session, self._folder, engine.stateful_operators, executors.count)
         return engine

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tandem.engine.facts import hashes
-from tandem.engine.spark import MicroBatchEngine
+from tandem.engine.spark import SparkEngine
 from tandem.intake.parsing import Counts
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.topic_ids import ids_of
@@ -105,7 +105,7 @@ class Prepared:
     states: States
     shipping: StateShipping
     membership: Membership
-    engine: MicroBatchEngine
+    engine: SparkEngine
     topic_ids: TopicIds
     copies: Path
 
@@ -191,7 +191,7 @@ class _Preparation:
         except (SnapshotStoreError, OSError) as error:
             _log.warning("static_table_not_fetched", reason=str(error), effect="tables are read where they are")
 
-    def _engine(self, computing: Computing, code: Code, agreed: Mapping[str, str] | None) -> MicroBatchEngine:
+    def _engine(self, computing: Computing, code: Code, agreed: Mapping[str, str] | None) -> SparkEngine:
         setting = self._setting
         unread = UnreadRecords(setting.metrics, setting.manifest.model.topics.dead_letter)
         late = LateRows(setting.metrics)
@@ -216,7 +216,7 @@ class _Preparation:
         return engine
 
     def _planned(
-        self, engine: MicroBatchEngine, known: Membership | None, mine: Config, appender: ProposalAppender
+        self, engine: SparkEngine, known: Membership | None, mine: Config, appender: ProposalAppender
     ) -> Membership:
         """The generation that this replica belongs to, now that its plan is known. Begins the job, if it never ran."""
         self._starting.begins("the ordering log: the job's identity")

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyspark
 
 from tandem.checkpoint.position import EnginePosition
-from tandem.engine.spark import MicroBatchEngine
+from tandem.engine.spark import SparkEngine
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import Manifest
 from tandem.protocol.shipping import ShippingTurn
@@ -110,7 +110,7 @@ class StateShipping:
         )
         self._follower.start()
 
-    def prove_with(self, engine: MicroBatchEngine) -> None:
+    def prove_with(self, engine: SparkEngine) -> None:
         """Prove the followed state from time to time, while `engine` does not compute."""
         if self._follower is None:
             return

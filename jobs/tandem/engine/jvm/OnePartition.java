@@ -7,6 +7,7 @@ import org.apache.spark.sql.execution.ColumnarRule;
 import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.UnionExec;
+import org.apache.spark.sql.execution.datasources.v2.RealTimeStreamScanExec;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
@@ -14,7 +15,7 @@ import scala.runtime.AbstractFunction1;
 /**
  * A shuffle from one partition into one moves nothing, yet costs a stage, its files and their fetching: it is left out.
  *
- * An epoch's records are one partition where a job computes on one core. Spark cannot know that when it plans, or it
+ * An epoch's records are one partition where a job computes on one core, and a scan in real-time mode always is one. Spark cannot know that when it plans, or it
  * would not ask for the shuffle. Where several partitions come together, or may, the shuffle stays, because the order in
  * which `coalesce` takes them depends on where they lie.
  */
@@ -51,7 +52,7 @@ public final class OnePartition extends AbstractFunction1<SparkSession, Columnar
     if (plan instanceof ShuffleExchangeExec || plan instanceof CoalesceExec) return intoOne(plan);
     if (plan instanceof UnionExec) return false;
     Iterator<SparkPlan> each = plan.children().iterator();
-    if (!each.hasNext()) return plan instanceof LocalTableScanExec;
+    if (!each.hasNext()) return plan instanceof LocalTableScanExec || plan instanceof RealTimeStreamScanExec;
     while (each.hasNext()) {
       if (!isOne(each.next())) return false;
     }

@@ -1,0 +1,137 @@
+package tandem;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.WritableByteChannel;
+import org.apache.arrow.vector.VectorSchemaRoot;
+import org.apache.arrow.vector.VectorUnloader;
+import org.apache.arrow.vector.ipc.WriteChannel;
+import org.apache.arrow.vector.ipc.message.ArrowRecordBatch;
+import org.apache.arrow.vector.ipc.message.MessageSerializer;
+import org.apache.arrow.vector.types.pojo.Schema;
+import org.apache.spark.TaskContext;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.write.DataWriter;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.execution.arrow.ArrowWriter;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.ArrowUtils;
+import org.apache.spark.util.TaskCompletionListener;
+
+/** The rows of one task, sent by the epoch. */
+final class LaneWriter implements DataWriter<InternalRow> {
+  /** Frames to Python: bytes that follow, epoch (-1: it is the schema), part, parts of the epoch, rows. */
+  private static final int HEADER = 4 + 8 + 4 + 4 + 4;
+
+  private final Lane lane;
+  private final int part;
+  private final VectorSchemaRoot root;
+  private final VectorUnloader unloader;
+  private final ArrowWriter arrow;
+  private final Frame frame = new Frame();
+  private int rows;
+
+  LaneWriter(Lane lane, StructType schema, int part, long task) {
+    this.lane = lane;
+    this.part = part;
+    Schema columns = ArrowUtils.toArrowSchema(schema, "UTC", true, false, false);
+    root = VectorSchemaRoot.create(columns, ArrowUtils.rootAllocator());
+    unloader = new VectorUnloader(root);
+    arrow = ArrowWriter.create(root);
+    TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> root.close());
+    lane.register(this, task);
+    sendSchema(columns);
+  }
+
+  @Override
+  public void write(InternalRow row) {
+    arrow.write(row);
+    rows++;
+  }
+
+  /** The task has gone through `epoch`, whose rows are those written since the epoch before. */
+  void passed(long epoch) {
+    try {
+      frame.begin();
+      if (rows > 0) {
+        arrow.finish();
+        try (ArrowRecordBatch batch = unloader.getRecordBatch()) {
+          MessageSerializer.serialize(new WriteChannel(frame), batch);
+        }
+        arrow.reset();
+      }
+      lane.send(frame.ended(epoch, part, lane.parts(), rows));
+      rows = 0;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  private void sendSchema(Schema columns) {
+    try {
+      frame.begin();
+      MessageSerializer.serialize(new WriteChannel(frame), columns);
+      lane.send(frame.ended(-1L, part, lane.parts(), 0));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  @Override
+  public WriterCommitMessage commit() {
+    if (rows > 0) {
+      throw new IllegalStateException(rows + " rows came behind the end of their epoch: the plan holds rows back");
+    }
+    return Done.NOTHING;
+  }
+
+  @Override
+  public void abort() {}
+
+  @Override
+  public void close() {}
+
+  private enum Done implements WriterCommitMessage {
+    NOTHING
+  }
+
+  /** A frame under way: memory that grows, and is used again. */
+  private static final class Frame implements WritableByteChannel {
+    private ByteBuffer buffer = ByteBuffer.allocateDirect(1 << 16).order(ByteOrder.LITTLE_ENDIAN);
+
+    void begin() {
+      buffer.clear();
+      buffer.position(HEADER);
+    }
+
+    ByteBuffer ended(long epoch, int part, int parts, int rows) {
+      buffer.flip();
+      buffer.putInt(0, buffer.limit() - HEADER).putLong(4, epoch).putInt(12, part).putInt(16, parts).putInt(20, rows);
+      return buffer;
+    }
+
+    @Override
+    public int write(ByteBuffer source) {
+      int count = source.remaining();
+      if (count > buffer.remaining()) {
+        int needed = Math.addExact(buffer.position(), count);
+        int size = (int) Math.min(Integer.MAX_VALUE - 8, Math.max(needed, 2L * buffer.capacity()));
+        ByteBuffer larger = ByteBuffer.allocateDirect(size).order(ByteOrder.LITTLE_ENDIAN);
+        larger.put(buffer.flip());
+        buffer = larger;
+      }
+      buffer.put(source);
+      return count;
+    }
+
+    @Override
+    public boolean isOpen() {
+      return true;
+    }
+
+    @Override
+    public void close() {}
+  }
+}

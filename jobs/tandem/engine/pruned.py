@@ -1,0 +1,75 @@
+"""A job's plan as a query is started with it: without columns that nobody reads; and by what it keeps its state."""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from tandem.engine.kept_state import KeptState
+from tandem.engine.key_expressions import FORM
+from tandem.engine.state_keys import kept_states
+from tandem.logs import get_logger
+
+_log = get_logger(__name__)
+
+_MOST_PASSES = 20
+"""Over a plan, whose depth bounds how many are needed; fewer only leave columns in it."""
+_CATALYST = "org.apache.spark.sql.catalyst.optimizer"
+
+
+def singleton(spark: SparkSession, name: str) -> Any:
+    """A Scala object."""
+    return getattr(reduce(getattr, f"{name}$".split("."), spark._jvm), "MODULE$")
+
+
+def java_type(spark: SparkSession, schema: Any) -> Any:
+    """A schema in the JVM."""
+    jvm: Any = spark._jvm
+    return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
+
+
+def pruned(frame: DataFrame) -> Any:
+    """The analysed plan without columns that nobody reads: Spark would compute an epoch's first, and then drop them."""
+    spark = frame.sparkSession
+    plan = frame._jdf.queryExecution().analyzed()
+    rules = [singleton(spark, f"{_CATALYST}.{name}") for name in ("ColumnPruning", "CollapseProject")]
+    for _ in range(_MOST_PASSES):
+        before = plan
+        for rule in rules:
+            plan = rule.apply(plan)
+        if plan.fastEquals(before):
+            break
+    return plan
+
+
+def inlined(spark: SparkSession, plan: Any) -> Any:
+    """The plan with each WITH clause where it is used."""
+    jvm: Any = spark._jvm
+    return jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False, False).apply(plan)
+
+
+def dataset(spark: SparkSession, plan: Any) -> Any:
+    """A Dataset of the plan, in the JVM."""
+    return singleton(spark, "org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, plan)
+
+
+def states_of(spark: SparkSession, plan: Any) -> list[KeptState]:
+    """By what an analysed plan keeps its state; nothing if it cannot be read: that alone refuses no job."""
+    try:
+        return described(spark, plan)
+    except Exception as error:
+        _log.warning("state_not_described", reason=f"{type(error).__name__}: {error}")
+        return []
+
+
+def described(spark: SparkSession, plan: Any) -> list[KeptState]:
+    """By what an analysed plan keeps its state. Raises what reading the plan raises."""
+    plan = inlined(spark, plan)
+    simplified = plan
+    for name in ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding", "SimplifyCasts"):
+        simplified = singleton(spark, f"{_CATALYST}.{name}").apply(simplified)
+    form = f"{FORM} of {spark.version}"
+    return kept_states(json.loads(plan.toJSON()), json.loads(simplified.toJSON()), form)

@@ -1,0 +1,83 @@
+"""A lane: one query in Spark's real-time mode, with the channel by which its epochs go and its rows come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from tandem.checkpoint.position import EnginePosition
+from tandem.engine.bridge import offset_of
+from tandem.engine.pruned import dataset, inlined, java_type
+from tandem.engine.realtime.channel import Channel
+
+_CHECK: Final = "spark.sql.streaming.unsupportedOperationCheck"
+
+
+class Lane:
+    """Of one query from its start to its end; epochs may be offered before the query is launched.
+
+    Parameters
+    ----------
+    schema : of the records of every epoch.
+    after : where the query begins.
+    """
+
+    def __init__(self, frame: DataFrame, schema: StructType, after: EnginePosition) -> None:
+        self._spark = frame.sparkSession
+        self._jvm: Any = self._spark._jvm
+        self._lane: Any
+        offset = offset_of(after) if after.epoch >= 0 else None
+
+        def connect(path: str) -> None:
+            self._lane = self._jvm.tandem.Lane(java_type(self._spark, schema), offset, path)
+
+        self.channel = Channel(connect)
+        self._lane.open()
+
+    def launch(self, plan: Any, source: Any, checkpoint: Path) -> StreamingQuery:
+        """Start the query: an analysed plan over the stream of `source`. Raises `PySparkException` if Spark refuses it."""
+        lane_plan = self._jvm.tandem.LanePlan(self._lane)
+        frame = dataset(self._spark, lane_plan.over(inlined(self._spark, plan), source))
+        mode = self._jvm.org.apache.spark.sql.streaming.OutputMode.Update()
+        checker = self._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
+        checker.checkForStreaming(frame.queryExecution().analyzed(), mode)
+        manager = self._spark._jsparkSession.streams()
+        option = self._jvm.scala.Option
+        with self._unchecked():
+            query = manager.startQuery(
+                option.empty(),  # name
+                getattr(manager, "startQuery$default$2")(),
+                option.apply(str(checkpoint)),
+                frame,
+                self._jvm.PythonUtils.toScalaMap({"checkpointLocation": str(checkpoint)}),
+                lane_plan.sink(),
+                mode,
+                False,  # a temporary checkpoint
+                True,  # recover from the checkpoint
+                lane_plan.trigger(),
+                self._lane,  # the clock
+                option.empty(),
+                option.empty(),
+            )
+        return StreamingQuery(query)
+
+    @contextmanager
+    def _unchecked(self) -> Iterator[None]:
+        """Spark refuses state before a union in real-time mode. Without a shuffle, each branch is a task of its own."""
+        self._spark.conf.set(_CHECK, "false")
+        try:
+            yield
+        finally:
+            self._spark.conf.set(_CHECK, "true")
+
+    def close(self, jvm_runs: bool = True) -> None:
+        """End the channel. The query's tasks fail, if they still run."""
+        if jvm_runs:
+            self._lane.close()
+        self.channel.close()

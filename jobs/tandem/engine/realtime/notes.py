@@ -1,0 +1,53 @@
+"""Where a query without state stands, written down beside it now and then in the form of Spark's own logs.
+
+Such a query has no state to commit, so Spark's checkpoint of it would stay empty for as long as it runs. Whoever asks how
+far this replica's checkpoint is (retention, snapshots, those who follow) finds these notes instead.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from pathlib import Path
+from typing import Final
+
+from tandem.checkpoint.position import EnginePosition
+
+_EVERY_S: Final = 1.0
+_KEPT: Final = 3
+
+
+class PositionNotes:
+    """`folder` : the checkpoint's."""
+
+    def __init__(self, folder: Path, every_s: float = _EVERY_S) -> None:
+        self._folder, self._every_s = folder, every_s
+        self._noted_s = time.monotonic()
+        for log in ("offsets", "commits"):
+            (folder / log).mkdir(parents=True, exist_ok=True)
+        if not (folder / "metadata").exists():
+            (folder / "metadata").write_text(json.dumps({"id": str(uuid.uuid4())}))
+        known = [int(path.name) for path in (folder / "commits").iterdir() if path.name.isdigit()]
+        self._batch = max(known, default=-1)
+
+    def passed(self, position: EnginePosition) -> None:
+        """The query has computed the epoch at `position`."""
+        now_s = time.monotonic()
+        if now_s - self._noted_s >= self._every_s:
+            self._noted_s = now_s
+            self._note(position)
+
+    def _note(self, position: EnginePosition) -> None:
+        self._batch += 1
+        times = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}
+        offset = {"epoch": position.epoch, "log": position.log_offset}
+        self._write("offsets", ["v1", json.dumps(times), json.dumps(offset)])
+        self._write("commits", ["v1", json.dumps({"nextBatchWatermarkMs": 0})])
+        for log in ("commits", "offsets"):
+            (self._folder / log / str(self._batch - _KEPT)).unlink(missing_ok=True)
+
+    def _write(self, log: str, lines: list[str]) -> None:
+        written = self._folder / log / f".{self._batch}"
+        written.write_text("\n".join(lines))
+        written.replace(self._folder / log / str(self._batch))

@@ -1,0 +1,178 @@
+"""One query in Spark's real-time mode over a job's plan: it gets epoch after epoch, and gives their rows.
+
+A batch of Spark's is not an epoch here: it lasts until an epoch that is a *barrier*, behind which Spark commits the state.
+A query without state needs none, and its only batch lasts as long as the query.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.types import StructType
+
+from tandem.checkpoint.folders import take_back
+from tandem.checkpoint.position import EnginePosition
+from tandem.checkpoint.relocation import relocate
+from tandem.engine.bridge import EpochBridge
+from tandem.engine.kept_state import check_state, note_state
+from tandem.engine.memory import jvm_exit_code
+from tandem.engine.pruned import pruned, states_of
+from tandem.engine.query import GivenUpError, GiveUp
+from tandem.engine.realtime.channel import ChannelClosedError
+from tandem.engine.realtime.lane import Lane
+from tandem.engine.realtime.notes import PositionNotes
+
+_END_S = 10.0
+"""A query whose channel is closed says why soon."""
+_LOOK_S = 0.02
+
+
+class RealTimeQuery:
+    """Not thread-safe, but for `failure` and `stop`.
+
+    Parameters
+    ----------
+    bridge, schema : the plan reads the stream of this bridge, whose records have this schema.
+    frame : the plan.
+    stateful : whether it keeps state. Without, a query begins after any epoch, whatever its checkpoint holds.
+    """
+
+    def __init__(self, bridge: EpochBridge, schema: StructType, frame: DataFrame, stateful: bool) -> None:
+        self.frame = frame
+        self.streaming: StreamingQuery | None = None
+        """Spark's own object, while it runs and after."""
+        self.late_rows = 0
+        self._bridge = bridge
+        self._schema = schema
+        self._stateful = stateful
+        self._after = EnginePosition()
+        self._lane: Lane | None = None
+        self._parts: dict[int, dict[int, pa.RecordBatch | None]] = {}
+        self._notes: PositionNotes | None = None
+        self._own: Path | None = None
+
+    def begin(self, checkpoint: Path, after: EnginePosition) -> None:
+        """Start the query on a checkpoint that stands at `after`. Raises what `launch` raises."""
+        self.stand_at(after)
+        self.launch(checkpoint)
+
+    def stand_at(self, after: EnginePosition) -> None:
+        """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
+        self.streaming = None
+        self._close()
+        self._after, self._parts = after, {}
+        self._lane = Lane(self.frame, self._schema, after)
+
+    def launch(self, checkpoint: Path) -> None:
+        """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
+        assert self._lane is not None, "stand_at comes first"  # noqa: S101
+        plan = pruned(self.frame)
+        if self._stateful:
+            relocate(checkpoint)
+            states = states_of(self.frame.sparkSession, plan)
+            if self._after.epoch >= 0:
+                check_state(checkpoint, states)
+            note_state(checkpoint, states)
+            place = checkpoint
+        else:
+            self._notes = PositionNotes(checkpoint)
+            place = self._own = checkpoint.with_name(f"{checkpoint.name}-of-spark")
+            shutil.rmtree(place, ignore_errors=True)
+        self.streaming = self._lane.launch(plan, self._bridge.source, place)
+
+    def begin_again(self, checkpoint: Path, epoch: int) -> EnginePosition:
+        """A new query on the newest state before `epoch`, at which the last one failed, as if that had not been tried.
+
+        Returns where that state stands: epochs between that and `epoch` have to be computed again.
+        """
+        self.stop()
+        before = EnginePosition(epoch - 1, self._after.log_offset)
+        if self._stateful:
+            self._bridge.unload_state()
+            before = take_back(checkpoint, epoch - 1)
+        self.begin(checkpoint, before)
+        return before
+
+    def compute(
+        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
+    ) -> pa.Table:
+        """`offer` an epoch and `take` its rows."""
+        self.offer(position, batch, time_ms, give_up, barrier)
+        return self.take(position, give_up)
+
+    def offer(
+        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
+    ) -> None:
+        """Give an epoch's records to Spark, and its time (Unix, ms); earlier ones may still be under way.
+
+        Behind a `barrier` Spark commits the state. Raises `GivenUpError`, and what the query failed with.
+        """
+        assert self._lane is not None, "stand_at comes first"  # noqa: S101
+        try:
+            self._lane.channel.offer(position, batch, time_ms, barrier and self._stateful, lambda: self._check(give_up))
+        except ChannelClosedError as error:
+            raise self._ended(error) from error
+
+    def take(self, position: EnginePosition, give_up: GiveUp) -> pa.Table:
+        """The rows of the oldest epoch that was not taken yet (no columns if there are none). Raises as `offer`."""
+        assert self._lane is not None, "stand_at comes first"  # noqa: S101
+        epoch = position.epoch
+        parts = self._parts.setdefault(epoch, {})
+        count = -1
+        while len(parts) != count:
+            try:
+                part = self._lane.channel.take()
+            except ChannelClosedError as error:
+                raise self._ended(error) from error
+            if part is None:
+                self._check(give_up)
+            else:
+                self._parts.setdefault(part.epoch, {})[part.part] = part.rows
+                count = part.parts
+        del self._parts[epoch]
+        self._after = position
+        batches = [rows for _, rows in sorted(parts.items()) if rows is not None]
+        return pa.Table.from_batches(batches) if batches else pa.table({})
+
+    def commit(self) -> None:
+        """The rows of the epoch taken last were taken over."""
+        if self._notes is not None:
+            self._notes.passed(self._after)
+
+    def failure(self) -> BaseException | None:
+        """What ended the query; None while it runs, or starts."""
+        query = self.streaming
+        if query is None or query.isActive:
+            return None
+        return query.exception() or RuntimeError("the query has stopped")
+
+    def stop(self) -> None:
+        """Stop the query, if its JVM is still there."""
+        runs = jvm_exit_code() is None
+        if self.streaming is not None and runs and self.streaming.isActive:
+            self.streaming.stop()
+        self._close(runs)
+        if self._own is not None:
+            shutil.rmtree(self._own, ignore_errors=True)
+
+    def _close(self, jvm_runs: bool = True) -> None:
+        if self._lane is not None:
+            self._lane.close(jvm_runs)
+
+    def _check(self, give_up: GiveUp) -> None:
+        if why := give_up():
+            raise GivenUpError(why)
+        if (error := self.failure()) is not None:
+            raise error
+
+    def _ended(self, closed: ChannelClosedError) -> BaseException:
+        """What the query failed with, whose channel is closed."""
+        deadline = time.monotonic() + _END_S
+        while (error := self.failure()) is None and time.monotonic() < deadline:
+            time.sleep(_LOOK_S)
+        return error or RuntimeError(f"the channel to the query ended, and the query goes on: {closed}")

@@ -1,0 +1,244 @@
+"""The real-time engine gives what the micro-batch engine gives, row for row; and a query of it ends when and as it should.
+
+`TANDEM_EXAMPLES=300` tries more inputs than CI has time for.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from integration.engine import Job, Record, as_json, kafka_sink, raw_source, running_count, values
+from tandem.checkpoint.position import EnginePosition
+from tandem.engine.jvm.jars import Jars
+from tandem.engine.session import LASTING_TASKS, build_session
+from tandem.manifest import SinkSpec, SourceSpec, SparkSpec
+from tandem.replica.rows import EpochRows
+
+pytestmark = pytest.mark.integration
+
+EXAMPLES = int(os.environ.get("TANDEM_EXAMPLES", "2"))
+
+SCHEMA = "a INT, b STRING, c STRUCT<d: DOUBLE>"
+Frames = dict[str, DataFrame]
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session as a replica of a job with `engine: realTime` has it."""
+    folder = tmp_path_factory.mktemp("spark")
+    jars = Jars.resolve().spark_classpath()
+    session = build_session("tests", "replica-0", SparkSpec(), jars, folder, slots=LASTING_TASKS)
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Iterator[Path]:
+    """A new folder each time that it is asked."""
+    return (tmp_path / str(number) for number in itertools.count())
+
+
+def static(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([(1, "one"), (2, "two"), (2, "deux"), (7, None)], "a INT, name STRING")
+
+
+def identity(frames: Frames) -> object:
+    return frames["raw"].select("key", "value", F.array(F.struct(F.lit("h").alias("key"), "value")).alias("headers"))
+
+
+def filtered(frames: Frames) -> object:
+    return (
+        frames["raw"].where("length(value) % 2 = 1").select("key", F.col("metadata.seq").cast("string").alias("value"))
+    )
+
+
+def parsed(frames: Frames) -> object:
+    return frames["json"].select(
+        F.col("b").alias("key"), F.to_json(F.struct("a", "c", "metadata.offset")).alias("value")
+    )
+
+
+def sinks_of_both(frames: Frames) -> object:
+    raw = frames["raw"]
+    return {
+        "out": frames["json"].select("key", F.col("b").alias("value")),
+        "more": raw.select("value"),
+        "long": raw.where("length(value) > 20").select("value", F.col("metadata.partition").alias("partition")),
+    }
+
+
+def looked_up(frames: Frames) -> object:
+    names = static(frames["json"].sparkSession)
+    joined = frames["json"].join(F.broadcast(names), "a", "left").withColumn("all", F.explode(F.array("name", "b")))
+    return joined.select(F.col("a").cast("string").alias("key"), F.col("all").alias("value"))
+
+
+def distinct(frames: Frames) -> object:
+    return (
+        frames["json"].dropDuplicates(["a"]).select(F.col("b").alias("key"), F.col("a").cast("string").alias("value"))
+    )
+
+
+def distinct_in_two_sinks(frames: Frames) -> object:
+    first = frames["raw"].dropDuplicates(["key"]).select("key", "value")
+    return {"out": distinct(frames), "more": first, "long": frames["raw"].select("value")}
+
+
+JOBS: dict[str, tuple[Callable[[Frames], object], tuple[str, ...]]] = {
+    "identity": (identity, ("out",)),
+    "filter": (filtered, ("out",)),
+    "JSON with poison": (parsed, ("out",)),
+    "several sinks": (sinks_of_both, ("out", "more", "long")),
+    "static join": (looked_up, ("out",)),
+    "dropDuplicates": (distinct, ("out",)),
+    "dropDuplicates in two sinks": (distinct_in_two_sinks, ("out", "more", "long")),
+}
+
+raw_values = st.binary(max_size=40)
+documents = st.one_of(
+    st.builds(lambda a, b: as_json(a=a, b=b, c={"d": a / 2}), st.integers(0, 9), st.text("xyé", max_size=5)),
+    st.sampled_from([b"", b"no JSON", b'{"a": "text"}', b'{"a": 1} {"a": 2}', b"[]", b"null", None]),
+)
+records = st.one_of(
+    st.builds(
+        Record, raw_values, st.none() | st.sampled_from([b"k", b"l"]), st.just("raw"), timestamp_ms=st.integers(0, 9)
+    ),
+    st.builds(Record, documents, st.none() | st.just(b"k"), st.just("json")),
+)
+epochs = st.lists(st.lists(records, max_size=12), min_size=1, max_size=12)
+
+Epochs = Sequence[Sequence[Record]]
+
+
+def run(job: Job, plan: Callable[[Frames], object], inputs: Epochs, barriers: frozenset[int]) -> list[EpochRows]:
+    job.start(plan(job.sources))
+    try:
+        tables = [job.run(n, records, barrier=n in barriers) for n, records in enumerate(inputs)]
+        return [EpochRows.of(number, table, ordered=True) for number, table in enumerate(tables)]
+    finally:
+        job.stop()
+
+
+def made(spark: SparkSession, folder: Path, sinks: Sequence[str], real_time: bool) -> Job:
+    sources = [raw_source("raw", "raw"), SourceSpec(name="json", topics=("json",), format="json", schema=SCHEMA)]
+    specs: list[SinkSpec] = [kafka_sink(name) for name in sinks]
+    return Job(spark, folder, sources, specs, real_time=real_time)
+
+
+POISON: Epochs = (
+    (Record(b"no JSON", topic="json"), Record(as_json(a=1, b="x"), topic="json"), Record(b"text", b"k", "raw")),
+    (),
+    (Record(as_json(a=1, b="y"), topic="json"), Record(b"[]", topic="json"), Record(b"x" * 30, b"k", "raw")),
+)
+
+
+@pytest.mark.parametrize("name", JOBS)
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    derandomize="TANDEM_EXAMPLES" not in os.environ,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+    print_blob=True,
+)
+@example(inputs=POISON, barriers=frozenset({1}))
+@given(inputs=epochs, barriers=st.frozensets(st.integers(0, 11), max_size=2))
+def test_both_engines_give_the_same_rows(
+    spark: SparkSession, folders: Iterator[Path], name: str, inputs: Epochs, barriers: frozenset[int]
+) -> None:
+    plan, sinks = JOBS[name]
+    micro_batch = run(made(spark, next(folders), sinks, real_time=False), plan, inputs, frozenset())
+    real_time = run(made(spark, next(folders), sinks, real_time=True), plan, inputs, barriers)
+    assert [rows.table.to_pylist() for rows in real_time] == [rows.table.to_pylist() for rows in micro_batch]
+    assert [rows.digest for rows in real_time] == [rows.digest for rows in micro_batch]
+
+
+@pytest.fixture
+def real_time(spark: SparkSession, folders: Iterator[Path]) -> Iterator[Job]:
+    job = Job(spark, next(folders), [raw_source("raw", "in")], [kafka_sink()], real_time=True)
+    yield job
+    job.stop()
+
+
+def test_a_count_tells_of_every_row(real_time: Job) -> None:
+    real_time.start(running_count(real_time.sources["raw"]))
+    assert values(real_time.run(0, [Record(b"", b"a"), Record(b"", b"b"), Record(b"", b"a")])) == ["1", "1", "2"]
+    assert values(real_time.run(1, [Record(b"", b"a")], barrier=True)) == ["3"]
+    assert values(real_time.run(2, [Record(b"", b"a"), Record(b"", b"b")])) == ["4", "2"]
+
+
+def test_a_query_without_state_begins_after_any_epoch(real_time: Job) -> None:
+    real_time.start(real_time.sources["raw"].select("value"), EnginePosition(41, 410))
+    assert values(real_time.run(42, [Record(b"x")])) == ["x"]
+
+
+def test_an_epoch_of_any_size_passes(real_time: Job) -> None:
+    """More than a socket's buffers hold, either way."""
+    real_time.start(real_time.sources["raw"].select("value"))
+    many = [Record(bytes([65 + number % 26]) * 2_000) for number in range(5_000)]
+    for epoch in range(3):
+        assert real_time.run(epoch, many)["value"].to_pylist() == [record.value for record in many]
+
+
+def test_what_a_task_fails_with_ends_the_query(real_time: Job) -> None:
+    number = F.col("value").cast("string").cast("int")
+    real_time.start(real_time.sources["raw"].select(number.cast("string").alias("value")))
+    assert values(real_time.run(0, [Record(b"1")])) == ["1"]
+    began = time.monotonic()
+    with pytest.raises(StreamingQueryException, match="CAST_INVALID_INPUT"):
+        real_time.run(1, [Record(b"2"), Record(b"no number")])
+    assert time.monotonic() - began < 10
+
+
+def test_a_plan_that_sorts_or_shuffles_between_scans_fails_and_does_not_wait(real_time: Job) -> None:
+    raw = real_time.sources["raw"]
+    both = raw.union(raw).dropDuplicates(["key"]).select("key", "value")
+    real_time.start(both)
+    with pytest.raises(Exception, match=r"shuffle|slot|two scans"):
+        real_time.run(0, [Record(b"x", b"k")])
+
+
+@pytest.mark.parametrize("epochs", [0, 1])
+def test_a_query_stops_at_once_whatever_it_waits_for(spark: SparkSession, real_time: Job, epochs: int) -> None:
+    real_time.start(real_time.sources["raw"].select("value"))
+    for epoch in range(epochs):
+        real_time.run(epoch, [Record(b"x")])
+    began = time.monotonic()
+    real_time.stop()
+    assert time.monotonic() - began < 5
+    assert not spark.streams.active
+    _no_threads(spark)
+
+
+def test_a_query_that_nobody_reads_from_can_be_stopped(spark: SparkSession, real_time: Job) -> None:
+    """Its task waits in the middle of an epoch for room in the channel."""
+    real_time.start(real_time.sources["raw"].select("value"))
+    real_time.offer(0, [Record(b"x" * 1_000_000) for _ in range(20)])
+    began = time.monotonic()
+    stopping = threading.Thread(target=real_time.stop)
+    stopping.start()
+    stopping.join(20)
+    assert not stopping.is_alive()
+    assert time.monotonic() - began < 20
+    assert not spark.streams.active
+
+
+def _no_threads(spark: SparkSession) -> None:
+    """No thread of a lane is left."""
+    deadline = time.monotonic() + 10
+    jvm: Any = spark._jvm
+    while any(t.getName().startswith("lane-") for t in jvm.Thread.getAllStackTraces().keySet()):
+        assert time.monotonic() < deadline, "a thread of a lane is left"

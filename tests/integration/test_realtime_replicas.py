@@ -1,0 +1,95 @@
+"""A job in real-time mode in two replicas: they are killed, and every record comes out once, in order.
+
+`TANDEM_ORDERING=leader,heartbeat` tries both modes; CI has time for one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from integration.command import Command
+from integration.small_job import HEARTBEAT, SmallJob
+from integration.workload import Cluster, Workload, running
+from tandem.devservers import KafkaBroker, ZooKeeperServer
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+TWO_SCANS = """
+from pyspark.sql import functions as F
+
+def job(events):
+    return {"copies": events.select("key", "value"), "counts": events.where("key = 'k0'").select("key", "value")}
+"""
+
+
+@pytest.fixture(params=os.environ.get("TANDEM_ORDERING", "leader").split(","))
+def workload(
+    request: pytest.FixtureRequest,
+    kafka: KafkaBroker,
+    zookeeper: ZooKeeperServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Workload]:
+    cluster = Cluster(kafka, zookeeper)
+    name = f"real-time-{uuid.uuid4().hex[:6]}"
+    ordering = {"mode": request.param, "minEpochInterval": "20ms"}
+    folder = tmp_path_factory.mktemp(request.param)
+    with running(folder, cluster, name, code=TWO_SCANS, engine="realTime", ordering=ordering) as workload:
+        yield workload
+
+
+def test_replicas_that_are_killed_lose_repeat_and_reorder_nothing(workload: Workload) -> None:
+    workload.flows_on(100)
+    for name in workload.publisher_and_other():
+        published = workload.published_epoch()
+        workload.job.kill(name)
+        workload.flows_on(200)
+        workload.when_whole()
+        (*_, begun) = workload.logged(name, "stateless_begun")
+        assert begun["epoch"] >= published, "what was published is computed again"
+    workload.check_copied_once()
+
+    verify = Command("verify", str(workload.job.manifest.path))
+    assert verify.exit_code() == 0, verify.output
+
+
+NUMBERS = """
+from pyspark.sql import functions as F
+
+def job(events):
+    number = F.col("value").cast("string").cast("int")
+    return events.select((2 * number).cast("string").alias("value"))
+"""
+
+
+def test_the_record_that_a_job_cannot_take_is_found(
+    tmp_path: Path, kafka: KafkaBroker, zookeeper: ZooKeeperServer, topic_prefix: str
+) -> None:
+    job = SmallJob(
+        tmp_path / "job",
+        Cluster(kafka, zookeeper),
+        topic_prefix,
+        NUMBERS,
+        sinks=[{"name": "copies", "topic": f"{topic_prefix}-copies"}],
+        job={"file": "job.py", "onError": "deadLetter"},
+        ordering=HEARTBEAT,
+        engine="realTime",
+        replicas=1,
+    )
+    try:
+        job.local.start()
+        job.feed("1")
+        job.wait_for("2")
+        job.feed("2", "seven", "3")
+        job.feed("4")
+        job.wait_for("4", "6", "8")
+        (letter,) = [json.loads(value) for value in job.values(job.dead_letter)]
+        assert (letter["offset"], letter["value"]) == (2, "seven")
+        assert job.local.process("replica-0").restarts == 0
+    finally:
+        job.local.stop()
