@@ -237,8 +237,8 @@ def test_a_query_that_nobody_reads_from_can_be_stopped(spark: SparkSession, real
 
 
 def _no_threads(spark: SparkSession) -> None:
-    """No thread of a lane is left."""
+    """No thread of a feed is left."""
     deadline = time.monotonic() + 10
     jvm: Any = spark._jvm
-    while any(t.getName().startswith("lane-") for t in jvm.Thread.getAllStackTraces().keySet()):
-        assert time.monotonic() < deadline, "a thread of a lane is left"
+    while any(t.getName().startswith("feed-") for t in jvm.Thread.getAllStackTraces().keySet()):
+        assert time.monotonic() < deadline, "a thread of a feed is left"

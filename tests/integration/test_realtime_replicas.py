@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 from integration.command import Command
 from integration.small_job import HEARTBEAT, SmallJob
+from integration.traffic import key_of
 from integration.workload import Cluster, Workload, running
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 
@@ -56,6 +58,36 @@ def test_replicas_that_are_killed_lose_repeat_and_reorder_nothing(workload: Work
 
     verify = Command("verify", str(workload.job.manifest.path))
     assert verify.exit_code() == 0, verify.output
+
+
+COUNTS = """
+def job(events):
+    counted = events.groupBy("key").count()
+    return {"copies": events.select("key", "value"), "counts": counted.selectExpr("key", "string(count) AS value")}
+"""
+
+
+def test_counts_of_replicas_that_are_killed_report_every_record_once(
+    kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path
+) -> None:
+    cluster, name = Cluster(kafka, zookeeper), f"real-time-{uuid.uuid4().hex[:6]}"
+    ordering = {"mode": "leader", "minEpochInterval": "20ms", "barrierInterval": "500ms"}
+    with running(tmp_path, cluster, name, code=COUNTS, engine="realTime", ordering=ordering) as workload:
+        workload.flows_on(300)
+        for replica in workload.publisher_and_other():
+            workload.job.kill(replica)
+            workload.flows_on(200)
+            workload.when_whole()
+            (*_, restored) = workload.logged(replica, "checkpoint_restored")
+            assert restored["epoch"] > 0, "all is computed again, from the first epoch on"
+        workload.check_copied_once()
+        newest = workload.reader.newest
+        workload.wait(lambda: workload.reader.has_passed(newest), 30, f"rows after those of epoch {newest}")
+        copies, counts = workload.reader.rows_until(newest)
+    published = Counter(key_of(number) for _, number in copies)
+    assert {key: len(rows) for key, rows in counts.items()} == published, "each record reports its key once"
+    for key, rows in counts.items():
+        assert [count for _, count in rows] == list(range(1, len(rows) + 1)), key
 
 
 NUMBERS = """

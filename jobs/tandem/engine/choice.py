@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from tandem.engine.real_time_limits import Limit, PlanFacts, limits
+from tandem.engine.real_time_limits import Limit, PlanFacts, keeps_state, limits
 from tandem.jobapi.errors import JobError
 from tandem.manifest import Manifest, Spec
 
@@ -43,7 +43,8 @@ def choose_engine(facts: Callable[[], PlanFacts], manifest: Manifest) -> Choice:
     engine = manifest.spec.engine
     if engine == "microBatch":
         return Choice()
-    found = sorted([*_of_manifest(manifest.spec), *limits(facts())], key=lambda limit: limit.runs)
+    plan = facts()
+    found = sorted([*_of_manifest(manifest.spec, plan), *limits(plan)], key=lambda limit: limit.runs)
     if engine == "auto":
         return Choice("microBatch", _against(found[0])) if found else Choice("realTime", _SAME)
     refused = [limit for limit in found if not limit.runs]
@@ -57,7 +58,13 @@ def _against(limit: Limit) -> str:
     return f"the job has {limit.what}" + (f", and {limit.why}" if limit.runs else "")
 
 
-def _of_manifest(spec: Spec) -> Iterator[Limit]:
+def _of_manifest(spec: Spec, plan: PlanFacts) -> Iterator[Limit]:
+    if spec.job.on_error == "deadLetter" and keeps_state(plan):
+        yield Limit(
+            "spec.job.onError: deadLetter and an operator with state",
+            "the record that makes an epoch fail is looked for on the state before it, which is not kept there",
+            "Remove onError",
+        )
     if spec.executors.instances:
         yield Limit("executors", "the real-time engine runs in the replica itself", "Remove spec.executors")
     if spec.spark.parallelism > 1:

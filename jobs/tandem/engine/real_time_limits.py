@@ -120,6 +120,15 @@ def limits(facts: PlanFacts) -> list[Limit]:
     return list(dict.fromkeys(found))
 
 
+def keeps_state(facts: PlanFacts) -> bool:
+    """Whether an operator over the stream keeps state."""
+
+    def below(node: Node) -> bool:
+        return bool(_scans(node)) and (node.name in _STATES or any(map(below, node.children)))
+
+    return below(tree(iter(facts.nodes)))
+
+
 @dataclass
 class _Walk:
     facts: PlanFacts

@@ -50,6 +50,7 @@ FIXED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "spark.sql.streaming.stateStore.checkpointFormatVersion": (("1",), _STATE),
     "spark.sql.streaming.stateStore.providerClass": ((ROCKSDB, _FILES), _STATE),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": (("true",), _STATE),
+    "spark.sql.unionOutputPartitioning": (("false",), "each branch of a union is read by itself"),
     "spark.hadoop.fs.defaultFS": (("file:///",), _CACHE),
 }
 """Setting → (the values that it may have, the first one by default; why)."""

@@ -191,3 +191,14 @@ def test_each_join_is_looked_at_by_itself() -> None:
     assert chosen(PlanFacts(joined, ["", ""])).engine == "realTime"
     assert chosen(PlanFacts(joined, ["", "sorting both sides"])).engine == "microBatch"
     assert chosen(PlanFacts(joined, ["sorting both sides", ""])).engine == "microBatch"
+
+
+DEAD_LETTERS: Mapping[str, Any] = {"job": {"file": "job.py", "onError": "deadLetter"}}
+
+
+def test_records_that_fail_leave_a_job_in_real_time_mode_only_if_it_keeps_no_state() -> None:
+    stateless, stateful = PlanFacts(node("Filter", STREAM)), PlanFacts(node("Project", node("Deduplicate", STREAM)))
+    assert chosen(stateless, "realTime", **DEAD_LETTERS).engine == "realTime"
+    assert chosen(stateful, "realTime").engine == "realTime"
+    with pytest.raises(JobError, match="onError: deadLetter and an operator with state"):
+        chosen(stateful, "realTime", **DEAD_LETTERS)

@@ -1,4 +1,4 @@
-"""The channel between Python and a lane in the JVM: epochs go, rows come, both as Arrow record batches with a short header.
+"""The channel between Python and a feed in the JVM: epochs go, rows come, both as Arrow record batches with a short header.
 
 It is a Unix socket, with a thread in the JVM that always reads, so that neither end waits for the other to read first.
 
@@ -58,10 +58,10 @@ class Channel:
         folder = Path(tempfile.mkdtemp(prefix="tandem-"))  # a short path: sockets have 108 bytes for it
         try:
             with socket.socket(socket.AF_UNIX) as listening:
-                listening.bind(str(folder / "lane"))
+                listening.bind(str(folder / "feed"))
                 listening.listen(1)
                 listening.settimeout(_WAIT_S)
-                connect(str(folder / "lane"))
+                connect(str(folder / "feed"))
                 self._socket, _ = listening.accept()
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -24,7 +24,7 @@ from tandem.engine.memory import jvm_exit_code
 from tandem.engine.pruned import pruned, states_of
 from tandem.engine.query import GivenUpError, GiveUp
 from tandem.engine.realtime.channel import ChannelClosedError
-from tandem.engine.realtime.lane import Lane
+from tandem.engine.realtime.feed import Feed
 from tandem.engine.realtime.notes import PositionNotes
 
 _END_S = 10.0
@@ -51,7 +51,7 @@ class RealTimeQuery:
         self._schema = schema
         self._stateful = stateful
         self._after = EnginePosition()
-        self._lane: Lane | None = None
+        self._feed: Feed | None = None
         self._parts: dict[int, dict[int, pa.RecordBatch | None]] = {}
         self._notes: PositionNotes | None = None
         self._own: Path | None = None
@@ -66,11 +66,11 @@ class RealTimeQuery:
         self.streaming = None
         self._close()
         self._after, self._parts = after, {}
-        self._lane = Lane(self.frame, self._schema, after)
+        self._feed = Feed(self.frame, self._schema, after)
 
     def launch(self, checkpoint: Path) -> None:
         """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
-        assert self._lane is not None, "stand_at comes first"  # noqa: S101
+        assert self._feed is not None, "stand_at comes first"  # noqa: S101
         plan = pruned(self.frame)
         if self._stateful:
             relocate(checkpoint)
@@ -83,7 +83,7 @@ class RealTimeQuery:
             self._notes = PositionNotes(checkpoint)
             place = self._own = checkpoint.with_name(f"{checkpoint.name}-of-spark")
             shutil.rmtree(place, ignore_errors=True)
-        self.streaming = self._lane.launch(plan, self._bridge.source, place)
+        self.streaming = self._feed.launch(plan, self._bridge.source, place)
 
     def begin_again(self, checkpoint: Path, epoch: int) -> EnginePosition:
         """A new query on the newest state before `epoch`, at which the last one failed, as if that had not been tried.
@@ -112,21 +112,21 @@ class RealTimeQuery:
 
         Behind a `barrier` Spark commits the state. Raises `GivenUpError`, and what the query failed with.
         """
-        assert self._lane is not None, "stand_at comes first"  # noqa: S101
+        assert self._feed is not None, "stand_at comes first"  # noqa: S101
         try:
-            self._lane.channel.offer(position, batch, time_ms, barrier and self._stateful, lambda: self._check(give_up))
+            self._feed.channel.offer(position, batch, time_ms, barrier and self._stateful, lambda: self._check(give_up))
         except ChannelClosedError as error:
             raise self._ended(error) from error
 
     def take(self, position: EnginePosition, give_up: GiveUp) -> pa.Table:
         """The rows of the oldest epoch that was not taken yet (no columns if there are none). Raises as `offer`."""
-        assert self._lane is not None, "stand_at comes first"  # noqa: S101
+        assert self._feed is not None, "stand_at comes first"  # noqa: S101
         epoch = position.epoch
         parts = self._parts.setdefault(epoch, {})
         count = -1
         while len(parts) != count:
             try:
-                part = self._lane.channel.take()
+                part = self._feed.channel.take()
             except ChannelClosedError as error:
                 raise self._ended(error) from error
             if part is None:
@@ -161,8 +161,8 @@ class RealTimeQuery:
             shutil.rmtree(self._own, ignore_errors=True)
 
     def _close(self, jvm_runs: bool = True) -> None:
-        if self._lane is not None:
-            self._lane.close(jvm_runs)
+        if self._feed is not None:
+            self._feed.close(jvm_runs)
 
     def _check(self, give_up: GiveUp) -> None:
         if why := give_up():

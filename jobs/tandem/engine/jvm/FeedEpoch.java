@@ -10,14 +10,14 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** An epoch's records, as Arrow has laid them out; its memory is free when all scans that share it have let it go. */
-final class LaneEpoch {
-  final LanePosition position;
+final class FeedEpoch {
+  final FeedPosition position;
   final long timeMs;
   final boolean barrier;
   private final VectorSchemaRoot records;
   private final AtomicInteger users = new AtomicInteger(1);
 
-  LaneEpoch(LanePosition position, long timeMs, boolean barrier, VectorSchemaRoot records) {
+  FeedEpoch(FeedPosition position, long timeMs, boolean barrier, VectorSchemaRoot records) {
     this.position = position;
     this.timeMs = timeMs;
     this.barrier = barrier;
@@ -36,7 +36,7 @@ final class LaneEpoch {
   /** Each scan has an iterator of its own, which gives the same object for each row. */
   Iterator<InternalRow> rows() {
     ColumnVector[] columns =
-        records.getFieldVectors().stream().map(LaneEpoch::column).toArray(ColumnVector[]::new);
+        records.getFieldVectors().stream().map(FeedEpoch::column).toArray(ColumnVector[]::new);
     return new ColumnarBatch(columns, records.getRowCount()).rowIterator();
   }
 

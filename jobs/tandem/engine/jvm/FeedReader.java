@@ -10,27 +10,27 @@ import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
 import org.apache.spark.util.TaskCompletionListener;
 
 /**
- * One scan of a lane, in its task: epoch after epoch.
+ * One scan of a feed, in its task: epoch after epoch.
  *
  * It ends behind a barrier only, never by time: a batch costs tens of milliseconds to end and to begin.
  */
-final class LaneReader implements SupportsRealTimeRead<InternalRow> {
+final class FeedReader implements SupportsRealTimeRead<InternalRow> {
   private static final long WAIT_MS = 100L;
   private static final RecordStatus RECORD = RecordStatus.newStatusWithoutArrivalTime(true);
   private static final RecordStatus NONE = RecordStatus.newStatusWithoutArrivalTime(false);
 
-  private final Lane lane;
+  private final Feed feed;
   private final TaskContext task = TaskContext.get();
-  private final BlockingQueue<LaneEpoch> epochs;
-  private LanePosition passed;
-  private LaneEpoch current;
+  private final BlockingQueue<FeedEpoch> epochs;
+  private FeedPosition passed;
+  private FeedEpoch current;
   private Iterator<InternalRow> rows;
   private InternalRow row;
 
-  LaneReader(Lane lane, int scan, LanePosition start) {
-    this.lane = lane;
+  FeedReader(Feed feed, int scan, FeedPosition start) {
+    this.feed = feed;
     this.passed = start;
-    this.epochs = lane.register(this, scan, task.taskAttemptId());
+    this.epochs = feed.register(this, scan, task.taskAttemptId());
     task.addTaskCompletionListener((TaskCompletionListener) context -> letGo());
   }
 
@@ -55,8 +55,8 @@ final class LaneReader implements SupportsRealTimeRead<InternalRow> {
 
   /** All rows of the epoch have been written; whether it was a barrier. */
   private boolean pass() {
-    LaneEpoch epoch = current;
-    lane.writer(task.taskAttemptId()).passed(epoch.position.epoch);
+    FeedEpoch epoch = current;
+    feed.writer(task.taskAttemptId()).passed(epoch.position.epoch);
     passed = epoch.position;
     current = null;
     epoch.release();
@@ -67,7 +67,7 @@ final class LaneReader implements SupportsRealTimeRead<InternalRow> {
     try {
       while ((current = epochs.poll(WAIT_MS, TimeUnit.MILLISECONDS)) == null) {
         task.killTaskIfInterrupted();
-        lane.check();
+        feed.check();
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -81,7 +81,7 @@ final class LaneReader implements SupportsRealTimeRead<InternalRow> {
   }
 
   private void letGo() {
-    lane.ended(task.taskAttemptId());
+    feed.ended(task.taskAttemptId());
     if (current != null) current.release();
     current = null;
   }

@@ -21,11 +21,11 @@ import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.util.TaskCompletionListener;
 
 /** The rows of one task, sent by the epoch. */
-final class LaneWriter implements DataWriter<InternalRow> {
+final class FeedWriter implements DataWriter<InternalRow> {
   /** Frames to Python: bytes that follow, epoch (-1: it is the schema), part, parts of the epoch, rows. */
   private static final int HEADER = 4 + 8 + 4 + 4 + 4;
 
-  private final Lane lane;
+  private final Feed feed;
   private final int part;
   private final VectorSchemaRoot root;
   private final VectorUnloader unloader;
@@ -33,15 +33,15 @@ final class LaneWriter implements DataWriter<InternalRow> {
   private final Frame frame = new Frame();
   private int rows;
 
-  LaneWriter(Lane lane, StructType schema, int part, long task) {
-    this.lane = lane;
+  FeedWriter(Feed feed, StructType schema, int part, long task) {
+    this.feed = feed;
     this.part = part;
     Schema columns = ArrowUtils.toArrowSchema(schema, "UTC", true, false, false);
     root = VectorSchemaRoot.create(columns, ArrowUtils.rootAllocator());
     unloader = new VectorUnloader(root);
     arrow = ArrowWriter.create(root);
     TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> root.close());
-    lane.register(this, task);
+    feed.register(this, task);
     sendSchema(columns);
   }
 
@@ -62,7 +62,7 @@ final class LaneWriter implements DataWriter<InternalRow> {
         }
         arrow.reset();
       }
-      lane.send(frame.ended(epoch, part, lane.parts(), rows));
+      feed.send(frame.ended(epoch, part, feed.parts(), rows));
       rows = 0;
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -73,7 +73,7 @@ final class LaneWriter implements DataWriter<InternalRow> {
     try {
       frame.begin();
       MessageSerializer.serialize(new WriteChannel(frame), columns);
-      lane.send(frame.ended(-1L, part, lane.parts(), 0));
+      feed.send(frame.ended(-1L, part, feed.parts(), 0));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

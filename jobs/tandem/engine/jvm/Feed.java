@@ -29,27 +29,27 @@ import org.apache.spark.util.Clock;
  * What one query in Spark's real-time mode and Python share: a Unix socket, by which whole epochs come and their rows go.
  *
  * An epoch's end is no record: Spark pulls one row at a time through the whole plan of a task, so when it asks for the
- * first row behind an epoch (`LaneReader`), all rows of the epoch have been written (`LaneWriter`), and are sent.
+ * first row behind an epoch (`FeedReader`), all rows of the epoch have been written (`FeedWriter`), and are sent.
  *
- * A plan may read the lane several times (a union). Each scan is a task of its own and gets every epoch. Tasks are run in
- * this JVM, and find their lane by its number.
+ * A plan may read the feed several times (a union). Each scan is a task of its own and gets every epoch. Tasks are run in
+ * this JVM, and find their feed by its number.
  */
-public final class Lane implements Clock {
+public final class Feed implements Clock {
   /** Frames from Python: bytes of the batch, epoch, its offset in the log, its time (Unix, ms), whether it is a barrier. */
   private static final int HEADER = 4 + 8 + 8 + 8 + 4;
 
-  private static final Map<Long, Lane> LANES = new ConcurrentHashMap<>();
+  private static final Map<Long, Feed> FEEDS = new ConcurrentHashMap<>();
   private static final AtomicLong NUMBERS = new AtomicLong();
 
   final long number = NUMBERS.incrementAndGet();
   final StructType schema;
-  final LanePosition start;
+  final FeedPosition start;
   private final Schema arrow;
   private final SocketChannel channel;
-  private final Map<Integer, BlockingQueue<LaneEpoch>> scans = new TreeMap<>();
-  private final List<LaneEpoch> early = new ArrayList<>();
-  private final Map<Long, LaneWriter> writers = new ConcurrentHashMap<>();
-  private final Map<Long, LaneReader> readers = new ConcurrentHashMap<>();
+  private final Map<Integer, BlockingQueue<FeedEpoch>> scans = new TreeMap<>();
+  private final List<FeedEpoch> early = new ArrayList<>();
+  private final Map<Long, FeedWriter> writers = new ConcurrentHashMap<>();
+  private final Map<Long, FeedReader> readers = new ConcurrentHashMap<>();
   private boolean begun;
   private volatile String closed;
   private volatile long timeMs;
@@ -59,9 +59,9 @@ public final class Lane implements Clock {
    *
    * `schema`: of an epoch's records. `after`: the position of the epoch before the first one; null if there is none.
    */
-  public Lane(StructType schema, String after, String socket) throws IOException {
+  public Feed(StructType schema, String after, String socket) throws IOException {
     this.schema = schema;
-    this.start = after == null ? LanePosition.BEGINNING : LanePosition.of(after);
+    this.start = after == null ? FeedPosition.BEGINNING : FeedPosition.of(after);
     this.arrow = ArrowUtils.toArrowSchema(schema, "UTC", true, false, false);
     this.channel = SocketChannel.open(StandardProtocolFamily.UNIX);
     channel.connect(UnixDomainSocketAddress.of(socket));
@@ -69,8 +69,8 @@ public final class Lane implements Clock {
 
   /** To be called before the query starts. */
   public void open() {
-    LANES.put(number, this);
-    Thread thread = new Thread(this::receive, "lane-" + number);
+    FEEDS.put(number, this);
+    Thread thread = new Thread(this::receive, "feed-" + number);
     thread.setDaemon(true);
     thread.start();
   }
@@ -83,24 +83,24 @@ public final class Lane implements Clock {
   synchronized void close(String why) {
     if (closed != null) return;
     closed = why;
-    LANES.remove(number);
+    FEEDS.remove(number);
     try {
       channel.close();
     } catch (IOException e) {
       // It is of no use any more, either way.
     }
-    early.forEach(LaneEpoch::release);
+    early.forEach(FeedEpoch::release);
     early.clear();
     // What a reader has taken it lets go of itself.
-    for (BlockingQueue<LaneEpoch> queue : scans.values()) {
-      for (LaneEpoch epoch = queue.poll(); epoch != null; epoch = queue.poll()) epoch.release();
+    for (BlockingQueue<FeedEpoch> queue : scans.values()) {
+      for (FeedEpoch epoch = queue.poll(); epoch != null; epoch = queue.poll()) epoch.release();
     }
   }
 
-  static Lane of(long number) {
-    Lane lane = LANES.get(number);
-    if (lane == null) throw new IllegalStateException("the query was stopped");
-    return lane;
+  static Feed of(long number) {
+    Feed feed = FEEDS.get(number);
+    if (feed == null) throw new IllegalStateException("the query was stopped");
+    return feed;
   }
 
   // Tasks -------------------------------------------------------------------------------------------------------------
@@ -119,14 +119,14 @@ public final class Lane implements Clock {
     early.clear();
   }
 
-  BlockingQueue<LaneEpoch> register(LaneReader reader, int scan, long task) {
+  BlockingQueue<FeedEpoch> register(FeedReader reader, int scan, long task) {
     if (readers.putIfAbsent(task, reader) != null) {
       throw new IllegalStateException("two scans of the input in one task: it is not known when an epoch has passed both");
     }
     return scans.get(scan);
   }
 
-  void register(LaneWriter writer, long task) {
+  void register(FeedWriter writer, long task) {
     writers.put(task, writer);
   }
 
@@ -135,8 +135,8 @@ public final class Lane implements Clock {
     writers.remove(task);
   }
 
-  LaneWriter writer(long task) {
-    LaneWriter writer = writers.get(task);
+  FeedWriter writer(long task) {
+    FeedWriter writer = writers.get(task);
     if (writer == null) {
       throw new IllegalStateException("a shuffle between the input and the sink: it is not known when an epoch has passed it");
     }
@@ -162,10 +162,10 @@ public final class Lane implements Clock {
         if (in.readFully(header) < HEADER) throw new EOFException("Python has closed the channel");
         header.flip();
         header.getInt();
-        LanePosition position = new LanePosition(header.getLong(), header.getLong());
+        FeedPosition position = new FeedPosition(header.getLong(), header.getLong());
         long time = header.getLong();
         boolean barrier = header.getInt() != 0;
-        offer(new LaneEpoch(position, time, barrier, read(in)));
+        offer(new FeedEpoch(position, time, barrier, read(in)));
       }
     } catch (Throwable e) {
       close(e.toString());
@@ -183,7 +183,7 @@ public final class Lane implements Clock {
     }
   }
 
-  private synchronized void offer(LaneEpoch epoch) {
+  private synchronized void offer(FeedEpoch epoch) {
     timeMs = epoch.timeMs;
     if (closed != null) {
       epoch.release();
@@ -194,9 +194,9 @@ public final class Lane implements Clock {
     }
   }
 
-  private void hand(LaneEpoch epoch) {
+  private void hand(FeedEpoch epoch) {
     epoch.share(scans.size());
-    for (BlockingQueue<LaneEpoch> queue : scans.values()) queue.add(epoch);
+    for (BlockingQueue<FeedEpoch> queue : scans.values()) queue.add(epoch);
   }
 
   /** Sends a frame of rows, whole. */

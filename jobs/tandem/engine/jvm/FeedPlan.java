@@ -18,17 +18,17 @@ import scala.Option;
 import scala.PartialFunction$;
 import scala.collection.immutable.Seq;
 
-/** A plan over the stream of a bridge becomes one over a lane. */
-public final class LanePlan {
+/** A plan over the stream of a bridge becomes one over a feed. */
+public final class FeedPlan {
   /** How long a batch may last, ms: it ends behind barriers only. */
   private static final long LASTING_MS = TimeUnit.DAYS.toMillis(3_650);
 
-  private final Lane lane;
+  private final Feed feed;
   private final Table table;
 
-  public LanePlan(Lane lane) {
-    this.lane = lane;
-    this.table = new LaneTable(lane);
+  public FeedPlan(Feed feed) {
+    this.feed = feed;
+    this.table = new FeedTable(feed);
   }
 
   /** What takes the rows. */
@@ -40,7 +40,7 @@ public final class LanePlan {
     return RealTimeTrigger.apply(LASTING_MS);
   }
 
-  /** The analysed plan with a scan of the lane, each with its own number, wherever it reads `source`. */
+  /** The analysed plan with a scan of the feed, each with its own number, wherever it reads `source`. */
   public LogicalPlan over(LogicalPlan plan, SparkDataStream source) {
     AtomicInteger scans = new AtomicInteger();
     return plan.transform(PartialFunction$.MODULE$.fromFunction(node -> scan(node, source, scans)));
@@ -51,7 +51,7 @@ public final class LanePlan {
     if (!(node instanceof StreamingExecutionRelation read) || !read.source().equals(source)) return node;
     Seq<AttributeReference> columns = (Seq<AttributeReference>) (Seq<?>) read.output();
     int number = scans.getAndIncrement();
-    Scan scan = new LaneTable.EpochScan(lane, number);
+    Scan scan = new FeedTable.EpochScan(feed, number);
     StreamingSourceIdentifyingName name = read.sourceIdentifyingName();
     StreamingDataSourceV2Relation relation = new StreamingDataSourceV2Relation(table, columns, Option.empty(),
         Option.empty(), CaseInsensitiveStringMap.empty(), "", Option.apply(LASTING_MS), name);

@@ -1,4 +1,4 @@
-"""A lane: one query in Spark's real-time mode, with the channel by which its epochs go and its rows come."""
+"""A feed: one query in Spark's real-time mode, with the channel by which its epochs go and its rows come."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tandem.engine.realtime.channel import Channel
 _CHECK: Final = "spark.sql.streaming.unsupportedOperationCheck"
 
 
-class Lane:
+class Feed:
     """Of one query from its start to its end; epochs may be offered before the query is launched.
 
     Parameters
@@ -31,19 +31,19 @@ class Lane:
     def __init__(self, frame: DataFrame, schema: StructType, after: EnginePosition) -> None:
         self._spark = frame.sparkSession
         self._jvm: Any = self._spark._jvm
-        self._lane: Any
+        self._feed: Any
         offset = offset_of(after) if after.epoch >= 0 else None
 
         def connect(path: str) -> None:
-            self._lane = self._jvm.tandem.Lane(java_type(self._spark, schema), offset, path)
+            self._feed = self._jvm.tandem.Feed(java_type(self._spark, schema), offset, path)
 
         self.channel = Channel(connect)
-        self._lane.open()
+        self._feed.open()
 
     def launch(self, plan: Any, source: Any, checkpoint: Path) -> StreamingQuery:
         """Start the query: an analysed plan over the stream of `source`. Raises `PySparkException` if Spark refuses it."""
-        lane_plan = self._jvm.tandem.LanePlan(self._lane)
-        frame = dataset(self._spark, lane_plan.over(inlined(self._spark, plan), source))
+        feed_plan = self._jvm.tandem.FeedPlan(self._feed)
+        frame = dataset(self._spark, feed_plan.over(inlined(self._spark, plan), source))
         mode = self._jvm.org.apache.spark.sql.streaming.OutputMode.Update()
         checker = self._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
         checker.checkForStreaming(frame.queryExecution().analyzed(), mode)
@@ -56,12 +56,12 @@ class Lane:
                 option.apply(str(checkpoint)),
                 frame,
                 self._jvm.PythonUtils.toScalaMap({"checkpointLocation": str(checkpoint)}),
-                lane_plan.sink(),
+                feed_plan.sink(),
                 mode,
                 False,  # a temporary checkpoint
                 True,  # recover from the checkpoint
-                lane_plan.trigger(),
-                self._lane,  # the clock
+                feed_plan.trigger(),
+                self._feed,  # the clock
                 option.empty(),
                 option.empty(),
             )
@@ -79,5 +79,5 @@ class Lane:
     def close(self, jvm_runs: bool = True) -> None:
         """End the channel. The query's tasks fail, if they still run."""
         if jvm_runs:
-            self._lane.close()
+            self._feed.close()
         self.channel.close()

@@ -8,24 +8,24 @@ import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 
-/** Behind an epoch, whose cut is at offset `log` of the ordering log: where a scan of a lane stands, or begins. */
-final class LanePosition extends Offset implements PartitionOffset, InputPartition {
+/** Behind an epoch, whose cut is at offset `log` of the ordering log: where a scan of a feed stands, or begins. */
+final class FeedPosition extends Offset implements PartitionOffset, InputPartition {
   private static final long serialVersionUID = 1L;
   private static final ObjectMapper JSON = new ObjectMapper();
-  static final LanePosition BEGINNING = new LanePosition(-1L, 0L);
+  static final FeedPosition BEGINNING = new FeedPosition(-1L, 0L);
 
   final long epoch;
   final long log;
 
-  LanePosition(long epoch, long log) {
+  FeedPosition(long epoch, long log) {
     this.epoch = epoch;
     this.log = log;
   }
 
-  static LanePosition of(String json) {
+  static FeedPosition of(String json) {
     try {
       JsonNode read = JSON.readTree(json);
-      return new LanePosition(read.get("epoch").longValue(), read.get("log").longValue());
+      return new FeedPosition(read.get("epoch").longValue(), read.get("log").longValue());
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -1,4 +1,4 @@
-"""The channel to a lane: frames that come in pieces, in any order of their tasks, and an end that is told."""
+"""The channel to a feed: frames that come in pieces, in any order of their tasks, and an end that is told."""
 
 from __future__ import annotations
 

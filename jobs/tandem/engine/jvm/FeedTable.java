@@ -28,12 +28,12 @@ import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** A lane as Spark's real-time mode asks for it: its source, one scan of it, and its sink. */
-final class LaneTable implements SupportsRead, SupportsWrite {
-  private final Lane lane;
+/** A feed as Spark's real-time mode asks for it: its source, one scan of it, and its sink. */
+final class FeedTable implements SupportsRead, SupportsWrite {
+  private final Feed feed;
 
-  LaneTable(Lane lane) {
-    this.lane = lane;
+  FeedTable(Feed feed) {
+    this.feed = feed;
   }
 
   @Override
@@ -44,7 +44,7 @@ final class LaneTable implements SupportsRead, SupportsWrite {
   @Override
   @SuppressWarnings("deprecation") // there is no other way to say it that does not build on it
   public StructType schema() {
-    return lane.schema;
+    return feed.schema;
   }
 
   @Override
@@ -55,27 +55,27 @@ final class LaneTable implements SupportsRead, SupportsWrite {
 
   @Override
   public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-    throw new UnsupportedOperationException("scans are put into the plan: see LanePlan");
+    throw new UnsupportedOperationException("scans are put into the plan: see FeedPlan");
   }
 
   @Override
   public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-    return new Writing(lane, info.schema());
+    return new Writing(feed, info.schema());
   }
 
   /** The scan of that number. */
   static final class EpochScan implements Scan {
-    private final Lane lane;
+    private final Feed feed;
     private final MicroBatchStream stream;
 
-    EpochScan(Lane lane, int number) {
-      this.lane = lane;
-      this.stream = new EpochStream(lane, number);
+    EpochScan(Feed feed, int number) {
+      this.feed = feed;
+      this.stream = new EpochStream(feed, number);
     }
 
     @Override
     public StructType readSchema() {
-      return lane.schema;
+      return feed.schema;
     }
 
     @Override
@@ -84,27 +84,27 @@ final class LaneTable implements SupportsRead, SupportsWrite {
     }
   }
 
-  private record EpochStream(Lane lane, int scan) implements MicroBatchStream, SupportsRealTimeMode {
+  private record EpochStream(Feed feed, int scan) implements MicroBatchStream, SupportsRealTimeMode {
     @Override
     public Offset initialOffset() {
-      return lane.start;
+      return feed.start;
     }
 
     /** Not known before the batch ends: any will do. */
     @Override
     public Offset latestOffset() {
-      return lane.start;
+      return feed.start;
     }
 
     @Override
     public Offset deserializeOffset(String json) {
-      return LanePosition.of(json);
+      return FeedPosition.of(json);
     }
 
     @Override
     public InputPartition[] planInputPartitions(Offset start) {
-      lane.plan(scan);
-      return new InputPartition[] {(LanePosition) start};
+      feed.plan(scan);
+      return new InputPartition[] {(FeedPosition) start};
     }
 
     @Override
@@ -114,12 +114,12 @@ final class LaneTable implements SupportsRead, SupportsWrite {
 
     @Override
     public Offset mergeOffsets(PartitionOffset[] offsets) {
-      return (LanePosition) offsets[0];
+      return (FeedPosition) offsets[0];
     }
 
     @Override
     public PartitionReaderFactory createReaderFactory() {
-      return new Readers(lane.number, scan);
+      return new Readers(feed.number, scan);
     }
 
     @Override
@@ -129,33 +129,33 @@ final class LaneTable implements SupportsRead, SupportsWrite {
     public void stop() {}
   }
 
-  private record Readers(long lane, int scan) implements PartitionReaderFactory {
+  private record Readers(long feed, int scan) implements PartitionReaderFactory {
     private static final long serialVersionUID = 1L;
 
     @Override
     public PartitionReader<InternalRow> createReader(InputPartition partition) {
-      return new LaneReader(Lane.of(lane), scan, (LanePosition) partition);
+      return new FeedReader(Feed.of(feed), scan, (FeedPosition) partition);
     }
   }
 
   /** Spark asks for this interface, an internal one, before it lets a sink take updates. */
-  private record Writing(Lane lane, StructType schema) implements WriteBuilder, SupportsStreamingUpdateAsAppend {
+  private record Writing(Feed feed, StructType schema) implements WriteBuilder, SupportsStreamingUpdateAsAppend {
     @Override
     public Write build() {
       return new Write() {
         @Override
         public StreamingWrite toStreaming() {
-          return new Sink(lane, schema);
+          return new Sink(feed, schema);
         }
       };
     }
   }
 
-  private record Sink(Lane lane, StructType schema) implements StreamingWrite {
+  private record Sink(Feed feed, StructType schema) implements StreamingWrite {
     @Override
     public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
-      lane.begin();
-      return new Writers(lane.number, schema);
+      feed.begin();
+      return new Writers(feed.number, schema);
     }
 
     @Override
@@ -170,12 +170,12 @@ final class LaneTable implements SupportsRead, SupportsWrite {
     public void abort(long batch, WriterCommitMessage[] messages) {}
   }
 
-  private record Writers(long lane, StructType schema) implements StreamingDataWriterFactory {
+  private record Writers(long feed, StructType schema) implements StreamingDataWriterFactory {
     private static final long serialVersionUID = 1L;
 
     @Override
     public DataWriter<InternalRow> createWriter(int partition, long task, long batch) {
-      return new LaneWriter(Lane.of(lane), schema, partition, TaskContext.get().taskAttemptId());
+      return new FeedWriter(Feed.of(feed), schema, partition, TaskContext.get().taskAttemptId());
     }
   }
 }
