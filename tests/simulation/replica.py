@@ -15,7 +15,8 @@ from tandem.core.catch_up import CatchUp
 from tandem.core.duty import DutySettings
 from tandem.core.effects import Answer, Append, Ask, Begun, Compute, Effect, Exit, Marked
 from tandem.core.events import Asked, Computed, LogRecord, MarkerRecord, Needs, ReplicaEvent, Tick
-from tandem.core.replica import ReplicaCore, ReplicaSettings
+from tandem.core.replica import ReplicaCore
+from tandem.core.settings import ReplicaSettings
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.publication import DivergedError, Publication, SupersededError

@@ -5,11 +5,9 @@ One event per `step`, and what is to be done for it. The runtime (`tandem.replic
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from tandem.core.asking import Asking, UndecidedError
 from tandem.core.catch_up import CatchUp, Distance, TooFarBehindError
-from tandem.core.duty import Duty, DutySettings
+from tandem.core.duty import Duty
 from tandem.core.effects import (
     Append,
     Begun,
@@ -36,8 +34,9 @@ from tandem.core.events import (
     Tick,
 )
 from tandem.core.failovers import Failovers
-from tandem.core.giving import Giving, GivingSettings
+from tandem.core.giving import Giving
 from tandem.core.lag import Arrival, Lag
+from tandem.core.settings import ReplicaSettings
 from tandem.core.state import Counts, ReplicaState
 from tandem.protocol.actions import ProposeClaim, Step
 from tandem.protocol.decisions import Decisions, Verdict
@@ -46,25 +45,6 @@ from tandem.protocol.succession import Succession, SuccessionError
 from tandem.protocol.values import Claim, Cut
 
 _ENDS = (DivergedError, MissingMarkerError, SupersededError, SuccessionError, TooFarBehindError, UndecidedError)
-
-
-@dataclass(frozen=True, slots=True)
-class ReplicaSettings:
-    """What bounds a replica.
-
-    Parameters
-    ----------
-    most_pending_epochs : computed and not published; when there are so many, no further one is computed. An engine that is
-        much faster than a transaction would else keep so many waiting all the time: its claims bring cuts.
-    giving : how far the engine is given epochs ahead, and where its batches end.
-    patience_ms : how long a step may fail before the replica ends.
-    duty : how it goes.
-    """
-
-    most_pending_epochs: int = 16
-    giving: GivingSettings = field(default_factory=GivingSettings)
-    patience_ms: float = 300_000.0
-    duty: DutySettings = field(default_factory=DutySettings)
 
 
 class ReplicaCore:

@@ -15,8 +15,8 @@ from tandem.manifest.spark_settings import (
     allowed,
     misspelt,
     without_effect,
-    wrong_time_zone,
 )
+from tandem.manifest.time_zones import wrong_time_zone
 
 _CONF: Final[Location] = ("spec", "spark", "conf")
 _JAVA_OPTIONS: Final = ("extraJavaOptions", "defaultJavaOptions")

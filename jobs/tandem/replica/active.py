@@ -19,7 +19,8 @@ from tandem.core.duty import DutySettings
 from tandem.core.effects import Marked
 from tandem.core.events import Stop
 from tandem.core.failovers import Failovers
-from tandem.core.replica import ReplicaCore, ReplicaSettings
+from tandem.core.replica import ReplicaCore
+from tandem.core.settings import ReplicaSettings
 from tandem.engine.facts import functions_in
 from tandem.intake.fetch import EpochFetcher
 from tandem.kafka.fencing import Fencer

@@ -10,7 +10,8 @@ from tandem.core.catch_up import CatchUp
 from tandem.core.duty import DutySettings
 from tandem.core.effects import Append, Begun, Compute, Effect, Exit, Expect, Marked, SeekSuccessor, TookOver
 from tandem.core.events import Computed, Done, Failed, LogRecord, MarkerRecord, ReplicaEvent, Stop, Tick
-from tandem.core.replica import ReplicaCore, ReplicaSettings
+from tandem.core.replica import ReplicaCore
+from tandem.core.settings import ReplicaSettings
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import (

@@ -31,7 +31,8 @@ from tandem.core.effects import (
 )
 from tandem.core.events import Asked, Computed, Done, LogRecord, MarkerRecord, Needs, ReplicaEvent, Seen, Stop, Tick
 from tandem.core.giving import GivingSettings
-from tandem.core.replica import ReplicaCore, ReplicaSettings
+from tandem.core.replica import ReplicaCore
+from tandem.core.settings import ReplicaSettings
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
 from tandem.protocol.barriers import OwnBarriers
 from tandem.protocol.decisions import Decisions
