@@ -44,6 +44,7 @@ from tandem.protocol.publication import DivergedError, MissingMarkerError, Publi
 from tandem.protocol.succession import Succession, SuccessionError
 from tandem.protocol.values import Claim, Cut
 
+_SETTINGS = ReplicaSettings()
 _ENDS = (DivergedError, MissingMarkerError, SupersededError, SuccessionError, TooFarBehindError, UndecidedError)
 
 
@@ -67,7 +68,7 @@ class ReplicaCore:
         began_ms: float,
         succession: Succession | None = None,
         failovers: Failovers | None = None,
-        settings: ReplicaSettings = ReplicaSettings(),
+        settings: ReplicaSettings = _SETTINGS,
         asking: Asking | None = None,
     ) -> None:
         self.publication = publication
