@@ -8,15 +8,14 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from integration.command import Command
+from integration.counting_job import COUNTS, check_each_record_counted_once
 from integration.small_job import HEARTBEAT, SmallJob
-from integration.traffic import key_of
 from integration.workload import Cluster, Workload, running
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 
@@ -60,13 +59,6 @@ def test_replicas_that_are_killed_lose_repeat_and_reorder_nothing(workload: Work
     assert verify.exit_code() == 0, verify.output
 
 
-COUNTS = """
-def job(events):
-    counted = events.groupBy("key").count()
-    return {"copies": events.select("key", "value"), "counts": counted.selectExpr("key", "string(count) AS value")}
-"""
-
-
 def test_counts_of_replicas_that_are_killed_report_every_record_once(
     kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path
 ) -> None:
@@ -80,14 +72,7 @@ def test_counts_of_replicas_that_are_killed_report_every_record_once(
             workload.when_whole()
             (*_, restored) = workload.logged(replica, "checkpoint_restored")
             assert restored["epoch"] > 0, "all is computed again, from the first epoch on"
-        workload.check_copied_once()
-        newest = workload.reader.newest
-        workload.wait(lambda: workload.reader.has_passed(newest), 30, f"rows after those of epoch {newest}")
-        copies, counts = workload.reader.rows_until(newest)
-    published = Counter(key_of(number) for _, number in copies)
-    assert {key: len(rows) for key, rows in counts.items()} == published, "each record reports its key once"
-    for key, rows in counts.items():
-        assert [count for _, count in rows] == list(range(1, len(rows) + 1)), key
+        check_each_record_counted_once(workload)
 
 
 NUMBERS = """

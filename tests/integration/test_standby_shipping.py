@@ -9,15 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from integration.workload import Cluster, Workload, write_manifest
+from integration.apart import STAFFED_S, metric, running_apart
+from integration.workload import Cluster, Workload
 from tandem.coordination.wishes import Wisher
 from tandem.devservers import KafkaBroker, ZooKeeperServer
-from tandem.local.scrape import scrape
 from tandem.protocol.switchover import Role, replica_name
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
-STAFFED_S = 300.0
 GAP_S = 10.0
 
 
@@ -25,36 +24,9 @@ GAP_S = 10.0
 def apart(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path) -> Iterator[Workload]:
     """One active and one standby, each with a checkpoint folder of its own; they share a snapshot store."""
     name = f"shipping-{uuid.uuid4().hex[:6]}"
-    cluster = Cluster(kafka, zookeeper)
-    first = write_manifest(
-        tmp_path / "job",
-        cluster,
-        name,
-        replicas=1,
-        standbys=1,
-        snapshots={"store": str(tmp_path / "store"), "interval": "1s"},
-    )
-    second = first.with_name("other.yaml")
-    body = json.loads(first.read_text())
-    body["spec"]["checkpoint"]["directory"] = str(tmp_path / "elsewhere")
-    second.write_text(json.dumps(body))
-    workload = Workload(cluster, first, name)
-    workload.job.replace(
-        "replica-1", tuple(str(second) if word == str(first) else word for word in workload.job.argv("replica-1"))
-    )
-    workload.job.start()
-    try:
-        workload.when_staffed(1, 1, STAFFED_S)
+    with running_apart(tmp_path, Cluster(kafka, zookeeper), name) as workload:
         yield workload
         workload.check_exactly_once()
-    finally:
-        workload.close()
-
-
-def metric(workload: Workload, replica: str, name: str) -> float:
-    info = workload.job.announcement(replica)
-    sample = None if info is None else scrape(info.metrics_port)
-    return -1.0 if sample is None else sample.values.get(name, -1.0)
 
 
 def told(workload: Workload, role: Role) -> set[str]:

@@ -1,0 +1,67 @@
+"""A standby of a job that counts in real-time mode goes on from the barrier that was shipped to it; counts stay exact."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from pathlib import Path
+
+import pytest
+
+from integration.apart import STAFFED_S, checkpoints_of, metric, running_apart
+from integration.counting_job import COUNTS, check_each_record_counted_once
+from integration.workload import Cluster, Workload
+from tandem.devservers import KafkaBroker, ZooKeeperServer
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+ORDERING = {"mode": "leader", "minEpochInterval": "20ms", "barrierInterval": "500ms"}
+
+
+STATE_FROM_ELSEWHERE = ("snapshot_restored", "followed_state_used")
+"""Lines of a replica's log; the state that it follows begins with a snapshot, too."""
+
+
+def times_restored(workload: Workload) -> int:
+    """How often a replica has found state that was on no folder of its own."""
+    lines = [
+        line
+        for name in ("replica-0", "replica-1")
+        for event in STATE_FROM_ELSEWHERE
+        for line in workload.logged(name, event)
+    ]
+    return sum(line["epoch"] > 0 for line in lines)
+
+
+def test_a_promoted_standby_counts_on_from_the_shipped_barrier_and_a_job_without_checkpoints_from_the_store(
+    kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path
+) -> None:
+    cluster, name = Cluster(kafka, zookeeper), f"real-time-{uuid.uuid4().hex[:6]}"
+    with running_apart(tmp_path, cluster, name, code=COUNTS, engine="realTime", ordering=ORDERING) as workload:
+        (active,), (standby,) = workload.roles()
+        workload.wait(
+            lambda: metric(workload, standby, "tandem_standby_verified_epoch") > 0, 90, f"{standby} proves its state"
+        )
+        shipped = metric(workload, active, "tandem_shipped_epoch")
+        workload.wait(
+            lambda: metric(workload, standby, "tandem_standby_followed_epoch") > max(0, shipped),
+            60,
+            f"{standby} follows what is shipped after epoch {shipped}",
+        )
+        workload.job.kill(active)
+        workload.flows_on(400)
+        assert workload.roles()[0] == [standby]
+        (used,) = workload.logged(standby, "followed_state_used")
+        assert used["last_published"] > used["epoch"] > 0, "the epochs since the barrier are to be computed again"
+        assert not workload.logged(standby, "followed_state_wrong")
+        check_each_record_counted_once(workload)
+
+        workload.when_staffed(1, 1, STAFFED_S)
+        workload.job.stop()
+        before = times_restored(workload)
+        for folder in checkpoints_of(tmp_path):
+            shutil.rmtree(folder)
+        workload.job.start()
+        workload.when_staffed(1, 1, STAFFED_S)
+        assert times_restored(workload) > before
+        check_each_record_counted_once(workload)
