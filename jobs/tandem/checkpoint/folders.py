@@ -45,7 +45,7 @@ class Checkpoint:
     @property
     def epochs(self) -> int:
         """How many epochs its last batch has, at least 1: those since the batch before, as far as that is still known."""
-        before = position_of(self.folder, self.batch - 1)
+        before = EnginePosition() if self.batch == 0 else position_of(self.folder, self.batch - 1)
         return 1 if before is None else max(1, self.position.epoch - before.epoch)
 
 

@@ -13,6 +13,8 @@ class Digests:
 
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
+        self.held_from: int | None = None
+        """While a proof lasts, the epoch of the state that it has a copy of. The state itself goes on meanwhile."""
 
     def __contains__(self, epoch: int) -> bool:
         return epoch in self._known
@@ -24,8 +26,10 @@ class Digests:
     def put(self, epoch: int, digest: str, state: int) -> None:
         """A marker was read. A proof compares the epochs after `state`, however many there are since that barrier."""
         self._known[epoch] = digest
+        held = self.held_from
+        needed = state if held is None else min(state, held)
         while len(self._known) > _KEPT:
             oldest = next(iter(self._known))
-            if oldest > state and len(self._known) <= _MOST:
+            if oldest > needed and len(self._known) <= _MOST:
                 return
             del self._known[oldest]

@@ -87,7 +87,7 @@ class Follower:
         self._read_again = False
         self._look_ms = 0.0
         self._number = 0
-        self._digests = Digests()
+        self.digests = Digests()
         self._last_published = -1
         self._ended = False
         self._news = threading.Condition()
@@ -140,8 +140,8 @@ class Follower:
     def digest(self, epoch: int, timeout_s: float = 0.0) -> str | None:
         """What the marker of a recent epoch says; None if it is not read within `timeout_s`."""
         with self._news:
-            self._news.wait_for(lambda: epoch in self._digests or self._ended, timeout_s)
-            return self._digests.get(epoch)
+            self._news.wait_for(lambda: epoch in self.digests or self._ended, timeout_s)
+            return self.digests.get(epoch)
 
     def wait_for(self, epoch: int, timeout_s: float) -> bool:
         """Whether the state has come to `epoch` within `timeout_s`."""
@@ -209,7 +209,7 @@ class Follower:
         """A marker was read. Called by the thread."""
         with self._news:
             if marker.generation == self._settings.generation:
-                self._digests.put(marker.epoch, marker.digest, self.epoch)
+                self.digests.put(marker.epoch, marker.digest, self.epoch)
             self._last_published = max(self._last_published, marker.epoch)
             self._news.notify_all()
 

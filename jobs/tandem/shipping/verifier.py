@@ -2,8 +2,8 @@
 
 import shutil
 import time
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -81,9 +81,21 @@ class Verifier(Background):
         """Prove the state as it is now; the newest epoch that was proved, None if there was nothing to compare with."""
         shutil.rmtree(self._folder, ignore_errors=True)
         checkpoint = self._folder / "checkpoint"
-        position = self._follower.copy_to(checkpoint)
-        if position is None:
-            return None
+        with self._digests_held():
+            position = self._follower.copy_to(checkpoint)
+            return None if position is None else self._compared(checkpoint, position)
+
+    @contextmanager
+    def _digests_held(self) -> Iterator[None]:
+        """What the epochs after the state must be is not forgotten, although the follower goes on."""
+        digests = self._follower.digests
+        digests.held_from = self._follower.epoch
+        try:
+            yield
+        finally:
+            digests.held_from = None
+
+    def _compared(self, checkpoint: Path, position: EnginePosition) -> int | None:
         began, times, verified = self._clock_ms(), [self._clock_ms()], None
         # Where a batch has several epochs, those of a whole one, as far as they can be compared.
         interval = min(self._follower.epochs_a_batch, self._follower.published - position.epoch)

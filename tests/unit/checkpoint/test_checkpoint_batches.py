@@ -87,7 +87,15 @@ def test_without_a_barrier_before_it_begins_with_nothing(tmp_path: Path) -> None
 def test_a_batch_s_length_is_the_distance_from_the_one_before(tmp_path: Path) -> None:
     folder = make(tmp_path / "a")
     found = [find_newest([folder], epoch) for epoch in BARRIERS]
-    assert [one.epochs for one in found if one is not None] == [1, 700, 650], "where batch 0 began is not known"
+    assert [one.epochs for one in found if one is not None] == [701, 700, 650]
+
+
+def test_a_batch_whose_predecessor_is_not_there_any_more_counts_as_one_epoch(tmp_path: Path) -> None:
+    folder = make(tmp_path / "a")
+    (folder / "offsets" / "1").unlink()
+    found = find_newest([folder], BARRIERS[2])
+    assert found is not None
+    assert found.epochs == 1
 
 
 def test_a_stateless_query_s_last_batch_has_its_epoch_s_number(tmp_path: Path) -> None:

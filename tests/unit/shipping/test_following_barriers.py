@@ -65,7 +65,7 @@ def test_a_barrier_s_changes_wait_for_its_marker(tmp_path: Path, followed: Follo
     assert followed.follower.epoch == 12
     followed.published(24, 24)
     assert followed.follower.epoch == 24
-    assert followed.follower.epochs_a_batch == 12
+    assert followed.follower.epochs_a_batch == 13, "the first batch has epoch 0, too"
 
 
 def test_epochs_since_the_last_barrier_are_no_reason_to_look_for_a_newer_base(
@@ -120,6 +120,28 @@ def test_a_proof_computes_the_epochs_of_a_barrier_s_interval_as_far_as_they_are_
     Verifier(followed.follower, rehearsing(asked), tmp_path / "proof", pace, Verdicts(found.append)).prove()
     assert asked == list(range(25, last + 1))
     assert found == [last]
+
+
+def test_a_proof_knows_what_was_published_although_the_state_goes_on_meanwhile(
+    tmp_path: Path, followed: Followed
+) -> None:
+    active = replica(tmp_path / "active", 12, 24, 36)
+    followed.bases.offer(active, 24)
+    followed.published(36)
+    delta = delta_of(active, 2)
+
+    def rehearse(_: Path, after: EnginePosition, __: object) -> Generator[tuple[int, pa.Table], None, None]:
+        followed.shipped(delta)
+        followed.published(5_000, 37)
+        assert followed.follower.epoch == 36
+        for epoch in range(after.epoch + 1, 37):
+            yield epoch, pa.table({})
+        assert followed.follower.digest(25) == "digest 25"
+
+    pace, trial = VerificationPace(), Trial(rehearse, lambda epoch, _: f"digest {epoch}")
+    assert Verifier(followed.follower, trial, tmp_path / "proof", pace).prove() == 36
+    followed.published(5_001, 5_001)
+    assert followed.follower.digest(25) is None, "it is kept for no longer than the proof lasts"
 
 
 def test_a_proof_of_short_epochs_counts_its_cost_in_their_time() -> None:
