@@ -403,6 +403,20 @@ def test_with_barriers_a_snapshot_is_of_the_newest_one_that_is_published(
     assert "state/0/0/3.changelog" not in contents(tmp_path / "target")
 
 
+def test_before_the_first_barrier_there_is_nothing_to_take_and_nothing_to_warn_about(
+    start: Start, root: Path, clock: Clock, warnings: list[str]
+) -> None:
+    replica = start()
+    commit(replica, 0, 700)
+    replica.snapshotter.offer(650)
+    until(lambda: replica.snapshotter.is_waiting, "it has seen that there is nothing")
+    assert (newest(root), warnings) == (-1, [])
+    replica.snapshotter.offer(700)
+    clock.now_ms += INTERVAL_MS // 10
+    replica.snapshotter.offer(701)
+    until(lambda: newest(root) == 700, "a snapshot of the first barrier, soon after it")
+
+
 def test_a_barrier_is_saved_once_however_many_epochs_are_published_since(
     start: Start, root: Path, clock: Clock
 ) -> None:
