@@ -18,7 +18,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
 from tandem.kafka.history import last_marker
 from tandem.kafka.topics import Topics
-from tandem.manifest import Manifest, load
+from tandem.manifest import Manifest, Spec, load
 from tandem.process.info import ExitCode
 from tandem.snapshots import (
     Listing,
@@ -169,11 +169,18 @@ def _chosen(
         if error.newest is None:
             raise NoSnapshotError(f"{wanted}, and there is no older one: does the job run?") from error
         newest = f"the newest one is of epoch {error.newest.epoch:,}, taken {ago(error.newest.taken_at_ms)} ago"
-        interval = job.spec.snapshots and job.spec.snapshots.interval
         raise NoSnapshotError(
-            f"{wanted}; {newest}. If the job runs, --wait for longer than spec.snapshots.interval ({interval}); if it has "
+            f"{wanted}; {newest}. If the job runs, --wait for longer than {patience(job.spec)}; if it has "
             f"stopped, take that one: tandem savepoint create {again} --newest"
         ) from error
+
+
+def patience(spec: Spec) -> str:
+    """In words, how long it may take until a snapshot includes what is published now."""
+    snapshots = f"spec.snapshots.interval ({spec.snapshots and spec.snapshots.interval})"
+    if spec.engine == "microBatch":
+        return snapshots
+    return f"{snapshots} and twice spec.ordering.barrierInterval ({spec.ordering.barrier_interval}) together"
 
 
 def _check_logs(job: Manifest, connection: KafkaConnection) -> None:
