@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from threading import Lock
+from typing import Any, Final, Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
@@ -17,6 +18,28 @@ from tandem.engine.pruned import dataset, inlined, java_type
 from tandem.engine.realtime.channel import Channel
 
 _CHECK: Final = "spark.sql.streaming.unsupportedOperationCheck"
+_ONE_STARTS: Final = Lock()
+
+
+class Settings(Protocol):
+    """Of a session."""
+
+    def set(self, key: str, value: str) -> None:
+        """A setting has that value from now on."""
+
+
+@contextmanager
+def unchecked(settings: Settings) -> Iterator[None]:
+    """Spark refuses state before a union in real-time mode. Without a shuffle, each branch is a task of its own.
+
+    A session's queries share its settings, and a standby that is promoted may still begin a proof: one starts at a time.
+    """
+    with _ONE_STARTS:
+        settings.set(_CHECK, "false")
+        try:
+            yield
+        finally:
+            settings.set(_CHECK, "true")
 
 
 class Feed:
@@ -49,7 +72,7 @@ class Feed:
         checker.checkForStreaming(frame.queryExecution().analyzed(), mode)
         manager = self._spark._jsparkSession.streams()
         option = self._jvm.scala.Option
-        with self._unchecked():
+        with unchecked(self._spark.conf):
             query = manager.startQuery(
                 option.empty(),  # name
                 getattr(manager, "startQuery$default$2")(),
@@ -66,15 +89,6 @@ class Feed:
                 option.empty(),
             )
         return StreamingQuery(query)
-
-    @contextmanager
-    def _unchecked(self) -> Iterator[None]:
-        """Spark refuses state before a union in real-time mode. Without a shuffle, each branch is a task of its own."""
-        self._spark.conf.set(_CHECK, "false")
-        try:
-            yield
-        finally:
-            self._spark.conf.set(_CHECK, "true")
 
     def close(self, jvm_runs: bool = True) -> None:
         """End the channel. The query's tasks fail, if they still run."""
