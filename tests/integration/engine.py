@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
+from tandem.checkpoint.folders import find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.output import dead_letters, one_stream
@@ -114,7 +116,7 @@ class Job:
         self._intake = replace(self._intake, times_us=times_of_python(stream))
         if self._real_time:
             schema, stateful = from_arrow_schema(self._intake.schema), bool(stateful_operators(stream))
-            self._query = RealTimeQuery(self._bridge, schema, stream, stateful)
+            self._query = RealTimeQuery(self._bridge, schema, stream, stateful, rest_s=0.0)
         else:
             self._query = MicroBatchQuery(self._bridge, stream, output_mode(stream, wished))
         self._query.begin(self._checkpoint, after)
@@ -129,6 +131,17 @@ class Job:
         rows = self._query.compute(position, taken_in.batch, time_ms, within(EPOCH_DEADLINE_S), barrier)
         self._query.commit()
         return taken_in.completed(rows)[0]
+
+    def rest(self) -> None:
+        """Nothing comes."""
+        assert self._query is not None
+        self._query.rest(within(EPOCH_DEADLINE_S))
+
+    @property
+    def position(self) -> EnginePosition | None:
+        """Where the checkpoint stands."""
+        newest = find_newest([self._checkpoint], sys.maxsize)
+        return None if newest is None else newest.position
 
     def offer(self, epoch: int, records: Sequence[Record]) -> None:
         """Offer one epoch, and take nothing."""

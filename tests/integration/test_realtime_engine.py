@@ -180,6 +180,32 @@ def test_a_count_tells_of_every_row(real_time: Job) -> None:
     assert values(real_time.run(2, [Record(b"", b"a"), Record(b"", b"b")])) == ["4", "2"]
 
 
+def test_what_came_last_is_committed_while_nothing_comes(real_time: Job) -> None:
+    counted, one = running_count(real_time.sources["raw"]), [Record(b"", b"a")]
+    real_time.start(counted)
+    for epoch in range(2):
+        real_time.run(epoch, one)
+    real_time.rest()
+    real_time.committed(0)
+    assert real_time.position == EnginePosition(1, 10)
+    real_time.rest()
+    assert values(real_time.run(2, one)) == ["3"]
+    real_time.rest()
+    real_time.committed(1)
+    real_time.stop()
+    assert real_time.position == EnginePosition(2, 20)
+    real_time.start(counted, EnginePosition(2, 20))
+    assert values(real_time.run(3, one)) == ["4"]
+
+
+def test_where_a_query_without_state_stands_is_written_down_while_nothing_comes(real_time: Job) -> None:
+    real_time.start(real_time.sources["raw"].select("value"))
+    for epoch in range(2):
+        real_time.run(epoch, [Record(b"x")])
+    real_time.rest()
+    assert real_time.position == EnginePosition(1, 10)
+
+
 def test_a_query_without_state_begins_after_any_epoch(real_time: Job) -> None:
     real_time.start(real_time.sources["raw"].select("value"), EnginePosition(41, 410))
     assert values(real_time.run(42, [Record(b"x")])) == ["x"]

@@ -94,7 +94,9 @@ def prepare_job(
     real_time = choice.engine == "realTime"
 
     def query(over: EpochBridge, frame: DataFrame) -> EpochQuery:
-        return RealTimeQuery(over, schema, frame, stateful) if real_time else MicroBatchQuery(over, frame, mode)
+        if not real_time:
+            return MicroBatchQuery(over, frame, mode)
+        return RealTimeQuery(over, schema, frame, stateful, spec.ordering.barrier_interval.ms / 1000)
 
     return PreparedJob(
         query=query(bridge, plan.frame),

@@ -65,6 +65,12 @@ class EpochQuery(Protocol):
     def commit(self) -> None:
         """The rows of the epoch taken last were taken over."""
 
+    def rest(self, give_up: GiveUp) -> None:
+        """Called several times a second while no epoch comes, after what was offered was taken and committed.
+
+        What came last is kept, as behind a barrier. Raises as `offer`.
+        """
+
     def failure(self) -> BaseException | None:
         """What ended the query; None while it runs, or starts."""
 
@@ -152,6 +158,9 @@ class MicroBatchQuery:
     def commit(self) -> None:
         """The rows were taken over: Spark may commit the epoch."""
         self._bridge.acknowledge()
+
+    def rest(self, give_up: GiveUp) -> None:
+        """Every epoch is kept as it comes."""
 
     def failure(self) -> BaseException | None:
         """What ended the query; None while it runs, or starts."""

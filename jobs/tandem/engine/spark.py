@@ -139,6 +139,7 @@ class SparkEngine:
                 if epoch is None:
                     if (error := self.job.query.failure()) is not None:
                         raise error
+                    self.job.query.rest(self._give_up)
                 else:
                     self._passed("cut")
                     self.task.begins(*lasting.begun(epoch))

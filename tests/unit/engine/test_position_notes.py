@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tandem.checkpoint.folders import find_newest
 from tandem.checkpoint.position import EnginePosition
+from tandem.engine.kept_state import KeptState, check_state
 from tandem.engine.realtime.notes import PositionNotes
+from tandem.jobapi.errors import JobError
 
 
 def test_the_newest_note_is_found_and_few_are_kept(tmp_path: Path) -> None:
@@ -31,3 +35,21 @@ def test_not_every_epoch_is_noted(tmp_path: Path) -> None:
     notes = PositionNotes(tmp_path, every_s=3_600.0)
     notes.passed(EnginePosition(1, 10))
     assert find_newest([tmp_path], 1_000) is None
+
+
+def test_what_is_not_noted_yet_is_noted_once_nothing_comes(tmp_path: Path) -> None:
+    notes = PositionNotes(tmp_path, every_s=3_600.0)
+    notes.rest()
+    assert find_newest([tmp_path], 1_000) is None
+    notes.passed(EnginePosition(1, 10))
+    for _ in range(3):
+        notes.rest()
+    found = find_newest([tmp_path], 1_000)
+    assert found is not None
+    assert (found.position, found.batch) == (EnginePosition(1, 10), 0), "it is noted once"
+
+
+def test_code_that_keeps_state_cannot_go_on_from_a_query_without(tmp_path: Path) -> None:
+    PositionNotes(tmp_path, every_s=0.0).passed(EnginePosition(1, 10))
+    with pytest.raises(JobError, match="it left none, and the code now keeps some"):
+        check_state(tmp_path, [KeptState("aggregation", ("key",))])

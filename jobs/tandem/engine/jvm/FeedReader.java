@@ -56,11 +56,16 @@ final class FeedReader implements SupportsRealTimeRead<InternalRow> {
   /** All rows of the epoch have been written; whether it was a barrier. */
   private boolean pass() {
     FeedEpoch epoch = current;
-    feed.writer(task.taskAttemptId()).passed(epoch.position.epoch);
+    if (!isBarrierAlone()) feed.writer(task.taskAttemptId()).passed(epoch.position.epoch);
     passed = epoch.position;
     current = null;
     epoch.release();
     return epoch.barrier;
+  }
+
+  /** While no epoch comes, a barrier comes behind the last one: it has the same position, and no records. */
+  private boolean isBarrierAlone() {
+    return current.barrier && current.position.epoch == passed.epoch;
   }
 
   private void take() {
@@ -74,7 +79,7 @@ final class FeedReader implements SupportsRealTimeRead<InternalRow> {
       task.killTaskIfInterrupted();
       throw new IllegalStateException("interrupted behind epoch " + passed.epoch, e);
     }
-    if (current.position.epoch != passed.epoch + 1) {
+    if (current.position.epoch != passed.epoch + 1 && !isBarrierAlone()) {
       throw new IllegalStateException("epoch " + current.position.epoch + " was offered behind " + passed.epoch);
     }
     rows = current.rows();

@@ -40,9 +40,13 @@ class RealTimeQuery:
     bridge, schema : the plan reads the stream of this bridge, whose records have this schema.
     frame : the plan.
     stateful : whether it keeps state. Without, a query begins after any epoch, whatever its checkpoint holds.
+    rest_s : after how long without epochs the state of the last one is committed. It may be any epoch: rows do not depend on
+        it (`protocol.barriers`), and without it no savepoint would have that epoch before another one comes.
     """
 
-    def __init__(self, bridge: EpochBridge, schema: StructType, frame: DataFrame, stateful: bool) -> None:
+    def __init__(
+        self, bridge: EpochBridge, schema: StructType, frame: DataFrame, stateful: bool, rest_s: float = 5.0
+    ) -> None:
         self.frame = frame
         self.streaming: StreamingQuery | None = None
         """Spark's own object, while it runs and after."""
@@ -50,6 +54,11 @@ class RealTimeQuery:
         self._bridge = bridge
         self._schema = schema
         self._stateful = stateful
+        self._rest_s = rest_s
+        self._last_s = 0.0  # when an epoch was offered
+        self._uncommitted: tuple[pa.RecordBatch, int] | None = (
+            None  # no records, and the time of an epoch behind a barrier
+        )
         self._after = EnginePosition()
         self._feed: Feed | None = None
         self._parts: dict[int, dict[int, pa.RecordBatch | None]] = {}
@@ -65,7 +74,7 @@ class RealTimeQuery:
         """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
         self.streaming = None
         self._close()
-        self._after, self._parts = after, {}
+        self._after, self._parts, self._uncommitted = after, {}, None
         self._feed = Feed(self.frame, self._schema, after)
 
     def launch(self, checkpoint: Path) -> None:
@@ -112,11 +121,10 @@ class RealTimeQuery:
 
         Behind a `barrier` Spark commits the state. Raises `GivenUpError`, and what the query failed with.
         """
-        assert self._feed is not None, "stand_at comes first"  # noqa: S101
-        try:
-            self._feed.channel.offer(position, batch, time_ms, barrier and self._stateful, lambda: self._check(give_up))
-        except ChannelClosedError as error:
-            raise self._ended(error) from error
+        ends = barrier and self._stateful
+        self._send(position, batch, time_ms, give_up, ends)
+        self._last_s = time.monotonic()
+        self._uncommitted = (batch.slice(0, 0), time_ms) if self._stateful and not ends else None
 
     def take(self, position: EnginePosition, give_up: GiveUp) -> pa.Table:
         """The rows of the oldest epoch that was not taken yet (no columns if there are none). Raises as `offer`."""
@@ -144,6 +152,15 @@ class RealTimeQuery:
         if self._notes is not None:
             self._notes.passed(self._after)
 
+    def rest(self, give_up: GiveUp) -> None:
+        """After `rest_s` without an epoch, commit the state of the one taken last. Raises as `offer`."""
+        if self._notes is not None:
+            self._notes.rest()
+        if self._uncommitted is not None and time.monotonic() - self._last_s >= self._rest_s:
+            nothing, time_ms = self._uncommitted
+            self._send(self._after, nothing, time_ms, give_up, True)
+            self._uncommitted = None
+
     def failure(self) -> BaseException | None:
         """What ended the query; None while it runs, or starts."""
         query = self.streaming
@@ -159,6 +176,15 @@ class RealTimeQuery:
         self._close(runs)
         if self._own is not None:
             shutil.rmtree(self._own, ignore_errors=True)
+
+    def _send(
+        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool
+    ) -> None:
+        assert self._feed is not None, "stand_at comes first"  # noqa: S101
+        try:
+            self._feed.channel.offer(position, batch, time_ms, barrier, lambda: self._check(give_up))
+        except ChannelClosedError as error:
+            raise self._ended(error) from error
 
     def _close(self, jvm_runs: bool = True) -> None:
         if self._feed is not None:
