@@ -11,9 +11,6 @@ from simulation.campaign import Report, explain, story
 from simulation.conftest import IN_CI, MOST_S, SCHEDULES
 from simulation.schedule import Schedule
 
-pytestmark = pytest.mark.xdist_group("campaign")
-"""One process runs it, with workers of its own."""
-
 SITUATIONS = (
     "taken over during a commit",
     "a fenced owner tried to commit",
