@@ -31,7 +31,7 @@ class IdleJob(SmallJob):
         self.observer = Observer.of(self.local)
 
     def screen(self) -> dict[str, str]:
-        """The table's lines by their first word, and the last line."""
+        """The table's lines by their first word, and the last two: the caption."""
         out = Console(file=io.StringIO(), width=200, color_system=None)
         out.print(job_table(self.observer.look()))
         assert isinstance(out.file, io.StringIO)
