@@ -42,7 +42,7 @@ jars: $(INSTALLED)
 	@$(BIN)/python -m tandem.engine.class_archive >/dev/null
 
 test: setup lint ## all checks and all tests
-	$(BIN)/pytest tests/unit tests/simulation -n auto --dist loadgroup $(ARGS)
+	$(BIN)/pytest tests/unit tests/simulation -n auto --dist loadfile $(ARGS)
 	$(BIN)/pytest tests/integration $(ARGS)
 
 lint: $(INSTALLED) ## style, formatting, types, import contracts
@@ -62,7 +62,7 @@ cluster: ## tests on a Kubernetes with three nodes that kube-lab makes (KUBE_LAB
 	.ci/cluster $(ARGS)
 
 simulate: $(INSTALLED) ## N schedules of the protocol under simulated failures: make simulate N=200000
-	TANDEM_SCHEDULES=$(N) $(BIN)/pytest tests/simulation -n auto --dist loadgroup $(ARGS)
+	TANDEM_SCHEDULES=$(N) $(BIN)/pytest tests/simulation -n auto --dist loadfile $(ARGS)
 
 demo: setup ## two replicas over real data, one is killed, no reader notices
 	$(BIN)/tandem demo $(ARGS)

@@ -21,8 +21,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if "simulation" in item.path.parts:
             item.add_marker(pytest.mark.simulation)
             item.add_marker(pytest.mark.timeout(2 * most_s))
-            if "report" in getattr(item, "fixturenames", ()):
-                item.add_marker(pytest.mark.xdist_group("campaign"))  # one process runs it, with workers of its own
 
 
 @pytest.fixture(scope="session")

@@ -180,12 +180,6 @@ class _Walk:
                 "the order of rows of several scans is not that of their epochs",
                 "Make them one source with several topics, or keep state for each stream by itself",
             )
-        if _has(node, "EventTimeWatermark"):
-            yield Limit(
-                f"{what} behind withWatermark()",
-                "where a watermark stands is not kept across a restart there yet",
-                "Leave the watermark out",
-            )
         if is_aggregation and any(_is_session(one) for one in expressions(node.fields.get("groupingExpressions"))):
             yield Limit("session_window()", _MICRO_BATCH_ONLY, "Use window()")
         elif is_aggregation and self.facts.mode == "Append":
@@ -193,6 +187,12 @@ class _Walk:
                 "groupBy().agg() in output mode append",
                 "a group's last row comes when the watermark passes it",
                 "Set spec.job.outputMode: update, and each row that changes a group is reported",
+            )
+        elif _has(node, "EventTimeWatermark"):
+            yield Limit(
+                f"{what} behind withWatermark()",
+                "where a watermark stands is not kept across a restart there yet",
+                "Leave the watermark out",
             )
         elif is_aggregation:
             yield Limit(

@@ -34,6 +34,7 @@ final class FeedEpoch {
   }
 
   /** Each scan has an iterator of its own, which gives the same object for each row. */
+  @SuppressWarnings("resource") // the batch only shows what `release` frees
   Iterator<InternalRow> rows() {
     ColumnVector[] columns =
         records.getFieldVectors().stream().map(FeedEpoch::column).toArray(ColumnVector[]::new);
