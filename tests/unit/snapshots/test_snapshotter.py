@@ -200,13 +200,14 @@ def test_while_one_replica_takes_a_snapshot_no_other_does(start: Start, root: Pa
     assert taken_by(root) == [(1, "j.replica-0.1a")]
 
 
-def test_an_epoch_that_spark_commits_a_little_later_is_waited_for(start: Start, root: Path) -> None:
+def test_an_epoch_that_spark_commits_a_little_later_is_waited_for(start: Start, root: Path, clock: Clock) -> None:
     replica = start()
     for path in ("offsets/0", "commits/0"):
         (replica.checkpoint / path).unlink()
     replica.snapshotter.offer(0)
-    assert not replica.snapshotter.is_waiting
+    until(lambda: replica.snapshotter.is_waiting, "it has seen that there is nothing yet")
     fill(replica.checkpoint, epoch_files(0))
+    clock.now_ms += INTERVAL_MS // 10
     until(lambda: newest(root) == 0, "a snapshot of epoch 0")
 
 
