@@ -94,7 +94,7 @@ def test_a_retention_that_is_nearly_over_is_told_in_the_log_and_the_metrics_with
     assert len(warned) == 1, "once, not at every look"
     assert "retention.ms is 55000, but a restart" in warned[0]["reason"]
     assert "reads on from record 10, written" in warned[0]["reason"]
-    assert warned[0]["mend"].endswith(f"--entity-name {retained.job.input} --add-config retention.ms=3600000")
+    assert warned[0]["remedy"].endswith(f"--entity-name {retained.job.input} --add-config retention.ms=3600000")
     assert (retained.margin("seconds") or 0) <= 55 - AGE_S
 
 
