@@ -65,12 +65,6 @@ def _of_manifest(spec: Spec, plan: PlanFacts) -> Iterator[Limit]:
             "the record that makes an epoch fail is looked for on the state before it, which is not kept there",
             "Remove onError",
         )
-    if (spec.standbys or spec.snapshots is not None) and keeps_state(plan):
-        yield Limit(
-            "an operator with state beside spec.standbys or spec.snapshots",
-            "state that is committed at barriers is not known to be followed and saved right yet",
-            "Remove both, and run two replicas",
-        )
     if spec.executors.instances:
         yield Limit("executors", "the real-time engine runs in the replica itself", "Remove spec.executors")
     if spec.spark.parallelism > 1:

@@ -202,11 +202,3 @@ def test_records_that_fail_leave_a_job_in_real_time_mode_only_if_it_keeps_no_sta
     assert chosen(stateful, "realTime").engine == "realTime"
     with pytest.raises(JobError, match="onError: deadLetter and an operator with state"):
         chosen(stateful, "realTime", **DEAD_LETTERS)
-
-
-@pytest.mark.parametrize("beside", [{"standbys": 1}, {"snapshots": {"store": "file:///snapshots"}}], ids=str)
-def test_state_at_barriers_is_neither_followed_nor_saved_yet(beside: Mapping[str, Any]) -> None:
-    stateless, stateful = PlanFacts(node("Filter", STREAM)), PlanFacts(node("Project", node("Deduplicate", STREAM)))
-    assert chosen(stateless, "realTime", **beside).engine == "realTime"
-    with pytest.raises(JobError, match="an operator with state beside"):
-        chosen(stateful, "realTime", **beside)
