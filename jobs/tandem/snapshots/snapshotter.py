@@ -145,7 +145,8 @@ class Snapshotter:
         """Take a snapshot if it is this replica's turn; returns when to look again."""
         began = self._now_ms()
         due = began + self._settings.interval_ms
-        if self._stands_at(epoch) <= self._saved:
+        stands_at = self._stands_at(epoch)
+        if stands_at <= self._saved and (stands_at >= 0 or self._saved < 0):
             return began + min(_LOOK_AGAIN_MS, self._settings.interval_ms)
         self._task.begins("the next snapshot", "an answer of the snapshot store")
         try:
