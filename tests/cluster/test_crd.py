@@ -8,7 +8,7 @@ import pytest
 
 from cluster.conftest import ROOT
 from cluster.crd_cases import CASES, Case
-from cluster.kubernetes import Kubectl, RefusedError, run
+from cluster.kubernetes import Kubectl, RefusedError, holds, run
 from cluster.wrong_manifests import WRONG, Wrong
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
@@ -18,7 +18,9 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 def crd() -> None:
     """The CRD of this commit; a chart's installation would bring the same."""
     run(["kubectl", "apply", "--server-side", "--force-conflicts", "-f", str(ROOT / "crds")])
-    run(["kubectl", "wait", "--for=condition=Established", "crd/replicatedstreamjobs.tandem.dev", "--timeout=30s"])
+    cluster, name = Kubectl("default"), "replicatedstreamjobs.tandem.dev"
+    # `kubectl wait` refuses a CRD that has no conditions yet, as it is just after it was made.
+    cluster.wait(lambda: holds(cluster.get("crd", name), "Established"), 30, "the CRD is established")
 
 
 def dry_run(kubectl: Kubectl, manifest: dict[str, Any], *options: str) -> str:

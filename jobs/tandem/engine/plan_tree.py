@@ -38,8 +38,8 @@ def is_computed(attribute: int, name: str, plan: Sequence[Mapping[str, Any]]) ->
     What a Python function gives back beside all columns of its input counts as passed on.
     """
     nodes = list(_all(tree(iter(plan))))
-    aliases = {_id(one): one.children[0] for node in nodes for one in _aliases(node)}
-    made = {_id(one): node for node in nodes if node.children for one in _made(node)}
+    aliases = {expression_id(one): one.children[0] for node in nodes for one in _aliases(node)}
+    made = {expression_id(one): node for node in nodes if node.children for one in _made(node)}
     seen: set[int] = set()
     while attribute in aliases and attribute not in seen:
         seen.add(attribute)
@@ -48,7 +48,7 @@ def is_computed(attribute: int, name: str, plan: Sequence[Mapping[str, Any]]) ->
             return str(source.fields.get("name") or name).lower() != name
         if source.name != "AttributeReference" or str(source.fields["name"]).lower() != name:
             return True
-        attribute = _id(source)
+        attribute = expression_id(source)
     maker = made.get(attribute)
     return maker is not None and not _gives_all_back(maker, name)
 
@@ -80,5 +80,6 @@ def _all(node: Node) -> Iterator[Node]:
         yield from _all(child)
 
 
-def _id(expression: Node) -> int:
+def expression_id(expression: Node) -> int:
+    """Spark's number of a named column in its plan; -1: the expression has none."""
     return int(expression.fields.get("exprId", {}).get("id", -1))

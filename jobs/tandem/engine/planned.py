@@ -22,6 +22,7 @@ _JOINS: Final = {
     "CartesianProductExec": "comparing all rows with all",
 }
 """Spark's ways to join, in words."""
+_SESSION: Final = "spark.sessionWindow"
 
 
 def plan_facts(frame: DataFrame, mode: str) -> PlanFacts:
@@ -34,7 +35,17 @@ def plan_facts(frame: DataFrame, mode: str) -> PlanFacts:
     joins = [_way(join, state.planner()) for join in _joins(plan)]
     refused = refusal(frame, "Update")
     said = "" if refused is None else in_a_line(refused).rstrip(".")
-    return PlanFacts(json.loads(plan.toJSON()), joins, mode, said)
+    return PlanFacts(json.loads(plan.toJSON()), joins, mode, said, frozenset(_sessions(plan)))
+
+
+def _sessions(plan: Any) -> Iterator[int]:
+    """The ids of columns that rows are grouped by and that are sessions; the JSON of a plan leaves their mark out."""
+    if plan.nodeName() == "Aggregate":
+        for column in _each(plan.groupingExpressions()):
+            if column.getClass().getSimpleName() == "AttributeReference" and column.metadata().contains(_SESSION):
+                yield int(column.exprId().id())
+    for child in _each(plan.children()):
+        yield from _sessions(child)
 
 
 def _joins(plan: Any) -> Iterator[Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tandem.engine.plan_tree import Node, expressions, tree
+from tandem.engine.plan_tree import Node, expression_id, expressions, tree
 
 _SCANS: Final = frozenset({"StreamingExecutionRelation", "StreamingRelationV2", "StreamingDataSourceV2Relation"})
 _RUN: Final = frozenset(
@@ -64,7 +64,6 @@ _KINDS: Final = (
 )
 """Of Spark's `PythonEvalType`."""
 _SUBQUERIES: Final = frozenset({"Exists", "InSubquery", "LateralSubquery", "ListQuery", "ScalarSubquery"})
-_SESSION: Final = "spark.sessionWindow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +77,14 @@ class PlanFacts:
         sending the table to where the stream's rows are.
     mode : Spark's output mode of the job: Append or Update.
     refusal : why Spark refuses the plan in mode Update, which is that of its real-time mode; "": it does not.
+    sessions : the ids of columns that are made by `session_window()`.
     """
 
     nodes: Sequence[Mapping[str, Any]]
     joins: Sequence[str] = ()
     mode: str = "Append"
     refusal: str = ""
+    sessions: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +181,7 @@ class _Walk:
                 "the order of rows of several scans is not that of their epochs",
                 "Make them one source with several topics, or keep state for each stream by itself",
             )
-        if is_aggregation and any(_is_session(one) for one in expressions(node.fields.get("groupingExpressions"))):
+        if is_aggregation and self.facts.sessions & {*map(expression_id, _grouping(node))}:
             yield Limit("session_window()", _MICRO_BATCH_ONLY, "Use window()")
         elif is_aggregation and self.facts.mode == "Append":
             yield Limit(
@@ -212,8 +213,8 @@ def _has(node: Node, name: str) -> bool:
     return node.name == name or any(_has(child, name) for child in node.children)
 
 
-def _is_session(expression: Node) -> bool:
-    return _SESSION in str(expression.fields.get("metadata")) or any(map(_is_session, expression.children))
+def _grouping(node: Node) -> list[Node]:
+    return expressions(node.fields.get("groupingExpressions"))
 
 
 def _of_expressions(written: object) -> Iterator[Limit]:

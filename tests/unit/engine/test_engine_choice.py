@@ -31,7 +31,7 @@ TABLE = node("LocalRelation")
 UNION = node("Union", STREAM, STREAM)
 UDF = expression("PythonUDF", name="normalize", evalType=100)
 KEY = expression("AttributeReference", name="id", metadata={})
-SESSION = expression("AttributeReference", name="session_window", metadata={"spark.sessionWindow": True})
+SESSION = expression("AttributeReference", name="session_window", exprId={"id": 7})
 
 
 def manifest(engine: str, **spec: Any) -> Manifest:
@@ -106,7 +106,9 @@ NEVER: Mapping[str, PlanFacts] = {
         node("Join", STREAM, TABLE), ["sorting both sides"]
     ),
     "a join with a table that Spark carries out by an unknown way": PlanFacts(node("Join", STREAM, TABLE)),
-    "session_window()": PlanFacts(node("Aggregate", STREAM, groupingExpressions=[KEY, SESSION]), (), "Update"),
+    "session_window()": PlanFacts(
+        node("Aggregate", STREAM, groupingExpressions=[KEY, SESSION]), (), "Update", sessions=frozenset({7})
+    ),
     "groupBy().agg() in output mode append": PlanFacts(node("Aggregate", STREAM, groupingExpressions=[KEY])),
     "groupBy().agg() over a union of several streams": PlanFacts(node("Aggregate", UNION), (), "Update"),
     "dropDuplicates() over a union of several streams": PlanFacts(node("Deduplicate", node("Filter", UNION))),

@@ -37,13 +37,8 @@ def bench() -> Bench:
 
 @pytest.fixture
 def log() -> Iterator[list[Any]]:
-    before = structlog.get_config()
-    structlog.reset_defaults()  # another test may have left a level
-    try:
-        with structlog.testing.capture_logs() as captured:
-            yield captured
-    finally:
-        structlog.configure(**before)
+    with structlog.testing.capture_logs() as captured:
+        yield captured
 
 
 def test_it_is_said_within_a_minute() -> None:
