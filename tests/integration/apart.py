@@ -47,7 +47,7 @@ def running_apart(folder: Path, cluster: Cluster, name: str, **spec: object) -> 
 
 
 def metric(workload: Workload, replica: str, name: str) -> float:
-    """A metric of a running replica; −1: it does not tell it."""
+    """A metric of a running replica; −1: it does not report it."""
     info = workload.job.announcement(replica)
     sample = None if info is None else scrape(info.metrics_port)
     return -1.0 if sample is None else sample.values.get(name, -1.0)

@@ -16,8 +16,6 @@ from tandem.devservers import KafkaBroker, ZooKeeperServer
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
 ORDERING = {"mode": "leader", "minEpochInterval": "20ms", "barrierInterval": "500ms"}
-
-
 STATE_FROM_ELSEWHERE = ("snapshot_restored", "followed_state_used")
 """Lines of a replica's log; the state that it follows begins with a snapshot, too."""
 

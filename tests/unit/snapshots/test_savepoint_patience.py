@@ -1,4 +1,4 @@
-"""How long a savepoint may have to wait is told with what it depends on."""
+"""How long a savepoint may have to wait is reported with what it depends on."""
 
 from __future__ import annotations
 

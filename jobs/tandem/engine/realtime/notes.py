@@ -1,7 +1,7 @@
 """Where a query without state stands, written down beside it now and then in the form of Spark's own logs.
 
-Such a query has no state to commit, so Spark's checkpoint of it would stay empty for as long as it runs. Whoever asks how
-far this replica's checkpoint is (retention, snapshots, those who follow) finds these notes instead. They also say that
+Such a query has no state to commit, so Spark's checkpoint of it would stay empty for as long as it runs. A reader that asks
+how far this replica's checkpoint is (retention, snapshots, those who follow) finds these notes instead. They also say that
 there is no state: code that keeps some cannot go on from there (`kept_state`).
 """
 

@@ -45,7 +45,7 @@ class RealTimeQuery:
     """
 
     def __init__(
-        self, bridge: EpochBridge, schema: StructType, frame: DataFrame, stateful: bool, rest_s: float = 5.0
+        self, bridge: EpochBridge, schema: StructType, frame: DataFrame, stateful: bool, rest_s: float
     ) -> None:
         self.frame = frame
         self.streaming: StreamingQuery | None = None
@@ -56,9 +56,8 @@ class RealTimeQuery:
         self._stateful = stateful
         self._rest_s = rest_s
         self._last_s = 0.0  # when an epoch was offered
-        self._uncommitted: tuple[pa.RecordBatch, int] | None = (
-            None  # no records, and the time of an epoch behind a barrier
-        )
+        self._uncommitted: tuple[pa.RecordBatch, int] | None = None
+        """Of an epoch behind the newest barrier: a batch of its schema without records, and its time in ms."""
         self._after = EnginePosition()
         self._feed: Feed | None = None
         self._parts: dict[int, dict[int, pa.RecordBatch | None]] = {}
