@@ -152,7 +152,10 @@ class Publication(PublicationRules):
         self._retired = True
 
     def retire_after(self, successor: str) -> None:
-        """Retire once `successor`, or `ANYBODY` else, has claimed an epoch: it is as quick then, no reader waits for it."""
+        """Retire once `successor`, or `ANYBODY` else, has claimed an epoch: it is as quick then, no reader waits for it.
+
+        Until then it leaves each epoch to others for a while.
+        """
         self._successor = successor
 
     @property
@@ -179,10 +182,11 @@ class Publication(PublicationRules):
     def next_claim(self, now_ms: float) -> ProposeClaim | None:
         """Claim what is computed and claimed by nobody; propose again what the log did not show in time.
 
-        Also while another action is under way: a claim only says "ask me", and whoever is asked too late is fenced.
+        Also while another action is under way: a claim only says "ask me". What this incarnation has committed need not be
+        visible yet: the claim of the next epoch takes as long as that.
         """
         for epoch in self.to_claim():
-            if epoch >= self.head and not self.decisions.is_claimed(epoch) and self.is_my_turn(epoch, now_ms):
+            if not self.decisions.is_claimed(epoch) and self.is_my_turn(epoch, now_ms):
                 return self._propose(epoch, 0, now_ms)
         return None
 
