@@ -15,7 +15,8 @@ from cluster.conftest import ROOT
 from cluster.kubernetes import Kubectl, Object
 from integration.workload import Cluster
 from tandem.examples.enrich.service import ScoreService
-from tandem.examples.flights.feed import Feeder, events
+from tandem.examples.feeding import Feeder
+from tandem.examples.flights.feed import FLIGHTS, events
 from tandem.kafka.topics import NewTopic, Topics
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600), pytest.mark.thorough]
@@ -76,7 +77,7 @@ def test_flights_publishes_delays_and_alerts(
     tandem: str,  # noqa: ARG001, it must be installed
 ) -> None:
     applied(kubectl, servers, "flights", ["flights", "weather", "delays", "alerts"])
-    feeder, enough = Feeder({"bootstrap.servers": servers.kafka.bootstrap}, events(), 500.0), threading.Event()
+    feeder, enough = Feeder({"bootstrap.servers": servers.kafka.bootstrap}, events(), FLIGHTS, 500.0), threading.Event()
     feeding = threading.Thread(target=feeder.run, args=(enough,))
     feeding.start()  # all the while: windows close when later flights come
     try:

@@ -34,7 +34,8 @@ class Demo(Command):
     """A demo of a few seconds; its temporary folders are made in `folder`, and its output in `folder / "output"`."""
 
     def __init__(self, folder: Path) -> None:
-        self.plot, self._temporary = folder / "output" / "latency.png", folder / "temporary"
+        self.plots = [folder / "output" / name for name in ("flights.png", "cards.png")]
+        self._temporary = folder / "temporary"
         self._temporary.mkdir()
         self.met: dict[int, str] = {}
         super().__init__(
@@ -80,10 +81,13 @@ def test_a_demo_kills_the_publisher_and_shows_that_nothing_was_lost(demo: Demo) 
 
     assert demo.exit_code() == 0, demo.output
     assert re.search(r"replica-[01] ended by SIGKILL; restarted at once", demo.output), demo.output
-    assert re.search(r"published [\d,]+, lost 0, duplicated 0, reordered 0;", demo.output), demo.output
+    for act in ("flights", "cards"):
+        assert re.search(rf"^{act}: published [\d,]+, lost 0, duplicated 0, reordered 0;", demo.output, re.M), (
+            demo.output
+        )
     assert re.search(r"during [\d,]+/[\d,]+, after [\d,]+/[\d,]+$", demo.output, re.MULTILINE), demo.output
     assert "did not catch up" not in demo.output
-    assert demo.plot.read_bytes().startswith(PNG)
+    assert all(plot.read_bytes().startswith(PNG) for plot in demo.plots)
     demo.check_nothing_is_left()
 
 
@@ -94,5 +98,5 @@ def test_ctrl_c_in_the_middle_of_a_demo_ends_it_and_leaves_nothing_behind(demo: 
 
     assert demo.exit_code() == 130, demo.output
     assert demo.output.endswith("stopped; nothing is left running\n")
-    assert not demo.plot.exists()
+    assert not any(plot.exists() for plot in demo.plots)
     demo.check_nothing_is_left()

@@ -17,7 +17,8 @@ import tandem.examples.flights
 from integration.engine import Job, Record
 from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
-from tandem.examples.flights.feed import FLIGHTS, Event, events
+from tandem.examples.feeding import Event
+from tandem.examples.flights.feed import FLIGHTS, events
 from tandem.examples.flights.job import job
 from tandem.jobapi.job import JobContext
 from tandem.manifest import Manifest, load

@@ -1,4 +1,7 @@
-"""The demo, act after act. Every wait has a deadline, and ends at once when the user stops it or the job ends by itself."""
+"""The demo, act after act, each in scenes.
+
+Every wait has a deadline, and ends at once when the user stops it or the job ends by itself.
+"""
 
 import math
 import os
@@ -8,14 +11,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tandem.demo.acts import ACTS, Act
 from tandem.demo.latency import has_settled, latencies, unpublished
 from tandem.demo.plot import plot
 from tandem.demo.recorder import Recorder
 from tandem.demo.settings import Settings
 from tandem.demo.show import SPARK_S, Show, View
-from tandem.demo.stage import Stage, built
+from tandem.demo.stage import Servers, running
 from tandem.demo.summary import Summary, Timeline, summarize
-from tandem.examples.flights.feed import Feeder, events
+from tandem.examples.feeding import Feeder
 from tandem.kafka.topics import Topics
 from tandem.local import LocalJob
 from tandem.local.observe import Observer
@@ -25,7 +29,7 @@ from tandem.topics.declared import ensure_topics
 from tandem.verify.read import JobHistory, verify
 
 LOOK_EVERY_S = 1.0
-PRIMING_FLIGHTS = 20
+PRIMING_RECORDS = 20
 
 
 class StoppedError(Exception):
@@ -38,8 +42,9 @@ class DemoError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The outcome, and what else is worth saying."""
+    """The outcome of an act, and what else is worth saying."""
 
+    act: Act
     summary: Summary
     notes: tuple[str, ...] = ()
 
@@ -49,21 +54,27 @@ def clock_ms() -> float:
     return time.monotonic_ns() / 1e6
 
 
-def play(settings: Settings, show: Show) -> Ending:
-    """Play all acts; nothing is left running, however it ends. To be called from the main thread: it takes the signals.
+def play(settings: Settings, show: Show) -> Iterator[Ending]:
+    """Play act after act; nothing is left running, however it ends. To be called from the main thread: it takes the signals.
 
-    Raises `StoppedError`, `DemoError`, `EmbeddedError`, `LocalJobError` (the job ended by itself), `KafkaException`.
+    Raises `StoppedError`, `DemoError`, `EmbeddedError`, `LocalJobError` (a job ended by itself), `KafkaException`.
     """
-    with built(settings.mode, show.waiting) as stage:
-        stopping = stop_on_signals()
-        job = LocalJob(stage.manifest, settings.processes, pin_to_cores=can_pin())
-        ensure_topics(Topics(stage.connection), job.manifest, "replica-0")
-        with (
-            Recorder(stage.connection, job.manifest.model, clock_ms) as recorder,
-            _fed(stage, settings) as feeding,
-            _running(job, show),
-        ):
-            return _Play(settings, show, stopping, job, recorder, feeding, stage).run()
+    with running(show.waiting) as servers:
+        for act in ACTS:
+            yield _played(act, servers, settings, show)
+
+
+def _played(act: Act, servers: Servers, settings: Settings, show: Show) -> Ending:
+    stopping = stop_on_signals()
+    manifest = servers.set_for(act, settings.mode)
+    job = LocalJob(manifest, settings.processes(act), pin_to_cores=can_pin())
+    ensure_topics(Topics(servers.connection), job.manifest, "replica-0")
+    with (
+        Recorder(servers.connection, job.manifest.model, clock_ms) as recorder,
+        _fed(act, servers, settings) as feeding,
+        _running(job, show),
+    ):
+        return _Play(act, settings, show, stopping, job, recorder, feeding, servers).run()
 
 
 def can_pin() -> bool:
@@ -80,9 +91,9 @@ class _Feeding:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
 
-    def prime(self, flights: int) -> None:
+    def prime(self, records: int) -> None:
         """Send a few, and return when Kafka has them."""
-        self.feeder.run(self._stopping, flights)
+        self.feeder.run(self._stopping, records)
 
     def start(self) -> None:
         """Send all others."""
@@ -102,8 +113,8 @@ class _Feeding:
 
 
 @contextmanager
-def _fed(stage: Stage, settings: Settings) -> Iterator[_Feeding]:
-    feeding = _Feeding(Feeder(stage.connection.admin(), events(), settings.rate, clock_ms))
+def _fed(act: Act, servers: Servers, settings: Settings) -> Iterator[_Feeding]:
+    feeding = _Feeding(Feeder(servers.connection.admin(), act.events(), act.paced, settings.rate, clock_ms))
     try:
         yield feeding
     finally:
@@ -128,18 +139,20 @@ def _running(job: LocalJob, show: Show) -> Iterator[None]:
 
 
 class _Play:
-    """The acts, and what is shown meanwhile."""
+    """The scenes of an act, and what is shown meanwhile."""
 
     def __init__(
         self,
+        act: Act,
         settings: Settings,
         show: Show,
         stopping: threading.Event,
         job: LocalJob,
         recorder: Recorder,
         feeding: _Feeding,
-        stage: Stage,
+        servers: Servers,
     ) -> None:
+        self._act = act
         self._settings = settings
         self._show = show
         self._stopping = stopping
@@ -147,17 +160,17 @@ class _Play:
         self._recorder = recorder
         self._feeding = feeding
         self._feeder = feeding.feeder
-        self._stage = stage
+        self._servers = servers
         self._observer = Observer.of(job)
         self._replicas = tuple(name for name in job.names if name.startswith("replica-"))
         self._started_ms = math.nan
 
     def run(self) -> Ending:
-        """All acts. Raises what `play` raises."""
+        """All scenes. Raises what `play` raises."""
         s = self._settings
         self._must("starting Spark in both replicas", self._all_up, s.start_deadline)
         # A new JVM takes many seconds for its first epoch: no backlog shall grow meanwhile.
-        self._feeding.prime(PRIMING_FLIGHTS)
+        self._feeding.prime(PRIMING_RECORDS)
         self._must("computing the first epoch", _all_ready, s.start_deadline)
         self._feeding.start()
         began_ms = clock_ms()
@@ -183,10 +196,11 @@ class _Play:
 
     def _warm(self, status: JobStatus, after_ms: float) -> bool:
         """A JVM gets faster for minutes: warm is who does not any more, or has had its time."""
-        if after_ms < self._settings.warm_up * 1_000 or not _all_ready(status):
+        least_s, most_s = self._settings.warm_up(self._act)
+        if after_ms < least_s * 1_000 or not _all_ready(status):
             return False
         arrivals = [epoch.arrived_ms for epoch in self._recorder.epochs()]
-        return has_settled(arrivals, clock_ms()) or after_ms > self._settings.longest_warm_up * 1_000
+        return has_settled(arrivals, clock_ms()) or after_ms > most_s * 1_000
 
     def _elapsed_s(self) -> float:
         return 0.0 if math.isnan(self._started_ms) else (clock_ms() - self._started_ms) / 1_000
@@ -203,16 +217,17 @@ class _Play:
         self._job.kill(newest.owner)
         return newest.owner, pid, killed_ms
 
-    def _must(self, act: str, condition: Callable[[JobStatus], bool], deadline_s: float) -> None:
-        if not self._watch(act, condition, deadline_s):
-            raise DemoError(f"{act}: not done within {deadline_s:.0f} s. The logs are in {self._settings.processes}")
+    def _must(self, scene: str, condition: Callable[[JobStatus], bool], deadline_s: float) -> None:
+        if not self._watch(scene, condition, deadline_s):
+            logs = self._settings.processes(self._act)
+            raise DemoError(f"{self._act.name}, {scene}: not done within {deadline_s:.0f} s. The logs are in {logs}")
 
-    def _watch(self, act: str, condition: Callable[[JobStatus], bool], deadline_s: float) -> bool:
+    def _watch(self, scene: str, condition: Callable[[JobStatus], bool], deadline_s: float) -> bool:
         """Show how things stand until `condition` holds; False if it does not within `deadline_s`."""
         deadline = time.monotonic() + deadline_s
         while True:
             status = self._observer.look()
-            self._show.update(self._view(act, status))
+            self._show.update(self._view(scene, status))
             if condition(status):
                 return True
             if time.monotonic() >= deadline:
@@ -223,11 +238,11 @@ class _Play:
             if self._feeding.failure is not None:
                 raise self._feeding.failure
 
-    def _view(self, act: str, status: JobStatus) -> View:
+    def _view(self, scene: str, status: JobStatus) -> View:
         now, epochs = clock_ms(), self._recorder.epochs()
         recent = [epoch for epoch in reversed(epochs) if epoch.arrived_ms > now - SPARK_S * 1_000]
         return View(
-            act=act,
+            scene=f"{self._act.name}: {scene}",
             done=min(1.0, self._elapsed_s() / self._settings.seconds),
             fed=self._feeder.records_sent,
             published=sum(epoch.range.ends.records_since(epoch.range.starts) for epoch in epochs),
@@ -239,14 +254,15 @@ class _Play:
 
     def _conclude(self, timeline: Timeline) -> Ending:
         self._show.waiting("the verifier, which reads everything back")
-        report = verify(self._stage.connection, JobHistory.of(self._job.manifest), wait_s=10.0)
+        report = verify(self._servers.connection, JobHistory.of(self._job.manifest), wait_s=10.0)
         created, epochs = self._feeder.created_ms, self._recorder.epochs()
         summary = summarize(created, epochs, timeline, report)
-        plot(self._settings.plot, latencies(created, epochs), epochs, self._replicas, timeline, summary)
+        path, about = self._settings.plot(self._act), self._act.about
+        plot(path, about, latencies(created, epochs), epochs, self._replicas, timeline, summary)
         notes = []
         if math.isnan(timeline.returned_ms):
             notes.append(f"{timeline.victim} did not catch up within {self._settings.return_deadline:.0f} s")
-        return Ending(summary, tuple(notes))
+        return Ending(self._act, summary, tuple(notes))
 
 
 def _all_ready(status: JobStatus) -> bool:

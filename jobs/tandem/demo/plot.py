@@ -22,9 +22,18 @@ _OWNERS = ("#2c5f8a", "#d98c21", "#3f8f5b", "#7d5ba6")
 
 
 def plot(
-    path: Path, seen: Latencies, epochs: Sequence[SeenEpoch], names: Sequence[str], timeline: Timeline, summary: Summary
+    path: Path,
+    about: str,
+    seen: Latencies,
+    epochs: Sequence[SeenEpoch],
+    names: Sequence[str],
+    timeline: Timeline,
+    summary: Summary,
 ) -> None:
-    """Write a PNG. Every record after the warm-up is a dot; the line is the median of each second. `names`: the replicas."""
+    """Write a PNG. Every record after the warm-up is a dot; the line is the median of each second.
+
+    `about` : what the job is. `names` : the replicas.
+    """
     shown = seen.between(timeline.started_ms, math.inf)
     figure, (above, below) = plt.subplots(
         2, 1, figsize=(10, 5), sharex=True, height_ratios=(6, 1), layout="constrained"
@@ -39,7 +48,8 @@ def plot(
     above.set(ylabel="latency, ms", ylim=(0, None), xlim=(0, (timeline.ended_ms - timeline.started_ms) / 1_000))
     above.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     above.set_title(_caption(summary), fontsize=9, color=_GREY, loc="left")
-    figure.suptitle("Latency of every record while the publishing replica is killed", fontsize=13, x=0.02, ha="left")
+    title = "Latency of every record while the publishing replica is killed"
+    figure.suptitle(f"{title}: {about}", fontsize=11, x=0.02, ha="left")
     _publishers(below, epochs, names, timeline)
     for axis in (above, below):
         _mark(axis, timeline, labelled=axis is above)

@@ -30,7 +30,7 @@ _BARS = "▁▂▃▄▅▆▇█"
 class View:
     """One moment. `done`: 0 to 1; `recent`: records of the last minute, `now_ms` on the same clock."""
 
-    act: str
+    scene: str
     done: float
     fed: int
     published: int
@@ -52,7 +52,7 @@ def screen(view: View) -> RenderableType:
 def line(view: View) -> str:
     """The same for a log."""
     status = "" if view.status is None else f"; {progress_line(view.status).partition(': ')[2]}"
-    return f"{view.act}: {view.fed:,} fed, {view.published:,} published, latency {_recent(view)}{status}"
+    return f"{view.scene}: {view.fed:,} fed, {view.published:,} published, latency {_recent(view)}{status}"
 
 
 def event_line(event: Event) -> Text:
@@ -86,7 +86,7 @@ def per_second(recent: Latencies, now_ms: float, seconds: int = SPARK_S) -> list
 def _head(view: View) -> RenderableType:
     grid = Table.grid(padding=(0, 1))
     bar = ProgressBar(total=1.0, completed=view.done, width=24)
-    grid.add_row(Text("tandem demo", style="bold"), Text(view.act, style="cyan"), bar)
+    grid.add_row(Text("tandem demo", style="bold"), Text(view.scene, style="cyan"), bar)
     return grid
 
 

@@ -1,5 +1,6 @@
 """`tandem demo` ends with the exit code of its outcome."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from typer.testing import CliRunner, Result
 
 from tandem.cli.main import app
 from tandem.demo import play
+from tandem.demo.acts import CARDS, FLIGHTS
 from tandem.demo.latency import Gap
 from tandem.demo.settings import Settings
 from tandem.demo.summary import Summary
@@ -21,11 +23,12 @@ def demo(monkeypatch: pytest.MonkeyPatch, ending: Summary | Exception, *options:
     """What the command does when the play ends so, and the settings of the play."""
     given: list[Settings] = []
 
-    def played(settings: Settings, _show: object) -> play.Ending:
+    def played(settings: Settings, _show: object) -> Iterator[play.Ending]:
         given.append(settings)
         if isinstance(ending, Exception):
             raise ending
-        return play.Ending(ending)
+        yield play.Ending(FLIGHTS, ending)
+        yield play.Ending(CARDS, summary())
 
     monkeypatch.setattr(play, "play", played)
     return CliRunner().invoke(app, ["demo", *options]), given[0]
@@ -34,7 +37,8 @@ def demo(monkeypatch: pytest.MonkeyPatch, ending: Summary | Exception, *options:
 def test_a_good_demo_ends_with_0(monkeypatch: pytest.MonkeyPatch) -> None:
     result, _ = demo(monkeypatch, summary())
     assert result.exit_code == 0
-    assert "published 100, lost 0, duplicated 0, reordered 0" in result.output
+    for act in ("flights", "cards"):
+        assert f"{act}: published 100, lost 0, duplicated 0, reordered 0" in result.output
 
 
 @pytest.mark.parametrize(
@@ -65,8 +69,9 @@ def test_a_demo_that_does_not_come_to_its_end_says_so(
 def test_a_short_demo_is_short_before_and_after_too(monkeypatch: pytest.MonkeyPatch) -> None:
     _, usual = demo(monkeypatch, summary())
     _, short = demo(monkeypatch, summary(), "--seconds", "12", "--warm-up", "3")
-    assert (usual.warm_up, usual.longest_warm_up, usual.kill_at, usual.after_return) == (40, 150, 45, 15)
-    assert (short.warm_up, short.longest_warm_up, short.kill_at, short.after_return) == (3, 3, 6, 2)
+    assert (usual.warm_up(FLIGHTS), usual.warm_up(CARDS)) == ((20, 45), (20, 20))
+    assert (usual.kill_at, usual.after_return) == (10, 8)
+    assert (short.warm_up(FLIGHTS), short.kill_at, short.after_return) == ((3, 3), 3, 2.4)
 
 
 def test_the_kill_must_come_before_the_end(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def view(latency_ms: float = 200.0, now_ms: float = NOW) -> View:
     )
     recent = Latencies(np.arange(0.0, NOW, 100.0), np.full(600, latency_ms))
     return View(
-        act="two replicas at work",
+        scene="two replicas at work",
         done=0.5,
         fed=1_234,
         published=1_200,

@@ -6,7 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from tandem.examples.flights.feed import FLIGHTS, WEATHER, Event, events
+from tandem.examples.feeding import Event
+from tandem.examples.flights.feed import FLIGHTS, WEATHER, events
 
 
 @pytest.fixture(scope="module")
