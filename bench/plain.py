@@ -14,14 +14,16 @@ from pyspark.sql import SparkSession
 from bench import jobs
 from bench.connector import connector_jars
 from tandem.engine.jvm.jars import Jars
-from tandem.engine.session import build_session
+from tandem.engine.session import LASTING_TASKS, build_session
 from tandem.manifest import SparkSpec
 
-DEFAULT, TUNED, COMPILED = "default", "tuned", "compiled"
+DEFAULT, TUNED, COMPILED, REAL_TIME = "default", "tuned", "compiled", "realtime"
+_BATCH = "5 seconds"
+"""How long a batch of real-time mode lasts: as far apart as Tandem's barriers are by default."""
 
 
 def session(tuning: str, scratch: Path) -> SparkSession:
-    """`default`: as Spark comes. `tuned`: that of a replica, in every setting. `compiled`: the same with code generation."""
+    """`default`: as Spark comes; `tuned`, `realtime`: as a replica, in every setting; `compiled`: with code generation."""
     connector = [str(jar) for jar in connector_jars()]
     if tuning == DEFAULT:
         builder = SparkSession.Builder().master("local[1]").appName("plain")
@@ -39,7 +41,9 @@ def session(tuning: str, scratch: Path) -> SparkSession:
         return made
     compiled = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
     class_path = Path(os.pathsep.join([*connector, str(Jars.resolve().spark_classpath())]))
-    return build_session("plain", tuning, SparkSpec(conf=compiled if tuning == COMPILED else {}), class_path, scratch)
+    conf = compiled if tuning == COMPILED else {}
+    slots = LASTING_TASKS if tuning == REAL_TIME else 0
+    return build_session("plain", tuning, SparkSpec(conf=conf), class_path, scratch, slots=slots)
 
 
 def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoint: Path, interval_ms: int) -> None:
@@ -55,7 +59,8 @@ def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoi
         .load()
         .select("key", "value")
     )
-    if tuning != DEFAULT:
+    is_lasting = tuning == REAL_TIME
+    if tuning != DEFAULT and not is_lasting:
         events = events.coalesce(1)  # one task on one core, as in a replica
     query = (
         getattr(jobs, job)(events)
@@ -63,8 +68,8 @@ def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoi
         .option("kafka.bootstrap.servers", bootstrap)
         .option("topic", sink)
         .option("checkpointLocation", str(checkpoint / "query"))
-        .outputMode("update" if job in jobs.STATEFUL else "append")
-        .trigger(processingTime=f"{interval_ms} milliseconds")
+        .outputMode("update" if is_lasting or job in jobs.STATEFUL else "append")
+        .trigger(**({"realTime": _BATCH} if is_lasting else {"processingTime": f"{interval_ms} milliseconds"}))
         .start()
     )
     query.awaitTermination()

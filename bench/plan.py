@@ -42,6 +42,7 @@ CONFIGURATIONS = {
         Configuration("plain-default", tuning="default"),
         Configuration("plain-tuned", tuning="tuned"),
         Configuration("plain-compiled", tuning="compiled"),
+        Configuration("plain-realtime", tuning="realtime"),
         Configuration("tandem-1", replicas=1),
         Configuration("tandem-2-leader", replicas=2),
         Configuration("tandem-2-heartbeat", replicas=2, mode="heartbeat"),
@@ -52,7 +53,7 @@ CONFIGURATIONS = {
         Configuration("tandem-2-heartbeat-realtime", replicas=2, mode="heartbeat", engine="realTime"),
     )
 }
-_REAL_TIME = ("tandem-1-realtime", "tandem-2-leader-realtime", "tandem-2-heartbeat-realtime")
+_REAL_TIME = ("plain-realtime", "tandem-1-realtime", "tandem-2-leader-realtime", "tandem-2-heartbeat-realtime")
 OPTIONAL = ("plain-compiled", "tandem-2-none", "tandem-1-standby", *_REAL_TIME)
 """Only measured if named by `--only`."""
 KILLED = (
