@@ -72,11 +72,11 @@ class Output:
         compacted = compacted_inputs(topics, manifest)
         for reason in compacted.values():
             _log.warning("input_is_compacted", reason=reason)
-        refused = RefusedRows(sink_topics(topics, manifest), lambda: sink_topics(topics, manifest))
+        tables = table_sinks(manifest)
+        deltas = reach(tables)
+        refused = RefusedRows(sink_topics(topics, manifest, deltas), lambda: sink_topics(topics, manifest, deltas))
         check_limits(refused.sinks)
         if setting.spec.ordering.mode != "none":  # else each replica has epochs of its own
-            tables = table_sinks(manifest)
-            reach(tables)
             refuse_tables_of_earlier_runs(manifest.name, tables, lambda: channels.newest_published().epoch)
         written = (logs.ordering, logs.commits, *refused.sinks.partitions, TRANSACTIONS)
         troubles = Troubles(look_at(channels.connection, lambda: written), setting.metrics.refused)
