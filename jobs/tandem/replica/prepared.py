@@ -24,6 +24,7 @@ from tandem.manifest import Code, config_parts, find_code
 from tandem.manifest.going_on import accepting_command, how_to_accept
 from tandem.protocol.values import Config, TopicIds
 from tandem.replica.computing import Computing
+from tandem.replica.failing_calls import FailingCalls
 from tandem.replica.folders import Folders
 from tandem.replica.identity import (
     Changes,
@@ -210,6 +211,7 @@ class _Preparation:
                 self._starting.begins,
             )
         self._stack.callback(engine.stop)
+        engine.job.causal.on_calls = FailingCalls(setting.metrics).count
         engine.task = setting.waits.task()
         setting.reporter.engine = engine.job.choice.words
         note_tables(setting.folder, engine.job.tables.values())
