@@ -28,7 +28,7 @@ class Succession:
         accepted = decisions.config
         if accepted is None or accepted.generation < self._candidate.generation:
             return False
-        if accepted.lineage != self._candidate.lineage:
+        if accepted.descent != self._candidate.descent:
             raise SuccessionError(
                 f"generation {accepted.generation} of the job has begun with another config, by {accepted.proposer}"
             )
