@@ -75,10 +75,10 @@ class Reading:
     ends: list[int] = field(default_factory=lambda: [0, 0, 0])
     values: list[list[bytes | None]] = field(default_factory=lambda: [[], [], []])
 
-    def write(self, partition: int, values: Sequence[bytes]) -> None:
-        """Without a transaction."""
+    def write(self, partition: int, values: Sequence[bytes], **more: Any) -> None:
+        """Without a transaction. `more`: key and headers."""
         for value in values:
-            self.producer.produce(self.topic, value, partition=partition)
+            self.producer.produce(self.topic, value, partition=partition, **more)
         assert self.producer.flush(PATIENCE_S) == 0
 
     def held(self, partition: int) -> int:
@@ -161,11 +161,20 @@ def test_what_is_held_of_a_long_partition_is_bounded_while_a_slow_one_is_waited_
     assert counted.pauses <= 1 + len(long) / (SHARE.records / 2), "half of it is used up before it goes on"
 
 
-def test_of_large_records_fewer_are_held(make_reading: Callable[..., Reading]) -> None:
+LARGE: dict[str, tuple[bytes, dict[str, Any]]] = {
+    "value": (b"%20000d", {}),
+    "key": (b"%d", {"key": bytes(20_000)}),
+    "header": (b"%d", {"headers": [("large", bytes(20_000))]}),
+}
+
+
+@pytest.mark.parametrize("large", LARGE)
+def test_of_large_records_fewer_are_held(make_reading: Callable[..., Reading], large: str) -> None:
     reading = make_reading()
     size = 20_000
-    long, slow = [b"%20000d" % number for number in range(5_000)], numbers(6)
-    reading.write(LONG, long)
+    value, more = LARGE[large]
+    long, slow = [value % number for number in range(5_000)], numbers(6)
+    reading.write(LONG, long, **more)
     enough = SHARE.bytes // size
 
     for part in (slow[:3], slow[3:]):

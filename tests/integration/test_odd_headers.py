@@ -12,6 +12,7 @@ from tandem.devservers import KafkaBroker
 from tandem.intake.fetch import Fetched, InputReader
 from tandem.intake.parsing import Intake
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.headers import HEADER_BYTES
 from tandem.manifest import SourceSpec
 from tandem.orderer.sizes import RECORD_BYTES, weight
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
@@ -40,6 +41,9 @@ def test_a_name_that_is_no_text_makes_a_dead_letter_where_headers_are_read(
         batch, letters = taken(include_headers=True)
         assert batch["headers"].to_pylist() == [[{"key": "plain", "value": b"x"}]]
         assert letters == ["the name of one of its headers is no UTF-8"]
-    assert [weight(message) for message in records[0][1]] == [RECORD_BYTES + 1 + len("plainx"), RECORD_BYTES + 1]
+    assert [weight(message) for message in records[0][1]] == [
+        RECORD_BYTES + 1 + HEADER_BYTES + len("plainx"),
+        RECORD_BYTES + 1,
+    ]
     batch, letters = taken(include_headers=False)
     assert (batch.num_rows, letters) == (2, [])

@@ -33,6 +33,7 @@ GOOD = [
     b'{"id":7,"x":1e5,"d":1e999,"v":{"a":[1]},"m":{"a":{"b":1,"b":2}},"b":"AQI="}',
     b'{"id":9,"i":"INTERVAL \'1 02:03:04\' DAY TO SECOND"}',
     b'{"id":8,"s":"1e99999999","other":1e99999999}',
+    b'{"id":10,"s":"12:00","t":"2024-01-01 12:00","other":"12:00"}',
 ]
 POISON: dict[bytes | None, str] = {
     None: "the record has no value",
@@ -53,6 +54,9 @@ POISON: dict[bytes | None, str] = {
     b'{"x":1e9999999}': "1e9999999 is too large or too small a number for a DECIMAL",
     b'{"t":"+294248-01-01T00:00:00Z"}': 't is "+294248-01-01T00:00:00Z"',
     b'{"dt":999999999999}': "dt is 999999999999",
+    b'{"t":"12:00"}': "'12:00' is a time without a day, and Spark would add the day on which it reads it",
+    b'{"t":" T7:1:2 Europe/Berlin"}': "is a time without a day",
+    b'{"n":"12:00"}': 'n is "12:00"',
     b'{"b":"%%%"}': 'b is "%%%"',
     b'{"st":{"a":"x"}}': 'st.a is "x"',
     b'{"m":{"a":{"b":"x"}}}': 'm[a][b] is "x"',
@@ -107,6 +111,7 @@ def test_each_record_is_a_row_or_a_letter_with_its_place_and_the_true_reason(
         7,
         8,
         9,
+        10,
     }
     found = {letter["offset"]: letter for letter in letters(table)}
     assert sorted(found) == list(range(len(GOOD), len(records) + 1)), "a record is neither a row nor a letter"

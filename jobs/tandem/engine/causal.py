@@ -25,6 +25,8 @@ class Causal:
 
     def __init__(self, questions: Sequence[Question]) -> None:
         self.questions = {question.name: question for question in questions}
+        self.on_calls: Callable[[str, int, int, str], None] = lambda *_: None
+        """Called with a question, how many answers an epoch's calls were to give, how many are missing, and why one is."""
         self._stopping = threading.Event()
         self._calls = Calls()
 
@@ -60,12 +62,15 @@ class Causal:
         )
         if results is None:
             return None
+        missing, reason = 0, ""
         for call, result in zip(calls, results, strict=True):
             if isinstance(result, Failure):
                 _log.warning("no_answer", question=question.name, epoch=epoch, reason=result.reason)
                 answers += [None] * question.expected(call)
+                missing, reason = missing + question.expected(call), result.reason
             else:
                 answers += [self._fitting(question, epoch, answer) for answer in question.checked(call, result)]
+        self.on_calls(question.name, len(answers), missing, reason)
         return tuple(answers)
 
     def _fitting(self, question: Question, epoch: int, answer: str | None) -> str | None:

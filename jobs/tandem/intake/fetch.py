@@ -12,6 +12,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from tandem.checkpoint.position import EnginePosition
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
+from tandem.kafka.headers import content_bytes
 from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import may_come_back
@@ -82,13 +83,14 @@ class Cuts(AnswerSource, Protocol):
 class _Input:
     """One input partition: how far the fetching has come (control records included), and what it brought.
 
-    The records of the epoch that ends at `end` are in `wanted`, later ones in `ahead`; `ahead_bytes`: of their values.
+    The records of the epoch that ends at `end` are in `wanted`, later ones in `ahead`, each with its bytes; `ahead_bytes`:
+    of all these.
     """
 
     fetched_to: int
     end: int = 0
     wanted: list[Message] = field(default_factory=list)
-    ahead: deque[Message] = field(default_factory=deque)
+    ahead: deque[tuple[Message, int]] = field(default_factory=deque)
     ahead_bytes: int = 0
 
     def fullness(self, share: Share) -> float:
@@ -98,9 +100,9 @@ class _Input:
     def want(self, end: int) -> None:
         """The next epoch ends at `end`."""
         self.end = end
-        while self.ahead and (self.ahead[0].offset() or 0) < end:
-            message = self.ahead.popleft()
-            self.ahead_bytes -= len(message)
+        while self.ahead and (self.ahead[0][0].offset() or 0) < end:
+            message, count = self.ahead.popleft()
+            self.ahead_bytes -= count
             self.wanted.append(message)
 
     def take(self, message: Message) -> None:
@@ -112,8 +114,9 @@ class _Input:
         if offset < self.end:
             self.wanted.append(message)
         else:
-            self.ahead.append(message)
-            self.ahead_bytes += len(message)
+            count = content_bytes(message)
+            self.ahead.append((message, count))
+            self.ahead_bytes += count
 
     def hand_out(self) -> list[Message]:
         """The records of the epoch, once."""

@@ -6,7 +6,7 @@ Nothing here depends on anything but the records, so all replicas take the same 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from confluent_kafka import Message
 from pyspark.sql.types import DataType
 
-from tandem.intake import decimals
+from tandem.intake import clock_times, decimals
 from tandem.intake.batch import HEADERS, LATEST_MS, SCHEMA, Header, in_order, to_batch
 from tandem.intake.documents import text_behind
 from tandem.intake.fetch import Fetched
@@ -111,10 +111,12 @@ class Intake:
     times_us: tuple[int, int] | None = None
     _of_topic: dict[str, SourceSpec] = field(init=False, default_factory=dict)
     _decimals: dict[str, DataType] = field(init=False, default_factory=dict)
+    _times: dict[str, DataType] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         self._of_topic.update({topic: source for source in self.sources for topic in source.topics})
         self._decimals.update({n: schema for n, schema in self.schemas.items() if decimals.has_decimals(schema)})
+        self._times.update({n: schema for n, schema in self.schemas.items() if clock_times.has_times(schema)})
 
     @property
     def schema(self) -> pa.Schema:
@@ -173,7 +175,7 @@ class Intake:
         return found
 
     def _no_objects(self, messages: Sequence[Message], batch: pa.RecordBatch) -> Iterator[tuple[int, str]]:
-        """JSON records that hold more than an object, or a number that the parser would be busy with for minutes."""
+        """JSON records with more than an object, or a value that the parser is minutes busy with, or reads by its clock."""
         topics = {topic for topic, source in self._of_topic.items() if source.format == "json"}
         only_json = len(topics) == len(self._of_topic)
         for seq, message in enumerate(messages if topics else ()):
@@ -181,10 +183,25 @@ class Intake:
                 value = message.value()
                 if value and (place := text_behind(value)) is not None:
                     yield seq, TEXT_BEHIND.format(place=place)
-        for seq in decimals.suspects(batch.column("value")) if self._decimals else ():
-            schema, value = self._decimals.get(self.source(messages[seq]).name), messages[seq].value()
-            if schema is not None and value and (number := decimals.oversized(value, schema)) is not None:
+        for seq, value, schema in self._of_schemas(messages, self._decimals, batch, decimals.suspects):
+            if (number := decimals.oversized(value, schema)) is not None:
                 yield seq, f"{number[:60]} is too large or too small a number for a DECIMAL"
+        for seq, value, schema in self._of_schemas(messages, self._times, batch, clock_times.suspects):
+            if (reason := clock_times.without_day(value, schema)) is not None:
+                yield seq, reason
+
+    def _of_schemas(
+        self,
+        messages: Sequence[Message],
+        schemas: Mapping[str, DataType],
+        batch: pa.RecordBatch,
+        suspects: Callable[[pa.Array], Sequence[int]],
+    ) -> Iterator[tuple[int, bytes, DataType]]:
+        """The suspects among the records of these sources: `seq`, value and schema."""
+        for seq in suspects(batch.column("value")) if schemas else ():
+            schema, value = schemas.get(self.source(messages[seq]).name), messages[seq].value()
+            if schema is not None and value:
+                yield seq, value, schema
 
 
 def _no_times(

@@ -32,6 +32,9 @@ class UnreadableHeaderError(ValueError):
     """The name of one of a record's headers is no UTF-8."""
 
 
+HEADER_BYTES: Final = 128
+"""What a header costs a reader beside its name and value: objects of Python, and a place in a list."""
+
 _MOST_KNOWN: Final = 100_000
 _headers: Final = methodcaller("headers")
 """Called from C, which sees the error at once: a call that Python has specialised hands out the list, and fails later."""
@@ -63,6 +66,15 @@ def headers_of(message: Message) -> list[tuple[str, bytes | None]] | None:
         return readable_headers(message)
     except UnreadableHeaderError:
         return None
+
+
+def content_bytes(message: Message) -> int:
+    """Bytes that a record's content takes in a reader: its key, value and headers, of which it may have many."""
+    key, headers = message.key(), headers_of(message)
+    count = len(message) + (len(key) if key else 0)
+    if headers:
+        count += sum(HEADER_BYTES + len(name) + len(value or b"") for name, value in headers)
+    return count
 
 
 def _known(message: Message) -> tuple[int, str | None, int | None, int | None]:

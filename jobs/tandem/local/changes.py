@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -144,14 +144,14 @@ def _savepoint(
     store = None
     if spec is not None:
         store = SnapshotStore(spec.url(manifest.name, manifest.base), spec.options(os.environ, manifest.base))
-    local = find_newest(checkpoints_of(manifest.checkpoint_directory, accepted.lineage), published)
-    stored = _newest_stored(store, accepted.lineage, published)
+    local = find_newest(checkpoints_of(manifest.checkpoint_directory, accepted.lineages), published)
+    stored = _newest_stored(store, accepted.lineages, published)
     epoch = max(-1 if local is None else local.position.epoch, -1 if stored is None else stored.epoch)
     if epoch < 0:
         return None
     name = f"changes-{accepted.generation + 1}-{epoch}"
     savepoints = Savepoints(store) if store is not None else local_savepoints(manifest.checkpoint_directory, name)
-    if _is_there(savepoints, name, epoch, accepted.lineage):
+    if _is_there(savepoints, name, epoch, accepted.lineages):
         return name, epoch
     if local is not None and local.position.epoch == epoch:
         _keep_local(savepoints, name, manifest, connection, accepted, local)
@@ -161,18 +161,18 @@ def _savepoint(
     return name, epoch
 
 
-def _newest_stored(store: SnapshotStore | None, lineage: str, published: int) -> SnapshotManifest | None:
+def _newest_stored(store: SnapshotStore | None, lineages: Collection[str], published: int) -> SnapshotManifest | None:
     snapshots = () if store is None else store.list()
-    return next((one for one in snapshots if one.config_digest == lineage and one.epoch <= published), None)
+    return next((one for one in snapshots if one.config_digest in lineages and one.epoch <= published), None)
 
 
-def _is_there(savepoints: Savepoints, name: str, epoch: int, lineage: str) -> bool:
+def _is_there(savepoints: Savepoints, name: str, epoch: int, lineages: Collection[str]) -> bool:
     """Whether a try before this one has made it."""
     try:
         snapshot = savepoints.get(name).snapshot
     except UnknownSavepointError:
         return False
-    return snapshot.epoch == epoch and snapshot.config_digest == lineage
+    return snapshot.epoch == epoch and snapshot.config_digest in lineages
 
 
 def _keep_local(

@@ -88,7 +88,7 @@ def _ends(status: JobStatus) -> Iterator[str]:
 
 
 def _unread(status: JobStatus) -> Iterator[str]:
-    """The sources of which most records are not processed, and rows that are dropped."""
+    """The sources of which most records are not processed, rows that are dropped, and answers that nobody gives."""
     for source in status.sources:
         if source.unread:
             what = f"{source.dead_letters:,} of {source.records:,} records are dead letters"
@@ -97,6 +97,9 @@ def _unread(status: JobStatus) -> Iterator[str]:
     if late:
         what = f"most rows come too late for their watermark, and are dropped: {late:,} so far"
         yield f"{what}; the replicas' logs say what to do"
+    if failing := [replica.name for replica in status.replicas if replica.calls_fail]:
+        what = "most calls of ctx.ask or ctx.determinant fail, and rows have null for the answers"
+        yield f"{what}; the log of {' and '.join(failing)} says which, why and what to do"
 
 
 def _replica(replica: ReplicaStatus) -> tuple[Text | str, ...]:

@@ -23,6 +23,7 @@ class ReplicaStatus:
     estimated time to the log's head while it is not there, None while nobody can tell. `waits`: what its start, its output
     or what it does beside has been waiting for, if that takes most of a minute. `trouble`: what Kafka does not take.
     `late_rows`: how many came too late for a watermark since its start; `mostly_late`: most of the last ones did.
+    `calls_fail`: most of its last calls of `ctx.ask` or `ctx.determinant` did.
     `engine`: which one computes, and why if that was a choice; "": it is not known yet.
     """
 
@@ -53,6 +54,7 @@ class ReplicaStatus:
     dead_letters: int = 0
     late_rows: int = 0
     mostly_late: bool = False
+    calls_fail: bool = False
     engine: str = ""
     diverged: bool = False
     trouble: str = ""
@@ -216,6 +218,7 @@ def replica_status(
         dead_letters=now.count("tandem_dead_letters_total"),
         late_rows=now.count("tandem_late_rows_total"),
         mostly_late=bool(now.count("tandem_rows_mostly_late")),
+        calls_fail=bool(now.count("tandem_calls_mostly_fail")),
         engine=report.engine,
         trouble=now.trouble,
         waits=now.waits,

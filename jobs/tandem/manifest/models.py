@@ -131,8 +131,8 @@ class OrderingSpec(Section):
     max_records_per_epoch: Count = Field(default=10_000, ge=1, description="Shared fairly by the inputs")
     max_bytes_per_epoch: Annotated[Quantity, AfterValidator(_whole_bytes)] | None = Field(
         default=None,
-        description="Keys, values and headers, and 256 bytes for each record; a larger record makes an epoch of its own. "
-        "Default: spec.spark.driverMemory / 32",
+        description="Keys, values and headers, 256 bytes for each record, 128 for each header; a larger record makes an "
+        "epoch of its own. Default: spec.spark.driverMemory / 32",
     )
     min_epoch_interval: Annotated[Duration, Within(0, 3_600_000)] = Field(
         default="0ms", validate_default=True, description="Epochs begin at least this far apart"

@@ -5,16 +5,23 @@ An open transaction holds back the records behind it: readers of committed recor
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import LostInputError, MissingTopicError, ReadTimeoutError, TandemKafkaError
+from tandem.kafka.errors import (
+    LostInputError,
+    MissingTopicError,
+    ReadTimeoutError,
+    TandemKafkaError,
+    TopicMismatchError,
+)
 from tandem.kafka.topic_ids import check_same, ids_of
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
+from tandem.protocol.succession import other_topics
 from tandem.protocol.values import Positions, TopicIds, TopicPartition
 from tandem.status.report import HeldInput
 
@@ -157,8 +164,10 @@ class InputWatch:
         """Every few seconds: look for new partitions, and for what is not there any more.
 
         Raises `LostInputError` for input that retention deleted unread, and for topics that were created again;
-        `MissingTopicError` for a topic that is not there: at once at the first look, later after half a minute.
+        `MissingTopicError` for a topic that is not there: at once at the first look, later after half a minute;
+        `TopicMismatchError` for a manifest with other inputs.
         """
+        check_same_inputs(read_up_to, self._isolation)
         if now_ms < self._next_ms:
             return
         self._next_ms = now_ms + AGAIN_MS
@@ -211,6 +220,18 @@ class InputWatch:
             by_level[self._isolation[topic]][topic] = count
         found = [self._topics.ends(topics, level) for level, topics in by_level.items()]
         return Positions({tp: offset for positions in found for tp, offset in positions.items()})
+
+
+def check_same_inputs(read_up_to: Positions, topics: Collection[str]) -> None:
+    """Raise `TopicMismatchError` if these are not the topics that the log has positions of.
+
+    Such a cut would be in the log for good, and no replica of the job could compute it.
+    """
+    if read_up_to and (changes := other_topics({tp.topic for tp in read_up_to}, topics)):
+        raise TopicMismatchError(
+            f"the manifest has other inputs than the job: {changes}. A job keeps its inputs: change spec.sources back, or "
+            "give the changed job another metadata.name, with new topics of its own"
+        )
 
 
 def check_nothing_lost(read_up_to: Positions, beginnings: Positions, ends: Positions) -> None:

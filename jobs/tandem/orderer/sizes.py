@@ -15,7 +15,7 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError
-from tandem.kafka.headers import headers_of
+from tandem.kafka.headers import content_bytes
 from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import may_come_back
@@ -264,13 +264,8 @@ class _Reader:
 
 
 def weight(message: Message) -> int:
-    """What a record counts: the bytes of its key, value and headers, and `RECORD_BYTES`."""
-    key = message.key()
-    headers = headers_of(message)
-    count = RECORD_BYTES + len(message) + (len(key) if key else 0)
-    if headers:
-        count += sum(len(name) + len(value or b"") for name, value in headers)
-    return count
+    """What a record counts: the bytes of its key, value and headers, `RECORD_BYTES`, and `HEADER_BYTES` for each header."""
+    return RECORD_BYTES + content_bytes(message)
 
 
 def _sizes(one: _Counted, end: int) -> Sizes:

@@ -1,7 +1,7 @@
 """Where the next epoch ends: everything that is available, or a fair share of it, in records and in bytes."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from tandem.protocol.values import Positions, TopicPartition
@@ -53,8 +53,9 @@ def ends_within(
 ) -> Positions:
     """`ends`, or so much less that the records from `last` on have at most `max_bytes`; a single record may have more.
 
-    What is not counted is not taken. The bytes are shared fairly, as `next_ends` shares records; the inputs take turns in
-    being first, and whoever is first gets its first record in any case: so each goes on, however large its records.
+    What is not counted is not taken. The bytes are shared fairly, as `next_ends` shares records. What is left of the shares
+    goes to further records, one of an input. The inputs take turns in being first, and whoever is first gets its first
+    record in any case: so each goes on, however large its records.
 
     >>> a, b = TopicPartition("in", 0), TopicPartition("in", 1)
     >>> large, small = Sizes((0, 1, 2), (60, 60, 60), 3), Sizes((0, 1), (5, 5), 2)
@@ -66,7 +67,7 @@ def ends_within(
     if sum(totals.values()) <= max_bytes:
         return Positions({tp: max(last.get(tp, 0), one.to) for tp, one in counted.items()})
     waiting = [tp for tp, one in counted.items() if one.weights]
-    first = waiting[turn % len(waiting)]
+    first = next(_from(turn, waiting))
     taken = {first: 1}
     shares = _max_min_fair(
         totals | {first: totals[first] - counted[first].weights[0]},
@@ -74,6 +75,12 @@ def ends_within(
     )
     for tp in waiting:
         taken[tp] = _prefix(counted[tp].weights, shares[tp], taken.get(tp, 0))
+    left = max_bytes - sum(sum(counted[tp].weights[:count]) for tp, count in taken.items())
+    for tp in _from(turn, waiting):  # a share may be less than a record, and all of them together hold many
+        following = counted[tp].weights[taken[tp] : taken[tp] + 1]
+        if following and following[0] <= left:
+            taken[tp] += 1
+            left -= following[0]
     return Positions({tp: max(last.get(tp, 0), _end(one, taken.get(tp, 0))) for tp, one in counted.items()})
 
 
@@ -92,6 +99,12 @@ def beyond_gaps(start: int, end: int, available: int, offsets: Sequence[int], to
     if count <= 0 or to <= end:
         return end
     return max(end, min(available, offsets[count] if count < len(offsets) else to))
+
+
+def _from(turn: int, inputs: Sequence[TopicPartition]) -> Iterator[TopicPartition]:
+    first = turn % len(inputs)
+    yield from inputs[first:]
+    yield from inputs[:first]
 
 
 _NOTHING = Sizes((), (), 0)

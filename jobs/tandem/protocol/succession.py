@@ -1,5 +1,7 @@
 """How a generation follows another: when its first replica proposes its config. Pure."""
 
+from collections.abc import Collection
+
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import Config
 
@@ -26,7 +28,7 @@ class Succession:
         accepted = decisions.config
         if accepted is None or accepted.generation < self._candidate.generation:
             return False
-        if accepted.lineage != self._candidate.lineage:
+        if accepted.descent != self._candidate.descent:
             raise SuccessionError(
                 f"generation {accepted.generation} of the job has begun with another config, by {accepted.proposer}"
             )
@@ -43,3 +45,13 @@ class Succession:
             return None
         self._proposed_ms = now_ms
         return self._candidate
+
+
+def other_topics(read: Collection[str], wanted: Collection[str]) -> str:
+    """How the inputs that a job wants differ from those that it has read, in words; "": they are the same.
+
+    >>> other_topics({"orders", "items"}, {"items", "refunds"})
+    'new is refunds, missing is orders'
+    """
+    new = [f"new is {topic}" for topic in sorted({*wanted} - {*read})]
+    return ", ".join([*new, *(f"missing is {topic}" for topic in sorted({*read} - {*wanted}))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -77,7 +78,24 @@ class Config:
 
     @property
     def lineage(self) -> str:
-        """What state must have come from to be exchanged: two states of one lineage at the same epoch are equal."""
+        """What state must have come from to be exchanged: two states of one lineage at the same epoch are equal.
+
+        The topics are part of it: a job of the same name and code on another cluster, or on one that was made anew, has
+        other records in its epochs.
+        """
+        if not self.topic_ids:
+            return self.descent
+        ids = repr(sorted(self.topic_ids)).encode()
+        return f"{self.descent}@{hashlib.blake2b(ids, digest_size=8).hexdigest()}"
+
+    @property
+    def lineages(self) -> tuple[str, ...]:
+        """`lineage`, and what it was in states that were written before the topics were part of it."""
+        return (self.lineage, self.descent)
+
+    @property
+    def descent(self) -> str:
+        """Which generation of which code, wherever it runs."""
         if self.generation == 0:
             return self.digest
         return f"{self.generation}:{self.base}:{self.savepoint}:{self.digest}"

@@ -220,7 +220,7 @@ def _begin(
     place = channels.place_at(position)
     core = _core(warm, place, position.epoch)
     task = setting.waits.task()
-    tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), task.at)
+    tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), task.at, output.refused.sinks.deltas)
     author = Author(setting.incarnation, config.generation, channels.logs.commits, prepared.engine.job.one_row)
     writer = EpochWriter(author, output.producer, output.refused, setting.metrics, tables.write, task.at)
 

@@ -34,7 +34,10 @@ def closed(table: Any) -> str:
             f"it has the constraint {constraints[0]}: a row that it refuses would stop the job. Drop it, and filter such "
             "rows in the job; or give the sink another path"
         )
+    partitions = table.metadata().partition_columns
     for field in table.schema().fields:
+        if field.name in partitions and _plain(field) == "binary":
+            return f"it is partitioned by the BINARY column {field.name}, whose values would be changed. {_ANOTHER}"
         for name, what in _OF_A_COLUMN.items():
             if name in (field.metadata or {}):
                 return f"its column {field.name} {what}. {_ANOTHER}"

@@ -16,6 +16,7 @@ from tandem.kafka.topic_ids import check_same
 from tandem.kafka.topics import Topics
 from tandem.manifest import SourceSpec
 from tandem.process.info import RefusedError
+from tandem.protocol.succession import other_topics
 from tandem.protocol.values import Config, Positions
 from tandem.replica.identity_parts import (
     difference,
@@ -178,6 +179,12 @@ def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -
         return Membership(accepted)
     is_wanted = changes.generation in (None, accepted.generation + 1)
     if not (mine.savepoint or changes.accepted) or not is_wanted:
+        if changed := _other_inputs(mine, accepted):
+            raise OtherJobError(
+                f"this replica's job is not the one that {logs.ordering} runs, by {accepted.proposer}: it has other inputs: "
+                f"{changed}. A job keeps its inputs: change spec.sources back, or give the changed job another "
+                "metadata.name, with new topics of its own"
+            )
         meant = f"stop the job and start it with `{changes.command}`" if changes.command else changes.how
         raise OtherJobError(
             f"this replica's job is not the one that {logs.ordering} runs, by {accepted.proposer}: "
@@ -189,14 +196,16 @@ def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -
     return Membership(replace(mine, generation=accepted.generation + 1, start=accepted.start), candidate=True)
 
 
+def _other_inputs(mine: Config, accepted: Config) -> str:
+    wanted, read = ({tp.topic for tp in config.start} for config in (mine, accepted))
+    return other_topics(read, wanted)
+
+
 def check_upgrade(mine: Config, accepted: Config) -> None:
     """A generation reads on where the one before ended, and publishes in the same way. Raises `RefusedError`."""
-    wanted, read = ({tp.topic for tp in config.start} for config in (mine, accepted))
-    if wanted != read:
-        changes = [f"new is {topic}" for topic in sorted(wanted - read)]
-        changes += [f"missing is {topic}" for topic in sorted(read - wanted)]
+    if changes := _other_inputs(mine, accepted):
         raise RefusedError(
-            f"the upgrade reads other inputs than the job: {', '.join(changes)}. Give the changed job another "
+            f"the upgrade reads other inputs than the job: {changes}. Give the changed job another "
             "metadata.name, with new topics of its own"
         )
     if differs_in("delivery", mine.digest, accepted.digest):

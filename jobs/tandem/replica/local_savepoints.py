@@ -1,5 +1,6 @@
 """Savepoints of a job that has no snapshot store: each in a folder of its own beside the checkpoints of this machine."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from tandem.snapshots import Savepoints, SnapshotStore
@@ -19,10 +20,10 @@ def is_local(directory: Path, name: str) -> bool:
     return (directory / _SAVEPOINTS / name).is_dir()
 
 
-def checkpoints_of(directory: Path, lineage: str) -> list[Path]:
-    """The checkpoints of one lineage on this machine."""
+def checkpoints_of(directory: Path, lineages: Collection[str]) -> list[Path]:
+    """The checkpoints of these lineages on this machine."""
     folders = sorted(directory.iterdir()) if directory.is_dir() else []
-    return [folder / "checkpoint" for folder in folders if lineage_of(folder) == lineage]
+    return [folder / "checkpoint" for folder in folders if lineage_of(folder) in lineages]
 
 
 def lineage_of(folder: Path) -> str | None:

@@ -24,6 +24,7 @@ from tandem.manifest import Code, config_parts, find_code
 from tandem.manifest.going_on import accepting_command, how_to_accept
 from tandem.protocol.values import Config, TopicIds
 from tandem.replica.computing import Computing
+from tandem.replica.failing_calls import FailingCalls
 from tandem.replica.folders import Folders
 from tandem.replica.identity import (
     Changes,
@@ -72,11 +73,11 @@ class Output:
         compacted = compacted_inputs(topics, manifest)
         for reason in compacted.values():
             _log.warning("input_is_compacted", reason=reason)
-        refused = RefusedRows(sink_topics(topics, manifest), lambda: sink_topics(topics, manifest))
+        tables = table_sinks(manifest)
+        deltas = reach(tables)
+        refused = RefusedRows(sink_topics(topics, manifest, deltas), lambda: sink_topics(topics, manifest, deltas))
         check_limits(refused.sinks)
         if setting.spec.ordering.mode != "none":  # else each replica has epochs of its own
-            tables = table_sinks(manifest)
-            reach(tables)
             refuse_tables_of_earlier_runs(manifest.name, tables, lambda: channels.newest_published().epoch)
         written = (logs.ordering, logs.commits, *refused.sinks.partitions, TRANSACTIONS)
         troubles = Troubles(look_at(channels.connection, lambda: written), setting.metrics.refused)
@@ -210,6 +211,7 @@ class _Preparation:
                 self._starting.begins,
             )
         self._stack.callback(engine.stop)
+        engine.job.causal.on_calls = FailingCalls(setting.metrics).count
         engine.task = setting.waits.task()
         setting.reporter.engine = engine.job.choice.words
         note_tables(setting.folder, engine.job.tables.values())

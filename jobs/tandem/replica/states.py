@@ -102,7 +102,7 @@ class States:
 
     def relatives(self) -> list[Path]:
         """Folders of all other incarnations of this generation on this machine."""
-        return [folder for folder in siblings(self._folder) if lineage_of(folder) == self._lineage]
+        return [folder for folder in siblings(self._folder) if lineage_of(folder) in self._lineages]
 
     def checkpoints(self) -> list[Path]:
         """The checkpoints of `relatives`."""
@@ -123,7 +123,7 @@ class States:
     def bases(self) -> Bases:
         """Where this incarnation begins to follow state: on this machine, or with a snapshot."""
         local = LocalBases(self.checkpoints)
-        return local if self._store is None else FirstOf(local, StoredBases(self._store, self._lineage))
+        return local if self._store is None else FirstOf(local, StoredBases(self._store, self._lineages))
 
     def restore(self, last_published: int, followed: Followed) -> EnginePosition:
         """Restore the newest state that is not after `last_published`; returns where it stands.
@@ -152,7 +152,7 @@ class States:
         if self._store is None:
             return None
         try:
-            return self._store.newest_usable(last_published, self._lineage, self.checkpoint, newer_than=newer_than)
+            return self._store.newest_usable(last_published, self._lineages, self.checkpoint, newer_than=newer_than)
         except SnapshotStoreError as error:
             _log.warning("snapshot_store_away", reason=str(error), effect="epochs are computed again instead")
             return None
@@ -182,6 +182,11 @@ class States:
     def _lineage(self) -> str:
         assert self._config is not None, "belong_to comes first"  # noqa: S101
         return self._config.lineage
+
+    @property
+    def _lineages(self) -> tuple[str, ...]:
+        assert self._config is not None, "belong_to comes first"  # noqa: S101
+        return self._config.lineages
 
     def _savepoint(self, name: str) -> Savepoint:
         try:

@@ -35,8 +35,8 @@ class TableUnreachableError(Exception):
     """A table's file system does not answer; it may answer later."""
 
 
-def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> None:
-    """Look at the place of each table once.
+def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> dict[str, tuple[str, ...]]:
+    """Look at the place of each table once. Returns each Delta sink, with the columns that its table is partitioned by.
 
     Raises
     ------
@@ -45,8 +45,9 @@ def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> None:
     TableUnreachableError
         It did not answer in time, or the network failed.
     """
+    deltas: dict[str, tuple[str, ...]] = {}
     for sink in sinks:
-        error = _looked_at(sink, timeout_s)
+        error = _looked_at(sink, timeout_s, deltas)
         if error is None:
             continue
         if isinstance(error, TableError):
@@ -57,6 +58,7 @@ def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> None:
         raise TableUnreachableError(
             f"{said}. It is tried again; check that {sink.path} can be reached from here"
         ) from error
+    return deltas
 
 
 REMEDY: Final = (
@@ -65,12 +67,15 @@ REMEDY: Final = (
 )
 
 
-def _looked_at(sink: TableSink, timeout_s: float) -> BaseException | None:
+def _looked_at(sink: TableSink, timeout_s: float, deltas: dict[str, tuple[str, ...]]) -> BaseException | None:
     found: list[BaseException | None] = []
+    if sink.kind == "delta":
+        deltas[sink.name] = ()
 
     def look() -> None:
         try:
-            _look(sink)
+            if partitions := _look(sink):
+                deltas[sink.name] = partitions
         except FileNotFoundError:
             found.append(None)  # it will be made
         except BaseException as error:
@@ -84,16 +89,20 @@ def _looked_at(sink: TableSink, timeout_s: float) -> BaseException | None:
     return found[0] if found else TimeoutError(f"no answer within {timeout_s:.0f} s")
 
 
-def _look(sink: TableSink) -> None:
+def _look(sink: TableSink) -> tuple[str, ...]:
+    """Look at a table; the columns that a Delta table is partitioned by."""
     if sink.kind == "delta":
         from deltalake import DeltaTable
 
-        if DeltaTable.is_deltatable(sink.path) and (why := closed(DeltaTable(sink.path))):
+        if not DeltaTable.is_deltatable(sink.path):
+            return ()
+        if why := closed(table := DeltaTable(sink.path)):
             raise TableError(f"sink {sink.name}: the Delta table {sink.path} takes no rows of a job: {why}")
-        return
+        return tuple(table.metadata().partition_columns)
     files, root = fsspec.core.url_to_fs(sink.path)
     made: Any = files
     made.ls(root, detail=False)
+    return ()
 
 
 def _is_for_good(error: BaseException) -> bool:

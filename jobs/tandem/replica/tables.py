@@ -7,7 +7,7 @@ which Delta accepts only once (Delta protocol, "Transaction Identifiers").
 
 import re
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,9 +56,17 @@ class TableWriter:
 
     `job` : names the application in Delta's transaction identifiers.
     `at` : called with each step.
+    `partitions` : Delta sink → the columns that its table is partitioned by, as they are in `SinkTopics`.
     """
 
-    def __init__(self, job: str, sinks: Sequence[TableSink], at: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        job: str,
+        sinks: Sequence[TableSink],
+        at: Callable[[str], None] = lambda _: None,
+        partitions: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        self._partitions = partitions or {}
         self._at = at
         self._job = job
         self._sinks = sinks
@@ -73,7 +81,7 @@ class TableWriter:
             if column not in rows.table.column_names:
                 continue
             chosen = pc.equal(rows.table["sink"], sink.name)
-            if sink.kind == "delta" and (unfit := unfit_for_delta(rows.table, [sink.name])):
+            if sink.kind == "delta" and (unfit := unfit_for_delta(rows.table, self._of(sink))):
                 chosen = pc.and_(chosen, pa.array([index not in unfit for index in range(rows.table.num_rows)]))
             mine = rows.table.filter(chosen)[column].combine_chunks()
             if len(mine) == 0:
@@ -85,6 +93,9 @@ class TableWriter:
             else:
                 _write_parquet(sink, rows.epoch, table)
 
+    def _of(self, sink: TableSink) -> dict[str, Sequence[str]]:
+        return {sink.name: self._partitions.get(sink.name, ())}
+
     def _write_delta(self, sink: TableSink, epoch: int, table: pa.Table) -> None:
         from deltalake import CommitProperties, Transaction, write_deltalake
         from deltalake.exceptions import CommitFailedError, SchemaMismatchError
@@ -94,6 +105,7 @@ class TableWriter:
         for tries_left in reversed(range(_COMMIT_TRIES)):
             # Looked at and written with one snapshot: whatever another writer commits meanwhile is then a conflict.
             snapshot = _delta_table(sink.path, table.schema)
+            _check_partitions(sink, snapshot, self._of(sink)[sink.name])
             version = snapshot.transaction_version(application)
             if version is not None and version >= epoch:
                 return
@@ -110,6 +122,16 @@ class TableWriter:
                     raise
             else:
                 return
+
+
+def _check_partitions(sink: TableSink, snapshot: Any, known: Sequence[str]) -> None:
+    """Raise `TableError` if the table is partitioned otherwise than at the start: that says which rows it cannot hold."""
+    now = snapshot.metadata().partition_columns
+    if list(now) != list(known):
+        raise TableError(
+            f"sink {sink.name}: the Delta table {sink.path} is partitioned by ({', '.join(now)}), but was by "
+            f"({', '.join(known)}) when the replica started. Start the job again: it goes on with the table as it is"
+        )
 
 
 def _check_fit(sink: TableSink, snapshot: Any, rows: pa.Schema) -> None:

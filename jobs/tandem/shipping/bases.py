@@ -2,7 +2,7 @@
 
 import math
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
@@ -82,7 +82,7 @@ class LocalBases:
 class StoredBases:
     """Snapshots in the store."""
 
-    def __init__(self, store: SnapshotStore, config_digest: str) -> None:
+    def __init__(self, store: SnapshotStore, config_digest: str | Collection[str]) -> None:
         self._store = store
         self._config_digest = config_digest
 

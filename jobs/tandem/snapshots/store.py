@@ -10,7 +10,7 @@ incoming/…                            what is being written, where files do no
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
@@ -173,7 +173,7 @@ class SnapshotStore:
     def newest_usable(
         self,
         last_published: int,
-        config_digest: str,
+        config_digest: str | Collection[str],
         target: Path,
         newer_than: int = -1,
         have: Path | None = None,
@@ -184,12 +184,16 @@ class SnapshotStore:
         It must be after the epoch `newer_than`, for those who have a state already (`have`: see `restore`), and be `wanted`.
         Snapshots that turn out damaged are logged and passed over, and so are a few that cannot be read. None if there is
         none; then `target` is untouched. Raises `SnapshotStoreError` if the store is away.
+
+        `config_digest` : the job's identity, or several that are as good.
         """
+
+        identities = (config_digest,) if isinstance(config_digest, str) else config_digest
 
         def fits(manifest: SnapshotManifest) -> bool:
             if not newer_than < manifest.epoch <= last_published:
                 return False
-            if manifest.config_digest != config_digest:
+            if manifest.config_digest not in identities:
                 _log.info("snapshot_of_another_config", snapshot=manifest.name)
                 return False
             return wanted(manifest)

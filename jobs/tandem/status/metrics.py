@@ -141,6 +141,7 @@ class ReplicaMetrics:
             "Rows, or groups of them, that came too late for their watermark, and were dropped",
         )
         self.mostly_late = gauge("tandem_rows_mostly_late", "1 while most rows come too late for their watermark")
+        self.calls_fail = gauge("tandem_calls_mostly_fail", "1 while most calls of a question of the job fail")
         self.publish_latency = make.durations(
             "tandem_publish_latency_seconds", "From an epoch's cut to its commit"
         ).labels(job, replica)

@@ -41,7 +41,8 @@ class SinkTopics:
 
     `job` is named in every row: several jobs may write one topic. `compacted`: topics that take no record without a key;
     `unseen`: those of which that is not known, because we may not see their settings. `limits`: what topics take as a batch,
-    bytes, as far as it may be seen. `deltas`: the sinks that are Delta tables.
+    bytes, as far as it may be seen. `deltas`: the sinks that are Delta tables, each with the columns that its
+    table is partitioned by.
     """
 
     topics: Mapping[str, str]
@@ -52,7 +53,7 @@ class SinkTopics:
     compacted: frozenset[str] = frozenset()
     unseen: frozenset[str] = frozenset()
     limits: Mapping[str, int] = field(default_factory=dict)
-    deltas: frozenset[str] = frozenset()
+    deltas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def output_limits(self) -> OutputLimits:
@@ -142,8 +143,8 @@ def left_by(manifest: Manifest, existing: Iterable[str]) -> list[str]:
     return sorted(mine - users_topics(manifest))
 
 
-def sink_topics(topics: Topics, manifest: Manifest) -> SinkTopics:
-    """Where the rows of each Kafka sink go."""
+def sink_topics(topics: Topics, manifest: Manifest, deltas: Mapping[str, tuple[str, ...]]) -> SinkTopics:
+    """Where the rows of each Kafka sink go. `deltas` : as `SinkTopics` has it."""
     dead_letter = manifest.model.topics.dead_letter
     names = {sink.name: sink.topic for sink in manifest.spec.sinks if sink.topic is not None} | {
         DEAD_LETTER_SINK: dead_letter
@@ -159,7 +160,7 @@ def sink_topics(topics: Topics, manifest: Manifest) -> SinkTopics:
         frozenset(name for name, found in settings.items() if is_compacted(found)),
         frozenset(name for name in partitions if "cleanup.policy" not in settings.get(name, {})),
         {name: int(found[_LIMIT]) for name, found in settings.items() if _LIMIT in found},
-        frozenset(sink.name for sink in manifest.spec.sinks if sink.kind == "delta"),
+        deltas,
     )
 
 

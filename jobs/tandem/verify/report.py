@@ -146,10 +146,11 @@ def print_report(out: Console, job: str, report: Report) -> None:
             f"{unseen.rows:,} rows before their marker"
         )
     if report.input_offsets or report.dead_letters:
-        taken = (
-            f"{report.input_offsets:,} input records" if report.input_offsets else "an unknown number of input records"
+        taken = f"{report.input_offsets:,}" if report.input_offsets else "an unknown number of"
+        gaps = "(records, and the gaps between them)"  # marks of transactions, what was aborted, what compaction took
+        out.print(
+            f"  the epochs took {taken} offsets of the inputs {gaps}; {report.dead_letters:,} of the rows are dead letters"
         )
-        out.print(f"  the epochs took {taken}; {report.dead_letters:,} of the rows are dead letters")
     for note in report.notes:
         out.print(Text(f"  note: {note}", style="dim"))
 

@@ -341,3 +341,22 @@ def test_a_stop_waits_neither_for_the_world_nor_for_the_log(log: Log) -> None:
     proposing = Replica("b", log, asking(lambda records: proposing.causal.stop() or ["x"] * len(records)))
     with pytest.raises(StoppedError):
         proposing.answered(fetched(0, ["p"]))
+
+
+def test_what_calls_were_made_and_how_many_answers_are_missing_is_told_by_who_made_them(log: Log) -> None:
+    def function(records: Sequence[AskedRecord]) -> list[str]:
+        return [str(int(record.value or b"")) for record in records]
+
+    question = asking(function, batch=2)
+    asker, reader = Replica("a", log, question), Replica("b", log, question)
+    told: list[tuple[str, int, int, str]] = []
+    asker.causal.on_calls = lambda *what: told.append(what)
+    reader.causal.on_calls = lambda *_: pytest.fail("it made no call")
+    epoch = fetched(0, ["1", "2", "x", "4", "5"])
+
+    asked = answers(asker.answered(epoch))
+    assert answers(reader.answered(epoch)) == asked
+
+    ((name, count, missing, reason),) = told
+    assert (name, count, missing) == ("score", 5, 2)
+    assert "invalid literal for int()" in reason

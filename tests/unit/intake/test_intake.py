@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from confluent_kafka import Message
-from pyspark.sql.types import ArrayType, DecimalType, StringType, StructType
+from pyspark.sql.types import ArrayType, DecimalType, StringType, StructType, TimestampNTZType, TimestampType
 
 from tandem.intake.fetch import Answered, Fetched
 from tandem.intake.parsing import Counts, Intake
@@ -162,6 +162,37 @@ def test_numbers_with_which_spark_would_be_busy_for_minutes_are_refused_where_th
 
     assert [seq in taken.refused for seq in range(len(values))] == list(values.values())
     assert "1e99999999 is too large or too small a number for a DECIMAL" in taken.refused[0]
+
+
+def test_times_without_a_day_are_refused_where_they_are_timestamps() -> None:
+    """Spark would add the day on which it happens to read them."""
+    schema = (
+        StructType()
+        .add("at", TimestampType())
+        .add("more", ArrayType(TimestampType()))
+        .add("s", StringType())
+        .add("n", TimestampNTZType())
+    )
+    source = SourceSpec(name="parsed", topics=("json",), format="json", schema="at TIMESTAMP")
+    values = {
+        b'{"at": "12:00"}': True,
+        b'{"at":"T1:2:3.5"}': True,
+        b'{"at": "T12"}': True,
+        b'{"at": " \\t12:00:00 Europe/Berlin"}': True,
+        b'{"at": "1\\u0032:00"}': True,
+        b'{"at": "GMT12:00"}': True,
+        b'{"at": "2024-01-01", "at": "12:00", "at": 5}': True,
+        b'{"more": ["2024-01-01", "1:00"]}': True,
+        b"{'at': '12:00'}": True,
+        b'{"s": "12:00", "at": "2024-01-01T12:00"}': False,
+        b'{"s": "T12", "at": 12, "other": "12:00", "n": "12:00"}': False,
+        b'{"at": "2024-01-01T00:00GMT+01:00", "more": null}': False,
+        b"{'s': 'it is 12:00', 'at': 5}": False,
+    }
+    taken = Intake([source], 1_000, {"parsed": schema}).take(epoch(*(message("json", 0, value) for value in values)))
+
+    assert [seq in taken.refused for seq in range(len(values))] == list(values.values())
+    assert taken.refused[0].startswith("'12:00' is a time without a day, and Spark would add the day")
 
 
 def test_letters_keep_the_columns_of_the_epochs_rows() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from confluent_kafka import Message
 
-from tandem.kafka.headers import headers_of
+from tandem.kafka.headers import HEADER_BYTES, headers_of
 from tandem.orderer.sizes import RECORD_BYTES, weight
 
 
@@ -40,3 +40,8 @@ def test_a_name_that_is_no_utf8_is_no_failure_of_who_reads() -> None:
     odd: Any = OddName(message())
     assert headers_of(odd) is None
     assert weight(odd) == RECORD_BYTES + len(b"key") + len(b"value")
+
+
+def test_each_header_counts_as_what_it_costs_to_hold_however_short_it_is() -> None:
+    many = message([("", b"")] * 1_000 + [("name", b"text"), ("none", None)])
+    assert weight(many) == RECORD_BYTES + len(b"keyvalue") + 1_002 * HEADER_BYTES + len(b"nametextnone")

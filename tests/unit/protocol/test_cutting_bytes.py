@@ -68,6 +68,26 @@ def test_an_input_whose_records_are_larger_than_its_share_is_not_starved_by_othe
     assert 1 in first
 
 
+def test_of_records_that_are_larger_than_a_share_as_many_are_taken_as_fit_and_each_input_has_its_turn() -> None:
+    """A hundred inputs have a record of 9 bytes each, and 50 bytes are to be shared."""
+    inputs = [TopicPartition("in", partition) for partition in range(100)]
+    sizes = {tp: Sizes((0,), (9,), 1) for tp in inputs}
+    epochs = [ends_within(NONE, all_of(sizes), sizes, 50, turn) for turn in range(100)]
+    assert {sum(ends.values()) for ends in epochs} == {5}
+    assert {sum(ends[tp] for ends in epochs) for tp in inputs} == {5}
+
+
+@given(st.tuples(weights, weights, weights), max_bytes, st.integers(0, 9))
+def test_an_input_that_has_no_record_in_an_epoch_has_none_that_would_have_fitted(
+    inputs: tuple[list[int], ...], most: int, turn: int
+) -> None:
+    sizes = counted(*inputs)
+    ends = ends_within(NONE, all_of(sizes), sizes, most, turn)
+    left = most - sum(weighed(sizes, NONE, ends))
+    first_ones = [one.weights[0] for tp, one in sizes.items() if one.weights and not ends[tp]]
+    assert all(weight > left for weight in first_ones)
+
+
 def test_what_fits_is_taken_whole_with_what_stands_between_the_records() -> None:
     sizes = {INPUTS[0]: Sizes((0, 4), (5, 5), 9)}
     assert ends_within(NONE, Positions({INPUTS[0]: 9}), sizes, 10, 0) == Positions({INPUTS[0]: 9})

@@ -177,3 +177,14 @@ def test_state_is_exchanged_within_a_lineage_only() -> None:
     again = replace(NEXT, generation=3)
     other = replace(NEXT, base=7)
     assert len({config().lineage, NEXT.lineage, again.lineage, other.lineage}) == 4
+
+
+def test_a_job_of_the_same_name_and_code_on_other_topics_has_another_lineage() -> None:
+    """On another cluster, say, or on one that was made anew, while states of the first are still there."""
+    here = replace(config(), topic_ids=(("in", "a"), ("commits", "b")))
+    there = replace(config(), topic_ids=(("in", "c"), ("commits", "d")))
+
+    assert here.lineage not in there.lineages
+    assert here.lineage == replace(here, topic_ids=here.topic_ids[::-1]).lineage
+    assert config().lineage in here.lineages, "a state that an earlier version wrote"
+    assert here.lineage not in config().lineages

@@ -76,7 +76,7 @@ def test_a_date_that_delta_cannot_hold_is_a_dead_letter_and_the_other_rows_are_i
     kind, nested = NESTED[name]
     good = [0, -719_162, 2_932_896, None]
     some = dates(kind, [{"n": nested(day)} for day in [*good, *BEYOND]])
-    sinks = SinkTopics({"out": "out"}, {"out": 1, "letters": 1}, "letters", 1_000_000, deltas=frozenset({"archive"}))
+    sinks = SinkTopics({"out": "out"}, {"out": 1, "letters": 1}, "letters", 1_000_000, deltas={"archive": ()})
 
     writer("delta", tmp_path).write(some)
     records = [record for record in records_of(some, sinks) if record.topic == "letters"]

@@ -48,6 +48,12 @@ def test_a_changed_job_is_refused_with_the_command_that_lets_it_go_on() -> None:
         joining(changed(config("orders")), config("orders"), LOGS, Changes(command=COMMAND))
 
 
+def test_a_job_with_other_inputs_is_refused_without_a_command_that_would_refuse_it_as_well() -> None:
+    with pytest.raises(RefusedError, match=r"other inputs: new is refunds\. .* change spec\.sources back") as refused:
+        joining(changed(config("orders", "refunds")), config("orders"), LOGS, Changes(command=COMMAND))
+    assert COMMAND not in str(refused.value)
+
+
 def test_a_change_that_is_accepted_is_a_candidate_for_the_next_generation() -> None:
     running = replace(config("orders"), generation=3)
 

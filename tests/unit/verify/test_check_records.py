@@ -111,7 +111,10 @@ def test_any_job_is_shown_what_went_in_and_what_became_dead_letters() -> None:
 
     print_report(Console(file=out, soft_wrap=True), "flights", read())
 
-    assert "  the epochs took 12 input records; 2 of the rows are dead letters" in out.getvalue().splitlines()
+    assert (
+        "  the epochs took 12 offsets of the inputs (records, and the gaps between them); 2 of the rows are dead letters"
+        in out.getvalue().splitlines()
+    )
 
 
 def test_jobs_that_filter_or_aggregate_are_not_counted() -> None:
