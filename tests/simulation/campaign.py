@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from simulation.deviation import Deviation
 from simulation.invariants import InvariantError
 from simulation.schedule import Schedule
-from simulation.world import Deviation, World
+from simulation.world import World
 
 _CHUNK = 250
 _KEPT = 5

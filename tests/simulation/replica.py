@@ -6,7 +6,8 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from simulation.barriers import Turnovers, giving, has_common
-from simulation.invariants import PROGRAMS, QUESTION, InvariantError, Row, compute
+from simulation.invariants import InvariantError
+from simulation.outputs import PROGRAMS, QUESTION, Row, compute
 from simulation.process import Process
 from simulation.producer import PlainProducer, TransactionalProducer
 from simulation.steps import Steps
