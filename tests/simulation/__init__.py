@@ -23,9 +23,12 @@ schedules has standbys, snapshots, or both.
 `generations`        a new generation, which follows from a savepoint
 `orderer`            runs the real `OrdererCore`
 `failures`           injects what the schedule says
-`invariants`         what must hold after every step, and the failure-free output
+`outputs`            the failure-free output, and how epochs are computed
+`invariants`         what must hold after every step
 `world`              puts one schedule's parts together and runs them
 `campaign`           many schedules over several processes
+`deviation`          how a run deviates from the protocol, if a test wants it to
+`weakened`           rules of publication with one taken away
 `guards`             the protocol with one of its guards removed
 `guards_of_pace`     without one of the rules that make the output come
 `guards_of_state`    standbys, slots and snapshots with one of theirs removed

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from simulation.invariants import mix
+from simulation.outputs import mix
 from simulation.schedule import Schedule
 from tandem.core.giving import GivingSettings
 from tandem.protocol.barriers import OwnBarriers

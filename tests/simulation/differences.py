@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
-from simulation.invariants import QUESTION, ChoosingChecker, Row, compute
+from simulation.invariants import ChoosingChecker
+from simulation.outputs import QUESTION, Row, compute
 from simulation.replica import Replica
 from simulation.schedule import Schedule
 from tandem.protocol.publication_rules import Delivery

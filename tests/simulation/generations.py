@@ -7,7 +7,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from simulation.barriers import has_common
-from simulation.invariants import PROGRAMS, QUESTION, ChoosingChecker, InvariantError, Row, compute
+from simulation.invariants import ChoosingChecker, InvariantError
+from simulation.outputs import PROGRAMS, QUESTION, Row, compute
 from simulation.process import Process
 from simulation.replica import Replica
 from simulation.schedule import Schedule

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from simulation.deviation import Deviation
 from simulation.guards import Guard
 from simulation.schedule import Schedule
-from simulation.world import Deviation
 from tandem.core import orderer
 from tandem.protocol.publication_rules import Delivery
 

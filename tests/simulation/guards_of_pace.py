@@ -2,9 +2,10 @@
 
 from dataclasses import replace
 
+from simulation.deviation import Deviation
 from simulation.guards import Guard
 from simulation.schedule import Schedule
-from simulation.world import SILENCE_BOUND_MS, Deviation
+from simulation.world import SILENCE_BOUND_MS
 from tandem.core.asking import Asking
 from tandem.core.orderer import OrdererCore
 from tandem.protocol.pace import Pace

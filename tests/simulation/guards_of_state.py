@@ -5,10 +5,10 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from simulation.deviation import Deviation
 from simulation.guards import Guard
 from simulation.schedule import Schedule
 from simulation.store import SimulatedRemote
-from simulation.world import Deviation
 from tandem.coordination import slots
 from tandem.protocol.membership import SurplusWatch
 from tandem.protocol.publication_rules import Delivery

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from simulation.deviation import Deviation
 from simulation.guards import Guard
-from simulation.world import Deviation
 from tandem.snapshots import SnapshotHead, SnapshotManifest, SnapshotStore, garbage, store, values
 from tandem.snapshots.remote import RemoteFile
 

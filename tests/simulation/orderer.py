@@ -18,7 +18,7 @@ from tandem.core.orderer import (
     OrdererSettings,
     RecordsCounted,
 )
-from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.decisions import Verdict
 from tandem.protocol.pace import PaceSettings
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Positions, Proposal
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _BEAT_MS = 10.0
 _AGAIN_MS = 60.0
 _AHEAD = 2
+_TICK = Tick()
 
 
 @cache
@@ -63,9 +64,10 @@ class Orderer(Process):
         schedule, deviation = self.world.schedule, self.world.deviation
         barrier_ms = 0 if schedule.barriers is None else schedule.barriers.interval_ms
         core = eager(deviation.orderer) if schedule.eager else deviation.orderer
+        self.decisions = self.decisions_since(self.world.last_marker())
         self._core = core(
             OrdererSettings(self.name, schedule.max_records, repropose_ms=_AGAIN_MS, barrier_ms=barrier_ms),
-            self.decisions_since(self.world.last_marker()),
+            self.decisions,
             deviation.pace(PaceSettings(live_ms=200.0), SilenceBound(20.0, 120.0)),
         )
         self._believe(schedule.heartbeat)
@@ -94,11 +96,6 @@ class Orderer(Process):
         self.leading = leading
         self._feed(Leading(leading))
 
-    @property
-    def decisions(self) -> Decisions:
-        """What the log has decided, as far as read."""
-        return self._core.decisions
-
     def follow(self) -> bool:
         """Read the ordering log."""
         end = len(self.world.log.records)
@@ -112,7 +109,7 @@ class Orderer(Process):
 
     def think(self) -> None:
         """A round of its loop ends, and the next begins: soon, while there is input."""
-        self._feed(Tick())
+        self._feed(_TICK)
         self._feed(Leading(self.leading))
         if self.world.available.records_since(self.decisions.last_ends) > 0:
             self.tick_after(_BEAT_MS)

@@ -19,6 +19,8 @@ class Process(Life):
 
     session: Session | None = None  # in ZooKeeper, if it has one
     stands_by = False
+    decisions: Decisions
+    """What this process knows to be decided."""
 
     def __init__(self, world: World, name: str) -> None:
         super().__init__(name)
@@ -132,7 +134,8 @@ class Process(Life):
     def _poll(self) -> None:
         self._polling = False
         world = self.world
-        if world.timeline.now < max(self.cut_off_until, world.broker_down_until) or not self.follow():
+        now = world.timeline.now
+        if now < self.cut_off_until or now < world.broker_down_until or not self.follow():
             self.wake()
         self.think()
 
@@ -162,12 +165,12 @@ class Process(Life):
 
     def read_log(self, end: int) -> None:
         """Apply the ordering log up to `end`."""
-        records = self.world.log.records
+        records, checker = self.world.log.records, self.world.checker
         while self.log_at < end and self.alive:
             offset = self.log_at
             self.log_at += 1
             verdict = self.on_record(records[offset], offset)
-            self.world.checker.on_verdict(self.name, offset, verdict, self.decisions, self.forgets)
+            checker.on_verdict(self.name, offset, verdict, self.decisions, self.forgets)
 
     def on_record(self, proposal: Proposal, offset: int) -> Verdict:
         """The next record of the ordering log."""
@@ -177,11 +180,6 @@ class Process(Life):
     def forgets(self) -> bool:
         """Whether it may forget what is claimed of an epoch that is not published yet."""
         return self.stands_by
-
-    @property
-    def decisions(self) -> Decisions:
-        """What this process knows to be decided."""
-        raise NotImplementedError
 
     def decisions_since(self, epoch: int) -> Decisions:
         """As after the published `epoch` (-1: from the start of the log), from its marker's `log_offset`."""

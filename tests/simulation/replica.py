@@ -6,7 +6,8 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from simulation.barriers import Turnovers, giving, has_common
-from simulation.invariants import PROGRAMS, QUESTION, InvariantError, Row, compute
+from simulation.invariants import InvariantError
+from simulation.outputs import PROGRAMS, QUESTION, Row, compute
 from simulation.process import Process
 from simulation.producer import PlainProducer, TransactionalProducer
 from simulation.steps import Steps
@@ -18,7 +19,7 @@ from tandem.core.events import Asked, Computed, LogRecord, MarkerRecord, Needs, 
 from tandem.core.replica import ReplicaCore
 from tandem.core.settings import ReplicaSettings
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
-from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.decisions import Verdict
 from tandem.protocol.publication import DivergedError, Publication, SupersededError
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
@@ -32,6 +33,7 @@ _TICK_MS = 12.0
 _CALL_MS = (1.0, 8.0)  # how long the outside world takes
 _ASKING = AskingSettings(5.0, 30.0, again_ms=40.0, patience_ms=10_000.0, read_ms=30.0, most_bytes=20)
 _PROGRESS_MS = 10.0
+_TICKS = {has_read_all: Tick(has_read_all) for has_read_all in (False, True)}
 _DUTY = DutySettings(settled_ms=20.0, surplus_ms=250.0, hand_over_ms=400.0, leave_ms=50.0)
 
 
@@ -48,6 +50,7 @@ class Replica(Process):
     generation = 0
     program = 0
     core: ReplicaCore
+    publication: Publication
     producer: TransactionalProducer | PlainProducer
 
     def __init__(self, world: World, name: str, compute_ms: float) -> None:
@@ -93,12 +96,13 @@ class Replica(Process):
         self.rows: dict[int, tuple[str, list[list[Row]]]] = {}
         self._commits_at = len(world.commits.visible) if world.deviation.replays_blindly else world.place_after(epoch)
         self._turnovers = Turnovers(self)
-        decisions = self.decisions_since(epoch)
+        self.decisions = self.decisions_since(epoch)
         bound = SilenceBound(world.schedule.least_bound_ms, world.schedule.most_bound_ms)
         delivery = world.schedule.delivery
-        publication = world.deviation.publication(self.me, decisions, epoch + 1, delivery, bound, self.generation)
+        kind = world.deviation.publication
+        self.publication = kind(self.me, self.decisions, epoch + 1, delivery, bound, self.generation)
         self.core = (ReplicaCore if world.schedule.forgets else Remembering)(
-            publication,
+            self.publication,
             CatchUp(self.name, epoch, every_ms=_PROGRESS_MS),
             self.now_ms,
             succession,
@@ -112,16 +116,6 @@ class Replica(Process):
         if world.schedule.barriers is not None and epoch < world.last_marker():
             world.reached("published epochs were replayed from a barrier")
         self.wake()
-
-    @property
-    def publication(self) -> Publication:
-        """What the core decides by."""
-        return self.core.publication
-
-    @property
-    def decisions(self) -> Decisions:
-        """What the log has decided, as far as read."""
-        return self.core.decisions
 
     # The loop --------------------------------------------------------------------------------------------------------
 
@@ -198,7 +192,7 @@ class Replica(Process):
             until = self._blind_until[rng.randrange(2)] = now + rng.uniform(2, 80)
             world.timeline.at(until, self, self.wake)
         log_end, commits_end = len(world.log.records), len(world.commits.visible)
-        sees_log, sees_commits = (now >= until for until in self._blind_until)
+        sees_log, sees_commits = now >= self._blind_until[0], now >= self._blind_until[1]
         if sees_log:
             self._known_end = log_end
             self.read_log(self.glimpse(self.log_at, log_end))
@@ -242,7 +236,7 @@ class Replica(Process):
                 self.crash()
                 return
             self._joined = True
-        self.post(Tick(self.log_at >= self._known_end))
+        self.post(_TICKS[self.log_at >= self._known_end])
         self._compute()
         if self.publication.head <= self.decisions.last_epoch or self.core.state.candidate:
             self.tick_after(_TICK_MS)

@@ -13,7 +13,7 @@ from tandem.core.effects import Effect, Exit, HandedOver, SeekSuccessor, TellRol
 from tandem.core.events import LogRecord, Stop
 from tandem.core.standby import Promote, Promotion, StandbyCore
 from tandem.protocol.actions import Outcome, Publish
-from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.decisions import Verdict
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.switchover import Role
 from tandem.protocol.values import EpochRange, Proposal
@@ -100,7 +100,8 @@ class StandbyReplica(Replica):
         settings = self.world.redundancy
         bound = SilenceBound(settings.least_silence_ms, settings.most_silence_ms, factor=_SLOWER)
         kind = WaitsForASlot if self.world.deviation.waits_for_a_slot else StandbyCore
-        self._following = kind(self.decisions_since(self.world.last_marker()), bound, self.generation)
+        self.decisions = self.decisions_since(self.world.last_marker())
+        self._following = kind(self.decisions, bound, self.generation)
         self.peers = SimulatedPeers(self) if settings.detects else None
         peers = cast("Peers | None", self.peers)
         self._slots = Slots({"replica": self}, "job", settings.slots, self.me, lambda: self.now_ms / 1000, peers)
@@ -108,11 +109,6 @@ class StandbyReplica(Replica):
         self._running = True
         self.world.reached("standing by", self)
         self.wake()
-
-    @property
-    def decisions(self) -> Decisions:
-        """What the log has decided, as far as read."""
-        return super().decisions if self._following is None else self._following.decisions
 
     def follow(self) -> bool:
         """Read the ordering log; of the commits topic a standby needs nothing."""

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from simulation.campaign import story
+from simulation.deviation import Deviation
 from simulation.guards import GUARDS, Guard
 from simulation.guards_of_barriers import GUARDS_OF_BARRIERS
 from simulation.guards_of_pace import GUARDS_OF_PACE
 from simulation.guards_of_state import GUARDS_OF_STATE
 from simulation.schedule import Failure, Schedule
-from simulation.world import Deviation, World
+from simulation.world import World
 from tandem.protocol.publication_rules import Delivery
 
 MOST = 20_000  # far more than any guard needs

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from simulation.deviation import Deviation
 from simulation.redundancy import Redundancy
 from simulation.schedule import Failure, Schedule
-from simulation.world import PROMOTION_BOUND_MS, Deviation, World
+from simulation.world import PROMOTION_BOUND_MS, World
 from tandem.protocol.publication_rules import Delivery
 
 LONG_MS = 4_000.0

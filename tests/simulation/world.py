@@ -3,18 +3,19 @@
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from random import Random
 
 from simulation.barriers import after_turnover
 from simulation.clock import Life, Timeline
+from simulation.deviation import Deviation
 from simulation.differences import FaultyChecker, last_replica
 from simulation.failures import Injector
 from simulation.generations import UpgradeChecker, begin_upgrade, successors
-from simulation.invariants import OUTPUTS, Checker, InvariantError
+from simulation.invariants import Checker, InvariantError
 from simulation.kafka import Coordinator, OrderingLog, Partition
 from simulation.orderer import Orderer
+from simulation.outputs import OUTPUTS
 from simulation.process import Process
 from simulation.redundancy import Redundancy
 from simulation.replica import Replica
@@ -23,51 +24,17 @@ from simulation.schedule import Schedule
 from simulation.slots import Wisher
 from simulation.standby import StandbyReplica
 from simulation.states import Machine
-from simulation.store import SimulatedRemote, StoreServer
+from simulation.store import StoreServer
 from simulation.tasks import Task
 from simulation.zookeeper import Ensemble
-from tandem.core.asking import Asking
-from tandem.core.orderer import OrdererCore
 from tandem.protocol.barriers import is_common
-from tandem.protocol.pace import Pace
-from tandem.protocol.publication import Publication
 from tandem.protocol.values import Config, EpochRange, Marker, Positions, TopicPartition
-from tandem.snapshots import SnapshotStore
 
 _PATIENCE_MS = 15_000.0
 _AFTERMATH_MS = 150.0
 _RETENTION_MS = 35.0
 PROMOTION_BOUND_MS = 1_800.0  # the same with standbys or snapshots: three times that with actives
 SILENCE_BOUND_MS = 600.0  # under one failure at a time: four times the longest bound on an owner's silence
-
-
-@dataclass(frozen=True, slots=True)
-class Deviation:
-    """How a run deviates from the protocol: not at all, unless a test removes a guard."""
-
-    publication: type[Publication] = Publication
-    pace: type[Pace] = Pace
-    asking: type[Asking] = Asking
-    orderer: type[OrdererCore] = OrdererCore
-    marks_first: bool = False  # without transactions: the marker is sent before the rows
-    initialises_late: bool = False  # the producer, some time after the first claim
-    reuses_ids: bool = False  # a restarted replica goes on under its old transactional id
-    fences_hastily: bool = False  # does not wait for the transaction that a fence met to be ended
-    reads_only: str = ""  # "log" or "commits": the only one that it reads to its end
-    waits_for_open_transactions: bool = False  # when it reads the commits topic to its end
-    resumes_with_config_at: int | None = None  # always this config, whichever was in force where the state was
-    restores_any_lineage: bool = False  # a new generation takes state of the old one, of whatever epoch
-    restores_unpublished: bool = False  # the newest state, whether or not its epoch is published
-    restores_any_config: bool = False  # state of another job
-    skips_replay: bool = False  # goes on after the last marker, however old its state is
-    waits_for_a_slot: bool = False  # a standby, however silent the log is
-    cuts_log_short: bool = False  # to what the newest snapshot needs
-    replays_blindly: bool = False  # without the markers of the epochs that it computes once more
-    turns_over_apart: bool = False  # although the watermark moves there
-    commits_between: bool = False  # state also where there is no barrier
-    takes_batch_for_epoch: bool = False  # in what it restores
-    store: type[SnapshotStore] = SnapshotStore
-    remote: type[SimulatedRemote] = SimulatedRemote
 
 
 class World:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.silence import Lasting
@@ -18,8 +19,7 @@ class TooFarBehindError(Exception):
 _LEAST_EPOCH_MS = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class Distance:
+class Distance(NamedTuple):
     """From the last epoch that a replica has computed to the log's head: `epochs`, and `ms` of their own times.
 
     The time is that between the cuts of the first epoch that is missing and the last: in a job that was idle it is not long.
@@ -32,8 +32,10 @@ class Distance:
     @classmethod
     def of(cls, decisions: Decisions, computed: int) -> Distance:
         """The distance of a replica that has computed `computed` last."""
+        epochs = decisions.last_epoch - computed
+        if epochs <= 1:
+            return cls(max(0, epochs))
         first, last = decisions.epoch_range(computed + 1), decisions.epoch_range(decisions.last_epoch)
-        epochs = max(0, decisions.last_epoch - computed)
         ms = 0 if first is None or last is None else last.time_ms - first.time_ms
         return cls(epochs, max(ms, _LEAST_EPOCH_MS * (epochs - 1)))
 
@@ -154,7 +156,7 @@ class CatchUp:
         """Called often. Whether others go on without this replica: its engine waits for something, or is lost."""
         behind_ms = self._behind.ms(self.near.lags(distance), now_ms)
         idle_ms = behind_ms if self._last_ms is None else min(behind_ms, now_ms - self._last_ms)
-        return idle_ms > max(self._still_ms, 3 * max(self._durations, default=0.0))
+        return idle_ms > self._still_ms and idle_ms > 3 * max(self._durations, default=0.0)
 
     def check(self, distance: Distance, has_read_all: bool, now_ms: float) -> None:
         """Raise `TooFarBehindError` if this replica is far behind the head and does not come nearer.

@@ -56,6 +56,8 @@ class Duty:
         self._surplus = SurplusWatch(settings.surplus_ms)
         self._settling = SettlingWatch(settings.settled_ms)
         self._seen: Seen | None = None
+        self.goes = False
+        """Whether it was asked to stop, or leaves."""
         self._stop_ms: float | None = None
         self._leaves_at: float | None = None
 
@@ -67,7 +69,7 @@ class Duty:
     def seen(self, seen: Seen, ready: bool, keeps_up: bool, now_ms: float) -> list[TellRole]:
         """What is known of the others now; `ready`: it has reached the log's head; `keeps_up`: and stays there."""
         self._seen = seen
-        if self.is_leaving or self._stop_ms is not None:
+        if self.goes:
             return []
         is_settled = self._settling.is_settled(ready, keeps_up, now_ms)
         self.reason = self._why_leave(seen, now_ms)
@@ -77,13 +79,13 @@ class Duty:
 
     def stop(self, now_ms: float) -> list[SeekSuccessor]:
         """It is asked to stop."""
-        if self.is_leaving or self._stop_ms is not None:
+        if self.goes:
             return []
-        self._stop_ms = now_ms
+        self.goes, self._stop_ms = True, now_ms
         return [SeekSuccessor()]
 
     def go_on(self, now_ms: float) -> list[HandedOver]:
-        """Called after each event. One that is asked to stop leaves once a standby has taken over, or none can."""
+        """Called after each event, if it goes. Who is asked to stop leaves once a standby has taken over, or none can."""
         if self.is_leaving or self._stop_ms is None:
             return []
         seen, waited_ms = self._seen or Seen(), now_ms - self._stop_ms
@@ -94,7 +96,7 @@ class Duty:
         return [] if self._seen is None else [HandedOver(to, waited_ms)]
 
     def is_over(self, now_ms: float) -> bool:
-        """Whether it owes nothing any more, or too long already. Called after each event."""
+        """Whether it owes nothing any more, or too long already. Called after each event, if it goes."""
         if self._leaves_at is None:
             return False
         if not self._publication.retired and now_ms >= self._leaves_at:
@@ -120,4 +122,4 @@ class Duty:
             self._publication.retire()
         else:
             self._publication.retire_after(ANYBODY if relief is None else relief.incarnation)
-        self._leaves_at = now_ms + self._settings.leave_ms
+        self.goes, self._leaves_at = True, now_ms + self._settings.leave_ms

@@ -2,17 +2,16 @@
 
 from collections import deque
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tandem.core.catch_up import CatchUp, Distance
-from tandem.protocol.decisions import Decisions
 
 _IDLE_MS = 3_000.0
 """A replica that has had nothing to compute for so long since its start is at the head: nobody cuts."""
 _SAMPLE_MS = 500.0
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(NamedTuple):
     """Where a replica stood at `at_ms` (any monotonic clock): the last epoch that it computed, and the last that was cut."""
 
     at_ms: float
@@ -98,7 +97,7 @@ class CatchUpReport:
 
 
 class Lag:
-    """Follows `catch_up` and the decisions. Times are ms of one monotonic clock; `began_ms`: when the replica began.
+    """Follows `catch_up` and the log's head. Times are ms of one monotonic clock; `began_ms`: when the replica began.
 
     `ready` : whether the head was reached, and the replica has neither fallen far behind nor stood still since.
     """
@@ -119,27 +118,22 @@ class Lag:
         """Estimated time to the head, s; None: not known."""
         return self._report.left_s
 
-    def epochs(self, decisions: Decisions) -> int:
-        """How many epochs are cut that the replica has not computed."""
-        return max(0, decisions.last_epoch - self._catch_up.last_computed)
-
-    def news(self, decisions: Decisions) -> None:
+    def news(self, distance: Distance) -> None:
         """An epoch was computed, or a proposal accepted."""
-        distance, near = Distance.of(decisions, self._catch_up.last_computed), self._catch_up.near
+        near = self._catch_up.near
         if near.is_at_head(distance) and self._catch_up.has_computed:
             self.ready = True
         elif near.is_far(distance):
             self.ready = False
 
-    def look(self, decisions: Decisions, has_read_all: bool, now_ms: float) -> Estimate | Arrival | None:
+    def look(self, distance: Distance, has_read_all: bool, now_ms: float) -> Estimate | Arrival | None:
         """Called often; what is to be said of the way to the head, if anything.
 
         `has_read_all`: as far as known nothing is left to read.
         """
-        head = decisions.last_epoch
-        is_idle = has_read_all and now_ms - self._began_ms > _IDLE_MS
-        if is_idle and self._catch_up.last_computed >= head:
+        if distance.epochs == 0 and has_read_all and now_ms - self._began_ms > _IDLE_MS:
             self.ready = True
-        if self._catch_up.stands_still(Distance.of(decisions, self._catch_up.last_computed), now_ms):
+        if self._catch_up.stands_still(distance, now_ms):
             self.ready = False
-        return self._report.look(Standing(now_ms, self._catch_up.last_computed, head), self.ready)
+        computed = self._catch_up.last_computed
+        return self._report.look(Standing(now_ms, computed, computed + distance.epochs), self.ready)

@@ -1,7 +1,8 @@
 """What an orderer decides: when to look at the inputs, where the next epoch ends, and when to propose its cut again."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from tandem.core.effects import Append
 from tandem.core.events import LogRecord, Tick
@@ -31,8 +32,7 @@ class OrdererSettings:
     barrier_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class OrdererState:
+class OrdererState(NamedTuple):
     """What an orderer tells about itself.
 
     `epoch` : the last that was cut, −1: none. `lag_records` : of the inputs, in no epoch yet. `proposed`, `won` : how many
@@ -50,15 +50,13 @@ class OrdererState:
 # Events, beside `LogRecord` and `Tick` ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Leading:
+class Leading(NamedTuple):
     """A round begins: whether this orderer believes that it leads, asked before the log is read on."""
 
     leads: bool
 
 
-@dataclass(frozen=True, slots=True)
-class InputsSeen:
+class InputsSeen(NamedTuple):
     """The answer to `LookAtInputs`: the inputs end at `available`; None: Kafka does not say.
 
     `waiting` : records behind the last cut, those behind an open transaction included. `are_same` : whether the inputs
@@ -86,16 +84,14 @@ class RecordsCounted:
 # Effects, beside `Append` ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class WatchInputs:
+class WatchInputs(NamedTuple):
     """Look from time to time that the inputs are the topics `known`, and that nothing behind `last` is lost."""
 
     last: Positions
     known: TopicIds
 
 
-@dataclass(frozen=True, slots=True)
-class LookAtInputs:
+class LookAtInputs(NamedTuple):
     """Ask where the inputs end, and how much is behind `last`; `to_cut`: also whether they are the topics `known`."""
 
     last: Positions
@@ -171,13 +167,13 @@ class OrdererCore:
     def step(self, event: OrdererEvent, now_ms: float) -> Sequence[OrdererEffect]:
         """Take one event in, and say what is to be done. `now_ms` : of any monotonic clock."""
         match event:
-            case LogRecord():
-                self._take(event, now_ms)
-                return _NOTHING
             case Tick():
                 return self._tick(now_ms)
             case Leading():
                 self._lead(event.leads)
+                return _NOTHING
+            case LogRecord():
+                self._take(event, now_ms)
                 return _NOTHING
             case InputsSeen():
                 return self._seen(event, now_ms)
@@ -208,7 +204,7 @@ class OrdererCore:
     def _lead(self, leads: bool) -> None:
         self._leading = leads or self._pace.acts
         if leads != self.state.leading:
-            self.state = replace(self.state, leading=leads)
+            self.state = self.state._replace(leading=leads)
 
     def _take(self, record: LogRecord, now: float) -> None:
         proposal = record.proposal
@@ -219,7 +215,7 @@ class OrdererCore:
                 self._pace.cut(proposal.epoch, now, mine)
                 self._time_ms = max(self._time_ms, proposal.time_ms)
                 self._decisions.forget_before(proposal.epoch)
-                self.state = replace(self.state, epoch=proposal.epoch, won=self.state.won + mine, waits_for=None)
+                self.state = self.state._replace(epoch=proposal.epoch, won=self.state.won + mine, waits_for=None)
             case Claim() if self.verdict is Verdict.ACCEPTED:
                 self._pace.claimed(proposal.epoch, now)
             case Progress():
@@ -244,7 +240,7 @@ class OrdererCore:
     def _seen(self, seen: InputsSeen, now: float) -> Sequence[OrdererEffect]:
         self._looked_ms = now
         if seen.available is not None and seen.waiting != self.state.lag_records:
-            self.state = replace(self.state, lag_records=seen.waiting)
+            self.state = self.state._replace(lag_records=seen.waiting)
         if not self._is_to_cut(now):
             return _NOTHING  # it looked only to tell how much waits
         if seen.available is None:
@@ -266,7 +262,7 @@ class OrdererCore:
             self._wanted = CountRecords(last, ends, available, epoch)
             return (self._wanted,)
         if not has_records and self.state.waits_for is not None:
-            self.state = replace(self.state, waits_for=None)
+            self.state = self.state._replace(waits_for=None)
         return _NOTHING
 
     def _counted(self, counted: RecordsCounted, now: float) -> Sequence[OrdererEffect]:
@@ -281,7 +277,7 @@ class OrdererCore:
         barrier = asks_for_barrier(self._decisions, wanted.epoch, self._time_ms, self._settings.barrier_ms)
         self.proposed = Cut(wanted.epoch, counted.ends, self._time_ms, counted.seed, name, topic_ids, barrier)
         self._proposed_ms = now
-        self.state = replace(self.state, proposed=self.state.proposed + 1)
+        self.state = self.state._replace(proposed=self.state.proposed + 1)
         self._waits("its proposal in the ordering log")
         return (Append(self.proposed),)
 
@@ -293,4 +289,4 @@ class OrdererCore:
     def _waits(self, step: str) -> None:
         waits_for = (f"the cut of epoch {self._decisions.last_epoch + 1}", step)
         if waits_for != self.state.waits_for:
-            self.state = replace(self.state, waits_for=waits_for)
+            self.state = self.state._replace(waits_for=waits_for)

@@ -39,7 +39,7 @@ from tandem.core.lag import Arrival, Lag
 from tandem.core.settings import ReplicaSettings
 from tandem.core.state import Counts, ReplicaState
 from tandem.protocol.actions import ProposeClaim, Step
-from tandem.protocol.decisions import Decisions, Verdict
+from tandem.protocol.decisions import Verdict
 from tandem.protocol.publication import DivergedError, MissingMarkerError, Publication, SupersededError
 from tandem.protocol.succession import Succession, SuccessionError
 from tandem.protocol.values import Claim, Cut
@@ -72,12 +72,15 @@ class ReplicaCore:
         asking: Asking | None = None,
     ) -> None:
         self.publication = publication
+        self.decisions = publication.decisions
+        """What the log has decided, as far as read."""
         self.verdict: Verdict | None = None
         """Of the last record of the log."""
         self.step_under_way: Step | None = None
         self._settings = settings
         self._catch_up = catch_up
         self._lag = Lag(catch_up, began_ms)
+        self._distance = Distance.of(self.decisions, catch_up.last_computed)
         self._succession = succession
         self._failovers = failovers or Failovers()
         self._asking = asking or Asking(publication.me)
@@ -89,15 +92,6 @@ class ReplicaCore:
         self._again = False
         self._ended = False
         self._effects: list[Effect] = []
-
-    @property
-    def decisions(self) -> Decisions:
-        """What the log has decided, as far as read."""
-        return self.publication.decisions
-
-    @property
-    def _distance(self) -> Distance:
-        return Distance.of(self.decisions, self._catch_up.last_computed)
 
     @property
     def is_pending(self) -> bool:
@@ -125,7 +119,7 @@ class ReplicaCore:
             epoch=computed,
             head_epoch=decisions.last_epoch,
             published_epoch=self.publication.head - 1,
-            lag_epochs=self._lag.epochs(decisions),
+            lag_epochs=self._distance.epochs,
             lag_records=0 if due is None else decisions.last_ends.records_since(due.starts),
             due_ms=None if due is None else due.time_ms,
             catch_up_s=self._lag.left_s,
@@ -149,9 +143,8 @@ class ReplicaCore:
             self._take(event, now_ms)
             if not self._ended:
                 self._go_on(now_ms)
-                self._effects += self._duty.go_on(now_ms)
-                if self._duty.is_over(now_ms):
-                    self._end(self._duty.reason)
+                if self._duty.goes:
+                    self._go(now_ms)
         except _ENDS as error:
             self._end(error)
         return self._effects
@@ -160,6 +153,8 @@ class ReplicaCore:
 
     def _take(self, event: ReplicaEvent, now_ms: float) -> None:
         match event:
+            case Tick():
+                self._look(event, now_ms)
             case LogRecord():
                 self._read(event, now_ms)
             case MarkerRecord():
@@ -168,7 +163,7 @@ class ReplicaCore:
                 self._giving.computed()
                 self._catch_up.computed(epoch, self.decisions.last_epoch, now_ms)
                 self.publication.on_computed(epoch, digest)
-                self._lag.news(self.decisions)
+                self._news()
             case Needs():
                 self._asking.need(event, now_ms)
             case Asked():
@@ -182,8 +177,6 @@ class ReplicaCore:
                 self._effects += self._duty.seen(event, self._lag.ready, self._keeps_up, now_ms)
             case Stop():
                 self._effects += self._duty.stop(now_ms)
-            case Tick():
-                self._look(event, now_ms)
 
     def _read(self, record: LogRecord, now_ms: float) -> None:
         proposal = record.proposal
@@ -196,7 +189,12 @@ class ReplicaCore:
             self._failovers.ordered(proposal.epoch, record.timestamp_ms)
             if (epoch := self.decisions.epoch_range(proposal.epoch)) is not None:
                 self._counts.input_records += epoch.ends.records_since(epoch.starts)
-        self._lag.news(self.decisions)
+        self._news()
+
+    def _news(self) -> None:
+        """The log's head has moved on, or this replica has."""
+        self._distance = Distance.of(self.decisions, self._catch_up.last_computed)
+        self._lag.news(self._distance)
 
     def _claimed(self, claim: Claim) -> None:
         self._failovers.claimed(claim)
@@ -231,7 +229,7 @@ class ReplicaCore:
     def _look(self, tick: Tick, now_ms: float) -> None:
         self._asking.has_read_all = tick.has_read_all
         self._catch_up.check(self._distance, tick.has_read_all, now_ms)
-        said = self._lag.look(self.decisions, tick.has_read_all, now_ms)
+        said = self._lag.look(self._distance, tick.has_read_all, now_ms)
         computed = self._catch_up.last_computed
         if isinstance(said, Arrival):
             self._effects.append(CaughtUp(computed, said.epochs, said.elapsed_ms))
@@ -251,13 +249,14 @@ class ReplicaCore:
                 self.step_under_way = action
                 self._effects.append(action)
         # A claim is due also while a step is under way: it only says "ask me".
-        if (claim := self.publication.next_claim(now_ms)) is not None:
+        if self.step_under_way is not None and (claim := self.publication.next_claim(now_ms)) is not None:
             self._effects.append(Append(claim.claim))
         self._give()
         self._effects += self._asking.next(self.decisions, now_ms)
         if (progress := self._catch_up.report(self._distance, now_ms)) is not None:
             self._effects.append(Append(progress))
-        self._succeed(now_ms)
+        if self._succession is not None:
+            self._succeed(self._succession, now_ms)
 
     def _give(self) -> None:
         """The next epochs for the engine, as long as there is room."""
@@ -268,16 +267,19 @@ class ReplicaCore:
             self._given += 1
             self._effects.append(Compute(given))
 
-    def _succeed(self, now_ms: float) -> None:
-        if self._succession is None:
-            return
+    def _succeed(self, succession: Succession, now_ms: float) -> None:
         decisions = self.decisions
-        config = self._succession.next_proposal(decisions, self._lag.proved_epoch, now_ms)
+        config = succession.next_proposal(decisions, self._lag.proved_epoch, now_ms)
         if config is not None:
             self._effects.append(Append(config))
-        if self._succession.is_over(decisions):
+        if succession.is_over(decisions):
             self._effects.append(Begun(self.publication.generation, decisions.last_epoch))
             self._succession = None
+
+    def _go(self, now_ms: float) -> None:
+        self._effects += self._duty.go_on(now_ms)
+        if self._duty.is_over(now_ms):
+            self._end(self._duty.reason)
 
     def _end(self, error: Exception | None) -> None:
         self._ended = True

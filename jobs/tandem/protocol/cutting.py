@@ -21,7 +21,7 @@ def next_ends(last: Positions, available: Positions, max_records: int, turn: int
     """
     starts = {tp: last.get(tp, 0) for tp in {*last, *available}}
     waiting = {tp: max(0, available.get(tp, 0) - start) for tp, start in starts.items()}
-    shares = _max_min_fair(waiting, max_records, turn)
+    shares = waiting if sum(waiting.values()) <= max_records else _max_min_fair(waiting, max_records, turn)
     return Positions({tp: start + shares[tp] for tp, start in starts.items()})
 
 

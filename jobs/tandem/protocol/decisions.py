@@ -100,13 +100,15 @@ class Decisions:
         self.config: Config | None = None
         self.config_offset = 0
         self.last_epoch = -1
+        self.last_ends = Positions()
+        """Where the last accepted cut ended: the start of the next epoch."""
+        self.topic_ids: TopicIds = ()
+        """Which topics the positions are of: what the log said of it first. Empty: it has not said yet."""
         self._generations: list[tuple[int, int]] = []  # the last epoch before a generation, and its number
         self._ranges: dict[int, EpochRange] = {}
         self._claims: dict[int, list[Claim]] = {}
         self._answers: dict[int, dict[str, list[Determinant]]] = {}
         self._received: dict[int, dict[str, dict[str, list[Determinant]]]] = {}
-        self._last_ends = Positions()
-        self._topic_ids: TopicIds = ()
 
     @classmethod
     def resumed(cls, config: Config, published: Cut, offset: int, config_offset: int = 0) -> Decisions:
@@ -118,8 +120,8 @@ class Decisions:
         log = cls()
         log.config, log.config_offset = config, config_offset
         log._generations = [(published.epoch - 1, config.generation)]
-        log.last_epoch, log._last_ends = published.epoch, published.ends
-        log._topic_ids = config.topic_ids or published.topic_ids
+        log.last_epoch, log.last_ends = published.epoch, published.ends
+        log.topic_ids = config.topic_ids or published.topic_ids
         log._ranges[published.epoch] = _range_of(published, Positions(), offset, config_offset)
         return log
 
@@ -142,9 +144,9 @@ class Decisions:
         if not is_next_generation(config.generation, generation):
             return Verdict.REPEATED if config.generation <= generation else Verdict.TOO_EARLY
         if self.config is None:
-            self._last_ends = config.start
+            self.last_ends = config.start
         self.config, self.config_offset = config, offset
-        self._topic_ids = self._topic_ids or config.topic_ids
+        self.topic_ids = self.topic_ids or config.topic_ids
         self._generations.append((self.last_epoch, config.generation))
         return Verdict.ACCEPTED
 
@@ -153,11 +155,11 @@ class Decisions:
             return Verdict.TOO_EARLY
         if not is_next_epoch(cut.epoch, self.last_epoch):
             return Verdict.REPEATED if cut.epoch <= self.last_epoch else Verdict.TOO_EARLY
-        if not never_goes_back(cut.ends, self._last_ends):
+        if not never_goes_back(cut.ends, self.last_ends):
             return Verdict.GOES_BACK
-        self._ranges[cut.epoch] = _range_of(cut, self._last_ends, offset, self.config_offset)
-        self.last_epoch, self._last_ends = cut.epoch, cut.ends
-        self._topic_ids = self._topic_ids or cut.topic_ids
+        self._ranges[cut.epoch] = _range_of(cut, self.last_ends, offset, self.config_offset)
+        self.last_epoch, self.last_ends = cut.epoch, cut.ends
+        self.topic_ids = self.topic_ids or cut.topic_ids
         return Verdict.ACCEPTED
 
     def _claim(self, claim: Claim) -> Verdict:
@@ -192,19 +194,12 @@ class Decisions:
     def _is_forgotten(self, epoch: int) -> bool:
         return epoch <= self.last_epoch and epoch not in self._ranges
 
-    @property
-    def last_ends(self) -> Positions:
-        """Where the last accepted cut ended: the start of the next epoch."""
-        return self._last_ends
-
-    @property
-    def topic_ids(self) -> TopicIds:
-        """Which topics the positions are of: what the log said of it first. Empty: it has not said yet."""
-        return self._topic_ids
-
     def generation_of(self, epoch: int) -> int:
         """The generation that `epoch` was cut in, or would be now; −1 before the first config."""
-        return next((number for last, number in reversed(self._generations) if epoch > last), -1)
+        for last, number in reversed(self._generations):
+            if epoch > last:
+                return number
+        return -1
 
     def epoch_range(self, epoch: int) -> EpochRange | None:
         """What `epoch` reads; None if it is not cut yet, or forgotten."""

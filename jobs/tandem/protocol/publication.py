@@ -191,17 +191,19 @@ class Publication(PublicationRules):
         return None
 
     def _propose(self, epoch: int, attempt: int, now_ms: float) -> ProposeClaim | None:
-        claim = Claim(epoch, attempt, self.me, self.generation)
         last, at = self._proposed.get(epoch, (None, now_ms))
-        if last == claim and not self.is_lost(at, now_ms):
+        if last is not None and last.attempt == attempt and not self.is_lost(at, now_ms):
             return None
+        claim = Claim(epoch, attempt, self.me, self.generation)
         self._proposed[epoch] = (claim, now_ms)
         return ProposeClaim(claim)
 
     def _publish_head(self, now_ms: float) -> Action | None:
         for epoch in self.candidates():
+            if epoch not in self._computed or self.is_on_its_way(epoch):
+                continue
             claim = self.claim_of(epoch)
-            if epoch not in self._computed or claim is None or self.is_on_its_way(epoch):
+            if claim is None:
                 continue
             if claim.owner != self.me:
                 return self._take_over(claim, now_ms)

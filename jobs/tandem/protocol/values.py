@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import ItemsView, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -36,6 +36,9 @@ class Positions(Mapping[TopicPartition, int]):
     def __len__(self) -> int:
         return len(self._offsets)
 
+    def items(self) -> ItemsView[TopicPartition, int]:
+        return self._offsets.items()
+
     def __hash__(self) -> int:
         return hash(tuple(self._offsets.items()))
 
@@ -45,7 +48,8 @@ class Positions(Mapping[TopicPartition, int]):
 
     def records_since(self, earlier: Positions) -> int:
         """How many offsets lie between `earlier` and here (an input unknown to `earlier` counts from 0)."""
-        return sum(offset - earlier.get(tp, 0) for tp, offset in self._offsets.items())
+        before = earlier._offsets
+        return sum([offset - before.get(tp, 0) for tp, offset in self._offsets.items()])
 
 
 TopicIds = tuple[tuple[str, str], ...]

@@ -3,49 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
 from tandem.logs import get_logger
+from tandem.replica.lately import Lately
 from tandem.status.metrics import ReplicaMetrics
 
 _log = get_logger(__name__)
 
-_WINDOW_S: Final = 60.0
-_FEWEST: Final = 10
-"""So many late rows are a pattern, also where they come slowly."""
-_MOST: Final = 0.5
 _AGAIN_S: Final = 600.0
 
 
-@dataclass(slots=True)
-class LastRows:
-    """Of a minute, or of a few more epochs: how many records were taken in, and rows dropped. Pure."""
-
-    records: int = 0
-    late: int = 0
-    _epochs: deque[tuple[float, int, int]] = field(default_factory=deque)
-
-    def add(self, records: int, late: int, now_s: float) -> None:
-        """Another epoch was computed."""
-        self._epochs.append((now_s, records, late))
-        self.records += records
-        self.late += late
-        while now_s - self._epochs[0][0] > _WINDOW_S and self.records - self._epochs[0][1] >= _FEWEST:
-            _, oldest_records, oldest_late = self._epochs.popleft()
-            self.records -= oldest_records
-            self.late -= oldest_late
-
-    @property
-    def mostly_late(self) -> bool:
-        """Whether an operator should look at it. An operator that aggregates drops groups of rows as one."""
-        return self.late >= _FEWEST and self.late > _MOST * self.records
-
-
 class LateRows:
-    """Counts rows that came too late, for metrics, and warns.
+    """Counts rows that came too late, for metrics, and warns. An operator that aggregates drops groups of rows as one.
 
     Parameters
     ----------
@@ -55,14 +26,14 @@ class LateRows:
     def __init__(self, metrics: ReplicaMetrics, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._metrics = metrics
         self._clock_s = clock_s
-        self._last = LastRows()
+        self._last = Lately()
         self._said_s: dict[bool, float] = {}
 
     def count(self, records: int, late: int) -> None:
         """An epoch of so many records was computed; so many rows of it came too late."""
         now_s = self._clock_s()
         self._last.add(records, late, now_s)
-        mostly = self._last.mostly_late
+        mostly = self._last.mostly_bad
         if late:
             self._metrics.late_rows.inc(late)
         self._metrics.mostly_late.set(mostly)
@@ -72,11 +43,11 @@ class LateRows:
 
     def _tell(self, mostly: bool) -> None:
         if not mostly:
-            _log.info("rows_came_too_late", rows=self._last.late, records=self._last.records)
+            _log.info("rows_came_too_late", rows=self._last.bad, records=self._last.records)
             return
         _log.warning(
             "most_rows_come_too_late",
-            rows=self._last.late,
+            rows=self._last.bad,
             records=self._last.records,
             remedy="they are behind the watermark, and dropped. A record with a time in the future moves a watermark there "
             "for good: keep such records from it, e.g. events.where(col('at') <= ctx.epoch_time() + expr('interval 5 "

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.crd.bounds import bounded
-from tandem_operator.crd.cel import Path, Rule
+from tandem_operator.crd.cel import Path
 from tandem_operator.crd.rules import RULES
 from tandem_operator.status import Status
 
@@ -87,11 +87,6 @@ def at(schema: Schema, path: Path) -> Schema:
         inside = {"[]": "items", "{}": "additionalProperties"}.get(part)
         schema = schema["properties"][part] if inside is None else schema[inside]
     return schema
-
-
-def rules_at(path: Path) -> tuple[Rule, ...]:
-    """The rules that hold for the value at `path`."""
-    return tuple(rule for rule in RULES if path in rule.paths)
 
 
 class _Converter:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from ruamel.yaml import YAML
 
-from tandem.manifest import API_VERSION, KIND, Manifest, ReplicatedStreamJob, config_parts, parse
+from tandem.manifest import API_VERSION, KIND, Manifest, ReplicatedStreamJob, config_parts
 from tandem.manifest.kubernetes import KubernetesSpec
 from tandem_operator.resources.names import hash_of, manifest_name, metadata
 
@@ -52,11 +52,6 @@ def runtime_tree(job: ReplicatedStreamJob) -> dict[str, Any]:
         "metadata": {"name": job.name, "namespace": job.metadata.namespace},
         "spec": _with_variables(spec),
     }
-
-
-def runtime_job(job: ReplicatedStreamJob) -> ReplicatedStreamJob:
-    """The same, checked. Raises `ManifestError`."""
-    return parse(runtime_tree(job))
 
 
 def behaviour(job: ReplicatedStreamJob) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.core.catch_up import REAL_TIME, CatchUp
+from tandem.core.catch_up import REAL_TIME, CatchUp, Distance
 from tandem.core.lag import Arrival, CatchUpReport, Estimate, Lag, Standing
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import Config, Cut, Positions
@@ -48,13 +48,13 @@ def test_old_speeds_are_forgotten() -> None:
     assert report.left_s == (5_000 - 1_950) / 100
 
 
-def cut_up_to(last: int, ms_each: int = 0) -> Decisions:
-    """A log in which epochs up to `last` are cut, at times so far apart."""
+def to(last: int, computed: int = 9, ms_each: int = 0) -> Distance:
+    """The distance to the head of a log in which epochs up to `last` are cut, at times so far apart."""
     decisions = Decisions()
     decisions.apply(Config(0, "c0ffee", Positions(), "replica-0"))
     for epoch in range(last + 1):
         decisions.apply(Cut(epoch, Positions(), epoch * ms_each, 0, "orderer-0"))
-    return decisions
+    return Distance.of(decisions, computed)
 
 
 @pytest.fixture
@@ -70,35 +70,35 @@ def catch_up() -> CatchUp:
 def lag(catch_up: CatchUp) -> Lag:
     """Of a replica that is at the head, and was long enough."""
     lag = Lag(catch_up, BEGAN_MS)
-    lag.look(cut_up_to(9), has_read_all=True, now_ms=BEGAN_MS + 4_000)
+    lag.look(to(9), has_read_all=True, now_ms=BEGAN_MS + 4_000)
     assert lag.ready
     return lag
 
 
 def test_a_replica_that_stands_still_is_not_ready_although_it_is_not_far_behind(lag: Lag) -> None:
     for second in range(5):
-        lag.look(cut_up_to(12 + second), has_read_all=True, now_ms=BEGAN_MS + 5_000 + 1_000 * second)
+        lag.look(to(12 + second), has_read_all=True, now_ms=BEGAN_MS + 5_000 + 1_000 * second)
         assert lag.ready
-    lag.look(cut_up_to(17), has_read_all=True, now_ms=BEGAN_MS + 10_100)
+    lag.look(to(17), has_read_all=True, now_ms=BEGAN_MS + 10_100)
     assert not lag.ready
 
 
 def test_it_is_ready_again_when_it_is_back_at_the_head(lag: Lag, catch_up: CatchUp) -> None:
-    lag.look(cut_up_to(13), has_read_all=True, now_ms=BEGAN_MS + 5_000)
-    lag.look(cut_up_to(17), has_read_all=True, now_ms=BEGAN_MS + 10_100)
+    lag.look(to(13), has_read_all=True, now_ms=BEGAN_MS + 5_000)
+    lag.look(to(17), has_read_all=True, now_ms=BEGAN_MS + 10_100)
     assert not lag.ready
     catch_up.computed(17, 17, BEGAN_MS + 11_000)
-    lag.look(cut_up_to(17), has_read_all=True, now_ms=BEGAN_MS + 11_010)
+    lag.look(to(17, computed=17), has_read_all=True, now_ms=BEGAN_MS + 11_010)
     assert lag.ready
 
 
 def test_a_replica_that_had_nothing_to_compute_stays_ready(lag: Lag) -> None:
-    lag.look(cut_up_to(9), has_read_all=True, now_ms=BEGAN_MS + 1_000_000)
+    lag.look(to(9), has_read_all=True, now_ms=BEGAN_MS + 1_000_000)
     assert lag.ready
 
 
 def test_one_that_falls_far_behind_is_not_ready(lag: Lag) -> None:
-    lag.news(cut_up_to(29))
+    lag.news(to(29))
     assert not lag.ready
 
 
@@ -106,20 +106,20 @@ def test_one_that_falls_far_behind_is_not_ready(lag: Lag) -> None:
 def test_with_short_epochs_it_is_the_time_that_makes_it_far(ms_each: int, ready: bool) -> None:
     lag = Lag(CatchUp("replica-1", 9, REAL_TIME), BEGAN_MS)
     lag.ready = True
-    lag.news(cut_up_to(29, ms_each))
+    lag.news(to(29, ms_each=ms_each))
     assert lag.ready is ready
 
 
 def test_an_estimate_is_what_is_said(lag: Lag) -> None:
     lag.ready = False
-    looks = (lag.look(cut_up_to(500), has_read_all=True, now_ms=BEGAN_MS + 20_000 + 600 * i) for i in range(6))
+    looks = (lag.look(to(500), has_read_all=True, now_ms=BEGAN_MS + 20_000 + 600 * i) for i in range(6))
     assert [said for said in looks if said is not None] == [Estimate(491, 0.0, None)]
 
 
 def test_many_epochs_are_far_also_while_their_time_stands_still() -> None:
     lag = Lag(CatchUp("replica-1", 9, REAL_TIME), BEGAN_MS)
     lag.ready = True
-    lag.news(cut_up_to(9_000, ms_each=0))
+    lag.news(to(9_000, ms_each=0))
     assert lag.ready
-    lag.news(cut_up_to(11_000, ms_each=0))
+    lag.news(to(11_000, ms_each=0))
     assert not lag.ready

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tandem.manifest import ReplicatedStreamJob
+from tandem.manifest import ReplicatedStreamJob, parse
 from tandem_operator.observed import Component
-from tandem_operator.resources.manifest import runtime_job, runtime_tree
+from tandem_operator.resources.manifest import runtime_tree
 from tandem_operator.resources.names import INDEX
 from tandem_operator.resources.objects import wanted_objects
 from tandem_operator.resources.pods import pod
@@ -63,7 +63,7 @@ def test_settings_of_executors_that_the_api_server_takes_the_replicas_take_too(n
     """They read a manifest without most of what concerns Kubernetes, and check it again."""
     given = with_executors(spark={"conf": {name: "2g"}}, checkpoint={"directory": "/state"})
 
-    assert runtime_job(given).spec.spark.conf == {name: "2g"}
+    assert parse(runtime_tree(given)).spec.spark.conf == {name: "2g"}
     assert "executors" not in runtime_tree(job())["spec"]
 
 

@@ -15,7 +15,7 @@ from tandem_operator.resources.manifest import (
     config_map_name,
     config_of,
     render,
-    runtime_job,
+    runtime_tree,
     secret_variables,
 )
 from tandem_operator.resources.names import APPLIED, pod_name, suffix_after
@@ -66,7 +66,7 @@ def test_the_runtime_reads_the_manifest_as_it_was_meant(spec: dict[str, Any], tm
     path = tmp_path / "job.yaml"
     path.write_text(render(given))
     read = load(path).model
-    assert read == runtime_job(given)
+    assert read == parse(runtime_tree(given))
     assert (read.spec.metrics.enabled, read.spec.metrics.port) == (True, 9400)
     assert read.spec.job.options == given.spec.job.options
     assert read.spec.replicas == given.spec.replicas
@@ -74,7 +74,7 @@ def test_the_runtime_reads_the_manifest_as_it_was_meant(spec: dict[str, Any], tm
 
 
 def test_nothing_that_is_for_kubernetes_only_reaches_the_runtime_but_what_settings_of_spark_are_judged_by() -> None:
-    read = runtime_job(job(**_MANY))
+    read = parse(runtime_tree(job(**_MANY)))
     assert read.spec.image is None
     assert read.spec.pod_template is None
     assert read.spec.job.config_map is None
@@ -85,7 +85,7 @@ def test_nothing_that_is_for_kubernetes_only_reaches_the_runtime_but_what_settin
 def test_secrets_of_kubernetes_become_variables_of_the_same_names_as_in_the_pod() -> None:
     given = job(**_MANY)
     variables = {variable.variable: (variable.secret, variable.key) for variable in secret_variables(given)}
-    reference = runtime_job(given).spec.kafka.secret_properties["sasl.password"]
+    reference = parse(runtime_tree(given)).spec.kafka.secret_properties["sasl.password"]
     assert reference.env is not None
     assert variables[reference.env] == ("kafka-login", "pass.word")
     assert sorted(variables.values()) == [("kafka-login", "pass.word"), ("s3", "id")]

@@ -9,7 +9,8 @@ from tandem.intake.parsing import Counts
 from tandem.local.scrape import parse
 from tandem.local.screen import progress_line
 from tandem.local.status import JobStatus, SourceStatus, source_statuses
-from tandem.replica.unread import LastRecords, UnreadRecords
+from tandem.replica.lately import Lately
+from tandem.replica.unread import UnreadRecords
 from tandem.status.metrics import ReplicaMetrics
 
 BAD = Counts(10, 10, "it begins like a record of a schema registry")
@@ -73,9 +74,9 @@ def test_records_that_come_rarely_are_counted_however_old_they_are() -> None:
 
 
 def test_no_more_is_kept_than_a_minute() -> None:
-    last = LastRecords()
+    last = Lately()
     for second in range(1_000):
-        last.add(GOOD, float(second))
+        last.add(10, 0, float(second))
 
     assert last.records <= 62 * 10
 
