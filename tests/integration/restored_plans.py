@@ -57,6 +57,14 @@ def _other_windows(streams: Timed) -> DataFrame:
     return _rows(streams.right.groupBy("rid", F.window("rat", "2 minutes", "1 minute")).count(), "rid")
 
 
+def _windows_of_both(streams: Timed) -> DataFrame:
+    """One sink, so both watermarks wait for each other."""
+    columns = ["key", "value"]
+    left = _rows(streams.left.groupBy("id", F.window("at", "1 minute")).count(), "id")
+    right = _rows(streams.right.groupBy("rid", F.window("rat", "1 minute")).count(), "rid")
+    return left.select(columns).union(right.select(columns))
+
+
 def _chained(streams: Timed) -> DataFrame:
     per_minute = streams.left.groupBy("id", F.window("at", "1 minute")).count()
     return _rows(per_minute.groupBy("id", F.window(F.window_time("window"), "3 minutes")).count(), "id")
@@ -296,6 +304,7 @@ OPERATORS: Final[Mapping[str, Callable[[Timed], DataFrame]]] = {
     "left semi join": _join("left_semi"),
     "windows": _windows,
     "windows of the other input": _other_windows,
+    "windows of both inputs": _windows_of_both,
     "windows of windows": _chained,
     "windows of a union": _union,
     "windows of a join": _joined_windows,

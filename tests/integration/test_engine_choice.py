@@ -155,10 +155,20 @@ JOBS: dict[str, Tried] = {
         lambda g: counted(g.orders, F.window("at", "1 minute", "20 seconds")), EVERY_ROW
     ),
     "distinct in SQL": Tried(sql("SELECT DISTINCT id AS value FROM orders"), EVERY_ROW),
-    # The real-time engine does not run it.
-    "duplicates with a watermark": never(
-        lambda g: value(g.late.dropDuplicates(["id", "at"])), "dropDuplicates() behind withWatermark()"
+    "windows": Tried(lambda g: counted(g.late, F.window("at", "1 minute"), "id"), EVERY_ROW, mode="update"),
+    "windows of two sources in one sink": Tried(
+        lambda g: counted(g.late, F.window("at", "1 minute")).union(
+            counted(g.more.withWatermark("at", "1 minute"), F.window("at", "1 minute"))
+        ),
+        EVERY_ROW,
+        mode="update",
     ),
+    # The watermark moves elsewhere.
+    "duplicates with a watermark": Tried(
+        lambda g: value(g.late.dropDuplicates(["id", "at"])),
+        "the job has dropDuplicates() behind withWatermark(), and other rows are late with the real-time engine",
+    ),
+    # The real-time engine does not run it.
     "windows in mode append": never(
         lambda g: counted(g.late, F.window("at", "1 minute")), "groupBy().agg() in output mode append"
     ),

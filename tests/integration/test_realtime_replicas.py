@@ -16,6 +16,7 @@ import pytest
 from integration.command import Command
 from integration.counting_job import COUNTS, check_each_record_counted_once
 from integration.small_job import HEARTBEAT, SmallJob
+from integration.windowed_job import WINDOWS, barriers_of, check_windows
 from integration.workload import Cluster, Workload, running
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 
@@ -73,6 +74,32 @@ def test_counts_of_replicas_that_are_killed_report_every_record_once(
             (*_, restored) = workload.logged(replica, "checkpoint_restored")
             assert restored["epoch"] > 0, "all is computed again, from the first epoch on"
         check_each_record_counted_once(workload)
+
+
+def test_windows_of_replicas_that_are_killed_are_counted_once_and_the_same_records_are_late_everywhere(
+    kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path
+) -> None:
+    cluster, name = Cluster(kafka, zookeeper), f"real-time-{uuid.uuid4().hex[:6]}"
+    ordering = {"mode": "leader", "minEpochInterval": "20ms", "barrierInterval": "500ms"}
+    job = {"file": "job.py", "outputMode": "update"}
+    with running(tmp_path, cluster, name, code=WINDOWS, engine="realTime", ordering=ordering, job=job) as workload:
+        workload.flows_on(300)
+        for replica in workload.publisher_and_other():
+            workload.job.kill(replica)
+            workload.flows_on(200)
+            workload.when_whole()
+            (*_, restored) = workload.logged(replica, "checkpoint_restored")
+            assert restored["epoch"] in barriers_of(workload)
+        assert check_windows(workload) > 0, "no record was late"
+        verify = Command("verify", str(workload.job.manifest.path))
+        assert verify.exit_code() == 0, verify.output
+
+        workload.feeder.stop()
+        workload.wait(
+            lambda: max(barriers_of(workload)) == workload.published_epoch() >= workload.reader.newest,
+            60,
+            "the last epoch is a barrier, which the watermark moves at",
+        )
 
 
 NUMBERS = """

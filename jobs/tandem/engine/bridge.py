@@ -8,7 +8,7 @@ the planner process' 120 MB are not needed. The price is that it stands on inter
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,14 +85,12 @@ class EpochBridge:
         """Start the query after `stand_at`. Raises `JobError` if the checkpoint's state is kept by other columns."""
         relocate(checkpoint)
         frame_as_run = dataset(self._spark, pruned(frame))
-        plan = json.loads(frame_as_run.queryExecution().analyzed().toJSON())
-        states = states_of(self._spark, frame_as_run.queryExecution().analyzed())
+        plan = frame_as_run.queryExecution().analyzed()
+        states = states_of(self._spark, plan)
         if self._after.epoch >= 0:
             check_state(checkpoint, states)
         note_state(checkpoint, states)
-        self._keep_watermarks(checkpoint / WATERMARKS, idle_after(plan, self._sources))
-        for name in without_watermark(plan, self._sources):
-            _log.warning("idle_timeout_without_effect", source=name, reason=_NO_WATERMARK)
+        self._bridge.keepWatermarks(self.watermark_log(plan, checkpoint, self._after))
         manager = self._spark._jsparkSession.streams()
         option = self._jvm.scala.Option
 
@@ -116,12 +114,18 @@ class EpochBridge:
         )
         return StreamingQuery(query)
 
-    def _keep_watermarks(self, folder: Path, idle: Mapping[str, int]) -> None:
-        newest = find_newest([folder.parent], self._after.epoch)
-        batch = self._after.epoch if newest is None else newest.batch
+    def watermark_log(self, plan: Any, checkpoint: Path, after: EnginePosition) -> Any:
+        """Where a query of that analysed plan writes its watermarks, on a checkpoint that stands at `after`; in the JVM."""
+        nodes = json.loads(plan.toJSON())
+        for name in without_watermark(nodes, self._sources):
+            _log.warning("idle_timeout_without_effect", source=name, reason=_NO_WATERMARK)
+        folder, idle = checkpoint / WATERMARKS, json.dumps(idle_after(nodes, self._sources))
+        newest = find_newest([checkpoint], after.epoch)
+        batch = after.epoch if newest is None else newest.batch
         saved = folder / str(batch)
         content = saved.read_text() if saved.exists() else None
-        self._bridge.keepWatermarks(str(folder), RETAINED_BATCHES, batch, content, json.dumps(idle))
+        session = self._spark._jsparkSession
+        return self._jvm.tandem.WatermarkLog(session, str(folder), RETAINED_BATCHES, batch, content, idle)
 
     def write(self, batch: pa.RecordBatch) -> None:
         """Put the records of the epoch to be offered where Spark reads them. The last epoch must have been acknowledged."""

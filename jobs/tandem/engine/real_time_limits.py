@@ -105,6 +105,26 @@ class Limit:
         return f"{self.what}: {self.why}. {self.remedy}"
 
 
+_SESSIONS: Final = Limit("session_window()", _MICRO_BATCH_ONLY, "Use window()")
+_LAST_ROWS: Final = Limit(
+    "groupBy().agg() in output mode append",
+    "a group's last row comes when the watermark passes it",
+    "Set spec.job.outputMode: update, and each row that changes a group is reported",
+)
+_EVERY_ROW: Final = Limit(
+    "groupBy().agg()",
+    "the real-time engine reports every row, the micro-batch engine each changed group once an epoch",
+    "",
+    runs=True,
+)
+_LATE_ROWS: Final = Limit(
+    "dropDuplicates() behind withWatermark()",
+    "other rows are late with the real-time engine, whose watermark moves at barriers, not behind each epoch",
+    "",
+    runs=True,
+)
+
+
 def limits(facts: PlanFacts) -> list[Limit]:
     """What of a plan speaks against the real-time engine, in the plan's order from the sink on, each thing once.
 
@@ -167,8 +187,8 @@ class _Walk:
             )
 
     def _of_state(self, node: Node, behind_state: bool) -> Iterator[Limit]:
-        is_aggregation = node.name != "Deduplicate"
-        what = "groupBy().agg()" if is_aggregation else "dropDuplicates()"
+        is_duplicates = node.name == "Deduplicate"
+        what = "dropDuplicates()" if is_duplicates else "groupBy().agg()"
         if behind_state:
             yield Limit(
                 f"{what} whose rows go into another operator with state",
@@ -181,27 +201,16 @@ class _Walk:
                 "the order of rows of several scans is not that of their epochs",
                 "Make them one source with several topics, or keep state for each stream by itself",
             )
-        if is_aggregation and self.facts.sessions & {*map(expression_id, _grouping(node))}:
-            yield Limit("session_window()", _MICRO_BATCH_ONLY, "Use window()")
-        elif is_aggregation and self.facts.mode == "Append":
-            yield Limit(
-                "groupBy().agg() in output mode append",
-                "a group's last row comes when the watermark passes it",
-                "Set spec.job.outputMode: update, and each row that changes a group is reported",
-            )
+        if not is_duplicates:
+            yield self._of_aggregation(node)
         elif _has(node, "EventTimeWatermark"):
-            yield Limit(
-                f"{what} behind withWatermark()",
-                "where a watermark stands is not kept across a restart there yet",
-                "Leave the watermark out",
-            )
-        elif is_aggregation:
-            yield Limit(
-                what,
-                "the real-time engine reports every row, the micro-batch engine each changed group once an epoch",
-                "",
-                runs=True,
-            )
+            yield _LATE_ROWS
+
+    def _of_aggregation(self, node: Node) -> Limit:
+        """Why the rows of a group are others, or are none."""
+        if self.facts.sessions & {*map(expression_id, _grouping(node))}:
+            return _SESSIONS
+        return _LAST_ROWS if self.facts.mode == "Append" else _EVERY_ROW
 
 
 def _scans(node: Node) -> int:

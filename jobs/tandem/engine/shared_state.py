@@ -7,29 +7,50 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from tandem.engine.pruned import inlined
 from tandem.jobapi.errors import JobError
 
 _STATEFUL: Final = frozenset({"Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark", "GlobalLimit"})
 _STATEFUL_PART: Final = "WithState"
 """Part of the names of all operators with a state of the job's own."""
+_WATERMARK: Final = "EventTimeWatermark"
 _PROBES: Final = 2
 """For each executor, so that hardly one of them is left out."""
 
 
 def stateful_operators(frame: DataFrame) -> list[str]:
     """The operators of a streaming plan that keep state, by Spark's names."""
-    return sorted(set(_stateful(frame._jdf.queryExecution().analyzed())))
+    return sorted({_name(node) for node in _nodes(frame._jdf.queryExecution().analyzed()) if _is_stateful(node)})
 
 
-def _stateful(node: Any) -> Iterator[str]:
+def state_behind_watermark(frame: DataFrame) -> bool:
+    """Whether an operator that keeps state has a watermark below it: what it does with a row depends on where that is."""
+    plan = inlined(frame.sparkSession, frame._jdf.queryExecution().analyzed())
+    stateful = [node for node in _nodes(plan) if _is_stateful(node)]
+    return any(_name(below) == _WATERMARK for node in stateful for below in _nodes(node))
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    """A plan's nodes, from the sink on."""
+    yield node
+    for child in _children(node):
+        yield from _nodes(child)
+
+
+def _children(node: Any) -> list[Any]:
     children = node.children()
-    below = [children.apply(index) for index in range(children.size())]
-    name = node.getClass().getSimpleName()
-    is_join = name == "Join" and all(child.isStreaming() for child in below)
-    if is_join or (node.isStreaming() and (name in _STATEFUL or _STATEFUL_PART in name)):
-        yield name
-    for child in below:
-        yield from _stateful(child)
+    return [children.apply(index) for index in range(children.size())]
+
+
+def _name(node: Any) -> str:
+    return str(node.getClass().getSimpleName())
+
+
+def _is_stateful(node: Any) -> bool:
+    name = _name(node)
+    if name == "Join" and all(child.isStreaming() for child in _children(node)):
+        return True
+    return bool(node.isStreaming()) and (name in _STATEFUL or _STATEFUL_PART in name)
 
 
 def check_shared(session: SparkSession, folder: Path, operators: list[str], executors: int) -> None:

@@ -23,7 +23,7 @@ from tandem.engine.memory import EpochSize
 from tandem.engine.prepared import PreparedJob
 from tandem.engine.query import GivenUpError
 from tandem.engine.rehearsal import Rehearsal
-from tandem.engine.shared_state import stateful_operators
+from tandem.engine.shared_state import state_behind_watermark, stateful_operators
 from tandem.engine.trial import Trials
 from tandem.engine.warm_up import WarmUp
 from tandem.intake.fetch import EpochFetcher, Fetched
@@ -81,7 +81,8 @@ class SparkEngine:
     @property
     def batches(self) -> Batches:
         """Where it ends its batches."""
-        return Batches(real_time=self.job.real_time, stateful=bool(self.stateful_operators))
+        frame = self.job.query.frame
+        return Batches(self.job.real_time, bool(self.stateful_operators), state_behind_watermark(frame))
 
     @property
     def stateful_operators(self) -> list[str]:

@@ -75,6 +75,10 @@ EVERY_ROW: Mapping[str, PlanFacts] = {
     "the real-time engine reports every row": PlanFacts(
         node("Aggregate", STREAM, groupingExpressions=[KEY]), (), "Update"
     ),
+    "groupBy().agg()": PlanFacts(
+        node("Aggregate", node("EventTimeWatermark", STREAM), groupingExpressions=[KEY]), (), "Update"
+    ),
+    "dropDuplicates() behind withWatermark()": PlanFacts(node("Deduplicate", node("EventTimeWatermark", STREAM))),
 }
 
 NEVER: Mapping[str, PlanFacts] = {
@@ -93,10 +97,6 @@ NEVER: Mapping[str, PlanFacts] = {
     "groupBy().applyInPandas()": PlanFacts(node("FlatMapGroupsInPandas", STREAM)),
     "applyInPandasWithState()": PlanFacts(node("FlatMapGroupsInPandasWithState", STREAM)),
     "transformWithState() in Python": PlanFacts(node("TransformWithStateInPySpark", STREAM)),
-    "dropDuplicates() behind withWatermark()": PlanFacts(node("Deduplicate", node("EventTimeWatermark", STREAM))),
-    "groupBy().agg() behind withWatermark()": PlanFacts(
-        node("Aggregate", node("EventTimeWatermark", STREAM), groupingExpressions=[KEY]), (), "Update"
-    ),
     "dropDuplicatesWithinWatermark()": PlanFacts(node("DeduplicateWithinWatermark", STREAM)),
     "limit()": PlanFacts(node("GlobalLimit", node("LocalLimit", STREAM))),
     "orderBy()": PlanFacts(node("Sort", STREAM)),

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from tandem.checkpoint.position import EnginePosition
-from tandem.engine.realtime.channel import Channel, ChannelClosedError
+from tandem.engine.realtime.channel import Channel, ChannelClosedError, Ends
 
 SCHEMA = pa.schema([("value", pa.binary())])
 
@@ -28,7 +28,7 @@ def rows(epoch: int, part: int, parts: int, *values: bytes) -> bytes:
     return frame(epoch, part, parts, batch(*values).serialize().to_pybytes(), len(values))
 
 
-class Ends:
+class BothEnds:
     """A channel, and the other end of its socket."""
 
     def __init__(self) -> None:
@@ -42,18 +42,18 @@ class Ends:
 
 
 @pytest.fixture
-def ends() -> Iterator[Ends]:
-    made = Ends()
+def ends() -> Iterator[BothEnds]:
+    made = BothEnds()
     yield made
     made.channel.close()
     made.other.close()
 
 
-def test_no_file_is_left_of_the_socket(ends: Ends) -> None:
+def test_no_file_is_left_of_the_socket(ends: BothEnds) -> None:
     assert not Path(ends.path).parent.exists()
 
 
-def test_a_frame_that_comes_in_pieces_is_waited_for(ends: Ends) -> None:
+def test_a_frame_that_comes_in_pieces_is_waited_for(ends: BothEnds) -> None:
     sent = frame(-1, 0, 1, SCHEMA.serialize().to_pybytes()) + rows(7, 0, 1, b"a", b"b")
     for place in range(0, len(sent) - 1, 97):
         ends.other.sendall(sent[place : min(place + 97, len(sent) - 1)])
@@ -65,23 +65,36 @@ def test_a_frame_that_comes_in_pieces_is_waited_for(ends: Ends) -> None:
     assert part.rows == batch(b"a", b"b")
 
 
-def test_a_part_without_rows_has_no_batch(ends: Ends) -> None:
+def test_a_part_without_rows_has_no_batch(ends: BothEnds) -> None:
     ends.other.sendall(frame(3, 1, 2, b""))
     part = ends.channel.take()
     assert part is not None
     assert part.rows is None
 
 
-def test_an_offer_is_a_header_and_a_batch(ends: Ends) -> None:
-    ends.channel.offer(EnginePosition(5, 50), batch(b"x"), 1_234, True, lambda: None)
+@pytest.mark.parametrize(("kind", "number"), [(Ends.GOES_ON, 0), (Ends.BARRIER, 1), (Ends.BARRIER_ALONE, 2)])
+def test_an_offer_is_a_header_and_a_batch(ends: BothEnds, kind: Ends, number: int) -> None:
+    ends.channel.offer(EnginePosition(5, 50), batch(b"x"), 1_234, kind, lambda: None)
     header = ends.other.recv(32, socket.MSG_WAITALL)
     size, *rest = struct.unpack("<iqqqi", header)
-    assert rest == [5, 50, 1_234, 1]
+    assert rest == [5, 50, 1_234, number]
     content = ends.other.recv(size, socket.MSG_WAITALL)
     assert pa.ipc.read_record_batch(pa.py_buffer(content), SCHEMA) == batch(b"x")
 
 
-def test_an_offer_that_nobody_reads_can_be_given_up(ends: Ends) -> None:
+def test_late_rows_are_added_up_until_they_are_asked_for(ends: BothEnds) -> None:
+    late = [frame(-2, 0, 0, b"", count) for count in (3, 4)]
+    ends.other.sendall(frame(3, 0, 1, b"") + late[0] + late[1] + frame(4, 0, 1, b""))
+    parts, counts = [], []
+    for _ in range(2):
+        parts.append(ends.channel.take())
+        counts.append(ends.channel.late_rows())
+    assert [part.epoch for part in parts if part is not None] == [3, 4]
+    assert counts == [0, 7]
+    assert ends.channel.late_rows() == 0
+
+
+def test_an_offer_that_nobody_reads_can_be_given_up(ends: BothEnds) -> None:
     class GivenUpError(Exception):
         pass
 
@@ -90,10 +103,10 @@ def test_an_offer_that_nobody_reads_can_be_given_up(ends: Ends) -> None:
 
     for epoch in range(2):
         with pytest.raises(GivenUpError):
-            ends.channel.offer(EnginePosition(epoch, 0), batch(bytes(50_000_000)), 0, False, check)
+            ends.channel.offer(EnginePosition(epoch, 0), batch(bytes(50_000_000)), 0, Ends.GOES_ON, check)
 
 
-def test_the_end_of_the_other_side_is_told(ends: Ends) -> None:
+def test_the_end_of_the_other_side_is_told(ends: BothEnds) -> None:
     ends.other.close()
     with pytest.raises(ChannelClosedError):
         ends.channel.take()

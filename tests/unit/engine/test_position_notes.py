@@ -32,9 +32,16 @@ def test_notes_go_on_where_others_ended(tmp_path: Path) -> None:
 
 
 def test_not_every_epoch_is_noted(tmp_path: Path) -> None:
-    notes = PositionNotes(tmp_path, every_s=3_600.0)
+    now_s = 100.0
+    notes = PositionNotes(tmp_path, every_s=10.0, clock_s=lambda: now_s)
     notes.passed(EnginePosition(1, 10))
     assert find_newest([tmp_path], 1_000) is None
+    now_s = 110.0
+    notes.passed(EnginePosition(2, 20))
+    notes.passed(EnginePosition(3, 30))
+    found = find_newest([tmp_path], 1_000)
+    assert found is not None
+    assert found.position == EnginePosition(2, 20)
 
 
 def test_what_is_not_noted_yet_is_noted_once_nothing_comes(tmp_path: Path) -> None:

@@ -3,14 +3,11 @@ package tandem;
 import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.UUID;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -25,10 +22,7 @@ import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.streaming.Offset;
 import org.apache.spark.sql.execution.streaming.Sink;
 import org.apache.spark.sql.execution.streaming.Source;
-import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
 import org.apache.spark.sql.execution.streaming.runtime.SerializedOffset;
-import org.apache.spark.sql.execution.streaming.runtime.StreamExecution;
-import org.apache.spark.sql.execution.streaming.runtime.StreamingQueryWrapper;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.util.Clock;
 import scala.Option;
@@ -54,13 +48,7 @@ public final class EpochBridge implements Source, Sink, Clock {
   private final BlockingQueue<String> computed = new ArrayBlockingQueue<>(1);
   private final BlockingQueue<Boolean> acknowledged = new ArrayBlockingQueue<>(1);
   private StructType resultSchema;
-  private Path folder;
-  private long kept;
-  private long startsAfter;
-  private String saved;
-  private String idle;
-  private boolean begun;
-  private Watermarks watermarks;
+  private WatermarkLog watermarks;
   private volatile boolean stopped;
   private volatile String position;
   private volatile Path input;
@@ -89,17 +77,9 @@ public final class EpochBridge implements Source, Sink, Clock {
     stopped = false;
   }
 
-  /**
-   * Where the query's watermarks are written: a file for each epoch in `logs`, of the newest `epochs`, and what is in that of
-   * `epoch`, at which its checkpoint stands; null if it has none. `idleAfter`: see `Watermarks.install`.
-   */
-  public void keepWatermarks(String logs, long epochs, long epoch, String content, String idleAfter) {
-    folder = Path.of(logs);
-    kept = epochs;
-    startsAfter = epoch;
-    saved = content;
-    idle = idleAfter;
-    begun = false;
+  /** Where the watermarks of the query that starts next are written. */
+  public void keepWatermarks(WatermarkLog log) {
+    watermarks = log;
   }
 
   /** The next epoch: its offset, the file with its records, its time; false if the last one is still under way. */
@@ -129,7 +109,7 @@ public final class EpochBridge implements Source, Sink, Clock {
   /** Spark asks first when it has read the checkpoint. */
   @Override
   public Option<Offset> getOffset() {
-    begin();
+    watermarks.begin();
     try {
       Offer offer = stopped ? null : offers.poll(WAIT_MS, TimeUnit.MILLISECONDS);
       if (offer != null) {
@@ -141,18 +121,6 @@ public final class EpochBridge implements Source, Sink, Clock {
       Thread.currentThread().interrupt();
     }
     return position == null ? Option.empty() : Option.apply(new SerializedOffset(position));
-  }
-
-  private void begin() {
-    if (begun) return;
-    String id = session.sparkContext().getLocalProperty(StreamExecution.QUERY_ID_KEY());
-    StreamingQueryWrapper query = (StreamingQueryWrapper) session.streams().get(UUID.fromString(id));
-    try {
-      watermarks = Watermarks.install((MicroBatchExecution) query.streamingQuery(), startsAfter, saved, idle);
-    } catch (Exception e) {
-      throw new IllegalStateException("the watermarks after epoch " + startsAfter + ": " + saved, e);
-    }
-    begun = true;
   }
 
   /** The rows of the offered epoch. Spark also asks for the last epoch before a restart, only to be told something. */
@@ -231,7 +199,7 @@ public final class EpochBridge implements Source, Sink, Clock {
       QueryExecution execution = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution();
       if (resultSchema == null) resultSchema = execution.analyzed().schema();
       Files.write(results, toArrow(execution.executedPlan().executeCollect()));
-      if (watermarks != null) save(epoch, watermarks.advance(epoch, execution.executedPlan(), timeMs));
+      watermarks.advance(epoch, execution.executedPlan(), timeMs);
       computed.put(epoch + " " + Plans.lateRows(execution.executedPlan()));
       while (acknowledged.poll(WAIT_MS, TimeUnit.MILLISECONDS) == null) {
         if (stopped) throw new InterruptedException();
@@ -242,15 +210,6 @@ public final class EpochBridge implements Source, Sink, Clock {
       Thread.currentThread().interrupt(); // what Spark takes for a stop, not for a failure:
       throw new UncheckedIOException(new InterruptedIOException("stopped in epoch " + epoch));
     }
-  }
-
-  /** Whole or not at all, and never into a file that another checkpoint may share. */
-  private void save(long epoch, String state) throws IOException {
-    Files.createDirectories(folder);
-    Path file = folder.resolve("." + epoch);
-    Files.write(file, state.getBytes(StandardCharsets.UTF_8));
-    Files.move(file, folder.resolve(Long.toString(epoch)), StandardCopyOption.ATOMIC_MOVE);
-    Files.deleteIfExists(folder.resolve(Long.toString(epoch - kept)));
   }
 
   // Arrow -------------------------------------------------------------------------------------------------------------

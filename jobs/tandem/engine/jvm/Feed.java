@@ -2,6 +2,7 @@ package tandem;
 
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
 import java.nio.ByteBuffer;
@@ -21,6 +22,7 @@ import org.apache.arrow.vector.ipc.ReadChannel;
 import org.apache.arrow.vector.ipc.message.ArrowRecordBatch;
 import org.apache.arrow.vector.ipc.message.MessageSerializer;
 import org.apache.arrow.vector.types.pojo.Schema;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.ArrowUtils;
 import org.apache.spark.util.Clock;
@@ -35,7 +37,7 @@ import org.apache.spark.util.Clock;
  * this JVM, and find their feed by its number.
  */
 public final class Feed implements Clock {
-  /** Frames from Python: bytes of the batch, epoch, its offset in the log, its time (Unix, ms), whether it is a barrier. */
+  /** Frames from Python: bytes of the batch, epoch, its offset in the log, its time (Unix, ms), and whether a barrier is behind it. */
   private static final int HEADER = 4 + 8 + 8 + 8 + 4;
 
   private static final Map<Long, Feed> FEEDS = new ConcurrentHashMap<>();
@@ -51,8 +53,10 @@ public final class Feed implements Clock {
   private final Map<Long, FeedWriter> writers = new ConcurrentHashMap<>();
   private final Map<Long, FeedReader> readers = new ConcurrentHashMap<>();
   private boolean begun;
+  private WatermarkLog watermarks;
   private volatile String closed;
   private volatile long timeMs;
+  private volatile long barrierMs;
 
   /**
    * Connects to `socket`, where Python listens.
@@ -65,6 +69,11 @@ public final class Feed implements Clock {
     this.arrow = ArrowUtils.toArrowSchema(schema, "UTC", true, false, false);
     this.channel = SocketChannel.open(StandardProtocolFamily.UNIX);
     channel.connect(UnixDomainSocketAddress.of(socket));
+  }
+
+  /** Where the watermarks of the query that starts next are written; null: it keeps no state. */
+  public void keepWatermarks(WatermarkLog log) {
+    watermarks = log;
   }
 
   /** To be called before the query starts. */
@@ -151,6 +160,31 @@ public final class Feed implements Clock {
     if (closed != null) throw new IllegalStateException(closed);
   }
 
+  // Batches -----------------------------------------------------------------------------------------------------------
+
+  /** Spark begins one, in the query's thread: it has asked for nothing yet that depends on a watermark. */
+  void beginBatch() {
+    if (watermarks != null) watermarks.begin();
+  }
+
+  /** A task has passed the last epoch of a batch, which is of that time; the same for all tasks. */
+  void passedBarrier(long epochMs) {
+    barrierMs = epochMs;
+  }
+
+  /** All tasks have ended, and Spark is about to commit the batch. */
+  void endBatch(long batch) {
+    if (watermarks == null) return;
+    try {
+      SparkPlan plan = watermarks.plan();
+      watermarks.advance(batch, plan, barrierMs);
+      long late = Plans.lateRows(plan);
+      if (late > 0) send(FeedWriter.lateRows(late));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
   // Epochs ------------------------------------------------------------------------------------------------------------
 
   private void receive() {
@@ -164,8 +198,8 @@ public final class Feed implements Clock {
         header.getInt();
         FeedPosition position = new FeedPosition(header.getLong(), header.getLong());
         long time = header.getLong();
-        boolean barrier = header.getInt() != 0;
-        offer(new FeedEpoch(position, time, barrier, read(in)));
+        int ends = header.getInt();
+        offer(new FeedEpoch(position, time, ends, read(in)));
       }
     } catch (Throwable e) {
       close(e.toString());

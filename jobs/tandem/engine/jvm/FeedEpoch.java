@@ -11,16 +11,23 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /** An epoch's records, as Arrow has laid them out; its memory is free when all scans that share it have let it go. */
 final class FeedEpoch {
+  private static final int GOES_ON = 0;
+  private static final int BARRIER_ALONE = 2;
+
   final FeedPosition position;
   final long timeMs;
+  /** Whether Spark's batch ends behind it. */
   final boolean barrier;
+  /** Whether it is no epoch: a barrier behind the last one, while no epoch comes. It has that one's position, no records. */
+  final boolean alone;
   private final VectorSchemaRoot records;
   private final AtomicInteger users = new AtomicInteger(1);
 
-  FeedEpoch(FeedPosition position, long timeMs, boolean barrier, VectorSchemaRoot records) {
+  FeedEpoch(FeedPosition position, long timeMs, int ends, VectorSchemaRoot records) {
     this.position = position;
     this.timeMs = timeMs;
-    this.barrier = barrier;
+    this.barrier = ends != GOES_ON;
+    this.alone = ends == BARRIER_ALONE;
     this.records = records;
   }
 

@@ -56,16 +56,12 @@ final class FeedReader implements SupportsRealTimeRead<InternalRow> {
   /** All rows of the epoch have been written; whether it was a barrier. */
   private boolean pass() {
     FeedEpoch epoch = current;
-    if (!isBarrierAlone()) feed.writer(task.taskAttemptId()).passed(epoch.position.epoch);
+    if (!epoch.alone) feed.writer(task.taskAttemptId()).passed(epoch.position.epoch);
+    if (epoch.barrier) feed.passedBarrier(epoch.timeMs);
     passed = epoch.position;
     current = null;
     epoch.release();
     return epoch.barrier;
-  }
-
-  /** While no epoch comes, a barrier comes behind the last one: it has the same position, and no records. */
-  private boolean isBarrierAlone() {
-    return current.barrier && current.position.epoch == passed.epoch;
   }
 
   private void take() {
@@ -79,7 +75,7 @@ final class FeedReader implements SupportsRealTimeRead<InternalRow> {
       task.killTaskIfInterrupted();
       throw new IllegalStateException("interrupted behind epoch " + passed.epoch, e);
     }
-    if (current.position.epoch != passed.epoch + 1 && !isBarrierAlone()) {
+    if (current.position.epoch != passed.epoch + (current.alone ? 0 : 1)) {
       throw new IllegalStateException("epoch " + current.position.epoch + " was offered behind " + passed.epoch);
     }
     rows = current.rows();

@@ -90,9 +90,10 @@ final class FeedTable implements SupportsRead, SupportsWrite {
       return feed.start;
     }
 
-    /** Not known before the batch ends: any will do. */
+    /** Spark asks before each batch. It is not known before that ends: any will do. */
     @Override
     public Offset latestOffset() {
+      feed.beginBatch();
       return feed.start;
     }
 
@@ -164,7 +165,9 @@ final class FeedTable implements SupportsRead, SupportsWrite {
     }
 
     @Override
-    public void commit(long batch, WriterCommitMessage[] messages) {}
+    public void commit(long batch, WriterCommitMessage[] messages) {
+      feed.endBatch(batch);
+    }
 
     @Override
     public void abort(long batch, WriterCommitMessage[] messages) {}

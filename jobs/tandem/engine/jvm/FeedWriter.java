@@ -24,6 +24,7 @@ import org.apache.spark.util.TaskCompletionListener;
 final class FeedWriter implements DataWriter<InternalRow> {
   /** Frames to Python: bytes that follow, epoch (-1: it is the schema), part, parts of the epoch, rows. */
   private static final int HEADER = 4 + 8 + 4 + 4 + 4;
+  private static final long LATE = -2L;
 
   private final Feed feed;
   private final int part;
@@ -67,6 +68,12 @@ final class FeedWriter implements DataWriter<InternalRow> {
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  /** A frame that says how many rows of a batch came too late for a watermark. */
+  static ByteBuffer lateRows(long count) {
+    ByteBuffer frame = ByteBuffer.allocate(HEADER).order(ByteOrder.LITTLE_ENDIAN);
+    return frame.putLong(4, LATE).putInt(20, (int) Math.min(Integer.MAX_VALUE, count));
   }
 
   private void sendSchema(Schema columns) {

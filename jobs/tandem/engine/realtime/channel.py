@@ -18,6 +18,7 @@ import struct
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
@@ -26,12 +27,23 @@ import pyarrow as pa
 from tandem.checkpoint.position import EnginePosition
 
 _OFFER: Final = struct.Struct("<iqqqi")
-"""Bytes of the batch, epoch, its offset in the ordering log, its time (Unix, ms), whether it is a barrier."""
+"""Bytes of the batch, epoch, its offset in the ordering log, its time (Unix, ms), and its `Ends`."""
 _ROWS: Final = struct.Struct("<iqiii")
-"""Bytes of the batch, epoch (−1: it is the schema), part, parts of the epoch, rows."""
+"""Bytes of the batch, epoch (or `_SCHEMA`, or `_LATE`), part, parts of the epoch, rows."""
 _SCHEMA: Final = -1
+_LATE: Final = -2
+"""So many rows of a batch came too late for a watermark."""
 _BUFFER_BYTES: Final = 2**20
 _WAIT_S: Final = 0.2
+
+
+class Ends(IntEnum):
+    """Whether Spark's batch ends behind what is offered."""
+
+    GOES_ON = 0
+    BARRIER = 1
+    BARRIER_ALONE = 2
+    """It does, and it is no epoch: it has the position of the last one, and no records."""
 
 
 class ChannelClosedError(Exception):
@@ -71,13 +83,14 @@ class Channel:
         self._bytes = bytearray(_ROWS.size)
         self._have = 0
         self._header: tuple[int, ...] | None = None
+        self._late_rows = 0
 
     def offer(
-        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, barrier: bool, check: Callable[[], None]
+        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, ends: Ends, check: Callable[[], None]
     ) -> None:
         """Send an epoch. `check`: called several times a second while the JVM does not read. Raises `ChannelClosedError`."""
         content = batch.serialize()
-        header = _OFFER.pack(content.size, position.epoch, position.log_offset, time_ms, barrier)
+        header = _OFFER.pack(content.size, position.epoch, position.log_offset, time_ms, ends)
         left = memoryview(b"".join((header, memoryview(content))))
         try:
             while left:
@@ -97,14 +110,22 @@ class Channel:
                 self._header = _ROWS.unpack(self._bytes)
                 self._expect(self._header[0])
                 continue
-            (size, epoch, part, parts, _), content = self._header, self._bytes
+            (size, epoch, part, parts, count), content = self._header, self._bytes
             self._header = None
             self._expect(_ROWS.size)
+            if epoch == _LATE:
+                self._late_rows += count
+                continue
             if epoch == _SCHEMA:
                 self._schema = pa.ipc.read_schema(pa.py_buffer(content))
                 continue
             rows = pa.ipc.read_record_batch(pa.py_buffer(content), self._schema) if size else None
             return Part(epoch, part, parts, rows)
+
+    def late_rows(self) -> int:
+        """How many rows came too late for a watermark, as far as was said since this was asked last."""
+        count, self._late_rows = self._late_rows, 0
+        return count
 
     def close(self) -> None:
         """Let the JVM's end know, too."""

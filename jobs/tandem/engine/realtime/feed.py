@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.bridge import offset_of
-from tandem.engine.pruned import dataset, inlined, java_type
+from tandem.engine.pruned import dataset, java_type
 from tandem.engine.realtime.channel import Channel
 
 _CHECK: Final = "spark.sql.streaming.unsupportedOperationCheck"
@@ -63,10 +63,14 @@ class Feed:
         self.channel = Channel(connect)
         self._feed.open()
 
-    def launch(self, plan: Any, source: Any, checkpoint: Path) -> StreamingQuery:
-        """Start the query: an analysed plan over the stream of `source`. Raises `PySparkException` if Spark refuses it."""
+    def launch(self, plan: Any, source: Any, checkpoint: Path, watermarks: Any) -> StreamingQuery:
+        """Start the query: an analysed plan over the stream of `source`. Raises `PySparkException` if Spark refuses it.
+
+        `watermarks` : where they are written; None: it keeps no state.
+        """
         feed_plan = self._jvm.tandem.FeedPlan(self._feed)
-        frame = dataset(self._spark, feed_plan.over(inlined(self._spark, plan), source))
+        self._feed.keepWatermarks(watermarks)
+        frame = dataset(self._spark, feed_plan.over(plan, source))
         mode = self._jvm.org.apache.spark.sql.streaming.OutputMode.Update()
         checker = self._jvm.org.apache.spark.sql.catalyst.analysis.UnsupportedOperationChecker
         checker.checkForStreaming(frame.queryExecution().analyzed(), mode)

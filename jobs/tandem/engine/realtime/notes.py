@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -23,9 +24,9 @@ _KEPT: Final = 3
 class PositionNotes:
     """`folder` : the checkpoint's."""
 
-    def __init__(self, folder: Path, every_s: float = _EVERY_S) -> None:
-        self._folder, self._every_s = folder, every_s
-        self._noted_s = time.monotonic()
+    def __init__(self, folder: Path, every_s: float = _EVERY_S, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._folder, self._every_s, self._clock_s = folder, every_s, clock_s
+        self._noted_s = clock_s()
         self._pending: EnginePosition | None = None
         for log in ("offsets", "commits"):
             (folder / log).mkdir(parents=True, exist_ok=True)
@@ -38,14 +39,14 @@ class PositionNotes:
     def passed(self, position: EnginePosition) -> None:
         """The query has computed the epoch at `position`."""
         self._pending = position
-        if time.monotonic() - self._noted_s >= self._every_s:
+        if self._clock_s() - self._noted_s >= self._every_s:
             self.rest()
 
     def rest(self) -> None:
         """Write down what was passed and is not noted: the next epoch may be long in coming."""
         if self._pending is not None:
             self._note(self._pending)
-            self._pending, self._noted_s = None, time.monotonic()
+            self._pending, self._noted_s = None, self._clock_s()
 
     def _note(self, position: EnginePosition) -> None:
         self._batch += 1

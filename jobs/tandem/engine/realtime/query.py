@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,15 +22,16 @@ from tandem.checkpoint.relocation import relocate
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.kept_state import check_state, note_state
 from tandem.engine.memory import jvm_exit_code
-from tandem.engine.pruned import pruned, states_of
+from tandem.engine.pruned import inlined, pruned, states_of
 from tandem.engine.query import GivenUpError, GiveUp
-from tandem.engine.realtime.channel import ChannelClosedError
+from tandem.engine.realtime.channel import ChannelClosedError, Ends
 from tandem.engine.realtime.feed import Feed
 from tandem.engine.realtime.notes import PositionNotes
+from tandem.engine.shared_state import state_behind_watermark
+from tandem.waiting import Deadline, wait_until
 
 _END_S = 10.0
 """A query whose channel is closed says why soon."""
-_LOOK_S = 0.02
 
 
 class RealTimeQuery:
@@ -41,20 +43,30 @@ class RealTimeQuery:
     frame : the plan.
     stateful : whether it keeps state. Without, a query begins after any epoch, whatever its checkpoint holds.
     rest_s : after how long without epochs the state of the last one is committed. It may be any epoch: rows do not depend on
-        it (`protocol.barriers`), and without it no savepoint would have that epoch before another one comes.
+        it (`protocol.barriers`), and without it no savepoint would have that epoch before another one comes. Where state is
+        behind a watermark, nothing is committed then: the watermark would move, and the log says where it does.
     """
 
     def __init__(
-        self, bridge: EpochBridge, schema: StructType, frame: DataFrame, stateful: bool, rest_s: float
+        self,
+        bridge: EpochBridge,
+        schema: StructType,
+        frame: DataFrame,
+        stateful: bool,
+        rest_s: float,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.frame = frame
         self.streaming: StreamingQuery | None = None
         """Spark's own object, while it runs and after."""
         self.late_rows = 0
+        """Of whole batches: those of one are known shortly after its end."""
         self._bridge = bridge
         self._schema = schema
         self._stateful = stateful
         self._rest_s = rest_s
+        self._rests = stateful and not state_behind_watermark(frame)
+        self._clock_s = clock_s
         self._last_s = 0.0  # when an epoch was offered
         self._uncommitted: tuple[pa.RecordBatch, int] | None = None
         """Of an epoch behind the newest barrier: a batch of its schema without records, and its time in ms."""
@@ -79,19 +91,20 @@ class RealTimeQuery:
     def launch(self, checkpoint: Path) -> None:
         """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
         assert self._feed is not None, "stand_at comes first"  # noqa: S101
-        plan = pruned(self.frame)
+        plan, watermarks = inlined(self.frame.sparkSession, pruned(self.frame)), None
         if self._stateful:
             relocate(checkpoint)
             states = states_of(self.frame.sparkSession, plan)
             if self._after.epoch >= 0:
                 check_state(checkpoint, states)
             note_state(checkpoint, states)
+            watermarks = self._bridge.watermark_log(plan, checkpoint, self._after)
             place = checkpoint
         else:
-            self._notes = PositionNotes(checkpoint)
+            self._notes = PositionNotes(checkpoint, clock_s=self._clock_s)
             place = self._own = checkpoint.with_name(f"{checkpoint.name}-of-spark")
             shutil.rmtree(place, ignore_errors=True)
-        self.streaming = self._feed.launch(plan, self._bridge.source, place)
+        self.streaming = self._feed.launch(plan, self._bridge.source, place, watermarks)
 
     def begin_again(self, checkpoint: Path, epoch: int) -> EnginePosition:
         """A new query on the newest state before `epoch`, at which the last one failed, as if that had not been tried.
@@ -120,10 +133,10 @@ class RealTimeQuery:
 
         Behind a `barrier` Spark commits the state. Raises `GivenUpError`, and what the query failed with.
         """
-        ends = barrier and self._stateful
+        ends = Ends.BARRIER if barrier and self._stateful else Ends.GOES_ON
         self._send(position, batch, time_ms, give_up, ends)
-        self._last_s = time.monotonic()
-        self._uncommitted = (batch.slice(0, 0), time_ms) if self._stateful and not ends else None
+        self._last_s = self._clock_s()
+        self._uncommitted = (batch.slice(0, 0), time_ms) if self._rests and ends is Ends.GOES_ON else None
 
     def take(self, position: EnginePosition, give_up: GiveUp) -> pa.Table:
         """The rows of the oldest epoch that was not taken yet (no columns if there are none). Raises as `offer`."""
@@ -143,6 +156,7 @@ class RealTimeQuery:
                 count = part.parts
         del self._parts[epoch]
         self._after = position
+        self.late_rows = self._feed.channel.late_rows()
         batches = [rows for _, rows in sorted(parts.items()) if rows is not None]
         return pa.Table.from_batches(batches) if batches else pa.table({})
 
@@ -155,9 +169,9 @@ class RealTimeQuery:
         """After `rest_s` without an epoch, commit the state of the one taken last. Raises as `offer`."""
         if self._notes is not None:
             self._notes.rest()
-        if self._uncommitted is not None and time.monotonic() - self._last_s >= self._rest_s:
+        if self._uncommitted is not None and self._clock_s() - self._last_s >= self._rest_s:
             nothing, time_ms = self._uncommitted
-            self._send(self._after, nothing, time_ms, give_up, True)
+            self._send(self._after, nothing, time_ms, give_up, Ends.BARRIER_ALONE)
             self._uncommitted = None
 
     def failure(self) -> BaseException | None:
@@ -176,12 +190,10 @@ class RealTimeQuery:
         if self._own is not None:
             shutil.rmtree(self._own, ignore_errors=True)
 
-    def _send(
-        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool
-    ) -> None:
+    def _send(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, ends: Ends) -> None:
         assert self._feed is not None, "stand_at comes first"  # noqa: S101
         try:
-            self._feed.channel.offer(position, batch, time_ms, barrier, lambda: self._check(give_up))
+            self._feed.channel.offer(position, batch, time_ms, ends, lambda: self._check(give_up))
         except ChannelClosedError as error:
             raise self._ended(error) from error
 
@@ -197,7 +209,5 @@ class RealTimeQuery:
 
     def _ended(self, closed: ChannelClosedError) -> BaseException:
         """What the query failed with, whose channel is closed."""
-        deadline = time.monotonic() + _END_S
-        while (error := self.failure()) is None and time.monotonic() < deadline:
-            time.sleep(_LOOK_S)
-        return error or RuntimeError(f"the channel to the query ended, and the query goes on: {closed}")
+        wait_until(lambda: self.failure() is not None, Deadline(_END_S))
+        return self.failure() or RuntimeError(f"the channel to the query ended, and the query goes on: {closed}")
