@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from tandem.intake.parsing import Counts
 from tandem.logs import get_logger
-from tandem.replica.unread import LastRecords
+from tandem.replica.lately import Lately
 from tandem.status.metrics import ReplicaMetrics
 
 _log = get_logger(__name__)
@@ -27,16 +26,16 @@ class FailingCalls:
     def __init__(self, metrics: ReplicaMetrics, clock_s: Callable[[], float] = time.monotonic) -> None:
         self._metrics = metrics
         self._clock_s = clock_s
-        self._last: dict[str, LastRecords] = {}
+        self._last: dict[str, Lately] = {}
         self._warned_s: dict[str, float] = {}
 
     def count(self, question: str, answers: int, missing: int, reason: str) -> None:
         """An epoch's calls were made: so many answers were asked for, so many are missing since the calls failed."""
         now_s = self._clock_s()
-        last = self._last.setdefault(question, LastRecords())
-        last.add(Counts(answers, missing), now_s)
-        self._metrics.calls_fail.set(any(one.mostly_letters for one in self._last.values()))
-        if not last.mostly_letters:
+        last = self._last.setdefault(question, Lately())
+        last.add(answers, missing, now_s)
+        self._metrics.calls_fail.set(any(one.mostly_bad for one in self._last.values()))
+        if not last.mostly_bad:
             if self._warned_s.pop(question, None) is not None:
                 _log.info("calls_succeed_again", question=question)
         elif missing and now_s - self._warned_s.get(question, -_AGAIN_S) >= _AGAIN_S:
@@ -45,9 +44,9 @@ class FailingCalls:
                 "most_calls_fail",
                 question=question,
                 answers=last.records,
-                missing=last.letters,
+                missing=last.bad,
                 reason=reason,
-                remedy=f"{last.letters} of the last {last.records} answers to {question} are null, and stay so: calls of "
+                remedy=f"{last.bad} of the last {last.records} answers to {question} are null, and stay so: calls of "
                 "its function failed. If the function is wrong, correct it, and let the job go on with the changed code; if "
                 "it asks a service that is away, bring that back",
             )
