@@ -9,7 +9,10 @@ JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 N ?= 20000
+WORKERS ?= 2
 ARGS ?=
+# Each worker has a Kafka, a ZooKeeper and a Spark of its own: about 3 GB.
+INTEGRATION = $(BIN)/pytest tests/integration -n $(WORKERS) --dist loadfile
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,7 +46,7 @@ jars: $(INSTALLED)
 
 test: setup lint ## all checks and all tests
 	$(BIN)/pytest tests/unit tests/simulation -n auto --dist loadfile $(ARGS)
-	$(BIN)/pytest tests/integration $(ARGS)
+	$(INTEGRATION) $(ARGS)
 
 lint: $(INSTALLED) ## style, formatting, types, import contracts
 	$(BIN)/ruff check
@@ -56,7 +59,7 @@ unit: $(INSTALLED) ## unit tests only: a minute or two
 	$(BIN)/pytest tests/unit -n auto $(ARGS)
 
 integration: setup ## integration tests only: a real Kafka, ZooKeeper and Spark
-	$(BIN)/pytest tests/integration $(ARGS)
+	$(INTEGRATION) $(ARGS)
 
 cluster: ## tests on a Kubernetes with three nodes that kube-lab makes (KUBE_LAB names its command); needs root
 	.ci/cluster $(ARGS)
