@@ -180,6 +180,12 @@ class Job:
         while not (commits / str(epoch)).exists() or any(".tmp" in path.name for path in commits.iterdir()):
             assert time.monotonic() < deadline, f"epoch {epoch} was not committed"
 
+    def stands_at(self, epoch: int) -> None:
+        """Wait until the checkpoint stands at `epoch`."""
+        deadline = time.monotonic() + EPOCH_DEADLINE_S
+        while epoch >= 0 and ((found := self.position) is None or found.epoch != epoch):
+            assert time.monotonic() < deadline, f"the checkpoint stands at {found}"
+
     def stop(self) -> None:
         """Stop the query."""
         if self._query is not None:

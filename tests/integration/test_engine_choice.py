@@ -19,6 +19,7 @@ from tandem.engine.choice import Choice, choose_engine
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.output_mode import output_mode
 from tandem.engine.planned import plan_facts
+from tandem.engine.shared_state import state_behind_watermark
 from tandem.jobapi.context import JobContext
 from tandem.jobapi.errors import JobError
 from tandem.manifest import Manifest, OutputMode, SourceSpec, parse
@@ -250,12 +251,15 @@ def made(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Job:
     return Job(spark, Path(tmp_path_factory.mktemp("job")), SOURCES, [kafka_sink()])
 
 
-def choice(made: Job, tried: Tried, engine: str) -> Choice:
-    """What a replica would choose for the job, with the dead letters of its sources."""
+def given(made: Job) -> Given:
     spark = next(iter(made.sources.values())).sparkSession
     table = spark.createDataFrame([("a", 1), ("b", 2)], "id STRING, rate INT")
-    given = Given(**made.sources, table=table, ctx=JobContext(spark, {}, SOURCES))
-    stream = one_stream(tried.job(given), [kafka_sink()])
+    return Given(**made.sources, table=table, ctx=JobContext(spark, {}, SOURCES))
+
+
+def choice(made: Job, tried: Tried, engine: str) -> Choice:
+    """What a replica would choose for the job, with the dead letters of its sources."""
+    stream = one_stream(tried.job(given(made)), [kafka_sink()])
     poison = [frame.poison for frame in made._frames.values() if frame.poison is not None]
     for letters in dead_letters(poison, "dead-letter"):
         stream = stream.unionByName(letters, allowMissingColumns=True)
@@ -290,3 +294,30 @@ def test_a_plan_shows_which_engine_can_run_it(made: Job, name: str) -> None:
         with pytest.raises(JobError) as refused:
             choice(made, tried, "realTime")
         assert f"It has {tried.says.removeprefix('the job has ')}: " in str(refused.value)
+
+
+def with_clause(given: Given) -> DataFrame:
+    given.late.createOrReplaceTempView("late")
+    return given.late.sparkSession.sql(
+        "WITH timed AS (SELECT * FROM late) SELECT string(count(*)) AS value FROM timed GROUP BY window(at, '1 minute'), id"
+    )
+
+
+COMMON: dict[str, tuple[Callable[[Given], DataFrame], bool]] = {
+    "windows": (lambda g: counted(g.late, F.window("at", "1 minute")), True),
+    "windows of a WITH clause": (with_clause, True),
+    "duplicates": (lambda g: value(g.late.dropDuplicates(["id", "at"])), True),
+    "a count without a watermark": (lambda g: counted(g.orders, "id"), False),
+    "a watermark without state": (lambda g: value(g.late), False),
+    "a watermark beside state": (lambda g: value(g.late).union(value(g.orders.dropDuplicates(["id"]))), False),
+    "a watermark above state": (
+        lambda g: value(g.orders.dropDuplicates(["id", "at"]).withWatermark("at", "1 minute")),
+        False,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_only_state_with_a_watermark_below_it_needs_barriers_of_the_log(made: Job, name: str) -> None:
+    job, expected = COMMON[name]
+    assert state_behind_watermark(one_stream(job(given(made)), [kafka_sink()])) is expected

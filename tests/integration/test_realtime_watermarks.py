@@ -81,7 +81,7 @@ def folders(tmp_path: Path) -> Iterator[Path]:
 
 
 class Runs:
-    """One query after another over the same epochs, with the same barriers."""
+    """One query after another over the same epochs, with the same barriers, by either engine."""
 
     def __init__(
         self,
@@ -90,12 +90,14 @@ class Runs:
         plan: Plan,
         epochs: tuple[Epoch, ...],
         barriers: frozenset[int],
+        real_time: bool = True,
     ) -> None:
         self._spark = spark
         self._folders = folders
         self._plan = plan
         self._epochs = epochs
         self._barriers = barriers
+        self._real_time = real_time
         self.late_rows = 0
         """Of the last run, as far as they are known."""
 
@@ -112,8 +114,8 @@ class Runs:
 
     def _rows(self, folder: Path, after: EnginePosition) -> list[EpochRows]:
         sinks = [kafka_sink(f"out_{number}") for number in range(len(self._plan.operators))]
-        job = Job(self._spark, folder, self._plan.sources, sinks, real_time=True)
-        job.start(self._plan.result(job.sources), after)
+        job = Job(self._spark, folder, self._plan.sources, sinks, real_time=self._real_time)
+        job.start(self._plan.result(job.sources), after, "update")
         self.late_rows = 0
         found: list[EpochRows] = []
         try:
@@ -122,9 +124,7 @@ class Runs:
                 table = job.run(number, records(self._epochs[number]), barrier=barrier)
                 self.late_rows += job.late_rows
                 found.append(EpochRows.of(number, table, ordered=True))
-            batch = sum(barrier < len(self._epochs) for barrier in self._barriers) - 1
-            if batch >= 0:
-                job.committed(batch)
+            job.stands_at(max((n for n in self._barriers if n < len(self._epochs)), default=after.epoch))
         finally:
             job.stop()
         return found
@@ -220,3 +220,35 @@ def test_rest_moves_no_watermark(spark: SparkSession, folders: Iterator[Path]) -
         assert job.position is None, "state was committed behind an epoch that is no barrier"
     finally:
         job.stop()
+
+
+def last_of_groups(rows: list[EpochRows]) -> list[set[tuple[object, ...]]]:
+    """Of each epoch: the last row of each group, which is what a micro-batch publishes."""
+    found = []
+    for one in rows:
+        values = [{**json.loads(row["value"]), "sink": row["sink"]} for row in one.table.to_pylist()]
+        groups = {
+            json.dumps({name: value[name] for name in sorted(value) if name not in COUNTED}): value for value in values
+        }
+        found.append({(group, *(value.get(name) for name in COUNTED)) for group, value in groups.items()})
+    return found
+
+
+COUNTED = ("n", "count")
+
+
+@pytest.mark.parametrize("name", ["windows", "windows of both inputs", "dropDuplicates"])
+def test_either_engine_goes_on_from_the_state_of_the_other(
+    spark: SparkSession, folders: Iterator[Path], name: str
+) -> None:
+    """Where every epoch is a barrier, watermarks move alike; else a batch is not numbered like its epoch."""
+    plan, every = Plan((name,)), frozenset(range(len(SOME_LATE)))
+    real_time, micro_batch = (Runs(spark, folders, plan, SOME_LATE, every, real_time=real) for real in (True, False))
+    (real_folder, real_rows), (micro_folder, micro_rows) = real_time.through(), micro_batch.through()
+    assert last_of_groups(real_rows) == last_of_groups(micro_rows)
+    assert plain(real_time.restored(micro_folder, 3)) == plain(real_rows[4:])
+    assert plain(micro_batch.restored(real_folder, 3)) == plain(micro_rows[4:])
+
+    fewer = Runs(spark, folders, plan, SOME_LATE, every - {0, 2})
+    folder, rows = fewer.through()
+    assert last_of_groups(micro_batch.restored(folder, 3)) == last_of_groups(rows[4:])
