@@ -8,6 +8,7 @@ from alerts.rules import ALERTS, ROOT, TESTS, alert_files, metrics, read, used_i
 
 RUNBOOKS = ROOT / "docs" / "alerts"
 ALERT_NAMES = [
+    "CallsFail",
     "InputHeldBack",
     "LagGrowing",
     "LeaderFlapping",
