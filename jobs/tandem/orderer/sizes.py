@@ -187,8 +187,7 @@ class _Reader:
         return _sizes(one, beyond_gaps(start, end, available, one.offsets, one.to))
 
     def read_to(self, last: Positions) -> dict[TopicPartition, int] | None:
-        """How far each partition was read, with all that has come; None if none is, or another orderer has cut more."""
-        self.read_on()
+        """How far each partition was read; None if none is, or another orderer has cut more than that."""
         if not self._inputs or any(one.to < last.get(tp, 0) for tp, one in self._inputs.items()):
             return None
         return {tp: one.to for tp, one in self._inputs.items()}
