@@ -114,11 +114,11 @@ def test_an_open_transaction_is_named_until_it_ends_and_what_is_behind_it_counts
     assert [(one.topic, one.partition, one.offset, one.records, one.seconds) for one in watch.held] == [
         (topic, 0, 0, 4, 12.0)
     ]
-    available = watch.ends(0.0)
+    available = watch.ends()
     assert available == start
     assert watch.waiting(available, start) == 4
 
     producer.abort_transaction(PATIENCE_S)
-    assert wait_until(lambda: watch.ends(0.0) != start, Deadline(PATIENCE_S))
+    assert wait_until(lambda: watch.ends() != start, Deadline(PATIENCE_S))
     watch.refresh(start, 19_000.0)
     assert watch.held == ()

@@ -57,7 +57,7 @@ class FencesBeforeItClaims(Publication):
 
     def next_action(self, now_ms: float) -> Action | None:
         claim = self.decisions.owner(self.head)
-        could = isinstance(self.phase, Idle) and self.head in self._computed and claim != self._fenced_for
+        could = isinstance(self.phase, Idle) and self.head in self.to_claim() and claim != self._fenced_for
         if could and claim is not None and claim.owner != self.me and self.is_overdue(claim, now_ms):
             self._fenced_for = claim
             return self.begin(TakingOver(claim, (Fence((claim.owner,)),)))
@@ -143,8 +143,8 @@ class NeverSuperseded(Publication):
 class ClaimsAhead(Publication):
     """Claims the next epoch before it is cut."""
 
-    def to_claim(self) -> tuple[int, ...]:
-        return (*super().to_claim(), self.decisions.last_epoch + 1)
+    def to_claim(self) -> list[int]:
+        return [*super().to_claim(), self.decisions.last_epoch + 1]
 
 
 class NeverCompares(Publication):

@@ -159,11 +159,6 @@ class OrdererCore:
             return self._settings.idle_tick_ms
         return self._settings.tick_ms if self._leading else self._settings.watching_tick_ms
 
-    def waits_for_input(self, now_ms: float) -> bool:
-        """Whether records of the inputs are all that it waits for: it leads, and a cut could be made of them now."""
-        is_free = self._leading and self.state.waits_for is None and self._is_to_cut(now_ms)
-        return is_free and self._pace.wants_look(now_ms, leading=True)
-
     def step(self, event: OrdererEvent, now_ms: float) -> Sequence[OrdererEffect]:
         """Take one event in, and say what is to be done. `now_ms` : of any monotonic clock."""
         match event:

@@ -260,7 +260,8 @@ class ReplicaCore:
 
     def _give(self) -> None:
         """The next epochs for the engine, as long as there is room."""
-        while (epoch := self.decisions.epoch_range(self._given + 1)) is not None:
+        last = self.publication.head + self._settings.most_pending_epochs - 1
+        while self._given < last and (epoch := self.decisions.epoch_range(self._given + 1)) is not None:
             given = self._giving.give(epoch)
             if given is None:
                 return

@@ -12,11 +12,14 @@ class ReplicaSettings:
 
     Parameters
     ----------
+    most_pending_epochs : computed and not published; when there are so many, no further one is computed. An engine that is
+        much faster than a transaction would else keep so many waiting all the time: its claims bring cuts.
     giving : how far the engine is given epochs ahead, and where its batches end.
     patience_ms : how long a step may fail before the replica ends.
     duty : how it goes.
     """
 
+    most_pending_epochs: int = 16
     giving: GivingSettings = field(default_factory=GivingSettings)
     patience_ms: float = 300_000.0
     duty: DutySettings = field(default_factory=DutySettings)

@@ -90,8 +90,6 @@ PATIENCE_MS = 30_000.0
 """So long an input of a running job may be missing: a broker that starts does not know of all topics yet."""
 SAME_MS = 250.0
 """A cut relies on a look at the topics' ids that is at most so old."""
-ENDS_MS = 1_000.0
-"""Who reads the inputs asks from time to time all the same where they end: a reading may have stopped in silence."""
 
 
 class InputWatch:
@@ -109,22 +107,14 @@ class InputWatch:
         self._warned_s = -float("inf")
         self._same_ms, self._same = -float("inf"), True
         self._held = HeldInputs()
-        self._asked_ms = -float("inf")
         self._log_ends = Positions()
         self.topic_ids: TopicIds = ()
         """Of the inputs, as found at the last look."""
 
-    def is_to_ask(self, now_ms: float) -> bool:
-        """Whether Kafka is to be asked again where the inputs end, by one who reads them."""
-        return now_ms - self._asked_ms >= ENDS_MS
-
-    def ends(self, now_ms: float) -> Positions | None:
+    def ends(self) -> Positions | None:
         """The end of every input partition; None while Kafka does not answer."""
         try:
-            found = self._ends_as_read()
-            self._asked_ms = now_ms
-            self._log_ends = Positions({tp: max(end, self._log_ends.get(tp, end)) for tp, end in found.items()})
-            return found
+            return self._ends_as_read()
         except (KafkaException, ReadTimeoutError) as error:
             if time.monotonic() - self._warned_s >= 1.0:
                 _log.warning("input_ends_unknown", reason=str(error))

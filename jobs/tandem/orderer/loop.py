@@ -73,21 +73,14 @@ class OrdererLoop:
         return self._ports.inputs.held
 
     def step(self) -> None:
-        """Wait shortly for news, take it in, and propose a cut if one is due.
+        """Wait shortly for news of the log, take it in, and propose a cut if one is due.
 
-        News are records of the log; where a cut is due and waits for them, records of the inputs.
         Raises `LostInputError`, `MissingTopicError`.
         """
         self._feed(Leading(self._ports.leading()), self._monotonic_ms())
-        for record in self._news():
+        for record in self._ports.tail.poll(self._core.wait_ms / 1_000):
             self._take(record)
         self._feed(Tick(), self._monotonic_ms())
-
-    def _news(self) -> list[Record]:
-        core, wait_s = self._core, self._core.wait_ms / 1_000
-        if core.waits_for_input(self._monotonic_ms()) and self._ports.sizes.wait(core.decisions.last_ends, wait_s):
-            return self._ports.tail.poll(0.0)
-        return self._ports.tail.poll(wait_s)
 
     def _take(self, record: Record) -> None:
         try:
@@ -123,10 +116,7 @@ class OrdererLoop:
 
     def _look(self, look: LookAtInputs, now: float) -> InputsSeen:
         inputs = self._ports.inputs
-        is_to_ask = not look.to_cut or inputs.is_to_ask(now)
-        available = None if is_to_ask else self._ports.sizes.read_to(look.last)
-        if available is None:
-            available = inputs.ends(now)
+        available = inputs.ends()
         if available is None:
             return InputsSeen(None)
         are_same = look.to_cut and inputs.are_same(look.known, now)  # after the ends: see there

@@ -102,30 +102,6 @@ class InputSizes:
         ends = Positions({tp: max(end, sizes[tp].to) for tp, end in ends.items()})
         return ends_within(starts, ends, sizes, self._max_bytes, turn)
 
-    def read_to(self, last: Positions) -> Positions | None:
-        """How far the inputs were read, which is behind `last` or at it; None while not all of them are read from there."""
-        found: dict[TopicPartition, int] = {}
-        for reader in self._readers.values():
-            ends = reader.read_to(last)
-            if ends is None:
-                return None
-            found |= ends
-        return Positions(found)
-
-    def wait(self, last: Positions, timeout_s: float) -> bool:
-        """Read on until there are records behind `last`, or for `timeout_s`; False, at once, where inputs are not read.
-
-        Raises `LostInputError`.
-        """
-        deadline = time.monotonic() + timeout_s
-        while (ends := self.read_to(last)) is not None:
-            left = deadline - time.monotonic()
-            if left <= 0 or ends.records_since(last) > 0:
-                return True
-            for reader in self._readers.values():
-                reader.read_on(left / len(self._readers))
-        return False
-
     def meanwhile(self, now_ms: float) -> None:
         """While no cut is due: count what has come; read no more if another one proposes. Raises `LostInputError`."""
         for reader in self._readers.values():
@@ -186,19 +162,10 @@ class _Reader:
         one = self._inputs.get(tp, _Counted(start, start))
         return _sizes(one, beyond_gaps(start, end, available, one.offsets, one.to))
 
-    def read_to(self, last: Positions) -> dict[TopicPartition, int] | None:
-        """How far each partition was read; None if none is, or another orderer has cut more than that."""
-        if not self._inputs or any(one.to < last.get(tp, 0) for tp, one in self._inputs.items()):
-            return None
-        return {tp: one.to for tp, one in self._inputs.items()}
-
-    def read_on(self, timeout_s: float = 0.0) -> None:
-        """Count what has come, as far as the next epoch may reach; wait for the first record at most for so long."""
+    def read_on(self) -> None:
+        """Count what has come, as far as the next epoch may reach, without waiting for it."""
         if self._consumer is not None and not all(map(self._is_ahead, self._inputs)):
-            messages = self._consumer.consume(_BATCH, 0)
-            if not messages and timeout_s > 0 and (messages := _one(self._consumer, timeout_s)):
-                messages += self._consumer.consume(_BATCH, 0)
-            self._take(messages)
+            self._take(self._consumer.consume(_BATCH, 0))
 
     def rest(self) -> None:
         """Forget what was counted; the consumer stays connected."""

@@ -152,10 +152,7 @@ class Publication(PublicationRules):
         self._retired = True
 
     def retire_after(self, successor: str) -> None:
-        """Retire once `successor`, or `ANYBODY` else, has claimed an epoch: it is as quick then, no reader waits for it.
-
-        Until then it leaves each epoch to others for a while.
-        """
+        """Retire once `successor`, or `ANYBODY` else, has claimed an epoch: it is as quick then, no reader waits for it."""
         self._successor = successor
 
     @property
@@ -182,11 +179,10 @@ class Publication(PublicationRules):
     def next_claim(self, now_ms: float) -> ProposeClaim | None:
         """Claim what is computed and claimed by nobody; propose again what the log did not show in time.
 
-        Also while another action is under way: a claim only says "ask me". What this incarnation has committed need not be
-        visible yet: the claim of the next epoch takes as long as that.
+        Also while another action is under way: a claim only says "ask me", and whoever is asked too late is fenced.
         """
         for epoch in self.to_claim():
-            if not self.decisions.is_claimed(epoch) and self.is_my_turn(epoch, now_ms):
+            if epoch >= self.head and not self.decisions.is_claimed(epoch) and self.is_my_turn(epoch, now_ms):
                 return self._propose(epoch, 0, now_ms)
         return None
 

@@ -57,22 +57,13 @@ class PublicationRules:
         self._committed: int | None = None
         self._unsure: int | None = None
 
-    def to_claim(self) -> tuple[int, ...]:
-        """The epoch that may be claimed, once computed: the first that is not out yet.
-
-        None behind it: a claim brings the next cut, which takes in more records the later it comes; and whoever takes over
-        has less to take over.
-        """
-        first = self.head + (self.is_on_its_way(self.head) and self._successor is None)
-        return (first,) if first in self._computed else ()
-
-    def gives_way(self, now_ms: float) -> bool:
-        """Whether it is about to go, and its successor may still be the first to claim what comes now."""
-        return self._successor is not None and now_ms - self._waiting_since <= self._bound.least_ms
+    def to_claim(self) -> list[int]:
+        """Epochs that this replica could claim: what it has computed, in order."""
+        return sorted(self._computed)
 
     def is_my_turn(self, epoch: int, now_ms: float) -> bool:
         """Whether to claim `epoch`, as far as generations go: what is left of the one before waits for its own replicas."""
-        if self._retired or self.gives_way(now_ms):
+        if self._retired:
             return False
         config, of = self.decisions.config, self.decisions.generation_of(epoch)
         if config is None or not of <= self.generation <= config.generation:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 import pyarrow as pa
 
@@ -45,6 +46,8 @@ from tandem.topics.retention import RetentionWatch, Watched
 from tandem.waiting import Deadline
 
 _CHECK_S = 0.1
+_PENDING: Final = {False: 16, True: 2}
+"""Epochs computed and not published, in real-time mode and else: there, one is being published and the next one is ready."""
 _STOP_S = 30.0
 """How long it may take to stop: more than the core lets itself."""
 
@@ -201,6 +204,7 @@ def _core(warm: Warm, place: Place, epoch: int) -> ReplicaCore:
         Succession(config) if prepared.membership.candidate else None,
         Failovers(alone=spec.replicas == 1, publisher=place.publisher),
         ReplicaSettings(
+            most_pending_epochs=_PENDING[prepared.engine.job.real_time],
             giving=batches.giving(round(spec.ordering.barrier_interval.ms), turn, spec.replicas),
             duty=DutySettings(has_others=spec.replicas + spec.standbys > 1),
         ),

@@ -67,7 +67,7 @@ def test_one_answer_without_the_topic_stops_nobody(watch: InputWatch, brokers: B
     looks(watch, 6)
     brokers.there = {"in": 2}
     looks(watch, 8)
-    assert watch.ends(0.0) == Positions({TopicPartition("in", 0): 10, TopicPartition("in", 1): 10})
+    assert watch.ends() == Positions({TopicPartition("in", 0): 10, TopicPartition("in", 1): 10})
 
 
 def test_a_topic_that_stays_away_is_refused_after_half_a_minute(watch: InputWatch, brokers: Brokers) -> None:
@@ -147,7 +147,7 @@ def test_records_behind_an_open_transaction_count_as_waiting_and_are_named_while
         ("in", 0, 10, 4, 12.0),
         ("in", 1, 10, 4, 12.0),
     ]
-    available = watch.ends(0.0)
+    available = watch.ends()
     assert available is not None
     assert watch.waiting(available, available) == 8
     assert "in/0: a producer's transaction has been open at offset 10 for 10 s or longer" in watch.held[0].words

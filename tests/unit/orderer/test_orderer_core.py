@@ -141,29 +141,6 @@ def test_what_a_cut_waits_for_is_told_until_it_is_accepted(bench: Bench) -> None
     assert bench.waits_for == ""
 
 
-def test_records_of_the_inputs_are_waited_for_where_nothing_else_is(bench: Bench) -> None:
-    def waits() -> bool:
-        return bench.core.waits_for_input(bench.now_ms)
-
-    bench.available = 0
-    bench.after(0.0)
-    assert waits()
-    bench.same, bench.available = False, 1
-    bench.after(1.0)
-    assert not waits(), "Kafka has to say first whether the inputs are what they were"
-    bench.same = True
-    (cut,) = bench.after(1.0)
-    assert not waits(), "it is proposed"
-    bench.after(1.0, cut)
-    assert not waits(), "nobody has computed it"
-    bench.after(1.0, Claim(0, 0, "replica-0.1"))
-    bench.leads = False
-    bench.after(1.0)
-    bench.shows(Cut(1, at(2), 0, 0, "another"), Claim(1, 0, "replica-0.1"))
-    bench.after(1.0)
-    assert not waits(), "another one leads"
-
-
 def test_without_input_nothing_is_waited_for(bench: Bench) -> None:
     bench.available = None
     bench.after(0.0)

@@ -14,7 +14,7 @@ from tandem.protocol.codec import encode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal, TopicIds, TopicPartition
+from tandem.protocol.values import Config, Cut, Positions, Proposal, TopicIds, TopicPartition
 from tandem.status.metrics import OrdererMetrics
 from tandem.status.report import HeldInput
 from tandem.waits import Waits
@@ -35,13 +35,11 @@ class Bench:
         self.waits = Waits(0.0)
         self.same = True
         self.counted: int | None = None
-        self.read: int | None = None
         self.proposed: list[Proposal] = []
         self.registry = CollectorRegistry()
         self._log: list[Record] = []
         self._offset = 0
         self.polled_s: list[float] = []
-        self.waited_s: list[float] = []
         pace = Pace(PaceSettings(), SilenceBound(20.0, MOST_MS))
         anything: Any = self
         clocks = Clocks(lambda: self.now_ms, lambda: self.wall_ms)
@@ -81,10 +79,7 @@ class Bench:
     def append(self, proposal: Proposal) -> None:
         self.proposed.append(proposal)
 
-    def is_to_ask(self, _now_ms: float) -> bool:
-        return self.read is None
-
-    def ends(self, _now_ms: float) -> Positions | None:
+    def ends(self) -> Positions | None:
         return None if self.available is None else Positions({INPUT: self.available})
 
     def refresh(self, _read_up_to: Positions, _now_ms: float, _known: TopicIds) -> None:
@@ -105,13 +100,6 @@ class Bench:
         self, _last: Positions, ends: Positions, _turn: int, _now_ms: float, _available: Positions
     ) -> Positions:
         return ends if self.counted is None else Positions({INPUT: self.counted})
-
-    def read_to(self, _last: Positions) -> Positions | None:
-        return None if self.read is None else Positions({INPUT: self.read})
-
-    def wait(self, _last: Positions, timeout_s: float) -> bool:
-        self.waited_s.append(timeout_s)
-        return self.read is not None
 
     def meanwhile(self, _now_ms: float) -> None:
         pass
@@ -160,18 +148,6 @@ def test_a_cut_is_proposed_with_what_the_clock_and_the_inputs_say(bench: Bench) 
     bench.shows(cut)
     bench.after(AGAIN_MS)
     assert bench.polled_s == [0.005, 0.005]
-
-
-def test_a_cut_that_is_due_waits_for_records_and_takes_what_was_read(bench: Bench) -> None:
-    bench.shows(cut_of(bench.after(0.0)))
-    bench.waited_s = []
-    bench.after(1.0)
-    assert bench.waited_s == [], "the cut is on its way, or not computed yet"
-    bench.shows(Claim(0, 0, "replica-0.1"))
-    bench.after(1.0)
-    bench.available, bench.read, bench.polled_s = None, 3, []
-    assert cut_of(bench.after(1.0)).ends == Positions({INPUT: 3})
-    assert (bench.waited_s, bench.polled_s) == ([0.005], [0.0])
 
 
 def test_a_record_that_is_no_proposal_is_passed_over(bench: Bench) -> None:

@@ -111,10 +111,10 @@ def test_a_new_generation_begins_with_the_first_epoch_after_its_config() -> None
     replica.reads(NEXT, cut(3, 4))
     replica.sees(of_generation(0, 0), of_generation(1, 0))
     replica.computes(2, 3)
-    assert replica.next() is None
-    replica.sees(of_generation(2, 0))
     assert replica.next() == replica.claims(3)
     replica.reads(Claim(3, 0, "me", 1))
+    assert replica.next() is None
+    replica.sees(of_generation(2, 0))
     assert replica.next() == Publish(3, 0)
 
 
