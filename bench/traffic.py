@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tandem.waiting import Deadline, wait_until
 
 _END_DEADLINE_S = 60.0
 _WRITTEN_S = 5.0
+_ROOT = Path(__file__).resolve().parent.parent
 
 
 class _Helper:
@@ -31,7 +33,7 @@ class _Helper:
                 stderr=log,
                 text=True,
                 start_new_session=True,
-                cwd=Path(__file__).parent.parent,
+                env={**os.environ, "PYTHONPATH": str(_ROOT)},
             )
 
     def __enter__(self) -> Self:

@@ -179,7 +179,7 @@ def test_of_large_records_fewer_are_held(make_reading: Callable[..., Reading], l
 
     for part in (slow[:3], slow[3:]):
         with reading.waiting_for_the_slow(part):
-            assert eventually(lambda: reading.held(LONG) > enough)
+            assert eventually(lambda: reading.held(LONG) > 0.9 * enough), "a header counts a little more than its bytes"
             reading.goes_on_reading(ROUNDS)
             assert reading.held(LONG) <= 3 * enough
         reading.fetch(reading.ends[LONG] + reading.held(LONG) - 10, reading.ends[SLOW], 0)

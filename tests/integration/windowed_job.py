@@ -13,13 +13,15 @@ from tandem.protocol.decisions import Decisions
 
 STEP_MS, WINDOW_MS, DELAY_MS = 100, 10_000, 5_000
 """Of the records' own time: between two of them, a window, and how long it is waited for."""
+LATE = 4_000
+"""Every seventh comes up to so many records late: more than there are between some barriers."""
 
 WINDOWS = f"""
 from pyspark.sql import functions as F
 
 def job(events):
     number = F.col("value").cast("string").cast("long")
-    late = F.when(number % 7 == 0, number % 400).otherwise(0)
+    late = F.when(number % 7 == 0, number % {LATE}).otherwise(0)
     timed = events.withColumn("at", F.timestamp_millis({STEP_MS} * F.greatest(number - late, F.lit(0))))
     timed = timed.withWatermark("at", "{DELAY_MS} milliseconds")
     counted = timed.groupBy("key", F.window("at", "{WINDOW_MS} milliseconds")).count()
@@ -30,8 +32,8 @@ def job(events):
 
 
 def time_of(number: int) -> int:
-    """A record's own time, ms: every seventh comes up to 40 s late."""
-    return STEP_MS * max(0, number - (number % 400 if number % 7 == 0 else 0))
+    """A record's own time, ms: every seventh comes late."""
+    return STEP_MS * max(0, number - (number % LATE if number % 7 == 0 else 0))
 
 
 def barriers_of(workload: Workload) -> set[int]:

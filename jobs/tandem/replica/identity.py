@@ -198,7 +198,7 @@ def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -
 
 def _other_inputs(mine: Config, accepted: Config) -> str:
     wanted, read = ({tp.topic for tp in config.start} for config in (mine, accepted))
-    return other_topics(read, wanted)
+    return other_topics(read, wanted) if read else ""
 
 
 def check_upgrade(mine: Config, accepted: Config) -> None:
