@@ -9,9 +9,9 @@ JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 N ?= 20000
-WORKERS ?= 2
+WORKERS ?= 0
 ARGS ?=
-# Each worker has a Kafka, a ZooKeeper and a Spark of its own: about 3 GB.
+# One test after the other; with WORKERS=2 two at a time, each worker with a Kafka, a ZooKeeper and a Spark of its own (3 GB).
 INTEGRATION = $(BIN)/pytest tests/integration -n $(WORKERS) --dist loadfile
 
 help: ## list the targets
