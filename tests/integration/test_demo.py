@@ -15,9 +15,9 @@ import pytest
 from integration.command import Command
 from integration.waiting import gone
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
-PATIENCE_S = 300.0
+PATIENCE_S = 500.0
 PNG = b"\x89PNG\r\n\x1a\n"
 PARTS = (
     "org.apache.zookeeper",
