@@ -48,7 +48,7 @@ def demo(
     """Two replicas of a job; after a while the publishing one is killed with SIGKILL, and started again.
 
     First a job over real flights in micro-batches, then one over payments in the real-time engine. Starts a Kafka and a
-    ZooKeeper of its own and takes everything away at the end; only the plots and the logs stay. Takes about four minutes
+    ZooKeeper of its own and takes everything away at the end; only the plots and the logs stay. Takes three to four minutes
     on a laptop of two cores, less on a larger one. Ctrl-C stops it.
 
     Exit code 0: nothing was lost, duplicated or reordered; 1: something was, or the demo did not come to its end; 78: what
