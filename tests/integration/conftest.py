@@ -3,6 +3,7 @@
 A test that stops or kills a server takes `own_kafka` or `own_zookeeper`.
 """
 
+import itertools
 import os
 import re
 import uuid
@@ -39,12 +40,19 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperSer
 
 
 @pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session as a replica has it."""
-    folder = tmp_path_factory.mktemp("spark")
-    session = build_session("tests", "replica-0", SparkSpec(), Jars.resolve().spark_classpath(), folder)
+def spark(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session as a replica has it; a test file may say for how many tasks at a time, by `SLOTS`."""
+    folder, jars = tmp_path_factory.mktemp("spark"), Jars.resolve().spark_classpath()
+    slots = getattr(request.module, "SLOTS", 0)
+    session = build_session("tests", "replica-0", SparkSpec(), jars, folder, slots=slots)
     yield session
     session.stop()
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Iterator[Path]:
+    """A new folder each time that it is asked."""
+    return (tmp_path / str(number) for number in itertools.count())
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import threading
 import time
@@ -22,33 +21,18 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, as_json, kafka_sink, raw_source, running_count, values
 from tandem.checkpoint.position import EnginePosition
-from tandem.engine.jvm.jars import Jars
-from tandem.engine.session import LASTING_TASKS, build_session
-from tandem.manifest import SinkSpec, SourceSpec, SparkSpec
+from tandem.engine.session import LASTING_TASKS
+from tandem.manifest import SinkSpec, SourceSpec
 from tandem.replica.rows import EpochRows
 
 pytestmark = pytest.mark.integration
 
 EXAMPLES = int(os.environ.get("TANDEM_EXAMPLES", "2"))
+SLOTS = LASTING_TASKS
+"""Of the session, as a replica of a job with `engine: realTime` has it."""
 
 SCHEMA = "a INT, b STRING, c STRUCT<d: DOUBLE>"
 Frames = dict[str, DataFrame]
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session as a replica of a job with `engine: realTime` has it."""
-    folder = tmp_path_factory.mktemp("spark")
-    jars = Jars.resolve().spark_classpath()
-    session = build_session("tests", "replica-0", SparkSpec(), jars, folder, slots=LASTING_TASKS)
-    yield session
-    session.stop()
-
-
-@pytest.fixture
-def folders(tmp_path: Path) -> Iterator[Path]:
-    """A new folder each time that it is asked."""
-    return (tmp_path / str(number) for number in itertools.count())
 
 
 def static(spark: SparkSession) -> DataFrame:

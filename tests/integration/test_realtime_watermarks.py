@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -21,14 +20,14 @@ from integration.engine import BEGINNING, Job, kafka_sink, values
 from integration.restored_plans import Epoch, Plan, inputs, records
 from tandem.checkpoint.folders import restore
 from tandem.checkpoint.position import EnginePosition
-from tandem.engine.jvm.jars import Jars
-from tandem.engine.session import LASTING_TASKS, build_session
-from tandem.manifest import SparkSpec
+from tandem.engine.session import LASTING_TASKS
 from tandem.replica.rows import EpochRows
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 EXAMPLES = int(os.environ.get("TANDEM_EXAMPLES", "2"))
+SLOTS = LASTING_TASKS
+"""Of the session, as a replica of a job with `engine: realTime` has it."""
 
 OPERATORS = (
     "windows",
@@ -62,22 +61,6 @@ RIGHT_FALLS_SILENT: tuple[Epoch, ...] = (
     (("l", "a", 40), ("l", "a", 910), ("r", "a", 1600)),
     (("l", "a", 50), ("l", "a", 920), ("r", "a", 40)),
 )
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session as a replica of a job with `engine: realTime` has it."""
-    folder = tmp_path_factory.mktemp("spark")
-    jars = Jars.resolve().spark_classpath()
-    session = build_session("tests", "replica-0", SparkSpec(), jars, folder, slots=LASTING_TASKS)
-    yield session
-    session.stop()
-
-
-@pytest.fixture
-def folders(tmp_path: Path) -> Iterator[Path]:
-    """A new folder each time that it is asked."""
-    return (tmp_path / str(number) for number in itertools.count())
 
 
 class Runs:

@@ -41,7 +41,7 @@ class Servers:
 
 @contextmanager
 def running(say: Callable[[str], None]) -> Iterator[Servers]:
-    """Start the servers; take everything away at the end. `say` is told what is being waited for.
+    """Start the servers; take everything away at the end. `say` : called with what is being waited for.
 
     Raises `EmbeddedError`, for example if Java is missing.
     """

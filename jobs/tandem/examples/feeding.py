@@ -28,7 +28,7 @@ class Feeder:
     Parameters
     ----------
     properties : of librdkafka.
-    clock_ms : what creation times are told by.
+    clock_ms : the clock of creation times.
 
     Attributes
     ----------

@@ -84,7 +84,7 @@ class Config:
     def lineage(self) -> str:
         """What state must have come from to be exchanged: two states of one lineage at the same epoch are equal.
 
-        The topics are part of it: a job of the same name and code on another cluster, or on one that was made anew, has
+        The topics are part of it: a job of the same name and code on another cluster, or on one that was set up again, has
         other records in its epochs.
         """
         if not self.topic_ids:

@@ -2,15 +2,12 @@
 
 import time
 from collections.abc import Callable
-from typing import Final
 
 from tandem.logs import get_logger
-from tandem.replica.lately import Lately
+from tandem.replica.lately import Lately, Reminders
 from tandem.status.metrics import ReplicaMetrics
 
 _log = get_logger(__name__)
-
-_AGAIN_S: Final = 600.0
 
 
 class FailingCalls:
@@ -27,7 +24,7 @@ class FailingCalls:
         self._metrics = metrics
         self._clock_s = clock_s
         self._last: dict[str, Lately] = {}
-        self._warned_s: dict[str, float] = {}
+        self._warnings = Reminders()
 
     def count(self, question: str, answers: int, missing: int, reason: str) -> None:
         """An epoch's calls were made: so many answers were asked for, so many are missing since the calls failed."""
@@ -36,10 +33,9 @@ class FailingCalls:
         last.add(answers, missing, now_s)
         self._metrics.calls_fail.set(any(one.mostly_bad for one in self._last.values()))
         if not last.mostly_bad:
-            if self._warned_s.pop(question, None) is not None:
+            if self._warnings.over(question):
                 _log.info("calls_succeed_again", question=question)
-        elif missing and now_s - self._warned_s.get(question, -_AGAIN_S) >= _AGAIN_S:
-            self._warned_s[question] = now_s
+        elif missing and self._warnings.is_due(question, now_s):
             _log.warning(
                 "most_calls_fail",
                 question=question,

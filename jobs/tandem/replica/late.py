@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Final
 
 from tandem.logs import get_logger
-from tandem.replica.lately import Lately
+from tandem.replica.lately import Lately, Reminders
 from tandem.status.metrics import ReplicaMetrics
 
 _log = get_logger(__name__)
-
-_AGAIN_S: Final = 600.0
 
 
 class LateRows:
@@ -27,7 +24,7 @@ class LateRows:
         self._metrics = metrics
         self._clock_s = clock_s
         self._last = Lately()
-        self._said_s: dict[bool, float] = {}
+        self._said = Reminders()
 
     def count(self, records: int, late: int) -> None:
         """An epoch of so many records was computed; so many rows of it came too late."""
@@ -37,8 +34,7 @@ class LateRows:
         if late:
             self._metrics.late_rows.inc(late)
         self._metrics.mostly_late.set(mostly)
-        if late and now_s - self._said_s.get(mostly, -_AGAIN_S) >= _AGAIN_S:
-            self._said_s[mostly] = now_s
+        if late and self._said.is_due(mostly, now_s):
             self._tell(mostly)
 
     def _tell(self, mostly: bool) -> None:

@@ -2,16 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from tandem.intake.parsing import Counts
 from tandem.logs import get_logger
-from tandem.replica.lately import Lately
+from tandem.replica.lately import Lately, Reminders
 from tandem.status.metrics import ReplicaMetrics
 
 _log = get_logger(__name__)
-
-_AGAIN_S: Final = 600.0
 
 
 class UnreadRecords:
@@ -26,7 +23,7 @@ class UnreadRecords:
         self._topic = topic
         self._clock_s = clock_s
         self._last: dict[str, Lately] = {}
-        self._warned_s: dict[str, float] = {}
+        self._warnings = Reminders()
 
     def count(self, counts: Mapping[str, Counts]) -> None:
         """An epoch was computed: source → what it had."""
@@ -36,10 +33,9 @@ class UnreadRecords:
             last.add(its.records, its.letters, now_s)
             self._metrics.source(source, its.records, its.letters, last.mostly_bad)
             if not last.mostly_bad:
-                if self._warned_s.pop(source, None) is not None:
+                if self._warnings.over(source):
                     _log.info("records_are_read_again", source=source)
-            elif its.letters and now_s - self._warned_s.get(source, -_AGAIN_S) >= _AGAIN_S:
-                self._warned_s[source] = now_s
+            elif its.letters and self._warnings.is_due(source, now_s):
                 self._warn(source, last, its.reason)
 
     def _warn(self, source: str, last: Lately, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""When most calls of a question fail, rows have null for the answers: an operator is told so, and what to do."""
+"""When most calls of a question fail, rows have null for the answers: an operator reads so, and what to do."""
 
 from __future__ import annotations
 

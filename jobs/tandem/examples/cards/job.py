@@ -1,7 +1,7 @@
-"""Alerts about payment cards: whose large payments are too many, told at the payment that makes them so.
+"""Alerts about payment cards that have had too many large payments, at once at each further one.
 
-Ordinary PySpark. `payments` is the source of `cards.yaml`. Each large payment counts at once: the real-time engine tells of
-every row.
+Ordinary PySpark. `payments` is the source of `cards.yaml`. The real-time engine reports every row: each large payment of
+such a card is an alert.
 """
 
 from __future__ import annotations
