@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,12 +38,6 @@ ONE_INPUT_FALLS_SILENT: tuple[Epoch, ...] = (
     (("r", "z", 1260),),
     (("r", "z", 1320),),
 )
-
-
-@pytest.fixture
-def folders(tmp_path: Path) -> Iterator[Path]:
-    """A new folder each time that it is asked."""
-    return (tmp_path / str(number) for number in itertools.count())
 
 
 class Runs:
