@@ -137,6 +137,7 @@ def test_a_changed_job_without_state_goes_on_where_it_stopped_though_all_else_is
         job.small.local.stop()
 
 
+@pytest.mark.thorough
 def test_a_changed_job_whose_state_is_lost_computes_it_from_its_inputs(tmp_path: Path, cluster: Cluster) -> None:
     job = Changing(tmp_path / "job", cluster, TOTALS, replicas=1)
     try:

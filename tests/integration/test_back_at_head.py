@@ -22,7 +22,7 @@ from tandem.local import LocalJob
 from tandem.local.observe import Observer
 from tandem.local.status import ReplicaStatus
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.integration, pytest.mark.thorough, pytest.mark.timeout(400)]
 
 RATE = 5_000.0
 PATIENCE_S = 150.0

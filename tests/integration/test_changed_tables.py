@@ -135,6 +135,7 @@ def test_a_stopped_job_goes_on_with_the_new_table_from_its_state_and_accepts_no_
     assert [config.generation for config in configs(job)] == [0, 1, 2]
 
 
+@pytest.mark.thorough
 def test_a_machine_without_a_copy_takes_that_of_the_snapshot_store(job: SmallJob) -> None:
     """As a new pod has none; the table is another one by now."""
     (version,) = agreed_tables(configs(job)[-1]).values()

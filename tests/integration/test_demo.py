@@ -91,6 +91,7 @@ def test_a_demo_kills_the_publisher_and_shows_that_nothing_was_lost(demo: Demo) 
     demo.check_nothing_is_left()
 
 
+@pytest.mark.thorough
 def test_ctrl_c_in_the_middle_of_a_demo_ends_it_and_leaves_nothing_behind(demo: Demo) -> None:
     demo.watched(lambda: not demo.unseen())
 

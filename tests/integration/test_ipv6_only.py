@@ -52,6 +52,7 @@ def machine() -> None:
         pytest.skip(f"needs a network namespace with IPv6, so root and a kernel that has both: {why}")
 
 
+@pytest.mark.thorough
 def test_a_job_runs_survives_a_kill_and_loses_nothing(tmp_path: Path) -> None:
     Jars.resolve()  # there is no network in there
     done = run_there([sys.executable, "-m", "integration.job_on_ipv6", str(tmp_path), ADDRESS], 500)
