@@ -210,7 +210,7 @@ class Reconciler:
     async def _tell(self, begun: _Begun, words: Iterable[Action]) -> ApiError | None:
         """Events and the status; returns the first error. A job whose status is not found is gone.
 
-        A job that somebody has changed since the pass began is looked at anew first: its status may be another one by now.
+        A job that somebody has changed since the pass began is looked at again first: its status may be another one by now.
         """
         first, key, uid = None, begun.key, begun.uid
         for word in words:

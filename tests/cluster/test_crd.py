@@ -1,4 +1,4 @@
-"""The CRD on a real API server: each rule accepts and rejects, and whatever is wrong is said where and how to mend it."""
+"""The CRD on a real API server: each rule accepts and rejects, and whatever is wrong is said where and how to fix it."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def job(events):
     return {"copies": copies, "counts": counts}
 """
 STRICT: Final = CODE.replace("READ", 'events.withColumn("number", text.cast("int"))')
-MENDED: Final = CODE.replace("READ", 'events.withColumn("number", text.try_cast("int")).where("number IS NOT NULL")')
+FIXED: Final = CODE.replace("READ", 'events.withColumn("number", text.try_cast("int")).where("number IS NOT NULL")')
 STOPPED_S: Final = 120.0
 ON_S: Final = 300.0
 
@@ -59,7 +59,7 @@ def when_stopped(job: ClusterJob) -> None:
 
 def apply_mended(job: ClusterJob, **spec: Any) -> None:
     """As docs/upgrades.md says: code in a ConfigMap of another name."""
-    code, _ = manifests(job.cluster, f"{job.name}-mended", MENDED)
+    code, _ = manifests(job.cluster, f"{job.name}-fixed", FIXED)
     job.kubectl.apply(code)
     job.patch({"job": {"configMap": code["metadata"]["name"]}, **spec})
 

@@ -1,4 +1,4 @@
-"""What the API server takes and Tandem does not: it is said on the job, and what runs is left alone until it is mended."""
+"""What the API server takes and Tandem does not: it is said on the job, and what runs is left alone until it is fixed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def nothing_crashes_the_operator(tandem: str, at_first: dict[str, int]) -> Itera
 
 @pytest.fixture(scope="module")
 def light(ground: Kubectl) -> LightJob:
-    job = LightJob(ground, "mended")
+    job = LightJob(ground, "fixed")
     ground.apply(job.changed(SOUND))
     job.when_manned()
     return job

@@ -1,6 +1,6 @@
 """A job that asks a service which never answers the same twice: all replicas publish what the log recorded.
 
-The example `enrich`, its service, two replicas with a leader; replicas are killed, and the job is computed anew.
+The example `enrich`, its service, two replicas with a leader; replicas are killed, and the job is computed again.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def test_every_record_is_enriched_once_whoever_dies_and_replays(job: EnrichJob, 
     job.both_at_head()
     job.check(service)
 
-    # Everything is computed anew, from the first epoch on, and the service is away: the answers are in the log.
+    # Everything is computed again, from the first epoch on, and the service is away: the answers are in the log.
     asked = {number: len(scores) for number, scores in service.given.items()}
     published = len(job.markers())
     job.local.stop()

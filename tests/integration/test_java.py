@@ -1,4 +1,4 @@
-"""The servers' jars and Java are found, mended, or said to be missing with what to do about it."""
+"""The servers' jars and Java are found, fixed, or said to be missing with what to do about it."""
 
 from pathlib import Path
 
@@ -38,10 +38,10 @@ def test_a_damaged_jar_in_the_cache_is_resolved_anew(mirror: Path, tmp_path: Pat
     (damaged / file_system.name).write_bytes(b"half a jar")
     assert not Jars(damaged).complete
 
-    mended = Jars.resolve(tmp_path / "cache")
+    fixed = Jars.resolve(tmp_path / "cache")
 
-    assert mended.complete
-    assert spark_classpath(mended.folder).read_bytes() == file_system.read_bytes()
+    assert fixed.complete
+    assert spark_classpath(fixed.folder).read_bytes() == file_system.read_bytes()
     assert sorted(path.suffix for path in (tmp_path / "cache").iterdir()) == [".1", ".lock", ".log"], "left-overs"
 
 

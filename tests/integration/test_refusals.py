@@ -1,4 +1,4 @@
-"""What cannot work is refused: exit code 78, one line that says what, where and how to mend it."""
+"""What cannot work is refused: exit code 78, one line that says what, where and how to fix it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first code of a job may be wrong: it is refused before the job's log begins, so the mended code can begin it."""
+"""The first code of a job may be wrong: it is refused before the job's log begins, so the fixed code can begin it."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def test_a_job_whose_first_code_was_refused_starts_with_mended_code(job: Refusal
         assert story.reason.startswith(reason)
         assert current_config(job.connection, topics.ordering, topics.commits) is None, story.reason
 
-    job.feed("mended")
-    mended = job.manifest()
-    started = LocalJob(mended, job.folder / "run").start()
+    job.feed("fixed")
+    fixed = job.manifest()
+    started = LocalJob(fixed, job.folder / "run").start()
     try:
-        assert started.wait_until(lambda: read_one(job) == b"mended", 120), started.log_file("replica-0").read_text()
+        assert started.wait_until(lambda: read_one(job) == b"fixed", 120), started.log_file("replica-0").read_text()
     finally:
         started.stop()
     config = current_config(job.connection, topics.ordering, topics.commits)
     assert config is not None
-    assert is_same_job(config.digest, identity_of(config_parts(load(mended))))
+    assert is_same_job(config.digest, identity_of(config_parts(load(fixed))))

@@ -73,7 +73,7 @@ def test_the_orderer_refuses_a_topic_that_was_made_anew(begun: WrittenJob, tmp_p
 
     story = job.refused("orderer", job.manifest())
 
-    assert f"{begun.input}/0: the job has read up to 10, but the topic ends at 0: it was made anew" in story.reason
+    assert f"{begun.input}/0: the job has read up to 10, but the topic ends at 0: it was made again" in story.reason
 
 
 @pytest.mark.parametrize("published", [False, True])

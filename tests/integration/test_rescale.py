@@ -128,7 +128,7 @@ def test_state_that_spark_cannot_divide_is_refused_with_the_reason(spark: SparkS
         savepoints = Savepoints(SnapshotStore(str(tmp_path / "store")))
         made = savepoint_of(job, tmp_path / "one" / "checkpoint", savepoints, 0, "one")
         job.stop()
-        with pytest.raises(RescaleError, match=r"Spark cannot divide this state anew, .* operators 0 \(aggregation\)"):
+        with pytest.raises(RescaleError, match=r"Spark cannot divide this state again, .* operators 0 \(aggregation\)"):
             rescale_savepoint(spark, savepoints, made, 2, "two", tmp_path)
     finally:
         spark.conf.set(provider, before)

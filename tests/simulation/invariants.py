@@ -122,7 +122,7 @@ class Checker:
             if proposal.epoch < self.published:
                 return  # of no use to anyone, and who started later need not know
             if forgets and verdict is Verdict.REPEATED and decisions.epoch_range(proposal.epoch) is None:
-                return  # an orderer needs it no more, and a standby begins anew when it is promoted
+                return  # an orderer needs it no more, and a standby begins again when it is promoted
         if verdict is not expected:
             raise InvariantError(f"{who} says {verdict.value} to {proposal} at {offset}: not {expected.value}")
         if isinstance(proposal, Cut) and verdict is Verdict.ACCEPTED:

@@ -28,7 +28,7 @@ def restore(
 
     What is published stays published: epochs after the savepoint are computed again for their state, not for readers.
 
-    Exit code 0: done, or stopped as asked; 1: not done, and why; 2, 78: the manifest, Kafka or the store must be mended.
+    Exit code 0: done, or stopped as asked; 1: not done, and why; 2, 78: the manifest, Kafka or the store must be fixed.
 
     Examples:
 

@@ -58,7 +58,7 @@ def create(
 
     Waits for a snapshot that is recent enough, as replicas take them every spec.snapshots.interval.
 
-    Exit code 0: made; 1: not made, and why; 78: the manifest, Kafka or the store must be mended first.
+    Exit code 0: made; 1: not made, and why; 78: the manifest, Kafka or the store must be fixed first.
 
     Examples:
 
@@ -86,7 +86,7 @@ def list_(
 ) -> None:
     """Show the savepoints of a job.
 
-    Exit code 0: listed; 1: some are damaged, or the store is away; 78: the manifest must be mended first.
+    Exit code 0: listed; 1: some are damaged, or the store is away; 78: the manifest must be fixed first.
     """
     screen = Screen()
     with screen.telling("savepoints cannot be listed", manifest):
@@ -111,7 +111,7 @@ savepoint_app.command()(restore)
 def delete(manifest: ManifestFile, name: SavepointName) -> None:
     """Delete a savepoint. What only it needs goes from the store within half an hour, while the job runs.
 
-    Exit code 0: deleted; 1: there is none of that name, or the store is away; 78: the manifest must be mended first.
+    Exit code 0: deleted; 1: there is none of that name, or the store is away; 78: the manifest must be fixed first.
     """
     screen = Screen()
     with screen.telling("not deleted", manifest):
@@ -133,7 +133,7 @@ def rescale(
 
     The whole state is read and written once, on this machine; the job is not touched, and need not run.
 
-    Exit code 0: made; 1: not made, and why; 78: the manifest must be mended first.
+    Exit code 0: made; 1: not made, and why; 78: the manifest must be fixed first.
 
     Examples:
 

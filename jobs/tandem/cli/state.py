@@ -63,7 +63,7 @@ def state(
 ) -> None:
     """Look into a job's state: in its newest snapshot, in a savepoint, or live. The job is not touched, and need not run.
 
-    Exit code 0: shown; 1: there is no such state, operator or key, and what there is; 78: the manifest must be mended.
+    Exit code 0: shown; 1: there is no such state, operator or key, and what there is; 78: the manifest must be fixed.
 
     Examples:
 

@@ -32,7 +32,7 @@ topics_app = typer.Typer(
 def check(manifest: ManifestFile) -> None:
     """Show a job's own topics, and how they differ from what Tandem asks of them.
 
-    Exit code 0: as they should be; 1: they differ, or are missing; 78: the manifest or Kafka must be mended first.
+    Exit code 0: as they should be; 1: they differ, or are missing; 78: the manifest or Kafka must be fixed first.
     """
     screen = Screen()
     with screen.telling("topics cannot be checked", manifest):
@@ -65,9 +65,9 @@ def delete(
 ) -> None:
     """Delete the topics of Tandem's own that a job has left, never those that it reads and writes.
 
-    The job must not run. Afterwards it can only begin anew: what it has published it would publish again.
+    The job must not run. Afterwards it can only begin again: what it has published it would publish again.
 
-    Exit code 0: deleted; 1: the job runs, or not all could be deleted; 78: the manifest or Kafka must be mended first.
+    Exit code 0: deleted; 1: the job runs, or not all could be deleted; 78: the manifest or Kafka must be fixed first.
 
     Examples:
 
@@ -85,7 +85,7 @@ def delete(
         what = ", ".join([*names, *(["all snapshots and savepoints"] if store is not None else [])])
         if what and not yes:
             typer.confirm(f"Delete {what} for good?", abort=True)
-        # First: a job of that name that begins anew must not find the state of one whose log is gone.
+        # First: a job of that name that begins again must not find the state of one whose log is gone.
         files = 0 if store is None else remove_all(store)
         topics.delete(names)
     screen.out.print(f"deleted: {', '.join(names) or 'no topic'}" + ("" if store is None else f"; {files:,} files"))
@@ -107,7 +107,7 @@ def _refuse_if_it_runs(screen: Screen, job: Manifest, manifest: Path, wait_s: fl
         try:
             up = replicas_up(options, job.name, Deadline(wait_s))
         except ZOOKEEPER_ERRORS as error:
-            why = f"ZooKeeper at {options['hosts']} does not say whether it runs ({error!r}). Mend that first"
+            why = f"ZooKeeper at {options['hosts']} does not say whether it runs ({error!r}). Fix that first"
         else:
             why = f"{', '.join(up)} of it are up, as ZooKeeper knows. Stop them first" if up else ""
     if why:

@@ -41,7 +41,7 @@ def upgrade(
     later, upgrade to the old manifest from the same savepoint. A job that is stopped, or takes no snapshots, goes on with
     what has changed by tandem run MANIFEST --accept-changes.
 
-    Exit code 0: done; 1: not done, and what runs now; 78: a manifest, Kafka or the store must be mended first.
+    Exit code 0: done; 1: not done, and what runs now; 78: a manifest, Kafka or the store must be fixed first.
 
     Examples:
 

@@ -36,7 +36,7 @@ def verify(
     counted, too: each must be a row or a dead letter.
 
     Works while the job runs, and after it. Exit code 0: the output is right; 1: something is lost, duplicated, reordered
-    or diverged; 2: there is no such file; 78: it could not be verified, mend what the message says.
+    or diverged; 2: there is no such file; 78: it could not be verified, fix what the message says.
 
     Examples:
 

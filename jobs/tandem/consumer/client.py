@@ -25,7 +25,7 @@ class EpochConsumer(Consumer):
     leave in a partition. If they cannot be read within 10 s, it goes on without them: rows may then come twice, none is
     lost. Records without Tandem's headers are passed on. Commit offsets as ever; repeats are passed over by them too.
 
-    Not for a topic to which a job that began anew under the same name writes again: it counts its epochs from 0.
+    Not for a topic to which a job that began again under the same name writes again: it counts its epochs from 0.
 
     `config` : as for `confluent_kafka.Consumer`.
     `read_back` : how many records before a new position are looked at; 0: none.

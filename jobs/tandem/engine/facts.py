@@ -17,7 +17,7 @@ from tandem.engine.users_code import INSTALLED, is_users_file
 
 _UNSTABLE: Final = frozenset({"class", "product-class", "metadata", "num-children", "qualifier"})
 _ID: Final = re.compile(r"(^i|I|_i)ds?$")
-"""Of names of fields: what Spark numbers or draws for each plan anew, as expressions, watermarks and WITH clauses."""
+"""Of names of fields: what Spark numbers or draws for each plan again, as expressions, watermarks and WITH clauses."""
 _NUMBERED: Final = re.compile(r"(#|_gen_alias_)\d+L?")
 _DRAWN: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|_pyspark_[0-9a-f]{32}")
 """Also the view that stands for a DataFrame in `spark.sql("… {name}", name=…)`."""
@@ -117,7 +117,7 @@ def _name_of(function: Any) -> str:
 
 
 def _values(nodes: Any) -> Iterator[tuple[str, str]]:
-    """(kind, text) of each node and each plain value of a plan's JSON, in its order, without what is numbered anew."""
+    """(kind, text) of each node and each plain value of a plan's JSON, in its order, without what is numbered again."""
     if isinstance(nodes, list):
         for node in nodes:
             yield from _values(node)

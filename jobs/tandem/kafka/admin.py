@@ -34,7 +34,7 @@ class Admin:
         self._refused: KafkaError | None = None
         self._config: dict[str, Any] = {**connection.admin(), "error_cb": self._on_error}
         self.client = AdminClient(self._config)
-        """The client to ask now. To be taken anew for each request."""
+        """The client to ask now. To be taken again for each request."""
         self._unanswered = 0
         self._servers = connection.properties.get("bootstrap.servers", "")
 

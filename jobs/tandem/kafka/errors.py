@@ -6,7 +6,7 @@ class TandemKafkaError(Exception):
 
 
 class LostInputError(TandemKafkaError):
-    """Records that were not read yet are gone: retention deleted them, or the topic was made anew. Never skipped."""
+    """Records that were not read yet are gone: retention deleted them, or the topic was made again. Never skipped."""
 
 
 class RecreatedTopicError(LostInputError):

@@ -73,7 +73,7 @@ class Absences:
             raise MissingTopicError(
                 f"topic {', '.join(missing)}, a log that the job has written, has not been there for "
                 f"{self._patience_s:.0f} s: it was deleted. The job cannot go on without it: restore it with its records, "
-                "or give the job another metadata.name, so that it begins anew"
+                "or give the job another metadata.name, so that it begins again"
             )
 
 

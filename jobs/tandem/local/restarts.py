@@ -11,7 +11,7 @@ from tandem.process.info import ExitCode
 class RestartPolicy:
     """At once the first time, then after `first_delay_s`, doubling up to `max_delay_s`; all in seconds.
 
-    A process that ran for `healthy_s` starts anew in this count. After `most_in_a_row` restarts without that it stays down.
+    A process that ran for `healthy_s` starts again in this count. After `most_in_a_row` restarts without that it stays down.
     """
 
     first_delay_s: float = 0.5

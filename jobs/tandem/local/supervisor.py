@@ -26,7 +26,7 @@ _POLL_S = 0.02
 class LocalJob:
     """The processes of one job. All methods may be called from any thread.
 
-    `manifest_path` : the ReplicatedStreamJob; every process reads it anew.
+    `manifest_path` : the ReplicatedStreamJob; every process reads it again.
     `run_directory` : for logs and announcements; by default one of the job's own below the folder of run-time files.
     `pin_to_cores` : keep replica i with its JVM, and orderer or generator i, on core i of those that we may use
     (Linux).

@@ -9,8 +9,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from tandem.manifest.explain import explain
+from tandem.manifest.fixing import fixed
 from tandem.manifest.kafka import KafkaSpec
-from tandem.manifest.mend import mended
 from tandem.manifest.models import API_VERSION, KIND, ReplicatedStreamJob, Spec, default_checkpoint_directory
 from tandem.manifest.problems import Issue, Location, ManifestError, Problem, dotted
 from tandem.manifest.rules import check
@@ -128,7 +128,7 @@ def _validated(tree: dict[str, Any]) -> tuple[ReplicatedStreamJob | None, list[I
         model = ReplicatedStreamJob.model_validate(tree, by_alias=True, by_name=False)
     except ValidationError as error:
         issues = explain(error)
-        rest = mended(tree, error)
+        rest = fixed(tree, error)
         if rest is None:
             return None, issues
         model, changed = rest

@@ -240,6 +240,7 @@ def check_nothing_lost(read_up_to: Positions, beginnings: Positions, ends: Posit
             )
         if end < position:
             raise LostInputError(
-                f"{tp.topic}/{tp.partition}: the job has read up to {position}, but the topic ends at {end}: it was made "
-                "anew, or its broker lost records. Nothing was skipped: restore the topic, or start the job under a new name"
+                f"{tp.topic}/{tp.partition}: the job has read up to {position}, but the topic ends at {end}: it was "
+                "made again, or its broker lost records. Nothing was skipped: restore the topic, or start the job under a "
+                "new name"
             )

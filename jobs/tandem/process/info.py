@@ -33,7 +33,7 @@ class ExitCode(IntEnum):
     OK = 0
     FAILED = 1
     USAGE = 2
-    REFUSED = 78  # EX_CONFIG of sysexits.h: the manifest, the job or the cluster must be mended first
+    REFUSED = 78  # EX_CONFIG of sysexits.h: the manifest, the job or the cluster must be fixed first
 
 
 class RefusedError(Exception):

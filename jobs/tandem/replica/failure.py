@@ -39,7 +39,7 @@ def classified(error: BaseException) -> BaseException:
     if (match := _OTHER_STATE.search(str(error))) is not None:
         return JobError(
             f"the job's code cannot go on from the state that the code before it left: {match[0].strip()} Keep the "
-            "operators and their keys as they were, or give the changed job another metadata.name, so that it begins anew"
+            "operators and their keys as they were, or give the changed job another metadata.name, so that it begins again"
         )
     if (said := job_fault(error)) is not None:
         return JobError(f"the job raised while it ran: {said}")

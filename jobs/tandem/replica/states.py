@@ -209,7 +209,7 @@ class States:
         if savepoint.snapshot.epoch != self._config.base:
             raise RefusedError(
                 f"savepoint {savepoint.name} is of epoch {savepoint.snapshot.epoch}, but generation "
-                f"{self._config.generation} began with one of that name of epoch {self._config.base}: it was made anew"
+                f"{self._config.generation} began with one of that name of epoch {self._config.base}: it was made again"
             )
         shutil.rmtree(self.checkpoint, ignore_errors=True)
         try:

@@ -184,7 +184,7 @@ def refuse_tables_of_earlier_runs(job: str, sinks: Sequence[TableSink], last_pub
 
     Those have the same numbers as the epochs to come: Delta would leave these out, and as Parquet they would replace them.
 
-    `last_published` : the last epoch whose marker is in the log; −1: there is none. It is asked anew each time.
+    `last_published` : the last epoch whose marker is in the log; −1: there is none. It is asked again each time.
     """
     if not sinks or last_published() >= 0:
         return
@@ -195,7 +195,7 @@ def refuse_tables_of_earlier_runs(job: str, sinks: Sequence[TableSink], last_pub
         if newest > 0 and last_published() < 0:
             raise TableError(
                 f"sink {sink.name}: the {sink.kind} table {sink.path} has epochs up to {newest} of an earlier run, and the "
-                "job begins anew with epoch 0: rows would be lost. Give the sink another path, or remove the old table"
+                "job begins again with epoch 0: rows would be lost. Give the sink another path, or remove the old table"
             )
 
 

@@ -27,7 +27,7 @@ def named_by_savepoints(remote: Remote, grace_ms: int, now_ms: int) -> tuple[lis
         except FileNotFoundError:
             continue  # deleted just now: it is among the deleted ones, which are looked for after it
         except SnapshotManifestError as error:
-            remedy = "if it cannot be mended, delete it: tandem savepoint delete"
+            remedy = "if it cannot be fixed, delete it: tandem savepoint delete"
             raise SnapshotManifestError(f"{path}: {error}; {remedy}") from error
     deleted = remote.files(DELETED)
     expired = older_than(deleted, grace_ms, now_ms)

@@ -29,7 +29,7 @@ class BadKeyError(StateError):
 
 
 class RescaleError(StateError):
-    """Spark refuses to divide this state anew."""
+    """Spark refuses to divide this state again."""
 
 
 SparkError = (PySparkException, Py4JJavaError)

@@ -40,7 +40,7 @@ def rescale(spark: SparkSession, checkpoint: Path, batch: int, partitions: int) 
     except SparkError as error:
         kinds = ", ".join(f"{operator.id} ({operator.kind})" for operator in operators)
         raise RescaleError(
-            f"Spark cannot divide this state anew, that of the operators {kinds}: {reason(error)}"
+            f"Spark cannot divide this state again, that of the operators {kinds}: {reason(error)}"
         ) from error
     for operator in operators:
         _renumber_operator(checkpoint / "state" / str(operator.id), batch, partitions)

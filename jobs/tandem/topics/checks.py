@@ -146,10 +146,10 @@ def _of(
 
 _LOST: Final = (
     "What was in it is lost, and the job has no place to go on from. Delete the job, its other topics and its snapshots "
-    "(tandem topics delete MANIFEST --with-snapshots), and apply it anew"
+    "(tandem topics delete MANIFEST --with-snapshots), and apply it again"
 )
 _MADE_ANEW: Final = "The next replica that starts makes it: give spec.restartNonce another number, or restart a replica"
 _TOO_MANY: Final = (
     "Kafka takes no partition away. Replicas that run go on with the first one; one that starts will refuse. Give the job "
-    "another metadata.name, or delete it and its topics, and apply it anew"
+    "another metadata.name, or delete it and its topics, and apply it again"
 )

@@ -1,4 +1,4 @@
-"""Looks now and then whether the job's own topics are as Tandem asks, and reports what is not. Nothing is mended."""
+"""Looks now and then whether the job's own topics are as Tandem asks, and reports what is not. Nothing is fixed."""
 
 from collections.abc import Callable, Sequence
 

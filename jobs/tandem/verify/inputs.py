@@ -118,7 +118,7 @@ class Coverage:
             yield Finding(Anomaly.LOST_WRITE, text, beginning - position)
         if end < position:
             text = (
-                f"{name} ends at {end}, but epochs were cut up to {position}: the topic was made anew, and is not read"
+                f"{name} ends at {end}, but epochs were cut up to {position}: the topic was made again, and is not read"
             )
             yield Finding(Anomaly.LOST_WRITE, text, max(1, end - beginning))
 

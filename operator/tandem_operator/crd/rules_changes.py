@@ -36,7 +36,7 @@ CHANGES: Final[tuple[Rule, ...]] = (
         "own-topics-stay",
         ((),),
         " && ".join(f"{own_topic(name)} == {own_topic(name, 'oldSelf')}" for name in _OWN),
-        "the names of Tandem's own topics cannot change: the job would begin anew, and publish what is published. "
+        "the names of Tandem's own topics cannot change: the job would begin again, and publish what is published. "
         "Put back the old names, or give the changed job another metadata.name",
         field_path=".spec.kafka.topics",
         reason="FieldValueForbidden",

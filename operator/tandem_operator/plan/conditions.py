@@ -89,7 +89,7 @@ def _ready(observed: Observed, facts: Facts) -> Said:
         counted = _count(facts.active, facts.wanted_active, "active replicas at the head")
         return Said("Ready", "True", "Active", f"{counted}{_because(who_waits(observed))}")
     if facts.refused:
-        return Said("Ready", "False", "Refused", f"{facts.refused}. Mend the job; its pods try again")
+        return Said("Ready", "False", "Refused", f"{facts.refused}. Fix the job; its pods try again")
     if facts.failing:
         return Said("Ready", "False", "Failing", facts.failing)
     if facts.unclear:
@@ -175,7 +175,7 @@ def _standby(observed: Observed, facts: Facts) -> Said:
 def _progressing(observed: Observed, facts: Facts) -> Said:
     """The job is as its spec asks, or is getting there by itself."""
     if observed.invalid:
-        said = f"{observed.invalid}. Until that is mended, pods are made from the last revision that worked"
+        said = f"{observed.invalid}. Until that is fixed, pods are made from the last revision that worked"
         return Said("Progressing", "False", INVALID, said)
     if observed.job.spec.suspend:
         return Said("Progressing", "True", "Suspended", "The job is suspended")
@@ -188,7 +188,7 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
             "Progressing",
             "False",
             "RolloutStalled",
-            f"{facts.stalled}. The other replicas stay as they are. Mend the job, or take the change back",
+            f"{facts.stalled}. The other replicas stay as they are. Fix the job, or take the change back",
         )
     if facts.rolling:
         said = f"Replicas are replaced, one at a time{_because(facts.hindered)}"
@@ -196,9 +196,9 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
     missing = facts.active < facts.wanted_active or facts.standby < facts.wanted_standby
     trouble = facts.refused or facts.failing
     if missing and trouble:
-        return Said("Progressing", "False", "Refused" if facts.refused else "Failing", f"{trouble}. Mend the job")
+        return Said("Progressing", "False", "Refused" if facts.refused else "Failing", f"{trouble}. Fix the job")
     if facts.beside:
-        return Said("Progressing", "False", "Failing", f"{facts.beside}. Mend the job")
+        return Said("Progressing", "False", "Failing", f"{facts.beside}. Fix the job")
     if missing and facts.hindered:
         return Said("Progressing", "True", "PodWaits", facts.hindered)
     if missing:
@@ -210,7 +210,7 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
 def _held(facts: Facts) -> Said:
     """The spec asks for another generation than the one that runs."""
     if facts.failed:
-        remedy = "Mend the job, or take the change back; or set another spec.restartNonce to try the same again"
+        remedy = "Fix the job, or take the change back; or set another spec.restartNonce to try the same again"
         said = f"{facts.failed}. The generation that ran goes on unchanged. {remedy}"
         return Said("Progressing", "False", "UpgradeFailed", said)
     if facts.upgrading:
@@ -229,7 +229,7 @@ def _rolled_back(facts: Facts) -> Said:
         said = f"{facts.failed}. Replicas are replaced by ones of the last revision that worked, one at a time{more}"
         return Said("Progressing", "False", "RollingBack", said)
     remedy = (
-        "Mend the job; or set another spec.restartNonce to try the same again; or, if its code or versions are meant to be "
+        "Fix the job; or set another spec.restartNonce to try the same again; or, if its code or versions are meant to be "
         "others, change an option too, so that it begins another generation (docs/upgrades.md)"
     )
     said = f"{facts.failed}. The job runs as the last revision that worked says{more}. {remedy}"

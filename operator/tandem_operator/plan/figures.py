@@ -14,7 +14,7 @@ def published_epoch(observed: Observed, known: int | None) -> int | None:
     Candidates do not count before their generation has begun.
     """
     epochs = [told.published_epoch for _, told in _members(observed)]
-    none_yet = -1 if known is None and epochs else known  # a process that began anew has read of none yet
+    none_yet = -1 if known is None and epochs else known  # a process that began again has read of none yet
     return max((epoch for epoch in epochs if epoch >= 0), default=none_yet)
 
 

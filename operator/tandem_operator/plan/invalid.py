@@ -1,4 +1,4 @@
-"""A spec that passed the API server's checks but not ours. The status says what to mend.
+"""A spec that passed the API server's checks but not ours. The status says what to fix.
 
 What runs is repaired as the last revision that worked has it. Where none is kept, it goes on as it is.
 """
@@ -19,7 +19,7 @@ from tandem_operator.plan.status import as_object
 from tandem_operator.resources.revisions import job_between
 from tandem_operator.status import Status
 
-_BUT: Final = "The job cannot be deleted with its topics and snapshots until this is mended: "
+_BUT: Final = "The job cannot be deleted with its topics and snapshots until this is fixed: "
 
 
 def last_working(body: Mapping[str, Any], objects: Iterable[ObjectSeen]) -> ReplicatedStreamJob | None:

@@ -3,7 +3,7 @@
 First those that are of no use, then standbys, then actives; who publishes or leads last. A rollout stops by itself where a
 new member or the orderer beside it does not come up, or computes other rows: it is gated on that. `stalled` tells that, and
 why; and `given_up`, that it will not go on, so that the job is rolled back if that can be. An outdated one whose orderer
-fails stops nothing: the rollout may be what mends it.
+fails stops nothing: the rollout may be what fixes it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How the objects of a job are called and marked, and how one recognises that an object must be made anew."""
+"""How the objects of a job are called and marked, and how one recognises that an object must be made again."""
 
 from __future__ import annotations
 

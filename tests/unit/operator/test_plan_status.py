@@ -202,7 +202,7 @@ def test_what_fails_beside_a_replica_that_works_is_told() -> None:
     assert _conditions(status)["Ready"] == ("True", "Active")
     assert _conditions(status)["Progressing"] == ("False", "Failing")
     messages = [condition["message"] for condition in status["conditions"]]
-    assert "orderer beside replica-0 refuses to run: no quorum. Mend the job" in messages
+    assert "orderer beside replica-0 refuses to run: no quorum. Fix the job" in messages
     assert _reasons(actions) == ["Failing"]
 
 
@@ -218,7 +218,7 @@ def test_a_spec_that_cannot_be_used_is_told_and_pods_are_repaired_as_they_were()
     body = {"metadata": {"name": "flights", "namespace": "streaming"}, "spec": {"replicas": 2, "sources": "nonsense"}}
     job = last_working(body, observed.objects)
     assert job is not None
-    invalid = replace(observed, job=job, invalid="spec.sources: mend it")
+    invalid = replace(observed, job=job, invalid="spec.sources: fix it")
     actions = plan(invalid, SETTINGS)
     assert {type(action).__name__ for action in actions} == {"Emit", "SetStatus"}
     status = _status(actions)

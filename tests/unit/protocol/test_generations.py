@@ -180,7 +180,7 @@ def test_state_is_exchanged_within_a_lineage_only() -> None:
 
 
 def test_a_job_of_the_same_name_and_code_on_other_topics_has_another_lineage() -> None:
-    """On another cluster, say, or on one that was made anew, while states of the first are still there."""
+    """On another cluster, say, or on one that was made again, while states of the first are still there."""
     here = replace(config(), topic_ids=(("in", "a"), ("commits", "b")))
     there = replace(config(), topic_ids=(("in", "c"), ("commits", "d")))
 

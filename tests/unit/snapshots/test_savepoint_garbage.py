@@ -57,7 +57,7 @@ def test_what_a_savepoint_names_outlives_its_snapshot(store: SnapshotStore, root
 
 def test_a_state_saved_as_a_savepoint_stays_too(store: SnapshotStore, root: Path, tmp_path: Path) -> None:
     newest = saved(store, tmp_path, 3)
-    folder = fill(tmp_path / "folder", {"metadata": b"m", "state/0/0/9.zip": b"divided anew"})
+    folder = fill(tmp_path / "folder", {"metadata": b"m", "state/0/0/9.zip": b"divided again"})
     savepoint = Savepoints(store).save("a", head(3), folder, INPUTS)
     collect(store, root)
 

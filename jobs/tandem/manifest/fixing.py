@@ -30,7 +30,7 @@ _PLACEHOLDERS: Final[Mapping[str, Any]] = {
 _ROUNDS: Final = 10
 
 
-def mended(tree: Any, error: ValidationError) -> tuple[ReplicatedStreamJob, frozenset[Location]] | None:
+def fixed(tree: Any, error: ValidationError) -> tuple[ReplicatedStreamJob, frozenset[Location]] | None:
     """A manifest like `tree` without its mistakes, and the locations that were changed; None if too little is left.
 
     A wrong value is removed, which leaves the default; where one is required, a placeholder takes its place.
@@ -43,7 +43,7 @@ def mended(tree: Any, error: ValidationError) -> tuple[ReplicatedStreamJob, froz
             only_wrong_items = details["type"] == "too_short" and details["input"]
             if only_wrong_items or (details["type"] == "string_type" and _quoted(tree, at)):
                 continue
-            if not at or not _mend(tree, at, details["type"] == "missing"):
+            if not at or not _fix(tree, at, details["type"] == "missing"):
                 return None
             changed.add(at)
             if details["type"] == "extra_forbidden" and (meant := misspelt(at)):
@@ -75,7 +75,7 @@ def _parent(tree: Any, at: Location) -> Any:
     return tree
 
 
-def _mend(tree: Any, at: Location, missing: bool) -> bool:
+def _fix(tree: Any, at: Location, missing: bool) -> bool:
     """Remove or replace the value at `at`; False if there is nothing to put in its place."""
     parent, key = _parent(tree, at), at[-1]
     if isinstance(parent, list) and isinstance(key, int):
