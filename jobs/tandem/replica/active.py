@@ -145,6 +145,7 @@ class Active:
     def _explained(self, error: DivergedError) -> DivergedError:
         """The divergence with the first row that differs."""
         setting, output, job = self.prepared.setting, self.prepared.output, self.prepared.engine.job
+        self.prepared.states.disown()
         setting.reporter.diverged = True
         rows = self.loop.rows_of(error.epoch)
         difference = (
