@@ -16,7 +16,7 @@ from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.headers import content_bytes
 from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
-from tandem.kafka.tail import may_come_back
+from tandem.kafka.tail import check_readable, may_come_back
 from tandem.kafka.workarounds import learn
 from tandem.logs import get_logger
 from tandem.protocol.values import Answers, EpochRange, Positions, TopicPartition
@@ -227,6 +227,7 @@ class InputReader:
                 self._failed(tp, message.offset() or 0, error)
 
     def _failed(self, tp: TopicPartition, offset: int, error: KafkaError) -> None:
+        check_readable(f"{tp.topic}/{tp.partition}", error)
         if error.code() == KafkaError._PARTITION_EOF:
             self._inputs[tp].fetched_to = max(self._inputs[tp].fetched_to, offset)
         elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
