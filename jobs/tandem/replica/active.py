@@ -78,7 +78,7 @@ class Active:
         failure = FirstFailure()
         epochs = HandedEpochs(position)
         on_published = _snapshots(prepared, stack)
-        with setting.room(), ThreadPoolExecutor(1, "place") as beside:
+        with setting.room(prepared.engine.given), ThreadPoolExecutor(1, "place") as beside:
             looped = beside.submit(_begin, warm, position, epochs, on_published, failure)
             fetcher = EpochFetcher(setting.channels.connection, setting.channels.inputs, epochs)
 
