@@ -67,3 +67,5 @@ def test_the_replica_that_did_not_publish_stops_with_the_first_differing_row_and
     assert job.local.process(other).state == "running"
     assert job.local.outcome is None
     assert {marker.owner.split(".")[1] for marker in job.markers()} == {other}
+    owned = {path.parent.name.split(".")[1] for path in (job.folder / "checkpoint").glob("*/lineage")}
+    assert owned == {other}, "nobody goes on from the state of one that has diverged"

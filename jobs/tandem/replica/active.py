@@ -25,11 +25,11 @@ from tandem.engine.facts import functions_in
 from tandem.intake.fetch import EpochFetcher
 from tandem.kafka.fencing import Fencer
 from tandem.protocol.barriers import place_of
-from tandem.protocol.publication import DivergedError, Publication
+from tandem.protocol.publication import ChangedInputError, DivergedError, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
 from tandem.replica.channels import Place
-from tandem.replica.divergence import first_difference, likely_cause
+from tandem.replica.divergence import first_difference, likely_cause, lost_since
 from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.failure import FirstFailure, classified
 from tandem.replica.handed import HandedEpochs
@@ -78,13 +78,14 @@ class Active:
         failure = FirstFailure()
         epochs = HandedEpochs(position)
         on_published = _snapshots(prepared, stack)
-        with setting.room(), ThreadPoolExecutor(1, "place") as beside:
+        with setting.room(prepared.engine.given), ThreadPoolExecutor(1, "place") as beside:
             looped = beside.submit(_begin, warm, position, epochs, on_published, failure)
             fetcher = EpochFetcher(setting.channels.connection, setting.channels.inputs, epochs)
 
             def on_epoch(epoch: int, table: pa.Table) -> None:
                 with setting.metrics.phase("digest"):
-                    rows = EpochRows.of(epoch, table, ordered=setting.spec.spark.parallelism == 1)
+                    ordered = setting.spec.spark.parallelism == 1
+                    rows = EpochRows.of(epoch, table, ordered, fetcher.inputs_of(epoch))
                 looped.result().computed(rows)
 
             prepared.engine.start(position, fetcher, on_epoch, lambda error: failure.put(classified(error)))
@@ -145,7 +146,11 @@ class Active:
     def _explained(self, error: DivergedError) -> DivergedError:
         """The divergence with the first row that differs."""
         setting, output, job = self.prepared.setting, self.prepared.output, self.prepared.engine.job
+        self.prepared.states.disown()
         setting.reporter.diverged = True
+        if isinstance(error, ChangedInputError):
+            error.args = (f"{error.args[0]}. {lost_since(output.compacted)}",)
+            return error
         rows = self.loop.rows_of(error.epoch)
         difference = (
             "its rows are not here any more"

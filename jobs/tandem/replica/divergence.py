@@ -31,6 +31,20 @@ def first_difference(connection: KafkaConnection, sinks: SinkTopics, mine: Epoch
     return f"no differing row among {len(published)} published ones found: they may be older than {_BACK} records"
 
 
+_NEWER = (
+    "start from a savepoint or snapshot, or give the job another metadata.name to begin with the records that are left; "
+    "then take snapshots, and give the topic a longer min.compaction.lag.ms"
+)
+
+
+def lost_since(compacted: Collection[str]) -> str:
+    """What to say of an epoch whose inputs have other records by now. `compacted`: those inputs that are."""
+    what = (
+        f"{', '.join(sorted(compacted))} is compacted" if compacted else "Its topics may be compacted, or were repaired"
+    )
+    return f"{what}. The rows that are out stay right, and this replica cannot compute their state any more: {_NEWER}"
+
+
 def likely_cause(functions: Collection[str], tables: Collection[str], compacted: Collection[str] = ()) -> str:
     """What made a replica compute other rows, as far as it can be told; for the log.
 
@@ -39,11 +53,8 @@ def likely_cause(functions: Collection[str], tables: Collection[str], compacted:
     """
     causes = []
     if compacted:
-        causes.append(
-            f"{', '.join(sorted(compacted))} is compacted, and may have lost records since this epoch was published: start "
-            "from a savepoint or snapshot, or give the job another metadata.name to begin with the records that are left; "
-            "then take snapshots, and give the topic a longer min.compaction.lag.ms"
-        )
+        names = ", ".join(sorted(compacted))
+        causes.append(f"{names} is compacted, and may have lost records since this epoch was published: {_NEWER}")
     if functions:
         causes.append(
             f"{', '.join(sorted(functions))} may read the clock, chance, the environment or files while Spark calls them: "
