@@ -13,7 +13,7 @@ from tandem.engine.culprit import Attempt, Culprit, first_culprit
 from tandem.engine.faults import Coordinates, any_fault, is_of_init, job_fault, ranges
 from tandem.engine.kept_state import ANOTHER_NAME, CANNOT_GO_ON
 from tandem.engine.trial import TrialError
-from tandem.jobapi.errors import JobError
+from tandem.jobapi.errors import EpochError, JobError
 from tandem.logs import get_logger
 from tandem.protocol.values import EpochRange
 
@@ -63,7 +63,7 @@ class Failed:
 def explained(
     failed: Failed, begin: Callable[[Callable[[], str]], Attempt], stopped: Callable[[], bool], command: str
 ) -> Exception:
-    """A `JobError` that says what was raised, and about which record; the error itself if it is none of the job's.
+    """An `EpochError` that says what was raised, and about which record; the error itself if it is none of the job's.
 
     `begin` : begins trials of this epoch, given why they shall end: after `SEARCH_S` at the latest. `command` : starts the
     changed job.
@@ -86,7 +86,7 @@ def explained(
         culprit, nothing = None, f"the record was not found: {trouble}"
     if culprit is None and said is None and not (fails_again and is_of_init(error)):
         return error
-    return JobError(about(failed, error, culprit, nothing, command))
+    return about(failed, error, culprit, nothing, command)
 
 
 def _of_other_state(error: BaseException) -> JobError | None:
@@ -100,7 +100,7 @@ def _of_other_state(error: BaseException) -> JobError | None:
 
 def about(
     failed: Failed, error: BaseException, culprit: Culprit | None, nothing: str, command: str, are_letters: bool = False
-) -> str:
+) -> EpochError:
     """What was raised, about which record, and how to go on.
 
     `nothing` : why no record is named if there is no `culprit`. `are_letters`: such records become dead letters already.
@@ -113,7 +113,8 @@ def about(
         where = f"It was about the record {Coordinates.of(failed.batch, culprit.row)}{together}, in {place}"
     may_leave = not are_letters and culprit is not None and job_fault(error) is not None
     said = any_fault(error).rstrip(".")
-    return f"the job raised while it ran: {said}. {where}. {_how_to_go_on(error, command, may_leave)}"
+    remedy = _how_to_go_on(error, command, may_leave)
+    return EpochError(failed.epoch.epoch, f"the job raised while it ran: {said}. {where}.", remedy)
 
 
 def _how_to_go_on(error: BaseException, command: str, may_leave: bool) -> str:

@@ -30,7 +30,7 @@ def isolated(failed: Failed, attempt: Attempt, command: str) -> Mapping[Place, s
     while error is not None:
         culprit = first_culprit(rows, attempt, error, passing)
         if culprit is None or job_fault(culprit.error) is None:
-            raise JobError(about(failed, error, culprit, "none of its records alone", command, are_letters=True))
+            raise about(failed, error, culprit, "none of its records alone", command, are_letters=True)
         if len(found) == MOST_RECORDS:
             raise JobError(
                 f"more than {MOST_RECORDS} records of an epoch cannot be computed, so they do not become dead letters one "
