@@ -88,7 +88,8 @@ class Active:
                     rows = EpochRows.of(epoch, table, ordered=setting.spec.spark.parallelism == 1)
                 looped.result().computed(rows)
 
-            prepared.engine.start(position, fetcher, on_epoch, lambda error: failure.put(classified(error)))
+            given = setting.spec.spark.conf
+            prepared.engine.start(position, fetcher, on_epoch, lambda error: failure.put(classified(error, given)))
             loop = looped.result()
         stack.callback(prepared.output.producer.close)
         stack.callback(prepared.engine.stop)
