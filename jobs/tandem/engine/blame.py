@@ -10,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.culprit import Attempt, Culprit, first_culprit
-from tandem.engine.faults import Coordinates, any_fault, is_of_init, job_fault, ranges
+from tandem.engine.faults import WRONG_SETTING, Coordinates, any_fault, is_of_init, job_fault, ranges
 from tandem.engine.kept_state import ANOTHER_NAME, CANNOT_GO_ON
 from tandem.engine.trial import TrialError
 from tandem.jobapi.errors import EpochError, JobError
@@ -22,7 +22,10 @@ _log = get_logger(__name__)
 SEARCH_S = 45.0
 """For how long a record is looked for: the report waits meanwhile."""
 
-_NOT_OF_A_RECORD = ("STATE_STORE", "STREAMING_STATEFUL_OPERATOR", "LostInputError", "OutOfMemory", "STREAM_LOG_UPDATE")
+_NOT_OF_A_RECORD = (
+    *("STATE_STORE", "STREAMING_STATEFUL_OPERATOR", "LostInputError", "OutOfMemory", "STREAM_LOG_UPDATE"),
+    WRONG_SETTING,
+)
 
 _OTHER_STATE = re.compile(
     r"\[(?:STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA|STATE_STORE_(?:KEY_SCHEMA_NOT_COMPATIBLE|"

@@ -17,6 +17,9 @@ _OF_THE_JOB = re.compile(r"SQLSTATE: ((?:21|22|23|38|39|54|P0)\w{3})")
 """Classes of SQLSTATE, as Spark names them: 21 to 23 and 54, an expression cannot take these values; 38 and 39, a
 function of the user raised; P0, `raise_error`."""
 
+WRONG_SETTING = "[INVALID_CONF_VALUE"
+"""What Spark says of a setting that it only looks at while it computes; its SQLSTATE is one of values."""
+
 _INIT_FAILED = "TransformWithStateInPySpark driver worker exited unexpectedly"
 """What Spark says where it cannot call the `init` of a stateful processor; what that raised is only in a cause of it."""
 
@@ -53,7 +56,7 @@ def job_fault(error: BaseException) -> str | None:
     """What the job's code raised about its input, in a line, the same in every replica; None if it is no such error."""
     text = str(error)
     match = _OF_THE_JOB.search(text)
-    if not isinstance(error, StreamingQueryException):
+    if not isinstance(error, StreamingQueryException) or WRONG_SETTING in text:
         return None
     if match is None:
         return _raised_by_init(error) if _INIT_FAILED in text else None

@@ -77,7 +77,8 @@ def _blame_for_no_jvm(given: Mapping[str, str], said: str, error: Exception) -> 
             "replicas run, and name these in spark.jars"
         ) from error
     of_jvm = [name for name in given if name.startswith("spark.driver.") and name.endswith("JavaOptions")]
-    blamed = of_jvm or _blamed_by_value(given, said.splitlines())[0]
+    named = [name for name in given if name in words]
+    blamed = named or of_jvm or _blamed_by_value(given, said.splitlines())[0]
     if blamed:
         raise _refusal(
             blamed, f"the JVM does not start; {words or 'it says why on standard error'}".rstrip(".")

@@ -59,6 +59,17 @@ def test_packages_that_are_not_to_be_had_are_said_to_be_so() -> None:
         raise RuntimeError("[JAVA_GATEWAY_EXITED]")
 
 
+def test_a_setting_that_the_jvm_names_is_named() -> None:
+    said = f'Exception in thread "main" org.spark.X: [INVALID_CONF_VALUE] the config "spark.buffer.size" is wrong{AT}'
+    with (
+        pytest.raises(
+            JobError, match=r"Spark refuses spec.spark.conf\[spark.buffer.size\]: the JVM does not start; \[INV"
+        ),
+        blaming({"spark.x": "abc", "spark.buffer.size": "abc"}, lambda: said),
+    ):
+        raise RuntimeError("[JAVA_GATEWAY_EXITED]")
+
+
 def test_what_the_jvm_says_is_told() -> None:
     with (
         pytest.raises(JobError, match=r"the JVM does not start; Unrecognized VM option 'NoSuch'\. Correct"),

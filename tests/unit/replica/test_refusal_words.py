@@ -79,3 +79,13 @@ def test_state_of_another_plan_is_a_refusal_that_says_what_differs() -> None:
     assert isinstance(found, JobError)
     assert "new key_schema=(key,Binary)(partition,Integer)" in str(found)
     assert "Some.scala" not in str(found)
+
+
+def test_a_setting_that_spark_refuses_while_it_computes_is_no_error_of_the_code() -> None:
+    said = (
+        "[INVALID_CONF_VALUE.X] The value 'abc' in the config \"spark.broadcast.blockSize\" is invalid. SQLSTATE: 22022"
+    )
+
+    found = classified(StreamingQueryException(said), {"spark.broadcast.blockSize": "abc"})
+
+    assert str(found).startswith("Spark refuses spec.spark.conf[spark.broadcast.blockSize]: [INVALID_CONF_VALUE")
