@@ -10,7 +10,7 @@ from pyspark.errors import StreamingQueryException
 
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.culprit import Attempt, Culprit, first_culprit
-from tandem.engine.faults import WRONG_SETTING, Coordinates, any_fault, is_of_init, job_fault, ranges
+from tandem.engine.faults import WRONG_SETTING, Coordinates, any_fault, is_of_init, is_of_module, job_fault, ranges
 from tandem.engine.kept_state import ANOTHER_NAME, CANNOT_GO_ON
 from tandem.engine.trial import TrialError
 from tandem.jobapi.errors import EpochError, JobError
@@ -114,7 +114,7 @@ def about(
     if culprit is not None:
         together = "" if culprit.alone else ", together with those before it"
         where = f"It was about the record {Coordinates.of(failed.batch, culprit.row)}{together}, in {place}"
-    may_leave = not are_letters and culprit is not None and job_fault(error) is not None
+    may_leave = not are_letters and culprit is not None and job_fault(error) is not None and not is_of_module(error)
     said = any_fault(error).rstrip(".")
     remedy = _how_to_go_on(error, command, may_leave)
     return EpochError(failed.epoch.epoch, f"the job raised while it ran: {said}. {where}.", remedy)
@@ -125,7 +125,7 @@ def _how_to_go_on(error: BaseException, command: str, may_leave: bool) -> str:
     remedy = _PYTHON_REMEDY if is_python else _SQL_REMEDY
     if is_of_init(error):
         remedy = "Spark calls the processor's `init` before any record"
-    elif "ModuleNotFoundError: " in str(error):
+    elif is_of_module(error):
         remedy = _MODULE_REMEDY
     letters = ", or let such records become dead letters (spec.job.onError: deadLetter)" if may_leave else ""
     return (

@@ -74,6 +74,11 @@ def is_of_init(error: BaseException) -> bool:
     return _INIT_FAILED in str(error)
 
 
+def is_of_module(error: BaseException) -> bool:
+    """Whether a module is missing that the job's code imports: that is no fault of a record, whichever one is met first."""
+    return (job_fault(error) or "").startswith("ModuleNotFoundError: ")
+
+
 def any_fault(error: BaseException) -> str:
     """What stopped a query, in a line; of a task that failed, without its number."""
     text = str(error)
