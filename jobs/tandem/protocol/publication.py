@@ -115,6 +115,11 @@ class Publication(PublicationRules):
         self._proposed.pop(marker.epoch, None)
         return True
 
+    def published_elsewhere(self, epoch: int) -> Marker | None:
+        """The marker of an epoch that this generation has published, and this replica has not computed."""
+        marker = self._published.get(epoch)
+        return marker if marker is not None and marker.generation == self.generation else None
+
     def on_computed(self, epoch: int, digest: str, inputs: str = "", work_ms: float = 0.0) -> bool:
         """This replica has computed `epoch` (`Computation`); whether its rows are still needed. Raises `DivergedError`."""
         mine = Computation(digest, inputs, work_ms)

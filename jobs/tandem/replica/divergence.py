@@ -6,15 +6,30 @@ from collections.abc import Collection, Mapping
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
+from tandem.jobapi.errors import EpochError
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.headers import headers_of, job_of, row_id
 from tandem.kafka.topics import Topics
+from tandem.protocol.publication import DivergedError
+from tandem.protocol.values import Marker
 from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
 from tandem.topics.declared import SinkTopics
 
 _BACK = 20_000
 Row = tuple[str, bytes | None, bytes | None]
+
+
+class RaisedAloneError(DivergedError):
+    """The job's code raised here in an epoch that another replica has computed and published."""
+
+    def __init__(self, error: EpochError, published: Marker) -> None:
+        super().__init__(error.epoch, "", published)
+        self.args = (
+            f"{error.said} But {published.owner} has computed that epoch without an error, and published it: something that "
+            "the code reads or calls (a file, a variable, a package, a service) is not here what it is there. Make it the "
+            "same, and start this replica again",
+        )
 
 
 def first_difference(connection: KafkaConnection, sinks: SinkTopics, mine: EpochRows, timeout_s: float = 10.0) -> str:
