@@ -60,6 +60,7 @@ _ADDRESS = ("a replica's Spark listens where its executors find it, else on this
 _SCRATCH = ("each replica has a folder of its own, removed with it", "Remove it; point TMPDIR elsewhere if need be")
 _PYTHON = ("all processes of a replica run one Python", "Run tandem with the Python that the job needs")
 _REMOVE = "Remove it"
+_WORKERS = ("Python's workers tell where the job's code stands", _REMOVE)
 
 OWNED: Final[dict[str, tuple[str, str]]] = {
     "spark.master": (_DRIVER, "Use spec.spark.parallelism"),
@@ -75,6 +76,8 @@ OWNED: Final[dict[str, tuple[str, str]]] = {
     "spark.sql.warehouse.dir": _SCRATCH,
     "spark.pyspark.python": _PYTHON,
     "spark.pyspark.driver.python": _PYTHON,
+    "spark.python.daemon.module": _WORKERS,
+    "spark.python.worker.module": _WORKERS,
     "spark.driver.extraClassPath": _CLASSES,
     "spark.executor.extraClassPath": _CLASSES,
     "spark.executorEnv.PYTHONPATH": (

@@ -97,6 +97,11 @@ def test_a_setting_that_equals_its_field_is_accepted_and_another_value_names_the
     assert "it has a field of its own. Use spec." in said({name: "7g"})
 
 
+@pytest.mark.parametrize("name", ["spark.python.daemon.module", "spark.python.worker.module"])
+def test_how_workers_are_made_is_tandems(name: str) -> None:
+    assert f"Tandem sets {name} itself" in said({name: "mine.daemon"})
+
+
 def test_the_time_zone_of_the_session_is_the_job_s_and_utc_by_default() -> None:
     zone = "spark.sql.session.timeZone"
     assert alone({})[zone] == "UTC"
