@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -29,28 +29,87 @@ def job(events):
 """
 
 
+FAILS_IN_ONE = """
+import os
+from pathlib import Path
+from pyspark.sql import functions as F
+
+@F.udf("string")
+def checked(value):
+    if bytes(value) == b"b":
+        try:
+            with Path("FOLDER", "fails").open("x") as file:
+                file.write(str(os.getsid(0)))
+        except FileExistsError:
+            pass
+        if Path("FOLDER", "fails").read_text() == str(os.getsid(0)):
+            raise RuntimeError("the model is not here")
+    return bytes(value).decode()
+
+def job(events):
+    return events.select(checked("value").alias("value"))
+"""
+"""In the replica that comes to it first: each has a session of its own."""
+
+
 @pytest.fixture
-def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallJob]:
-    """Two replicas; every second record of an epoch tells which process computed it."""
-    name = f"diverging-{uuid.uuid4().hex[:6]}"
-    sinks = [{"name": "copies", "topic": f"{name}-copies"}]
-    folder = tmp_path_factory.mktemp("diverging")
-    made = SmallJob(folder, Cluster(kafka, zookeeper), name, OF_ITS_PROCESS, sinks=sinks, ordering=HEARTBEAT)
-    made.local.start()
-    yield made
-    made.local.stop()
+def started(
+    kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Callable[..., SmallJob]]:
+    """Two replicas of some code, both of which compute."""
+    made = []
+
+    def start(code: str, **spec: object) -> SmallJob:
+        name = f"diverging-{uuid.uuid4().hex[:6]}"
+        sinks = [{"name": "copies", "topic": f"{name}-copies"}]
+        folder = tmp_path_factory.mktemp("diverging")
+        code = code.replace("FOLDER", str(folder))
+        job = SmallJob(folder, Cluster(kafka, zookeeper), name, code, sinks=sinks, ordering=HEARTBEAT, **spec)
+        made.append(job)
+        job.local.start()
+        job.wait(lambda: all(job.local.is_up(name) for name in ("replica-0", "replica-1")), "both replicas compute")
+        return job
+
+    yield start
+    for job in made:
+        job.local.stop()
+
+
+def stopped(job: SmallJob) -> tuple[str, str]:
+    """The replica that stops, once one does, and the other one."""
+    job.wait(lambda: any(job.local.process(name).exit_code is not None for name in job.local.names), "one stops")
+    (gone,) = (name for name in job.local.names if job.local.process(name).exit_code is not None)
+    assert (job.local.process(gone).exit_code, job.local.process(gone).restarts) == (ExitCode.REFUSED, 0)
+    return gone, {"replica-0": "replica-1", "replica-1": "replica-0"}[gone]
+
+
+def test_an_error_that_only_one_replica_has_stops_that_one_and_the_other_goes_on(
+    started: Callable[..., SmallJob],
+) -> None:
+    job = started(FAILS_IN_ONE)
+    job.feed("a", "b")
+
+    gone, other = stopped(job)
+
+    reason = job.local.process(gone).reason
+    assert "the job raised while it ran: RuntimeError: the model is not here (job.py:" in reason
+    assert f"about the record {job.input}/0, offset 1 (key null, value 'b')" in reason
+    assert re.search(rf"But {job.name}\.{other}\.\w+ has computed that epoch without an error", reason)
+    job.feed("c")
+    job.wait_for("a", "b", "c")
+    assert job.local.process(other).state == "running"
+    assert job.local.outcome is None
 
 
 def test_the_replica_that_did_not_publish_stops_with_the_first_differing_row_and_the_other_goes_on(
-    job: SmallJob,
+    started: Callable[..., SmallJob],
 ) -> None:
-    job.wait(lambda: all(job.local.is_up(name) for name in ("replica-0", "replica-1")), "both replicas compute")
+    job = started(OF_ITS_PROCESS)
     job.feed("a", "a", "b", "b")
-    job.wait(lambda: any(job.local.process(name).exit_code is not None for name in job.local.names), "one stops")
 
-    (stopped,) = (name for name in job.local.names if job.local.process(name).exit_code is not None)
-    process, other = job.local.process(stopped), {"replica-0": "replica-1", "replica-1": "replica-0"}[stopped]
-    assert (process.exit_code, process.restarts) == (ExitCode.REFUSED, 0)
+    gone, other = stopped(job)
+
+    process = job.local.process(gone)
     first = re.search(
         rf"epoch \d+: computed digest \w+, published \w+ by {job.name}\.{other}\.\w+; "
         rf"row \d+: computed {job.name}-copies key=b'' value=b'b by (\d+)', "
@@ -67,3 +126,5 @@ def test_the_replica_that_did_not_publish_stops_with_the_first_differing_row_and
     assert job.local.process(other).state == "running"
     assert job.local.outcome is None
     assert {marker.owner.split(".")[1] for marker in job.markers()} == {other}
+    owned = {path.parent.name.split(".")[1] for path in (job.folder / "checkpoint").glob("*/lineage")}
+    assert owned == {other}, "nobody goes on from the state of one that has diverged"

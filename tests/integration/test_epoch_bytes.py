@@ -73,6 +73,25 @@ def test_compressed_records_count_as_what_they_are_and_a_larger_one_has_an_epoch
     assert len(found) - 1 <= 14  # two epochs of five records or more could be one
 
 
+@pytest.mark.parametrize("codec", ["zstd", "lz4", "gzip", "snappy"])
+def test_a_batch_is_read_that_is_hundred_times_as_large_as_it_was_sent(
+    kafka: KafkaBroker, topic_prefix: str, connection: KafkaConnection, codec: str
+) -> None:
+    """Kafka bounds what is sent: 8 kB with zstd, for 120 MB."""
+    topic, size, count = f"{topic_prefix}.in", 500_000, 240 if codec != "snappy" else 30
+    create_topics(kafka.bootstrap, {topic: 1})
+    large = {"message.max.bytes": 10**9, "batch.size": 10**9, "linger.ms": 5_000, "queue.buffering.max.kbytes": 500_000}
+    producer = Producer({"bootstrap.servers": kafka.bootstrap, "compression.type": codec, **large})
+    for _ in range(count):
+        producer.produce(topic, bytes(size))
+    assert producer.flush(PATIENCE_S) == 0
+
+    found = epochs(connection, topic, 1, most=40 * size)
+
+    assert found[-1][TopicPartition(topic, 0)] == count
+    assert largest(found) < 40
+
+
 def test_offsets_without_records_make_no_epochs_of_their_own(
     kafka: KafkaBroker, topic_prefix: str, connection: KafkaConnection
 ) -> None:

@@ -31,6 +31,7 @@ from integration.engine import (
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.blame import Failed, explained
 from tandem.engine.bridge import EpochBridge
+from tandem.engine.isolation import isolated
 from tandem.engine.output import one_stream
 from tandem.engine.output_mode import output_mode
 from tandem.engine.query import MicroBatchQuery
@@ -82,17 +83,22 @@ class Failing:
     def says(self, first: Sequence[Record], then: Sequence[Record]) -> str:
         """What is reported of the second epoch."""
         assert self.run(0, first) is None
-        error = self.run(1, then)
-        assert error is not None
-        epoch = EpochRange(1, Positions({IN: 0}), Positions({IN: len(then)}), 1_700_000_001_000, 1, 1)
-        failed = Failed(epoch, to_batch(fetched(1, then)), error)
-
-        def begin(over: Callable[[], str]) -> Any:
-            return self._trials.of(self._checkpoint, failed.position, failed.batch, epoch.time_ms, over)
-
+        failed, begin = self.fails(1, then)
         report = explained(failed, begin, lambda: False, "tandem run it")
         assert isinstance(report, JobError), report
         return str(report)
+
+    def fails(self, epoch: int, records: Sequence[Record]) -> tuple[Failed, Callable[[Callable[[], str]], Any]]:
+        """An epoch that fails, and what begins trials of it."""
+        error = self.run(epoch, records)
+        assert error is not None
+        cut = EpochRange(epoch, Positions({IN: 0}), Positions({IN: len(records)}), epoch_time_us(epoch) // 1_000, 1, 1)
+        failed = Failed(cut, to_batch(fetched(epoch, records)), error)
+
+        def begin(over: Callable[[], str]) -> Any:
+            return self._trials.of(self._checkpoint, failed.position, failed.batch, cut.time_ms, over)
+
+        return failed, begin
 
 
 @pytest.fixture
@@ -218,6 +224,82 @@ def test_an_error_that_needs_several_rows_is_reported_as_such(failing: Callable[
     )
     assert "ARITHMETIC_OVERFLOW" in report
     assert "in/0, offset 3 (key 'other', value '4'), together with those before it, in epoch 1" in report
+
+
+def begun_wrongly(events: DataFrame, raises: Callable[[], object]) -> DataFrame:
+    class Processor(StatefulProcessor):
+        def init(self, _handle: Any) -> None:
+            raises()
+
+        def handleInputRows(self, _key: Any, _rows: Any, _timers: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
+            yield pd.DataFrame({"value": ["1"]})
+
+        def close(self) -> None: ...
+
+    keyed = events.select(F.lit(1).alias("k"), "value").groupBy("k")
+    return keyed.transformWithStateInPandas(Processor(), "value STRING", "append", "None")
+
+
+@pytest.mark.parametrize(
+    ("raises", "said"),
+    [
+        (lambda: int("bad"), "ValueError: invalid literal for int() with base 10: 'bad' (test_job_errors.py:"),
+        (lambda: os._exit(3), "driver worker exited unexpectedly (crashed). It was"),
+    ],
+    ids=["raises", "crashes"],
+)
+def test_an_error_of_a_processor_s_init_is_the_code_s_and_no_record_s(
+    failing: Callable[[Plan], Failing], raises: Callable[[], object], said: str
+) -> None:
+    failed, begin = failing(lambda events: begun_wrongly(events, raises)).fails(0, [Record(b"1")])
+
+    report = explained(failed, begin, lambda: False, "tandem run it")
+
+    assert isinstance(report, JobError), report
+    assert said in str(report)
+    assert "epoch 0, in/0 offset 0 (none of its records alone). Nothing is lost. Fix the code (Spark calls" in str(
+        report
+    )
+    assert "onError" not in str(report)
+
+
+def failing_timers(events: DataFrame) -> DataFrame:
+    class Processor(StatefulProcessor):
+        def init(self, handle: Any) -> None:
+            self._handle = handle
+
+        def handleInputRows(self, _key: Any, _rows: Any, timers: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
+            self._handle.registerTimer(timers.getCurrentProcessingTimeInMs() + 500)
+            yield pd.DataFrame({"value": ["1"]})
+
+        def handleExpiredTimer(self, key: Any, **_: Any) -> Iterator[Any]:  # noqa: N802
+            raise RuntimeError(f"the timer of {key[0]} cannot")
+
+        def close(self) -> None: ...
+
+    keyed = events.select(F.lit(1).alias("k"), "value").groupBy("k")
+    return keyed.transformWithStateInPandas(Processor(), "value STRING", "append", "ProcessingTime")
+
+
+@pytest.mark.parametrize("letters", [False, True], ids=["stop", "deadLetter"])
+def test_an_error_of_a_timer_stops_the_job_whatever_becomes_of_records(
+    failing: Callable[[Plan], Failing], letters: bool
+) -> None:
+    job = failing(failing_timers)
+    assert job.run(0, [Record(b"1")]) is None
+    failed, begin = job.fails(1, [Record(b"2")])
+
+    if letters:
+        with pytest.raises(JobError) as refused:
+            isolated(failed, begin(lambda: ""), "tandem run it")
+        report: Exception = refused.value
+    else:
+        report = explained(failed, begin, lambda: False, "tandem run it")
+
+    assert isinstance(report, JobError), report
+    assert "RuntimeError: the timer of 1 cannot (test_job_errors.py:" in str(report)
+    assert "epoch 1, in/0 offset 0 (none of its records alone)" in str(report)
+    assert "onError" not in str(report)
 
 
 def newest(events: DataFrame, number: Column) -> DataFrame:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from integration.written_job import PATIENCE_S, WrittenJob, create_topics, everything, marker, transactional_producer
@@ -83,6 +83,26 @@ def test_fencing_an_open_transaction_needs_no_new_connection_and_its_commit_fail
 
     assert outcome is Outcome.FENCED
     assert values(connection, topic) == []
+
+
+def test_an_owner_that_is_fenced_while_it_hands_over_rows_says_that_it_was(
+    connection: KafkaConnection, topic: str
+) -> None:
+    """And not only that its producer is of no use any more, which would be told as a refusal by Kafka."""
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S)
+
+    def fenced_at_the_first() -> Iterator[OutputRecord]:
+        yield record(topic, b"row")
+        assert wait_until(lambda: is_visible_uncommitted(connection, topic), Deadline(PATIENCE_S))
+        Fencer(connection).fence(topic, PATIENCE_S)
+        deadline = Deadline(PATIENCE_S)
+        while not deadline.passed:
+            yield record(topic, b"row")
+            time.sleep(0.001)
+
+    assert owner.publish(fenced_at_the_first(), record(topic, b"marker"), PATIENCE_S) is Outcome.FENCED
+    assert owner.failures[-1].error.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
 
 
 def test_an_idle_owner_that_was_fenced_cannot_commit(connection: KafkaConnection, topic: str) -> None:

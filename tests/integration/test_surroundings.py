@@ -112,7 +112,13 @@ OF_TANDEM = {
     ),
     "foreachBatch": (
         "events.writeStream.foreachBatch(lambda frame, number: None).start()",
-        "starts a query of its own. Tandem starts the query",
+        "hands rows to a function of its own",
+    ),
+    "foreach that is not started": ("events.writeStream.foreach(print)", "hands rows to a function of its own"),
+    "a table that it writes": ("ctx.spark.range(3).write.parquet('written')", "writes a table of its own"),
+    "settings that come too late": (
+        "type(ctx.spark).builder.appName('x').master('local').config('spark.sql.extensions', 'a.B').getOrCreate()",
+        "has no effect in a session that runs. Set spec.spark.conf[spark.sql.extensions] instead",
     ),
     "a query into a table": ("events.writeStream.toTable('t')", "starts a query of its own. Tandem starts the query"),
     "waiting for any query": ("ctx.spark.streams.awaitAnyTermination()", "waits for a query"),
@@ -177,6 +183,15 @@ ASKING = {
     "showing": ("events.show()", "A stream has no rows while the function runs"),
     "writing": ("events.write.parquet('/tmp/x')", "A stream has no rows while the function runs"),
     "leaving": ("import sys; sys.exit(3)", "A replica runs on: return the DataFrame"),
+    "a misspelt setting": (
+        "ctx.spark.conf.set('spark.sql.ansi.enable', 'false')",
+        "Did you mean spark.sql.ansi.enabled",
+    ),
+    "a static setting": ("ctx.spark.conf.set('spark.executor.memory', '4g')", "set it in spec.spark.conf"),
+    "a setting of the JVM": (
+        "type(ctx.spark).builder.config('spark.driver.memory', '8g').getOrCreate()",
+        "Set spec.spark.driverMemory instead, or remove the line",
+    ),
     "a setting of Tandem's": (
         "ctx.spark.conf.set('spark.sql.shuffle.partitions', '7')",
         "Set spec.spark.parallelism instead",
@@ -188,12 +203,34 @@ ASKING = {
 def test_what_cannot_be_in_a_function_is_refused_with_what_to_do(
     replica: Callable[..., Replica], spark: SparkSession, line: str, said: str
 ) -> None:
-    before = spark.conf.get("spark.sql.shuffle.partitions")
+    before = spark._jsparkSession.sessionState().conf().clone()
     try:
         with pytest.raises(JobError, match=said):
             replica(body(line)).plan()
     finally:
-        spark.conf.set("spark.sql.shuffle.partitions", str(before))
+        conf = spark._jsparkSession.sessionState().conf()
+        conf.settings().clear()
+        conf.settings().putAll(before.settings())
+
+
+def test_what_a_program_says_of_itself_stands_in_no_way(replica: Callable[..., Replica]) -> None:
+    said = "appName('mine').master('local[8]').config('spark.mine', 'x').config('spark.sql.caseSensitive', False)"
+    replica(body(f"type(ctx.spark).builder.{said}.getOrCreate()")).prepared()
+
+
+RESULTS = {
+    "a table": (
+        "return ctx.spark.range(3).selectExpr('string(id) value')",
+        "sink out: .* reads none of the job's sources",
+    ),
+    "one of a dict": ("return {'out': ctx.spark.range(3)}", "sink out: .* reads none of the job's sources"),
+}
+
+
+@pytest.mark.parametrize(("line", "said"), RESULTS.values(), ids=RESULTS)
+def test_rows_that_no_source_gives_are_refused(replica: Callable[..., Replica], line: str, said: str) -> None:
+    with pytest.raises(JobError, match=said):
+        replica(body(line)).plan()
 
 
 CHANCE = {

@@ -76,6 +76,15 @@ def test_a_value_that_spark_does_not_take_names_its_setting(tmp_path: Path) -> N
     assert "It should be a/an 'boolean' value" in said
 
 
+def test_what_spark_says_that_does_not_start_is_told(tmp_path: Path) -> None:
+    code, said = deep(tmp_path, COPY, spark={"conf": {"spark.jars.packages": "no-coordinates"}})
+
+    assert code == ExitCode.REFUSED
+    assert said.startswith(
+        "job.yaml: the packages of spec.spark.conf[spark.jars.packages] are not to be had: Provided Maven"
+    )
+
+
 def test_a_setting_that_the_code_must_not_change_is_refused_with_where_it_belongs(tmp_path: Path) -> None:
     sets = COPY.replace(
         "    return", "    ctx.spark.conf.set('spark.sql.shuffle.partitions', '8')\n    return"

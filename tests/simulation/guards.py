@@ -134,7 +134,7 @@ GUARDS = (
     _publication("the predecessor's marker is awaited", PublishesAhead),
     _publication("own marker is awaited", ForgetsThatItCommitted),
     _publication("who takes over fences", NeverFences),
-    _publication("who takes over fences all earlier owners", FencesOnlyTheLastOwner),
+    Guard("who takes over fences all earlier owners", Deviation(publication=FencesOnlyTheLastOwner), near=5_850),
     _publication("who takes over claims before it fences", FencesBeforeItClaims),
     _publication("who takes over fences before it reads", ReadsBeforeItFences),
     _publication("who takes over reads to the end", TakesOverWithoutReading),
@@ -143,7 +143,7 @@ GUARDS = (
         "who renews reads to the end although the head moved on",
         Deviation(publication=RenewsBeforeItReclaims),
         schedule=_hasty,
-        near=9_900,
+        near=11_650,
     ),
     _publication("who does not know the outcome renews", GoesOnWithItsProducer),
     Guard(
@@ -169,10 +169,12 @@ GUARDS = (
         "an incarnation has an id of its own",
         Deviation(reuses_ids=True),
         where=lambda schedule: schedule.delivery is Delivery.EXACTLY_ONCE and not schedule.asks,
+        near=1_150,
     ),
     Guard(
         "an incarnation answers under a name of its own",
         Deviation(reuses_ids=True),
         where=lambda schedule: schedule.delivery is Delivery.EXACTLY_ONCE and schedule.asks,
+        near=4_250,
     ),
 )

@@ -28,10 +28,15 @@ class MarkerRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """The engine has computed `epoch`; `digest`: of its rows, which the runtime keeps until they are not needed."""
+    """The engine has computed `epoch`; `digest`: of its rows, which the runtime keeps until they are not needed.
+
+    `inputs`, `work_ms` : as in `Computation`.
+    """
 
     epoch: int
     digest: str
+    inputs: str = ""
+    work_ms: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,10 +159,10 @@ class ReplicaCore:
                 self._read(event, now_ms)
             case MarkerRecord():
                 self._marked(event, now_ms)
-            case Computed(epoch, digest):
+            case Computed(epoch, digest, inputs, work_ms):
                 self._giving.computed()
                 self._catch_up.computed(epoch, self.decisions.last_epoch, now_ms)
-                self.publication.on_computed(epoch, digest)
+                self.publication.on_computed(epoch, digest, inputs, work_ms)
                 self._news()
             case Needs():
                 self._asking.need(event, now_ms)

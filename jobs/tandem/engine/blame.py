@@ -10,10 +10,10 @@ from pyspark.errors import StreamingQueryException
 
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.culprit import Attempt, Culprit, first_culprit
-from tandem.engine.faults import Coordinates, any_fault, job_fault, ranges
+from tandem.engine.faults import WRONG_SETTING, Coordinates, any_fault, is_of_init, is_of_module, job_fault, ranges
 from tandem.engine.kept_state import ANOTHER_NAME, CANNOT_GO_ON
 from tandem.engine.trial import TrialError
-from tandem.jobapi.errors import JobError
+from tandem.jobapi.errors import EpochError, JobError
 from tandem.logs import get_logger
 from tandem.protocol.values import EpochRange
 
@@ -22,7 +22,10 @@ _log = get_logger(__name__)
 SEARCH_S = 45.0
 """For how long a record is looked for: the report waits meanwhile."""
 
-_NOT_OF_A_RECORD = ("STATE_STORE", "STREAMING_STATEFUL_OPERATOR", "LostInputError", "OutOfMemory", "STREAM_LOG_UPDATE")
+_NOT_OF_A_RECORD = (
+    *("STATE_STORE", "STREAMING_STATEFUL_OPERATOR", "LostInputError", "OutOfMemory", "STREAM_LOG_UPDATE"),
+    WRONG_SETTING,
+)
 
 _OTHER_STATE = re.compile(
     r"\[(?:STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA|STATE_STORE_(?:KEY_SCHEMA_NOT_COMPATIBLE|"
@@ -36,6 +39,7 @@ _SQL_REMEDY = (
     "`try_cast` and the other `try_` functions give NULL instead, as many expressions do with "
     '`spark.sql.ansi.enabled: "false"` in spec.spark.conf'
 )
+_MODULE_REMEDY = "or install the module where the replicas run, or put it beside the job's file"
 _PYTHON_REMEDY = "catch the error in the function, or filter such records out before it"
 
 
@@ -62,7 +66,7 @@ class Failed:
 def explained(
     failed: Failed, begin: Callable[[Callable[[], str]], Attempt], stopped: Callable[[], bool], command: str
 ) -> Exception:
-    """A `JobError` that says what was raised, and about which record; the error itself if it is none of the job's.
+    """An `EpochError` that says what was raised, and about which record; the error itself if it is none of the job's.
 
     `begin` : begins trials of this epoch, given why they shall end: after `SEARCH_S` at the latest. `command` : starts the
     changed job.
@@ -72,19 +76,20 @@ def explained(
         return _of_other_state(error) or error
     _log.warning("epoch_failed", epoch=failed.epoch.epoch, reason=any_fault(error), next="looking for the record")
     deadline = time.monotonic() + SEARCH_S
-    nothing = "none of its records alone"
+    nothing, fails_again = "none of its records alone", False
     try:
         attempt = begin(lambda: _over(deadline, stopped))
         rows = range(failed.batch.num_rows)
         again = attempt(rows)
+        fails_again = again is not None
         culprit = None if again is None else first_culprit(rows, attempt, again)
         if again is None:
             nothing = "it did not fail when it was computed once more, so the cause may be outside of the records"
     except TrialError as trouble:
         culprit, nothing = None, f"the record was not found: {trouble}"
-    if culprit is None and said is None:
+    if culprit is None and said is None and not (fails_again and is_of_init(error)):
         return error
-    return JobError(about(failed, error, culprit, nothing, command))
+    return about(failed, error, culprit, nothing, command)
 
 
 def _of_other_state(error: BaseException) -> JobError | None:
@@ -96,23 +101,36 @@ def _of_other_state(error: BaseException) -> JobError | None:
     return JobError(f"{CANNOT_GO_ON} {' '.join(said[0].split())} {remedy}")
 
 
-def about(failed: Failed, error: BaseException, culprit: Culprit | None, nothing: str, command: str) -> str:
-    """What was raised, about which record, and how to go on. `nothing`: why no record is named if there is no `culprit`."""
+def about(
+    failed: Failed, error: BaseException, culprit: Culprit | None, nothing: str, command: str, are_letters: bool = False
+) -> EpochError:
+    """What was raised, about which record, and how to go on.
+
+    `nothing` : why no record is named if there is no `culprit`. `are_letters`: such records become dead letters already.
+    """
     error = error if culprit is None else culprit.error
     place = f"epoch {failed.epoch.epoch}, {ranges(failed.epoch)}"
     where = f"It was computing {place} ({nothing})"
     if culprit is not None:
         together = "" if culprit.alone else ", together with those before it"
         where = f"It was about the record {Coordinates.of(failed.batch, culprit.row)}{together}, in {place}"
-    return f"the job raised while it ran: {any_fault(error)}. {where}. {_how_to_go_on(error, command)}"
+    may_leave = not are_letters and culprit is not None and job_fault(error) is not None and not is_of_module(error)
+    said = any_fault(error).rstrip(".")
+    remedy = _how_to_go_on(error, command, may_leave)
+    return EpochError(failed.epoch.epoch, f"the job raised while it ran: {said}. {where}.", remedy)
 
 
-def _how_to_go_on(error: BaseException, command: str) -> str:
+def _how_to_go_on(error: BaseException, command: str, may_leave: bool) -> str:
     is_python = "Traceback (most recent call last)" in str(error) or job_fault(error) is None
     remedy = _PYTHON_REMEDY if is_python else _SQL_REMEDY
+    if is_of_init(error):
+        remedy = "Spark calls the processor's `init` before any record"
+    elif is_of_module(error):
+        remedy = _MODULE_REMEDY
+    letters = ", or let such records become dead letters (spec.job.onError: deadLetter)" if may_leave else ""
     return (
-        f"Nothing is lost. Fix the code ({remedy}), or let such records become dead letters (spec.job.onError: deadLetter); "
-        f"then let the changed job go on with `{command}`, or on Kubernetes by applying it"
+        f"Nothing is lost. Fix the code ({remedy}){letters}; then let the changed job go on with `{command}`, or on "
+        "Kubernetes by applying it"
     )
 
 

@@ -17,10 +17,17 @@ _OF_THE_JOB = re.compile(r"SQLSTATE: ((?:21|22|23|38|39|54|P0)\w{3})")
 """Classes of SQLSTATE, as Spark names them: 21 to 23 and 54, an expression cannot take these values; 38 and 39, a
 function of the user raised; P0, `raise_error`."""
 
+WRONG_SETTING = "[INVALID_CONF_VALUE"
+"""What Spark says of a setting that it only looks at while it computes; its SQLSTATE is one of values."""
+
+_INIT_FAILED = "TransformWithStateInPySpark driver worker exited unexpectedly"
+"""What Spark says where it cannot call the `init` of a stateful processor; what that raised is only in a cause of it."""
+
 _FRAME = re.compile(r'== DataFrame ==\n"(\w+)" was called from\n([^\n]+):(\d+)')
 _SQL = re.compile(r"== SQL [^\n]*==\n([^\n]*)\n( *)(\^+)")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
 _CRASH = re.compile(r"SparkException: ([^\n]+)")
+_TRACEBACK = "Traceback (most recent call last):"
 _SHOWN = 100
 """Characters of a key or value."""
 
@@ -49,15 +56,27 @@ def job_fault(error: BaseException) -> str | None:
     """What the job's code raised about its input, in a line, the same in every replica; None if it is no such error."""
     text = str(error)
     match = _OF_THE_JOB.search(text)
-    if match is None or not isinstance(error, StreamingQueryException):
+    if not isinstance(error, StreamingQueryException) or WRONG_SETTING in text:
         return None
+    if match is None:
+        return _raised_by_init(error) if _INIT_FAILED in text else None
     before, _, after = text.partition(match[0])
-    said = _python_error(text) if "Traceback (most recent call last):" in before else " ".join(before.split())
+    said = _python_error(text) if _TRACEBACK in before else " ".join(before.split())
     if (frame := _FRAME.search(after)) is not None:
         said += f" (`{frame[1]}`, {Path(frame[2]).name}:{frame[3]})"
     elif (sql := _SQL.search(after)) is not None:
         said += f" (in `{sql[1][len(sql[2]) :][: len(sql[3])]}`)"
     return _ADDRESS.sub("0x…", said)
+
+
+def is_of_init(error: BaseException) -> bool:
+    """Whether the `init` of a stateful processor cannot be called: it concerns no record."""
+    return _INIT_FAILED in str(error)
+
+
+def is_of_module(error: BaseException) -> bool:
+    """Whether a module is missing that the job's code imports: that is no fault of a record, whichever one is met first."""
+    return (job_fault(error) or "").startswith("ModuleNotFoundError: ")
 
 
 def any_fault(error: BaseException) -> str:
@@ -86,9 +105,18 @@ def excerpt(content: bytes | None) -> str:
     return text if len(content) <= _SHOWN else f"{text}… of {len(content)} bytes"
 
 
+def _raised_by_init(error: BaseException) -> str | None:
+    cause: BaseException | None = getattr(error, "_cause", None)
+    while cause is not None:
+        if _TRACEBACK in (text := str(cause)):
+            return _ADDRESS.sub("0x…", _python_error(text))
+        cause = getattr(cause, "_cause", None)
+    return None
+
+
 def _python_error(text: str) -> str:
     """`ValueError: text (job.py:12)`: the end of the traceback of a Python worker, and where the job's own code was."""
-    lines = text.partition("Traceback (most recent call last):")[2].partition("\n SQLSTATE:")[0].splitlines()[1:]
+    lines = text.partition(_TRACEBACK)[2].partition("\n SQLSTATE:")[0].splitlines()[1:]
     errors = [line for line in lines if line and not line.startswith((" ", "Traceback", "During", "The above"))]
     error = (errors[0] if errors else "") or text.splitlines()[0]
     frames = [(Path(m[1]), m[2]) for line in lines if (m := re.match(r'  File "([^<].*)", line (\d+)', line))]

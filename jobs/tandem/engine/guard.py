@@ -16,9 +16,11 @@ import pyspark.sql.udtf
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.readwriter import DataFrameWriter, DataFrameWriterV2
 from pyspark.sql.streaming.query import StreamingQuery, StreamingQueryManager
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
+from tandem.engine.kept_settings import set_too_late
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.users_code import calls_from_users, replaced, users_line
 from tandem.jobapi.errors import JobError
@@ -33,6 +35,14 @@ _READ: Final = (
     "source as a parameter of the function"
 )
 _STOP: Final = "stops Spark, which Tandem still needs. Remove the line: Tandem starts and stops the session"
+_HAND: Final = (
+    "hands rows to a function of its own, which Tandem cannot have done once. Return the DataFrame, name where its rows go "
+    "in spec.sinks, and let what shall happen beyond that read there"
+)
+_WRITE: Final = (
+    "writes a table of its own, which each replica would write, each time that it calls the function. Return a stream, and "
+    "name where its rows go in spec.sinks; a table that the job reads is made before it"
+)
 _FILES: Final = (
     "reads files past Tandem, which keeps what a static table held when the job's generation began. Read them with "
     "ctx.spark.read, e.g. ctx.spark.read.text(...)"
@@ -40,6 +50,13 @@ _FILES: Final = (
 
 _REFUSED: Final[tuple[tuple[type, tuple[str, ...], str], ...]] = (
     (DataStreamWriter, ("start", "toTable"), _START),
+    (DataStreamWriter, ("foreach", "foreachBatch"), _HAND),
+    (DataFrameWriter, ("save", "saveAsTable", "insertInto", "json", "parquet", "text", "csv", "xml", "orc", "jdbc"), _WRITE),
+    (
+        DataFrameWriterV2,
+        ("create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions"),
+        _WRITE,
+    ),
     (StreamingQuery, ("awaitTermination", "processAllAvailable"), _WAIT),
     (StreamingQueryManager, ("awaitAnyTermination",), _WAIT),
     (DataStreamReader, ("load", "table", "changes", "json", "orc", "parquet", "text", "csv", "xml"), _READ),
@@ -86,6 +103,7 @@ def guarded(taken: Taken, tables: StaticTables | None = None) -> Iterator[None]:
                 stack.enter_context(replaced(owner, name, _refusing(f"{owner.__name__}.{name}()", why, taken)))
         for owner, name, note in _noted(taken):
             stack.enter_context(replaced(owner, name, _noting(getattr(owner, name), note)))
+        stack.enter_context(replaced(SparkSession.Builder, "getOrCreate", _telling(taken)))
         if tables is not None:
             stack.enter_context(tables.reading())
         yield
@@ -101,6 +119,20 @@ def _refusing(call: str, why: str, taken: Taken) -> Callable[..., Any]:
         raise JobError(text)
 
     return refuse
+
+
+def _telling(taken: Taken) -> Callable[..., SparkSession]:
+    """`getOrCreate`, which tells what Spark passes over because the session is there."""
+    original = SparkSession.Builder.getOrCreate
+
+    def get(builder: Any) -> SparkSession:
+        session = original(builder)
+        for name, value in builder._options.items():
+            if session.conf.get(name, None) != value and not taken.refused:
+                taken.refused.append(str(set_too_late(name, value, users_line())))
+        return session
+
+    return get
 
 
 _Note = Callable[[tuple[Any, ...], Mapping[str, Any]], None]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from tandem.engine.blame import Failed, about
 from tandem.engine.culprit import Attempt, Culprit, first_culprit
-from tandem.engine.faults import job_fault
+from tandem.engine.faults import is_of_module, job_fault
 from tandem.intake.parsing import Place
 from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
@@ -23,18 +23,18 @@ def isolated(failed: Failed, attempt: Attempt, command: str) -> Mapping[Place, s
     """The records without which the epoch can be computed, each with its reason; none if it does not fail again.
 
     `attempt` : computes rows of the epoch. `command`: starts the changed job, for messages. Raises `JobError` if no record
-    is the cause, if a worker crashes, or if it is more than `MOST_RECORDS`; `TrialError`.
+    is the cause, if a worker crashes, if a module is missing, or if it is more than `MOST_RECORDS`; `TrialError`.
     """
     rows, found, passing = list(range(failed.batch.num_rows)), dict[Place, str](), 0
     error = attempt(rows)
     while error is not None:
         culprit = first_culprit(rows, attempt, error, passing)
-        if culprit is None or job_fault(culprit.error) is None:
-            raise JobError(about(failed, error, culprit, "none of its records alone", command))
+        if culprit is None or job_fault(culprit.error) is None or is_of_module(culprit.error):
+            raise about(failed, error, culprit, "none of its records alone", command, are_letters=True)
         if len(found) == MOST_RECORDS:
             raise JobError(
                 f"more than {MOST_RECORDS} records of an epoch cannot be computed, so they do not become dead letters one "
-                f"by one; the first of the others: {about(failed, error, culprit, '', command)}"
+                f"by one; the first of the others: {about(failed, error, culprit, '', command, are_letters=True)}"
             )
         found[_place(failed, culprit.row)] = _reason(culprit)
         _log.warning(

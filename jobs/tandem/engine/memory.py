@@ -24,7 +24,9 @@ from tandem.manifest.spark import memory_bytes
 from tandem.process.info import RefusedError
 
 EXIT_ON_OUT_OF_MEMORY: Final = "-XX:+ExitOnOutOfMemoryError"
-_OUT_OF_MEMORY_CODE: Final = 3
+_OUT_OF_MEMORY_CODES: Final = (3, 52)
+"""Of a JVM that ends at once, and of Spark, where memory outside of the heap is what was missing."""
+_MISSING: Final = {3: "Java heap space", 52: "memory for rows on their way, of which there is as much as heap"}
 _KILLED: Final = (-9, 137)
 _REAPED_S: Final = 3.0
 _OUT_OF_MEMORY = re.compile(r"OutOf\w*Memory\w*(?:Error|Exception)[^\n]*")
@@ -65,8 +67,8 @@ def explained(error: BaseException, heap: str, last: EpochSize | None, small: st
     text = str(error)
     found = _OUT_OF_MEMORY.search(text)
     code = jvm_exit_code(wait=isinstance(error, Py4JError | OSError | EOFError))
-    if found is not None or code == _OUT_OF_MEMORY_CODE:
-        return out_of_memory(heap, last, found[0].strip() if found else "Java heap space")
+    if found is not None or code in _OUT_OF_MEMORY_CODES:
+        return out_of_memory(heap, last, found[0].strip() if found else _MISSING[code or 3])
     if code in _KILLED:
         return JvmEndedError(
             f"Spark's JVM was killed by signal 9{_while_computing(last)}. Where there is no other reason, the machine or "
@@ -113,8 +115,8 @@ def out_of_memory(heap: str, last: EpochSize | None, said: str) -> Exception:
         )
     return OutOfMemoryError(
         f"Spark's heap of {heap} was full in {what} ({said}). The job's state, what its code keeps, or what it makes of a "
-        "record needs more: raise spec.spark.driverMemory and the container's memory, or lower "
-        "spec.ordering.maxBytesPerEpoch (for epochs that are not cut yet)"
+        "record (explode) needs more; the epoch is in the log, and stays as it is: raise spec.spark.driverMemory and the "
+        "container's memory, or lower spec.ordering.maxBytesPerEpoch (for epochs that are not cut yet)"
     )
 
 

@@ -71,16 +71,26 @@ def _by_sink(result: object, sinks: Sequence[SinkSpec]) -> Mapping[str, DataFram
     if isinstance(result, DataFrame):
         if len(sinks) != 1:
             raise JobError(f"the job returned one DataFrame for {len(sinks)} sinks. Return a dict with {names} as keys")
-        return {names[0]: result}
+        return _streams({names[0]: result})
     if (
         isinstance(result, Mapping)
         and set(result) == set(names)
         and all(isinstance(v, DataFrame) for v in result.values())
     ):
-        return result
+        return _streams(result)
     raise JobError(
         f"the job returned {_told(result)}. Return a DataFrame, or a dict of DataFrames with the sinks {names} as keys"
     )
+
+
+def _streams(frames: Mapping[str, DataFrame]) -> Mapping[str, DataFrame]:
+    for sink, frame in frames.items():
+        if not frame.isStreaming:
+            raise JobError(
+                f"sink {sink}: the DataFrame that the job returned reads none of the job's sources, so no rows would flow. "
+                "Make it of a source, which the function has as a parameter; a table may be joined to it"
+            )
+    return frames
 
 
 def _told(result: object) -> str:

@@ -14,7 +14,7 @@ from tandem.engine.by_value import sent_whole
 from tandem.engine.described import Facts
 from tandem.engine.facts import facts_about
 from tandem.engine.guard import Taken, guarded
-from tandem.engine.kept_settings import check_kept, kept_settings
+from tandem.engine.kept_settings import check_effective, check_kept, kept_settings
 from tandem.engine.one_row import makes_one_row
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
@@ -89,7 +89,9 @@ class Planning:
             result = call(self._function, context, {name: frame.good for name, frame in frames.items()})
         forget_views(self._session, self._views)
         check_kept(self._kept, self._session)
-        settings = changed_settings(self._settings, settings_of(self._session))
+        changed = changed_settings(self._settings, settings_of(self._session))
+        check_effective(changed)
+        settings = {name: value for name, value in changed.items() if name.startswith("spark.sql.")}
         self._refuse_queries()
         try:
             stream = one_stream(result, spec.sinks)

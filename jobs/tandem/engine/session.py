@@ -7,8 +7,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,9 @@ from tandem.engine import environment
 from tandem.engine.executors import HANDY, Executors
 from tandem.engine.jvm.classes import classes_jar
 from tandem.engine.jvm.pyspark_files import pyspark_jars, spark_home
+from tandem.engine.jvm.without_start import said_without_start
 from tandem.engine.memory import EXIT_ON_OUT_OF_MEMORY
+from tandem.engine.refused_settings import blaming
 from tandem.engine.stacks import DAEMON
 from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
@@ -62,9 +63,6 @@ _JVM = f"-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xss4m {EXIT_ON_OUT_OF_MEMORY}
 a core that the first epochs need."""
 
 _EXTENSIONS = "spark.sql.extensions"
-_EVENT_LOGS = "/tmp/spark-events"  # noqa: S108 - Spark's own
-_NAMES = re.compile(r"(?=.*[A-Za-z]{2})(?:.*[/.]|.*[A-Z].*[A-Z])")
-"""Values that are found in a message are files and classes, not numbers and truth values."""
 
 ARCHIVE_PREFIX = "spark-classes-"
 
@@ -119,7 +117,7 @@ def build_session(
     that computes a lot. With `executors`, these are asked for; nobody waits for them here. `slots`: how many tasks may run
     at a time on this machine, if it is another number than the job's parallelism.
 
-    Raises `JobError`: Spark refuses a setting of `spark.conf`, or would not start on this machine.
+    Raises `JobError`: Spark refuses a setting of `spark.conf`, or would not start on this machine. `PackagesError`.
     """
     _check_loopback()
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -136,7 +134,7 @@ def build_session(
     builder = SparkSession.Builder()
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with _blaming(spark.conf):
+    with blaming(spark.conf, lambda: said_without_start(settings)):
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel(spark.conf.get("spark.log.level", "ERROR"))
         hadoop = session.sparkContext._jsc.hadoopConfiguration()
@@ -148,6 +146,7 @@ def build_session(
         elif executors is not None:
             session._jsparkSession.extensions().injectColumnar(ours.ShuffleOrder())
         session._jsparkSession.sessionState()  # made at its first use, which reads the settings
+        session._jsparkSession.streams()  # so are its listeners
         _check_extensions(session, spark.conf.get(_EXTENSIONS, ""))
     return session
 
@@ -207,42 +206,6 @@ def _check_extensions(session: SparkSession, given: str) -> None:
                 f"there is no class {name}, which spec.spark.conf[{_EXTENSIONS}] names. Correct the name, or add its "
                 "package to spark.jars.packages or its file to spark.jars"
             )
-
-
-@contextmanager
-def _blaming(given: Mapping[str, str]) -> Iterator[None]:
-    """Raise `JobError` where Spark refuses a setting that the user gave."""
-    try:
-        yield
-    except JobError:
-        raise
-    except Exception as error:
-        text = f"{error} {getattr(error, 'java_exception', '')}"
-        blamed = [name for name in given if name in text]
-        lines = [line.strip(": ").removeprefix("Caused by: ") for line in text.splitlines()]
-        said = next((line for line in reversed(lines) if any(name in line for name in blamed)), "")
-        if not said:
-            blamed, said = _blamed_by_value(given, lines)
-        of_jvm = [name for name in given if name.startswith("spark.driver.") and name.endswith("JavaOptions")]
-        if "JAVA_GATEWAY_EXITED" in text and of_jvm:
-            blamed, said = of_jvm, "the JVM does not start; it says why on standard error"
-        if not said:
-            raise
-        named = ", ".join(f"spec.spark.conf[{name}]" for name in blamed)
-        raise JobError(f"Spark refuses {named}: {said}. Correct the value, or remove it") from error
-
-
-def _blamed_by_value(given: Mapping[str, str], lines: Sequence[str]) -> tuple[list[str], str]:
-    """The settings of which Spark names the value only, a class or a file, and the line that does."""
-    values = dict(given)
-    if "spark.eventLog.enabled" in given:
-        values.setdefault("spark.eventLog.dir", _EVENT_LOGS)
-    parts = {name: [part.strip() for part in value.split(",")] for name, value in values.items()}
-    for line in lines:
-        blamed = [name for name, some in parts.items() if any(_NAMES.search(part) and part in line for part in some)]
-        if blamed:
-            return blamed, line
-    return [], ""
 
 
 def _java_options(conf: Mapping[str, str], process: str, more: str = "") -> str:

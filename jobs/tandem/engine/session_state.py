@@ -9,14 +9,14 @@ _BETWEEN: Final = "\x1e"
 
 
 def settings_of(session: SparkSession) -> dict[str, str]:
-    """The settings of a session for its queries, `spark.sql.*`, that have a value."""
+    """The settings of a session that have a value, and that are Spark's or look so."""
     text: str = session._jsparkSession.conf().getAll().mkString(_BETWEEN)  # one call, not one for each
     pairs = (setting.partition(" -> ") for setting in text.split(_BETWEEN))
-    return {name: value for name, _, value in pairs if name.startswith("spark.sql.")}
+    return {name: value for name, _, value in pairs if name.startswith("spark.")}
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:
-    """What the job's code has set, which holds for its query."""
+    """What the job's code has set."""
     names = sorted(before.keys() | after.keys())
     return {name: after.get(name, "") for name in names if before.get(name) != after.get(name)}
 

@@ -92,6 +92,7 @@ class SparkEngine:
     def warm_up(self, after: EnginePosition) -> None:
         """Run a few epochs after `after`, and drop what comes out: the first epochs of a JVM take seconds."""
         self._warm_up.run(lambda: self._make_fetcher(after), self._stopped.is_set)
+        self.given = self._warm_up.given
 
     def rehearse(
         self, checkpoint: Path, after: EnginePosition, stopped: Callable[[], bool]

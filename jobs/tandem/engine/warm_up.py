@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tandem.checkpoint.position import EnginePosition
+from tandem.engine.memory import EpochSize
 from tandem.engine.prepared import PreparedJob
 from tandem.intake.fetch import EpochFetcher, Fetched
 from tandem.logs import get_logger
@@ -36,6 +37,8 @@ class WarmUp:
         self._job = job
         self._folder = folder
         self._timeout_s = timeout_s
+        self.given: EpochSize | None = None
+        """What Spark was given last, if that has failed: it is the epoch's fault rather than the plan's."""
 
     def run(self, make_fetcher: Callable[[], EpochFetcher], stopped: Callable[[], bool] = lambda: False) -> None:
         """Run a few epochs; an empty one if there is no cut yet. Whatever fails here only costs the warmth.
@@ -72,7 +75,10 @@ class WarmUp:
                     return
                 if batch.nbytes > _MOST_BYTES:
                     return  # it may not fit, and who computes it says so
+                if fetched is not None:
+                    self.given = EpochSize(fetched.range.epoch, batch.num_rows, batch.nbytes)
                 query.compute(EnginePosition(number, 0), batch, time_ms, give_up)
+                self.given = None
                 query.commit()
         finally:
             query.stop()

@@ -1,5 +1,6 @@
 """Fetching an epoch: the next accepted cut, and exactly the records between its positions."""
 
+import hashlib
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +16,7 @@ from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.headers import content_bytes
 from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
-from tandem.kafka.tail import may_come_back
+from tandem.kafka.tail import check_readable, may_come_back
 from tandem.kafka.workarounds import learn
 from tandem.logs import get_logger
 from tandem.protocol.values import Answers, EpochRange, Positions, TopicPartition
@@ -45,6 +46,17 @@ class Fetched:
     range: EpochRange
     records: tuple[tuple[TopicPartition, list[Message]], ...]
     answers: tuple[Answered, ...] = ()
+
+    @property
+    def inputs(self) -> str:
+        """Which records these are, among all that the epoch may have: see `Marker`."""
+        count, gaps = 0, hashlib.blake2b(digest_size=8)
+        for tp, messages in self.records:
+            count += len(messages)
+            if len(messages) < self.range.ends[tp] - self.range.starts.get(tp, 0):
+                gaps.update(f"{tp.topic}/{tp.partition}".encode())
+                gaps.update(b"".join(b"%d," % (message.offset() or 0) for message in messages))
+        return f"{count}:{gaps.hexdigest()}"
 
 
 Ask = Callable[[str, Callable[[], bool]], Answers | None]
@@ -215,6 +227,7 @@ class InputReader:
                 self._failed(tp, message.offset() or 0, error)
 
     def _failed(self, tp: TopicPartition, offset: int, error: KafkaError) -> None:
+        check_readable(f"{tp.topic}/{tp.partition}", error)
         if error.code() == KafkaError._PARTITION_EOF:
             self._inputs[tp].fetched_to = max(self._inputs[tp].fetched_to, offset)
         elif error.code() in (KafkaError._AUTO_OFFSET_RESET, KafkaError.OFFSET_OUT_OF_RANGE):
@@ -241,6 +254,7 @@ class EpochFetcher:
         """Gives the epochs, and the answers to the questions about the one fetched last."""
         self._isolation = dict(isolation)
         self._readers = {level: InputReader(connection, level) for level in sorted(set(isolation.values()))}
+        self._given: dict[int, str] = {}
 
     @property
     def position(self) -> EnginePosition:
@@ -259,7 +273,13 @@ class EpochFetcher:
             for pair in reader.fetch(self._of(level, epoch.starts), self._of(level, epoch.ends), timeout_s)
         ]
         self.cuts.taken(epoch)
-        return Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))
+        fetched = Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))
+        self._given[epoch.epoch] = fetched.inputs
+        return fetched
+
+    def inputs_of(self, epoch: int) -> str:
+        """`Fetched.inputs` of an epoch that was fetched; to be asked once."""
+        return self._given.pop(epoch, "")
 
     def close(self) -> None:
         """Close all consumers."""

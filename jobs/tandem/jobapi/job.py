@@ -37,6 +37,10 @@ _ADVICE: Final = (
         "The function is called more than once, each time in the same session: write what may be there already, as "
         "createOrReplaceTempView(), DECLARE OR REPLACE VARIABLE and CREATE TABLE IF NOT EXISTS do",
     ),
+    (
+        "CANNOT_MODIFY_",
+        "A session that runs has it already: set it in spec.spark.conf, which `tandem validate` checks, or remove the line",
+    ),
     ("EOFError", "A replica has no terminal: take what the code asks for from spec.job.options"),
     ("SystemExit 2", f"A replica has no command line: give arguments defaults, or take them from {_OPTIONS}"),
     ("SystemExit", "A replica runs on: return the DataFrame instead of ending the process"),
@@ -115,14 +119,18 @@ def call(function: Callable[..., object], context: JobContext, sources: Mapping[
     """Call a job with the DataFrames that its parameters name. Raises `JobError`."""
     offered: dict[str, object] = {**sources, "ctx": context}
     parameters = inspect.signature(function).parameters.values()
-    unknown = [
-        p.name for p in parameters if p.name not in offered and p.default is p.empty and p.kind is not p.VAR_KEYWORD
-    ]
+    takes_any = [p.name for p in parameters if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    unknown = [p.name for p in parameters if p.name not in (*offered, *takes_any) and p.default is p.empty]
     if unknown:
         raise JobError(
             f"the job's parameters {unknown} are no sources. A parameter is the name of a source, {sorted(sources)}, or ctx"
         )
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters)
+    if takes_any and not takes_all and len(parameters) == 1:
+        raise JobError(
+            f"the job takes its sources by their order only (*{takes_any[0]}), but is called by their names: name its "
+            f"parameters {', '.join(sources)}; a decorator's wrapper takes (*args, **kwargs)"
+        )
     wanted = offered if takes_all else {p.name: offered[p.name] for p in parameters if p.name in offered}
     try:
         with no_arguments(_file_of(function)):

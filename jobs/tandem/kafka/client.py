@@ -16,6 +16,7 @@ RECORD_OVERHEAD = 16_384
 
 _DEFAULT_BATCH_BYTES = 1_000_000  # librdkafka's own
 _MOST_BYTES = 1_000_000_000  # librdkafka allows no more
+_LARGEST = 2**31 - 1  # nor here
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -71,6 +72,7 @@ class KafkaConnection:
             "fetch.wait.max.ms": 100,
             "fetch.error.backoff.ms": 20,
             "fetch.queue.backoff.ms": 20,
+            "receive.message.max.bytes": _LARGEST,  # librdkafka unpacks no larger batch of zstd: 100 MB by default
             **self.properties,
         }
 

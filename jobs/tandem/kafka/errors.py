@@ -13,6 +13,10 @@ class RecreatedTopicError(LostInputError):
     """An input topic was deleted and created again: it is another topic, whose records are others."""
 
 
+class UnreadableInputError(TandemKafkaError):
+    """A batch of records that is there cannot be read: it is damaged, or larger than the client unpacks. Never skipped."""
+
+
 class MissingProposalError(LostInputError, ValueError):
     """The ordering topic has another record where the job's state says that one of its own stands."""
 

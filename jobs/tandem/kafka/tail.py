@@ -10,7 +10,7 @@ from types import TracebackType
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import LostInputError
+from tandem.kafka.errors import LostInputError, UnreadableInputError
 from tandem.kafka.patience import AGAIN_S, PATIENCE_S, Absences, is_absence
 from tandem.kafka.topics import Topics
 from tandem.kafka.workarounds import BrokerWatch, learn
@@ -149,6 +149,20 @@ def is_transient(error: KafkaError) -> bool:
         KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
         KafkaError.UNKNOWN_TOPIC_OR_PART,
     )
+
+
+_UNREADABLE = (KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG)
+
+
+def check_readable(place: str, error: KafkaError) -> None:
+    """Raise `UnreadableInputError` if an error of an input says so. `place`: topic/partition."""
+    if error.code() in _UNREADABLE:
+        raise UnreadableInputError(
+            f"{place}: a batch of records cannot be read: {error.str()}. It is damaged, or larger than the client unpacks "
+            "(2 GiB, or receive.message.max.bytes of spec.kafka.properties if that is given). Nothing was skipped: raise "
+            "that, or have the topic restored from another replica of it or its records written again; or give the job "
+            "another metadata.name"
+        )
 
 
 def may_come_back(error: KafkaError) -> bool:

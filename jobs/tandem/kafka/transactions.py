@@ -123,7 +123,7 @@ class TransactionalProducer:
             if not failures:
                 producer.commit_transaction(timeout_s)
         except KafkaException as error:
-            failures.append(Failure(error.args[0]))
+            failures.append(Failure(_behind(producer, error.args[0])))
         if not failures:
             if self._batches.committed():
                 self._producer = None
@@ -282,6 +282,16 @@ def produce_all(
                 break
             else:
                 break
+
+
+def _behind(producer: Producer, error: KafkaError) -> KafkaError:
+    """What is behind an error that only says that the producer is of no use any more, as after it was fenced."""
+    if error.code() == KafkaError._FATAL:
+        try:
+            producer.begin_transaction()  # fails with the cause
+        except KafkaException as cause:
+            return cause.args[0]  # type: ignore[no-any-return]
+    return error
 
 
 _ITSELF = -2

@@ -155,7 +155,9 @@ class TakeOverSpec(Section):
         default="50ms", validate_default=True, description="However fast the job is, nobody takes over sooner"
     )
     max_bound: Annotated[Duration, Within(1, 600_000)] = Field(
-        default="500ms", validate_default=True, description="However slow the job is, nobody waits longer"
+        default="500ms",
+        validate_default=True,
+        description="However slow the job is, nobody waits longer, unless an epoch's rows take longer to publish",
     )
 
 

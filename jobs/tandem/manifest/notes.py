@@ -34,6 +34,7 @@ def _issues(manifest: Manifest) -> Iterator[Issue]:
             )
     yield from _between_barriers(manifest)
     yield from _overruled(manifest)
+    yield from _for_no_container(manifest)
     if manifest.spec.suspend:
         yield Issue(("spec", "suspend"), "only the operator heeds it; `tandem run` runs the job", "")
 
@@ -61,6 +62,22 @@ def _overruled(manifest: Manifest) -> Iterator[Issue]:
             if container["name"] in _OF_THE_JOB and variable["name"] in _OVERRULED:
                 at = ("spec", "podTemplate", "spec", "containers", index, "env", place)
                 yield Issue(at, f"{variable['name']} has no effect on the job", _OVERRULED[variable["name"]])
+
+
+def _for_no_container(manifest: Manifest) -> Iterator[Issue]:
+    """One template is for all pods of a job: what it says of a container of ours that this job has not is nothing."""
+    spec = manifest.spec
+    mode = spec.ordering.mode
+    without = {
+        "executor": "" if spec.executors.instances else "the job has no executors",
+        "orderer": "in mode heartbeat no orderer runs beside a replica" if mode == "heartbeat" else "",
+        "generator": "" if mode == "heartbeat" else f"there are no generators in mode {mode}",
+    }
+    for index, container in enumerate(((spec.pod_template or {}).get("spec") or {}).get("containers") or ()):
+        if reason := without.get(container["name"]):
+            at: Location = ("spec", "podTemplate", "spec", "containers", index)
+            message = f"the container {container['name']} has no effect: {reason}"
+            yield Issue(at, message, "Remove it; a container of your own needs another name")
 
 
 def _with_security_context(spec: Mapping[str, Any]) -> Iterator[tuple[Location, Mapping[str, Any]]]:

@@ -21,6 +21,10 @@ KEYED_LISTS: Final = {
 """List of a pod's spec, or of its containers → by which key its things are told apart."""
 JOB_VOLUME: Final = "job"
 """The volume with the manifest."""
+JOB_FOLDER: Final = "/etc/tandem/job"
+"""Where it is mounted."""
+_MAY_BE_TWICE: Final = ("ports", "env", "imagePullSecrets")
+"""One number may be a port of several protocols; of variables Kubernetes takes the last."""
 _NEEDED: Final = ("containers", "volumes")
 _MAPPINGS: Final = ("affinity", "podAntiAffinity", "securityContext")
 _AS_IN_A_POD: Final = "Write keys and values, as in a pod"
@@ -41,9 +45,20 @@ def _checked(template: Mapping[str, Any]) -> Mapping[str, Any]:
     for name in ("containers", "initContainers"):
         for container in spec.get(name) or ():
             _check_part(container)
+            if any(_is_of_the_job(mount["mountPath"]) for mount in container.get("volumeMounts") or ()):
+                raise refusal(f"{JOB_FOLDER} is where Tandem mounts the manifest", "Mount it elsewhere")
+    if spec.get("nodeName"):
+        raise refusal(
+            "nodeName would put all pods of the job on one node, past the scheduler, and that node's end would be the job's",
+            "Choose nodes by nodeSelector or affinity",
+        )
     if any(volume["name"] == JOB_VOLUME for volume in spec.get("volumes") or ()):
         raise refusal(f"the volume {JOB_VOLUME} is Tandem's own", "Give yours another name")
     return template
+
+
+def _is_of_the_job(path: object) -> bool:
+    return str(path).rstrip("/") == JOB_FOLDER
 
 
 def _check_sections(template: Mapping[str, Any]) -> None:
@@ -69,6 +84,11 @@ def _check_part(part: Mapping[str, Any]) -> None:
             continue
         if not isinstance(things, list) or not all(isinstance(thing, Mapping) and thing.get(key) for thing in things):
             raise refusal(f"its {name} must be a list of mappings, each with a {key}", "Write it as in a pod")
+        twice = [thing[key] for thing in things if sum(other[key] == thing[key] for other in things) > 1]
+        if twice and name not in _MAY_BE_TWICE:
+            raise refusal(
+                f"its {name} have {twice[0]} twice, and one of them would be lost", "Write it once, with all of it"
+            )
 
 
 _TEXTS: Final = {"type": "object", "additionalProperties": {"type": "string"}}

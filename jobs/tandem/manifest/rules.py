@@ -14,6 +14,7 @@ from tandem.manifest.rules_engine import barriers_need_the_real_time_engine, rea
 from tandem.manifest.rules_kafka import (
     authentication_is_complete,
     buffers_hold_a_record,
+    client_logs_are_known,
     properties_are_given_once,
     topics_do_not_meet,
 )
@@ -285,6 +286,7 @@ RULES: Final[tuple[Rule, ...]] = (
     topics_do_not_meet,
     properties_are_given_once,
     buffers_hold_a_record,
+    client_logs_are_known,
     authentication_is_complete,
     bounds_are_in_order,
     secrets_come_from_one_place,

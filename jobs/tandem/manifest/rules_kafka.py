@@ -17,6 +17,12 @@ _PROTOCOL: Final[Location] = (*_PROPERTIES, "security.protocol")
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 WITH_PASSWORD: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+LOG_LEVELS: Final = tuple("01234567")
+DEBUGGED: Final = (
+    *("generic", "broker", "topic", "metadata", "feature", "queue", "msg", "protocol", "cgrp", "security", "fetch"),
+    *("interceptor", "plugin", "consumer", "admin", "eos", "mock", "assignor", "conf", "telemetry", "all"),
+)
+"""What librdkafka's property `debug` may name."""
 METHOD: Final = "sasl.oauthbearer.method"
 GRANT: Final = "sasl.oauthbearer.grant.type"
 BY_METADATA: Final = "sasl.oauthbearer.metadata.authentication.type"
@@ -84,6 +90,18 @@ def buffers_hold_a_record(job: ReplicatedStreamJob) -> Iterator[Issue]:
         at, other = (*_PROPERTIES, name), ("spec", "maxRecordBytes")
         message = f"{given} kilobytes hold no record of spec.maxRecordBytes, which is {job.spec.max_record_bytes} bytes"
         yield Issue(at, message, f"Give {needed} or more, remove it, or lower maxRecordBytes", (at, other))
+
+
+def client_logs_are_known(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    """The client takes any text for a level, and logs nothing any more."""
+    given = job.spec.kafka.properties
+    level = given.get("log_level", "6")
+    if level not in LOG_LEVELS:
+        remedy = "Write a number from 0 to 7 as in syslog, in quotes: 3 for errors, 6 for information, 7 for all"
+        yield Issue((*_PROPERTIES, "log_level"), f"{level!r} is no level of the Kafka client's log", remedy)
+    for part in given.get("debug", "all").split(","):
+        if part.strip().removeprefix("-").lower() not in DEBUGGED:
+            yield _no_choice((*_PROPERTIES, "debug"), part.strip(), DEBUGGED)
 
 
 def authentication_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:

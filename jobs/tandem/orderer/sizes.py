@@ -18,7 +18,7 @@ from tandem.kafka.errors import LostInputError
 from tandem.kafka.headers import content_bytes
 from tandem.kafka.patience import Denied, is_denied
 from tandem.kafka.prefetch import Pausing, Share
-from tandem.kafka.tail import may_come_back
+from tandem.kafka.tail import check_readable, may_come_back
 from tandem.kafka.workarounds import learn
 from tandem.logs import get_logger
 from tandem.protocol.cutting import Sizes, beyond_gaps, ends_within
@@ -216,6 +216,7 @@ class _Reader:
                 self._failed(tp, message.offset() or 0, error)
 
     def _failed(self, tp: TopicPartition, offset: int, error: KafkaError) -> None:
+        check_readable(f"{tp.topic}/{tp.partition}", error)
         if error.code() == KafkaError._PARTITION_EOF:
             if tp in self._inputs:
                 self._inputs[tp].to = max(self._inputs[tp].to, offset)

@@ -17,6 +17,7 @@ from tandem.kafka.errors import (
     MissingTopicError,
     NotAllowedError,
     TopicMismatchError,
+    UnreadableInputError,
 )
 from tandem.manifest import Manifest, ManifestError, SecretError, load
 from tandem.process.ending import End, EndKind, Kinds
@@ -29,7 +30,8 @@ _log = logs.get_logger(__name__)
 REFUSALS: Kinds = {
     ConnectionFailedError: EndKind.UNREACHABLE,
     **dict.fromkeys(
-        (LostInputError, MissingTopicError, TopicMismatchError, NotAllowedError, SecretError), EndKind.REFUSED
+        (LostInputError, UnreadableInputError, MissingTopicError, TopicMismatchError, NotAllowedError, SecretError),
+        EndKind.REFUSED,
     ),
 }
 """Errors of the cluster or of the manifest, after which a restart would not help any process."""

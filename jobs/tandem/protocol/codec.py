@@ -68,6 +68,7 @@ def encode_marker(marker: Marker) -> bytes:
     body: dict[str, Any] = {"epoch": marker.epoch, "attempt": marker.attempt, "owner": marker.owner}
     body |= {"digest": marker.digest, "rows": marker.rows, "log": marker.log_offset}
     body |= {"generation": marker.generation, "config": marker.config_offset}
+    body |= {"inputs": marker.inputs} if marker.inputs else {}
     return _dump(body | _if_set("skipped", marker.skipped))
 
 
@@ -85,6 +86,7 @@ def decode_marker(value: bytes | None) -> Marker:
             bool(body.get("skipped", False)),
             int(body.get("generation", 0)),
             int(body.get("config", 0)),
+            str(body.get("inputs", "")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise CodecError(f"not an epoch marker: {value!r} ({error})") from error

@@ -27,7 +27,7 @@ from tandem.protocol.actions import (
     TakingOver,
 )
 from tandem.protocol.decisions import Verdict
-from tandem.protocol.publication_rules import Delivery, PublicationRules
+from tandem.protocol.publication_rules import Computation, Delivery, PublicationRules
 from tandem.protocol.values import Claim, Config, Cut, Marker, Proposal
 
 ANYBODY = ""
@@ -40,6 +40,21 @@ class DivergedError(Exception):
     def __init__(self, epoch: int, mine: str, published: Marker) -> None:
         super().__init__(f"epoch {epoch}: computed digest {mine}, published {published.digest} by {published.owner}")
         self.epoch, self.mine, self.published = epoch, mine, published
+
+
+class ChangedInputError(DivergedError):
+    """This replica was given other records for an epoch than who published it: an input has lost some since."""
+
+    def __init__(self, epoch: int, mine: Computation, published: Marker) -> None:
+        super().__init__(epoch, mine.digest, published)
+        self.args = (
+            f"epoch {epoch}: its inputs have other records than when {published.owner} published it: "
+            f"{_count(published.inputs)} then, {_count(mine.inputs)} now",
+        )
+
+
+def _count(inputs: str) -> str:
+    return inputs.partition(":")[0]
 
 
 class SupersededError(Exception):
@@ -100,14 +115,20 @@ class Publication(PublicationRules):
         self._proposed.pop(marker.epoch, None)
         return True
 
-    def on_computed(self, epoch: int, digest: str) -> bool:
-        """This replica has computed `epoch`; whether its rows are still needed. Raises `DivergedError`."""
+    def published_elsewhere(self, epoch: int) -> Marker | None:
+        """The marker of an epoch that this generation has published, and this replica has not computed."""
+        marker = self._published.get(epoch)
+        return marker if marker is not None and marker.generation == self.generation else None
+
+    def on_computed(self, epoch: int, digest: str, inputs: str = "", work_ms: float = 0.0) -> bool:
+        """This replica has computed `epoch` (`Computation`); whether its rows are still needed. Raises `DivergedError`."""
+        mine = Computation(digest, inputs, work_ms)
         marker = self._published.pop(epoch, None)
         if marker is not None:
-            self._compare(epoch, digest, marker)
+            self._compare(epoch, mine, marker)
         if epoch < self.head:
             return False
-        self._computed[epoch] = digest
+        self._computed[epoch] = mine
         return True
 
     # What was done ---------------------------------------------------------------------------------------------------
@@ -228,6 +249,9 @@ class Publication(PublicationRules):
         self.check()
         return self._under_way
 
-    def _compare(self, epoch: int, mine: str, marker: Marker) -> None:
-        if not self.agrees(mine, marker):
-            raise DivergedError(epoch, mine, marker)
+    def _compare(self, epoch: int, mine: Computation, marker: Marker) -> None:
+        """Also the inputs: rows may be the same, and only the state another one, which shows in the rows of later epochs."""
+        if not self.has_same_inputs(mine.inputs, marker):
+            raise ChangedInputError(epoch, mine, marker)
+        if not self.agrees(mine.digest, marker):
+            raise DivergedError(epoch, mine.digest, marker)

@@ -4,6 +4,7 @@ Pure; see `publication` for how they work together.
 """
 
 from enum import Enum
+from typing import NamedTuple
 
 from tandem.protocol.actions import Fence, Idle, Phase, ReadToEnd, RenewProducer, Step
 from tandem.protocol.decisions import Decisions
@@ -22,6 +23,18 @@ class Delivery(Enum):
     EXACTLY_ONCE = "exactlyOnce"
     AT_LEAST_ONCE = "atLeastOnce"
     AT_MOST_ONCE = "atMostOnce"
+
+
+class Computation(NamedTuple):
+    """What a replica has computed of one epoch.
+
+    `inputs` : which records of the inputs it was given, see `Marker`; "": not known.
+    `work_ms` : how long its publication may take for what it holds.
+    """
+
+    digest: str
+    inputs: str = ""
+    work_ms: float = 0.0
 
 
 class PublicationRules:
@@ -48,7 +61,7 @@ class PublicationRules:
         self._begun = False
         self._retired = False
         self._successor: str | None = None
-        self._computed: dict[int, str] = {}
+        self._computed: dict[int, Computation] = {}
         self._published: dict[int, Marker] = {}
         self._proposed: dict[int, tuple[Claim, float]] = {}  # epoch -> the claim proposed last, when
         self._waiting_since = -float("inf")
@@ -83,9 +96,11 @@ class PublicationRules:
 
         Who took over has fencing and reading to do before it can publish. So each attempt gets twice the time of the one
         before: else two that are slower than the bound would fence each other for ever. It ends with the longest that a
-        transaction may take, not with the bound: that knows nothing of how large the epoch is.
+        transaction may take, not with the bound: that knows nothing of how large the epoch is, but this replica does,
+        which has computed it too.
         """
-        doubled = self._bound.ms * 2.0 ** min(claim.attempt, _MOST_DOUBLINGS)
+        work_ms = self._computed[claim.epoch].work_ms if claim.epoch in self._computed else 0.0
+        doubled = max(self._bound.ms, work_ms) * 2.0 ** min(claim.attempt, _MOST_DOUBLINGS)
         return min(doubled, max(_LONGEST_PATIENCE_MS, self._bound.most_ms))
 
     def claim_of(self, epoch: int) -> Claim | None:
@@ -131,6 +146,10 @@ class PublicationRules:
     def is_superseded(self, marker: Marker) -> bool:
         """Whether `marker` ends what this replica's generation publishes."""
         return marker.generation > self.generation
+
+    def has_same_inputs(self, inputs: str, marker: Marker) -> bool:
+        """Whether `inputs` are the records that the published rows were computed from, as far as they can be compared."""
+        return marker.generation != self.generation or not inputs or not marker.inputs or inputs == marker.inputs
 
     def agrees(self, digest: str, marker: Marker) -> bool:
         """Whether rows with `digest` are the published ones, as far as they can be compared."""

@@ -200,7 +200,8 @@ class Marker:
     `rows` counts the rows of all Kafka sinks; `digest` is that of `content.digest`. `skipped` says that the rows of an
     at-most-once epoch were given up with their owner. `log_offset` is that of the epoch's cut in the ordering topic,
     `config_offset` that of the config in force there, so that a newcomer finds its place in the log from the last marker
-    alone. `generation` is the one whose code computed the rows.
+    alone. `generation` is the one whose code computed the rows. `inputs` says which records of the inputs these were
+    computed from: how many, and a hash of their offsets where some are missing; empty in markers of earlier versions.
     """
 
     epoch: int
@@ -212,3 +213,4 @@ class Marker:
     skipped: bool = False
     generation: int = 0
     config_offset: int = 0
+    inputs: str = ""

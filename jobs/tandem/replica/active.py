@@ -23,13 +23,14 @@ from tandem.core.replica import ReplicaCore
 from tandem.core.settings import ReplicaSettings
 from tandem.engine.facts import functions_in
 from tandem.intake.fetch import EpochFetcher
+from tandem.jobapi.errors import EpochError
 from tandem.kafka.fencing import Fencer
 from tandem.protocol.barriers import place_of
-from tandem.protocol.publication import DivergedError, Publication
+from tandem.protocol.publication import ChangedInputError, DivergedError, Publication
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
 from tandem.replica.channels import Place
-from tandem.replica.divergence import first_difference, likely_cause
+from tandem.replica.divergence import RaisedAloneError, first_difference, likely_cause, lost_since
 from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.failure import FirstFailure, classified
 from tandem.replica.handed import HandedEpochs
@@ -78,16 +79,18 @@ class Active:
         failure = FirstFailure()
         epochs = HandedEpochs(position)
         on_published = _snapshots(prepared, stack)
-        with setting.room(), ThreadPoolExecutor(1, "place") as beside:
+        with setting.room(prepared.engine.given), ThreadPoolExecutor(1, "place") as beside:
             looped = beside.submit(_begin, warm, position, epochs, on_published, failure)
             fetcher = EpochFetcher(setting.channels.connection, setting.channels.inputs, epochs)
 
             def on_epoch(epoch: int, table: pa.Table) -> None:
                 with setting.metrics.phase("digest"):
-                    rows = EpochRows.of(epoch, table, ordered=setting.spec.spark.parallelism == 1)
+                    ordered = setting.spec.spark.parallelism == 1
+                    rows = EpochRows.of(epoch, table, ordered, fetcher.inputs_of(epoch))
                 looped.result().computed(rows)
 
-            prepared.engine.start(position, fetcher, on_epoch, lambda error: failure.put(classified(error)))
+            given = setting.spec.spark.conf
+            prepared.engine.start(position, fetcher, on_epoch, lambda error: failure.put(classified(error, given)))
             loop = looped.result()
         stack.callback(prepared.output.producer.close)
         stack.callback(prepared.engine.stop)
@@ -140,12 +143,27 @@ class Active:
         if error is None:
             return
         with self.prepared.setting.room(self.prepared.engine.given):
-            raise self._explained(error) if isinstance(error, DivergedError) else error
+            raise self._told(error)
+
+    def _told(self, error: BaseException) -> BaseException:
+        """What stopped this replica, with what the log knows of it."""
+        if isinstance(error, DivergedError):
+            return self._explained(error)
+        if isinstance(error, EpochError):
+            published = self.loop.core.publication.published_elsewhere(error.epoch)
+            if published is not None:
+                self.prepared.setting.reporter.diverged = True
+                return RaisedAloneError(error, published)
+        return error
 
     def _explained(self, error: DivergedError) -> DivergedError:
         """The divergence with the first row that differs."""
         setting, output, job = self.prepared.setting, self.prepared.output, self.prepared.engine.job
+        self.prepared.states.disown()
         setting.reporter.diverged = True
+        if isinstance(error, ChangedInputError):
+            error.args = (f"{error.args[0]}. {lost_since(output.compacted)}",)
+            return error
         rows = self.loop.rows_of(error.epoch)
         difference = (
             "its rows are not here any more"

@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from tandem.engine.executors import Executors
 from tandem.engine.jvm.jars import file_system_jar
 from tandem.engine.prepared import prepare_job
+from tandem.engine.refused_settings import blaming
 from tandem.engine.registering import await_executors, end
 from tandem.engine.second_plan import SecondPlan
 from tandem.engine.session import LASTING_TASKS, build_session
@@ -98,7 +99,8 @@ class Computing:
         tables = StaticTables(TableFiles(session, copies), agreed or {}, self._how)
         second = SecondPlan(session, manifest, kept, self.near / "second-plan", tables) if agreed is None else None
         compare = second if second is not None else lambda _: None
-        job = prepare_job(session, manifest, kept, self.near, tables, compare)
+        with blaming(manifest.spec.spark.conf):
+            job = prepare_job(session, manifest, kept, self.near, tables, compare)
         engine = SparkEngine(job, self._folder, make_fetcher, phase, count)
         if executors is not None and engine.stateful_operators:
             check_shared(session, self._folder, engine.stateful_operators, executors.count)

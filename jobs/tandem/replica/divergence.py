@@ -6,15 +6,30 @@ from collections.abc import Collection, Mapping
 from confluent_kafka import Consumer, KafkaError
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
+from tandem.jobapi.errors import EpochError
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.headers import headers_of, job_of, row_id
 from tandem.kafka.topics import Topics
+from tandem.protocol.publication import DivergedError
+from tandem.protocol.values import Marker
 from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
 from tandem.topics.declared import SinkTopics
 
 _BACK = 20_000
 Row = tuple[str, bytes | None, bytes | None]
+
+
+class RaisedAloneError(DivergedError):
+    """The job's code raised here in an epoch that another replica has computed and published."""
+
+    def __init__(self, error: EpochError, published: Marker) -> None:
+        super().__init__(error.epoch, "", published)
+        self.args = (
+            f"{error.said} But {published.owner} has computed that epoch without an error, and published it: something that "
+            "the code reads or calls (a file, a variable, a package, a service) is not here what it is there. Make it the "
+            "same, and start this replica again",
+        )
 
 
 def first_difference(connection: KafkaConnection, sinks: SinkTopics, mine: EpochRows, timeout_s: float = 10.0) -> str:
@@ -31,6 +46,20 @@ def first_difference(connection: KafkaConnection, sinks: SinkTopics, mine: Epoch
     return f"no differing row among {len(published)} published ones found: they may be older than {_BACK} records"
 
 
+_NEWER = (
+    "start from a savepoint or snapshot, or give the job another metadata.name to begin with the records that are left; "
+    "then take snapshots, and give the topic a longer min.compaction.lag.ms"
+)
+
+
+def lost_since(compacted: Collection[str]) -> str:
+    """What to say of an epoch whose inputs have other records by now. `compacted`: those inputs that are."""
+    what = (
+        f"{', '.join(sorted(compacted))} is compacted" if compacted else "Its topics may be compacted, or were repaired"
+    )
+    return f"{what}. The rows that are out stay right, and this replica cannot compute their state any more: {_NEWER}"
+
+
 def likely_cause(functions: Collection[str], tables: Collection[str], compacted: Collection[str] = ()) -> str:
     """What made a replica compute other rows, as far as it can be told; for the log.
 
@@ -39,11 +68,8 @@ def likely_cause(functions: Collection[str], tables: Collection[str], compacted:
     """
     causes = []
     if compacted:
-        causes.append(
-            f"{', '.join(sorted(compacted))} is compacted, and may have lost records since this epoch was published: start "
-            "from a savepoint or snapshot, or give the job another metadata.name to begin with the records that are left; "
-            "then take snapshots, and give the topic a longer min.compaction.lag.ms"
-        )
+        names = ", ".join(sorted(compacted))
+        causes.append(f"{names} is compacted, and may have lost records since this epoch was published: {_NEWER}")
     if functions:
         causes.append(
             f"{', '.join(sorted(functions))} may read the clock, chance, the environment or files while Spark calls them: "

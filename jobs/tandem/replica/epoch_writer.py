@@ -92,6 +92,7 @@ class EpochWriter:
             action.skipped,
             self._author.generation,
             epoch.config_offset,
+            rows.inputs,
         )
         last = OutputRecord(self._author.commits_topic, None, encode_marker(marker), self._of_marker, 0)
         began, limit_s = self._clock_s(), self.transaction_time.limit_s

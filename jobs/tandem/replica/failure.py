@@ -2,9 +2,11 @@
 
 import re
 import threading
+from collections.abc import Mapping
 
 from tandem.engine.faults import job_fault
 from tandem.engine.interface import StoppedError
+from tandem.engine.refused_settings import refused_later
 from tandem.jobapi.errors import JobError
 
 
@@ -34,8 +36,8 @@ _OTHER_STATE = re.compile(
 """Spark's own words when a checkpoint is of another plan, and the lines with what differs."""
 
 
-def classified(error: BaseException) -> BaseException:
-    """Failures inside Spark that come from the user's code are refusals, not worth a restart."""
+def classified(error: BaseException, given: Mapping[str, str]) -> BaseException:
+    """Failures inside Spark that come from the user's code, or settings (`given`), are refusals, not worth a restart."""
     if (match := _OTHER_STATE.search(str(error))) is not None:
         return JobError(
             f"the job's code cannot go on from the state that the code before it left: {match[0].strip()} Keep the "
@@ -43,4 +45,4 @@ def classified(error: BaseException) -> BaseException:
         )
     if (said := job_fault(error)) is not None:
         return JobError(f"the job raised while it ran: {said}")
-    return error
+    return refused_later(given, error) or error

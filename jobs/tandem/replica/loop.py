@@ -35,6 +35,7 @@ from tandem.engine.interface import StoppedError
 from tandem.kafka.appender import ProposalAppender
 from tandem.logs import get_logger
 from tandem.protocol.actions import Publish, Step
+from tandem.protocol.transaction_time import publication_ms
 from tandem.replica.awaited import awaited
 from tandem.replica.failure import FirstFailure
 from tandem.replica.handed import HandedEpochs
@@ -124,7 +125,8 @@ class Loop:
         if self._ended.is_set():
             raise StoppedError
         self._rows[rows.epoch] = rows
-        self.post(Computed(rows.epoch, rows.digest))
+        work_ms = publication_ms(rows.table.num_rows, rows.table.nbytes)
+        self.post(Computed(rows.epoch, rows.digest, rows.inputs, work_ms))
 
     def _run(self) -> None:
         try:

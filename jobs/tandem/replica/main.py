@@ -14,6 +14,7 @@ from tandem import logs
 from tandem.core.duty import DrainedError, SteppedDownError
 from tandem.engine.jvm.errors import JarsError, JavaMissingError
 from tandem.engine.memory import memory_limit, too_small
+from tandem.engine.refused_settings import PackagesError
 from tandem.engine.users_code import line_of_thread
 from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest
@@ -45,6 +46,7 @@ KINDS: Kinds = {
     ),
     OtherJobError: EndKind.OTHER_JOB,
     JobError: EndKind.CHANGED,
+    PackagesError: EndKind.UNREACHABLE,
     UnlikeError: EndKind.CHANGED,
     DivergedError: EndKind.DIVERGED,
     SupersededError: EndKind.SUPERSEDED,

@@ -15,18 +15,22 @@ import pyarrow.compute as pc
 
 @dataclass(frozen=True, slots=True)
 class EpochRows:
-    """The rows of one epoch in their canonical order. Two replicas that computed the same have the same digest."""
+    """The rows of one epoch in their canonical order. Two replicas that computed the same have the same digest.
+
+    `inputs` : which records they were computed from, see `Marker`; "": not known.
+    """
 
     epoch: int
     table: pa.Table
     digest: str = field(default="")
+    inputs: str = ""
 
     @classmethod
-    def of(cls, epoch: int, table: pa.Table, ordered: bool) -> EpochRows:
+    def of(cls, epoch: int, table: pa.Table, ordered: bool, inputs: str = "") -> EpochRows:
         """Rows as the engine gave them; sorted first unless the engine's order is the same in every replica."""
         if not ordered and table.num_rows > 1:
             table = table.take(_canonical_order(table))
-        return cls(epoch, table, digest(table))
+        return cls(epoch, table, digest(table), inputs)
 
 
 def _canonical_order(table: pa.Table) -> pa.Array:

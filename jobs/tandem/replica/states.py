@@ -95,6 +95,10 @@ class States:
         self._folder.mkdir(parents=True, exist_ok=True)
         (self._folder / LINEAGE).write_text(config.lineage)
 
+    def disown(self) -> None:
+        """This incarnation has diverged: nobody may go on from its state, which nothing else tells from a right one."""
+        (self._folder / LINEAGE).unlink(missing_ok=True)
+
     @property
     def checkpoint(self) -> Path:
         """This incarnation's checkpoint folder."""
@@ -146,6 +150,9 @@ class States:
             if position is not None:
                 return position
         position = restore(checkpoints, last_published, self.checkpoint)
+        if not set(checkpoints) <= set(self.checkpoints()):  # one was disowned meanwhile: this may be its state
+            shutil.rmtree(self.checkpoint, ignore_errors=True)
+            return self.restore(last_published, followed)
         return position if position.epoch >= 0 else self._beginning(position)
 
     def _newest_stored(self, last_published: int, newer_than: int) -> EnginePosition | None:

@@ -18,9 +18,10 @@ from ruamel.yaml import YAML
 
 from tandem.manifest import API_VERSION, KIND, Manifest, ReplicatedStreamJob, config_parts
 from tandem.manifest.kubernetes import KubernetesSpec
+from tandem.manifest.pod_template import JOB_FOLDER
 from tandem_operator.resources.names import hash_of, manifest_name, metadata
 
-FOLDER: Final = "/etc/tandem/job"
+FOLDER: Final = JOB_FOLDER
 FILE: Final = "job.yaml"
 METRICS_PORT: Final = 9400
 ORDERER_METRICS_PORT: Final = 9401

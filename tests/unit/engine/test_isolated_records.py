@@ -14,6 +14,7 @@ from tandem.jobapi.errors import JobError
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 
 RAISED = "[CAST_INVALID_INPUT] The value cannot be cast. SQLSTATE: 22018\n== DataFrame ==\n"
+MISSING = "Error. Traceback (most recent call last):\nModuleNotFoundError: No module named 'x'\n SQLSTATE: 38000"
 CRASHED = "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
 
 
@@ -57,6 +58,13 @@ def test_an_epoch_that_fails_without_any_record_stops_the_job() -> None:
 def test_a_worker_that_crashes_stops_the_job_and_the_record_is_named() -> None:
     with pytest.raises(JobError, match=r"crashed\)\. It was about the record in/0, offset 103"):
         isolated(failed(10), attempt(lambda rows: 3 in rows, CRASHED), "run it")
+
+
+def test_a_module_that_is_missing_is_no_record_s_fault_and_stops_the_job() -> None:
+    with pytest.raises(JobError, match=r"No module named 'x'\. It was about .* install the module") as stopped:
+        isolated(failed(10), attempt(bool, MISSING), "run it")
+
+    assert "onError" not in str(stopped.value)
 
 
 def test_more_records_than_can_be_found_one_by_one_stop_the_job() -> None:

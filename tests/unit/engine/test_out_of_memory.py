@@ -33,6 +33,15 @@ def test_memory_that_is_gone_before_the_first_epoch_says_so() -> None:
     assert "before any epoch was computed" in str(explained(RuntimeError(SAID), "1g", None))
 
 
+@pytest.mark.parametrize(("code", "said"), [(3, "Java heap space"), (52, "memory for rows on their way")])
+def test_a_jvm_that_says_nothing_tells_by_its_exit_code(monkeypatch: pytest.MonkeyPatch, code: int, said: str) -> None:
+    monkeypatch.setattr("tandem.engine.memory.jvm_exit_code", lambda **_: code)
+    found = explained(EOFError(), "1g", EpochSize(7, 1, 100))
+    assert isinstance(found, OutOfMemoryError)
+    assert f"full in epoch 7 with 1 records of 0.0 MiB in all ({said}" in str(found)
+    assert "what it makes of a record (explode) needs more; the epoch is in the log" in str(found)
+
+
 def test_other_errors_stay_what_they_are() -> None:
     error = RuntimeError("something else")
     assert explained(error, "1g", None) is error

@@ -83,3 +83,24 @@ def test_a_function_is_told_the_same_as_its_module(tmp_path: Path) -> None:
 def test_an_error_of_the_job_itself_gets_no_advice(tmp_path: Path) -> None:
     with pytest.raises(JobError, match=r"KeyError: 'x' \(job.py:2\)$"):
         called(tmp_path, "def job():\n    return {}['x']\n")
+
+
+def test_a_function_that_takes_anything_is_given_its_sources_by_their_names() -> None:
+    context: Any = type("Context", (), {"sources": ()})()
+
+    def wrapped(*args: Any, **named: Any) -> object:
+        return len(args), named["events"]
+
+    def beside(events: Any, *args: Any) -> object:
+        return len(args), events
+
+    def in_order(*args: Any) -> object:
+        return args
+
+    frame: Any = object()
+    assert call(wrapped, context, {"events": frame}) == (0, frame)
+    assert call(beside, context, {"events": frame}) == (0, frame)
+    with pytest.raises(
+        JobError, match=r"takes its sources by their order only \(\*args\), .* parameters events; a decorator"
+    ):
+        call(in_order, context, {"events": frame})

@@ -49,6 +49,15 @@ MISTAKES = {
     "a template with a volume of ours": (
         "podTemplate: {spec: {volumes: [{name: job, emptyDir: {}}]}}", "spec.podTemplate", "Give yours another name",
     ),
+    "a template with a container twice": (
+        "podTemplate: {spec: {containers: [{name: replica, image: a}, {name: replica, env: []}]}}",
+        "spec.podTemplate", "its containers have replica twice",
+    ),
+    "a template with a mount over the manifest": (
+        "podTemplate: {spec: {containers: [{name: replica, volumeMounts: [{name: a, mountPath: /etc/tandem/job/}]}]}}",
+        "spec.podTemplate", "Mount it elsewhere",
+    ),
+    "a template for one node": ("podTemplate: {spec: {nodeName: a}}", "spec.podTemplate", "nodeSelector or affinity"),
     "a template without containers": ("podTemplate: {spec: {containers: }}", "spec.podTemplate", "cannot be taken away"),
     "a template whose volumes are names": ("podTemplate: {spec: {volumes: [data]}}", "spec.podTemplate", "each with a name"),
     "a template with mounts without a path": (

@@ -26,6 +26,7 @@ spec:
           env:
             - {name: MODEL, value: large}
             - {name: VARIABLE, value: x}
+  executors: {instances: 1}
 """
 
 
@@ -50,6 +51,30 @@ def test_a_variable_that_replicas_do_not_follow_is_noted(
     assert [f"{variable} has no effect on the job" in text and "containers[0].env[1]" in text for text in told] == [
         True
     ] * noted, told
+
+
+@pytest.mark.parametrize(
+    ("container", "changed", "reason"),
+    [
+        ("executor", ("instances: 1", "instances: 0"), "the job has no executors"),
+        ("orderer", ("kafka: {", "ordering: {mode: heartbeat}\n  kafka: {"), "in mode heartbeat no orderer runs"),
+        ("generator", ("", ""), "there are no generators in mode leader"),
+        ("executor", ("", ""), ""),
+        ("orderer", ("", ""), ""),
+        ("task", ("", ""), ""),
+    ],
+)
+def test_a_container_that_the_job_has_not_is_noted(
+    tmp_path: Path, container: str, changed: tuple[str, str], reason: str
+) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(MANIFEST.replace("CONTAINER", container).replace("VARIABLE", "A").replace(*changed))
+
+    told = [str(note) for note in notes(load(path))]
+
+    assert [f"containers[0]: the container {container} has no effect: {reason}" in text for text in told] == [
+        True
+    ] * bool(reason), told
 
 
 def test_what_a_pod_keeps_whatever_the_template_says_is_noted(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ SAID_OTHERWISE = {
     "epochs_fit_into_the_heap",
     "spark_settings_have_an_effect",
     "buffers_hold_a_record",
+    "client_logs_are_known",
     "columns_are_told_apart",
     "tables_are_told_apart",
     "tables_are_apart_from_state",

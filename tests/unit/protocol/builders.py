@@ -104,4 +104,5 @@ any_marker = st.builds(
     st.booleans(),
     st.integers(0, 2),
     st.integers(0, 99),
+    st.sampled_from(["", "3:1f"]),
 )

@@ -45,6 +45,14 @@ def test_a_log_without_barriers_is_what_earlier_versions_write() -> None:
     assert json.loads(encode_proposal(replace(cut(3, 10), barrier=True)))["barrier"] is True
 
 
+def test_a_marker_of_an_earlier_version_says_nothing_of_its_inputs() -> None:
+    old = b'{"epoch":1,"attempt":0,"owner":"a","digest":"d","rows":2,"log":3,"generation":0,"config":0}'
+    marker = decode_marker(old)
+    assert marker.inputs == ""
+    assert encode_marker(marker) == old
+    assert json.loads(encode_marker(replace(marker, inputs="3:1f"))) == json.loads(old) | {"inputs": "3:1f"}
+
+
 @pytest.mark.parametrize(
     "value",
     [

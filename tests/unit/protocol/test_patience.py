@@ -9,6 +9,7 @@ from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import Publication
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
+from tandem.protocol.transaction_time import publication_ms
 from tandem.protocol.values import Claim, Proposal
 from unit.protocol.builders import config, cut
 
@@ -16,9 +17,12 @@ STEP_MS = 10.0
 
 
 class Rivals:
-    """Two incarnations that have computed epoch 0, whose transaction takes `transaction_ms`; nothing else takes any time."""
+    """Two incarnations that have computed epoch 0, whose transaction takes `transaction_ms`; nothing else takes any time.
 
-    def __init__(self, transaction_ms: float) -> None:
+    `work_ms` : what they know of it.
+    """
+
+    def __init__(self, transaction_ms: float, work_ms: float = 0.0) -> None:
         self.transaction_ms = transaction_ms
         self.now = 0.0
         self.log: list[Proposal] = []
@@ -33,7 +37,7 @@ class Rivals:
         self._append(config(0))
         self._append(cut(0, 1))
         for one in self.all.values():
-            one.on_computed(0, "d")
+            one.on_computed(0, "d", work_ms=work_ms)
 
     def run_until(self, limit_ms: float) -> None:
         while self.published_at is None and self.now < limit_ms:
@@ -69,6 +73,24 @@ def test_two_owners_do_not_fence_each_other_for_ever(transaction_ms: float) -> N
     rivals = Rivals(transaction_ms)
     rivals.run_until(1_000.0 + 5 * transaction_ms)
     assert rivals.published_at is not None, f"{sum(isinstance(one, Claim) for one in rivals.log)} claims in vain"
+
+
+def test_nobody_takes_over_from_an_owner_that_has_millions_of_rows_to_publish() -> None:
+    rivals = Rivals(30_000.0, work_ms=publication_ms(2_000_000, 20_000_000))
+    rivals.run_until(60_000.0)
+    assert [one for one in rivals.log if isinstance(one, Claim)] == [Claim(0, 0, "a")]
+    assert rivals.published_at is not None
+
+
+def test_an_owner_of_millions_of_rows_that_is_dead_is_taken_over() -> None:
+    one = Rivals(5_000.0, work_ms=40_000.0).all["a"]
+    one.on_proposal(Claim(0, 0, "b"), 2, 0.0)
+    assert one.next_action(40_000.0) is None
+    assert one.next_action(40_001.0) == ProposeClaim(Claim(0, 1, "a"))
+
+
+def test_the_rows_of_an_ordinary_epoch_make_nobody_wait() -> None:
+    assert publication_ms(1_000, 200_000) < 50.0, "the least bound by default"
 
 
 def test_an_owner_that_is_dead_is_taken_over_however_often_that_happened_before() -> None:

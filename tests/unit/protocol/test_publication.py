@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tandem.protocol.actions import (
@@ -16,7 +18,13 @@ from tandem.protocol.actions import (
     Step,
 )
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import DivergedError, MissingMarkerError, ProtocolMisuseError, Publication
+from tandem.protocol.publication import (
+    ChangedInputError,
+    DivergedError,
+    MissingMarkerError,
+    ProtocolMisuseError,
+    Publication,
+)
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.silence import SilenceBound
 from tandem.protocol.values import Claim, Proposal
@@ -235,6 +243,32 @@ def test_a_replica_that_computed_something_else_has_diverged_whichever_comes_fir
     later.publication.on_marker(marker(0, "b", digest="other"), 0.0)
     with pytest.raises(DivergedError):
         later.publication.on_computed(0, "d")
+
+
+def test_a_replica_that_was_given_other_records_is_told_so_though_its_rows_are_the_same(replica: Replica) -> None:
+    """As where an input was compacted meanwhile: its state is another one, which only later epochs would show."""
+    published = replace(marker(0, "b", digest="d"), inputs="100:1f")
+    replica.publication.on_computed(0, "d", "97:2e")
+    with pytest.raises(ChangedInputError, match=r"than when b published it: 100 then, 97 now"):
+        replica.publication.on_marker(published, 0.0)
+    later = Replica()
+    later.publication.on_marker(published, 0.0)
+    with pytest.raises(ChangedInputError):
+        later.publication.on_computed(0, "d", "97:2e")
+
+
+@pytest.mark.parametrize(("then", "now"), [("", "97:2e"), ("97:2e", ""), ("97:2e", "97:2e")])
+def test_records_are_compared_where_both_are_known(then: str, now: str) -> None:
+    replica = Replica()
+    replica.publication.on_computed(0, "d", now)
+    assert replica.publication.on_marker(replace(marker(0, "b", digest="d"), inputs=then), 0.0)
+
+
+def test_a_generation_that_may_read_other_records_is_not_compared() -> None:
+    replica = Replica()
+    replica.publication.generation = 1
+    replica.publication.on_computed(0, "d", "97:2e")
+    assert replica.publication.on_marker(replace(marker(0, "b", digest="d"), inputs="100:1f"), 0.0)
 
 
 def test_at_least_once_takes_over_without_fencing() -> None:

@@ -50,7 +50,7 @@ Identifier: [id = 12693b44-d06c-49ad-be34-23f8fd252572]
 
 
 def test_an_error_of_the_jobs_own_code_is_one_line_with_its_place() -> None:
-    found = classified(StreamingQueryException(TRACEBACK))
+    found = classified(StreamingQueryException(TRACEBACK), {})
 
     assert isinstance(found, JobError)
     assert str(found) == "the job raised while it ran: ValueError: no number (job.py:12)"
@@ -58,7 +58,7 @@ def test_an_error_of_the_jobs_own_code_is_one_line_with_its_place() -> None:
 
 def test_values_that_an_expression_cannot_take_are_a_refusal_too() -> None:
     text = "[CAST_INVALID_INPUT] The value 'x' of the type\n\"STRING\" cannot be cast. SQLSTATE: 22018\n== DataFrame =="
-    found = classified(StreamingQueryException(text))
+    found = classified(StreamingQueryException(text), {})
 
     assert isinstance(found, JobError)
     assert str(found).endswith("[CAST_INVALID_INPUT] The value 'x' of the type \"STRING\" cannot be cast.")
@@ -66,7 +66,7 @@ def test_values_that_an_expression_cannot_take_are_a_refusal_too() -> None:
 
 def test_any_other_failure_stays_what_it_is() -> None:
     error = StreamingQueryException("[STREAM_FAILED] java.lang.OutOfMemoryError")
-    assert classified(error) is error
+    assert classified(error, {}) is error
 
 
 def test_state_of_another_plan_is_a_refusal_that_says_what_differs() -> None:
@@ -75,7 +75,17 @@ def test_state_of_another_plan_is_a_refusal_that_says_what_differs() -> None:
         "not match existing state key schema.\nPlease check number and type of fields.\nExisting key_schema=(key,Binary) "
         "and new key_schema=(key,Binary)(partition,Integer).\nSQLSTATE: XXKST\n\tat org.apache.Some.method(Some.scala:1)"
     )
-    found = classified(StreamingQueryException(text))
+    found = classified(StreamingQueryException(text), {})
     assert isinstance(found, JobError)
     assert "new key_schema=(key,Binary)(partition,Integer)" in str(found)
     assert "Some.scala" not in str(found)
+
+
+def test_a_setting_that_spark_refuses_while_it_computes_is_no_error_of_the_code() -> None:
+    said = (
+        "[INVALID_CONF_VALUE.X] The value 'abc' in the config \"spark.broadcast.blockSize\" is invalid. SQLSTATE: 22022"
+    )
+
+    found = classified(StreamingQueryException(said), {"spark.broadcast.blockSize": "abc"})
+
+    assert str(found).startswith("Spark refuses spec.spark.conf[spark.broadcast.blockSize]: [INVALID_CONF_VALUE")

@@ -113,6 +113,14 @@ KAFKA: dict[str, Mistake] = {
         f"sasl.oauthbearer.token.endpoint.url: 'https://a'}}\n    secretProperties: {{}} {HERE}",
         "spec.kafka.secretProperties[sasl.oauthbearer.client.secret]", "Add it to secretProperties, e.g. ",
     ),
+    "a level of the log in words": (
+        "properties: {}", f"properties:\n      log_level: INFO {HERE}",
+        "spec.kafka.properties.log_level", "Write a number from 0 to 7",
+    ),
+    "debugging of what is not there": (
+        "properties: {}", f"properties:\n      debug: broker, everything {HERE}",
+        "spec.kafka.properties.debug", "'everything' is none of generic, broker, ",
+    ),
     "statistics that nobody reads": (
         "properties: {}", f"properties:\n      statistics.interval.ms: '1000' {HERE}",
         "spec.kafka.properties[statistics.interval.ms]", "Use the metrics of the processes",
