@@ -58,7 +58,7 @@ class Task:
         """The work under way has come to `step`. `more` : called when it lasts, by another thread."""
         work = self._work
         if work is not None:
-            self._work = replace(work, step=step, thread=threading.get_ident(), more=more)
+            self._work = _Work(work.what, step, work.since_s, threading.get_ident(), more)
 
     def ends(self) -> None:
         """Nothing is under way any more."""

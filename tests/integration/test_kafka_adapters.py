@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from integration.written_job import PATIENCE_S, WrittenJob, create_topics, everything, marker, transactional_producer
@@ -18,15 +18,11 @@ from tandem.intake.fetch import InputReader
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
-from tandem.kafka.fencing import Fencer
 from tandem.kafka.history import config_at, cut_at, last_marker, markers_back_to, watermarks
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
-from tandem.kafka.transactions import TransactionalProducer
-from tandem.protocol.actions import Outcome
 from tandem.protocol.codec import decode_marker, decode_proposal, encode_marker
-from tandem.protocol.transaction_time import LONGEST_S
 from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal
 from tandem.protocol.values import TopicPartition as TP  # noqa: N817
 from tandem.replica.failure import FirstFailure
@@ -56,97 +52,6 @@ def is_visible_uncommitted(connection: KafkaConnection, topic: str) -> bool:
         return False
     finally:
         consumer.close()
-
-
-# Transactions and fencing --------------------------------------------------------------------------------------------
-
-
-def test_fencing_an_open_transaction_needs_no_new_connection_and_its_commit_fails(
-    connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    owner = TransactionalProducer(connection, topic)
-    owner.start(PATIENCE_S)
-    fencer = Fencer(connection)
-    fencer.expect(topic)
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("it connects only now: the producers that are kept ready were of no use")
-
-    def fenced_in_the_middle() -> Iterator[OutputRecord]:
-        yield record(topic, b"row")
-        assert wait_until(lambda: is_visible_uncommitted(connection, topic), Deadline(PATIENCE_S))
-        with monkeypatch.context() as patch:
-            patch.setattr("tandem.kafka.fencing.Producer", refuse)
-            fencer.fence(topic, PATIENCE_S)
-
-    outcome = owner.publish(fenced_in_the_middle(), record(topic, b"marker"), PATIENCE_S)
-
-    assert outcome is Outcome.FENCED
-    assert values(connection, topic) == []
-
-
-def test_an_owner_that_is_fenced_while_it_hands_over_rows_says_that_it_was(
-    connection: KafkaConnection, topic: str
-) -> None:
-    """And not only that its producer is of no use any more, which would be told as a refusal by Kafka."""
-    owner = TransactionalProducer(connection, topic)
-    owner.start(PATIENCE_S)
-
-    def fenced_at_the_first() -> Iterator[OutputRecord]:
-        yield record(topic, b"row")
-        assert wait_until(lambda: is_visible_uncommitted(connection, topic), Deadline(PATIENCE_S))
-        Fencer(connection).fence(topic, PATIENCE_S)
-        deadline = Deadline(PATIENCE_S)
-        while not deadline.passed:
-            yield record(topic, b"row")
-            time.sleep(0.001)
-
-    assert owner.publish(fenced_at_the_first(), record(topic, b"marker"), PATIENCE_S) is Outcome.FENCED
-    assert owner.failures[-1].error.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
-
-
-def test_an_idle_owner_that_was_fenced_cannot_commit(connection: KafkaConnection, topic: str) -> None:
-    owner = TransactionalProducer(connection, topic)
-    owner.start(PATIENCE_S)
-
-    Fencer(connection).fence(topic, PATIENCE_S)
-
-    assert owner.publish([record(topic, b"late")], record(topic, b"marker"), PATIENCE_S) is Outcome.FENCED
-    assert owner.publish([], record(topic, b"marker"), PATIENCE_S) is Outcome.UNKNOWN  # unusable until it is renewed
-    assert values(connection, topic) == []
-
-
-def test_a_renewed_producer_publishes_rows_and_marker_together(connection: KafkaConnection, topic: str) -> None:
-    owner = TransactionalProducer(connection, topic)
-    owner.start(PATIENCE_S)
-    Fencer(connection).fence(topic, PATIENCE_S)
-    assert owner.publish([record(topic, b"late")], record(topic, b"marker"), PATIENCE_S) is Outcome.FENCED
-
-    owner.start(PATIENCE_S)
-
-    assert owner.publish([record(topic, b"row")], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
-    assert values(connection, topic) == [b"row", b"marker"]
-
-
-def test_a_broker_takes_the_longest_transactions(connection: KafkaConnection, topic: str) -> None:
-    owner = TransactionalProducer(connection, topic)
-    owner.start(PATIENCE_S, LONGEST_S)
-
-    assert owner.publish([record(topic, b"row")], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
-
-
-def test_an_id_can_be_fenced_again_and_by_several(connection: KafkaConnection, topic: str) -> None:
-    one, other = Fencer(connection, most=1), Fencer(connection)
-    for expected in (topic, f"{topic}-2", f"{topic}-3"):
-        one.expect(expected)
-
-    one.fence(topic, PATIENCE_S)
-    other.fence(topic, PATIENCE_S)
-    one.fence(topic, PATIENCE_S)
-
-    owner = TransactionalProducer(connection, topic)
-    owner.start(PATIENCE_S)
-    assert owner.publish([], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
 
 
 # Reading logs --------------------------------------------------------------------------------------------------------
@@ -369,20 +274,3 @@ def test_ends_are_found_again_after_a_broker_restart(own_kafka: KafkaBroker) -> 
             return False
 
     assert wait_until(found, Deadline(PATIENCE_S))
-
-
-def test_a_commit_that_a_dead_broker_never_answers_is_of_unknown_outcome(own_kafka: KafkaBroker) -> None:
-    connection = KafkaConnection({"bootstrap.servers": own_kafka.bootstrap})
-    create_topics(own_kafka.bootstrap, {"out": 1})
-    owner = TransactionalProducer(connection, "owner")
-    owner.start(PATIENCE_S)
-    assert owner.publish([], record("out", b"first"), PATIENCE_S) is Outcome.COMMITTED
-
-    own_kafka.pause()
-    outcome = owner.publish([record("out", b"row")], record("out", b"second"), 1.0)
-    own_kafka.resume()
-
-    assert outcome is Outcome.UNKNOWN
-    owner.start(PATIENCE_S)
-    assert owner.publish([], record("out", b"third"), PATIENCE_S) is Outcome.COMMITTED
-    assert values(connection, "out") in ([b"first", b"third"], [b"first", b"row", b"second", b"third"])

@@ -58,19 +58,30 @@ def digest(table: pa.Table) -> str:
     return state.hexdigest()
 
 
-def _canonical(column: pa.Array) -> Iterator[bytes]:
+def _canonical(column: pa.Array) -> Iterator[bytes | memoryview]:
     """Bytes that depend on the values of a column alone: what lies under nulls and padding is left out."""
     kind = column.type
     if pa.types.is_string(kind) or pa.types.is_binary(kind):
-        lengths = pc.fill_null(pc.binary_length(column), -1)
-        yield np.asarray(lengths, dtype=np.int32).tobytes()
-        values = pc.fill_null(column, b"" if pa.types.is_binary(kind) else "").cast(pa.binary())
-        _, offsets, data = values.buffers()
-        if data is not None and len(values):
-            bounds = np.frombuffer(offsets, dtype=np.int32)[values.offset : values.offset + len(values) + 1]
-            yield memoryview(data)[int(bounds[0]) : int(bounds[-1])].tobytes()
+        yield from _lengths_and_bytes(column)
     else:
         yield json.dumps(_values(column), default=repr).encode()
+
+
+def _lengths_and_bytes(column: pa.Array) -> Iterator[bytes | memoryview]:
+    """The lengths of texts as 32-bit integers, −1 for null; then their bytes, one after the other."""
+    if not len(column):
+        return
+    nulls = column.is_null().to_numpy(zero_copy_only=False) if column.null_count else None
+    if nulls is not None:
+        column = pc.fill_null(column, b"" if pa.types.is_binary(column.type) else "")
+    _, offsets, data = column.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int32)[column.offset : column.offset + len(column) + 1]
+    lengths = np.diff(bounds)
+    if nulls is not None:
+        lengths[nulls] = -1
+    yield lengths.tobytes()
+    if data is not None:
+        yield memoryview(data)[int(bounds[0]) : int(bounds[-1])]
 
 
 def _values(column: pa.Array | pa.ChunkedArray) -> list[Any]:

@@ -156,6 +156,7 @@ class ReplicaMetrics:
             "tandem_source_unread", "1 while most records of a source are dead letters", of_source, registry=registry
         )
         self._phase = make.durations("tandem_phase_seconds", "Duration of the phases of an epoch", "phase")
+        self._phases: dict[str, Histogram] = {}
         self._labels = (job, replica)
         self._retention_seconds = Gauge(
             "tandem_retention_margin_seconds",
@@ -190,7 +191,10 @@ class ReplicaMetrics:
 
     def observe_phase(self, phase: str, seconds: float) -> None:
         """Phase `phase` of an epoch took `seconds`."""
-        self._phase.labels(*self._labels, phase).observe(seconds)
+        known = self._phases.get(phase)
+        if known is None:
+            known = self._phases[phase] = self._phase.labels(*self._labels, phase)
+        known.observe(seconds)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:

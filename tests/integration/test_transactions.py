@@ -1,0 +1,174 @@
+"""Transactions of epochs and fencing, on a real broker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
+
+from integration.written_job import PATIENCE_S, create_topics, everything
+from tandem.devservers import KafkaBroker
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.fencing import Fencer
+from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER
+from tandem.kafka.records import OutputRecord
+from tandem.kafka.refusals import RowsRefusedError
+from tandem.kafka.tail import LogTail
+from tandem.kafka.topics import NewTopic, Topics
+from tandem.kafka.transactions import TransactionalProducer
+from tandem.protocol.actions import Outcome
+from tandem.protocol.transaction_time import LONGEST_S
+from tandem.waiting import Deadline, wait_until
+
+pytestmark = pytest.mark.integration
+
+
+def record(topic: str, value: bytes) -> OutputRecord:
+    return OutputRecord(topic, None, value, (), 0)
+
+
+def values(connection: KafkaConnection, topic: str, start: int = 0) -> list[bytes | None]:
+    """What a reader of committed records finds up to the end."""
+    with LogTail(connection, {topic: start}) as tail:
+        return [found.value for found in everything(tail)]
+
+
+def is_visible_uncommitted(connection: KafkaConnection, topic: str) -> bool:
+    consumer = Consumer(connection.consumer("read_uncommitted"))
+    try:
+        return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=5.0, cached=False)[1] > 0
+    except KafkaException:  # a new topic's broker may not know yet that it leads it
+        return False
+    finally:
+        consumer.close()
+
+
+def test_fencing_an_open_transaction_needs_no_new_connection_and_its_commit_fails(
+    connection: KafkaConnection, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S)
+    fencer = Fencer(connection)
+    fencer.expect(topic)
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("it connects only now: the producers that are kept ready were of no use")
+
+    def fenced_in_the_middle() -> Iterator[OutputRecord]:
+        yield record(topic, b"row")
+        assert wait_until(lambda: is_visible_uncommitted(connection, topic), Deadline(PATIENCE_S))
+        with monkeypatch.context() as patch:
+            patch.setattr("tandem.kafka.fencing.Producer", refuse)
+            fencer.fence(topic, PATIENCE_S)
+
+    outcome = owner.publish(fenced_in_the_middle(), record(topic, b"marker"), PATIENCE_S)
+
+    assert outcome is Outcome.FENCED
+    assert values(connection, topic) == []
+
+
+def test_an_owner_that_is_fenced_while_it_hands_over_rows_says_that_it_was(
+    connection: KafkaConnection, topic: str
+) -> None:
+    """And not only that its producer is of no use any more, which would be told as a refusal by Kafka."""
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S)
+
+    def fenced_at_the_first() -> Iterator[OutputRecord]:
+        yield record(topic, b"row")
+        assert wait_until(lambda: is_visible_uncommitted(connection, topic), Deadline(PATIENCE_S))
+        Fencer(connection).fence(topic, PATIENCE_S)
+        deadline = Deadline(PATIENCE_S)
+        while not deadline.passed:
+            yield record(topic, b"row")
+            time.sleep(0.001)
+
+    assert owner.publish(fenced_at_the_first(), record(topic, b"marker"), PATIENCE_S) is Outcome.FENCED
+    assert owner.failures[-1].error.code() in (KafkaError._FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
+
+
+def test_an_idle_owner_that_was_fenced_cannot_commit(connection: KafkaConnection, topic: str) -> None:
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S)
+
+    Fencer(connection).fence(topic, PATIENCE_S)
+
+    assert owner.publish([record(topic, b"late")], record(topic, b"marker"), PATIENCE_S) is Outcome.FENCED
+    assert owner.publish([], record(topic, b"marker"), PATIENCE_S) is Outcome.UNKNOWN  # unusable until it is renewed
+    assert values(connection, topic) == []
+
+
+def test_a_renewed_producer_publishes_rows_and_marker_together(connection: KafkaConnection, topic: str) -> None:
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S)
+    Fencer(connection).fence(topic, PATIENCE_S)
+    assert owner.publish([record(topic, b"late")], record(topic, b"marker"), PATIENCE_S) is Outcome.FENCED
+
+    owner.start(PATIENCE_S)
+
+    assert owner.publish([record(topic, b"row")], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
+    assert values(connection, topic) == [b"row", b"marker"]
+
+
+def test_a_broker_takes_the_longest_transactions(connection: KafkaConnection, topic: str) -> None:
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S, LONGEST_S)
+
+    assert owner.publish([record(topic, b"row")], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
+
+
+def test_an_id_can_be_fenced_again_and_by_several(connection: KafkaConnection, topic: str) -> None:
+    one, other = Fencer(connection, most=1), Fencer(connection)
+    for expected in (topic, f"{topic}-2", f"{topic}-3"):
+        one.expect(expected)
+
+    one.fence(topic, PATIENCE_S)
+    other.fence(topic, PATIENCE_S)
+    one.fence(topic, PATIENCE_S)
+
+    owner = TransactionalProducer(connection, topic)
+    owner.start(PATIENCE_S)
+    assert owner.publish([], record(topic, b"marker"), PATIENCE_S) is Outcome.COMMITTED
+
+
+def test_a_commit_that_a_dead_broker_never_answers_is_of_unknown_outcome(own_kafka: KafkaBroker) -> None:
+    connection = KafkaConnection({"bootstrap.servers": own_kafka.bootstrap})
+    create_topics(own_kafka.bootstrap, {"out": 1})
+    owner = TransactionalProducer(connection, "owner")
+    owner.start(PATIENCE_S)
+    assert owner.publish([], record("out", b"first"), PATIENCE_S) is Outcome.COMMITTED
+
+    own_kafka.pause()
+    outcome = owner.publish([record("out", b"row")], record("out", b"second"), 1.0)
+    own_kafka.resume()
+
+    assert outcome is Outcome.UNKNOWN
+    owner.start(PATIENCE_S)
+    assert owner.publish([], record("out", b"third"), PATIENCE_S) is Outcome.COMMITTED
+    assert values(connection, "out") in ([b"first", b"third"], [b"first", b"row", b"second", b"third"])
+
+
+def test_which_row_a_topic_refuses_is_asked_when_the_transaction_is_tried_again(
+    kafka: KafkaBroker, connection: KafkaConnection, topic: str
+) -> None:
+    """To serve a report for each record costs a third of a transaction's time, so none are asked while all goes well."""
+    create_topics(kafka.bootstrap, {f"{topic}-marks": 1})
+    Topics(connection).ensure([NewTopic(f"{topic}-latest", config={"cleanup.policy": "compact"})])
+    headers = [[(EPOCH_HEADER, b"7"), (INDEX_HEADER, b"%d" % index)] for index in range(2)]
+    rows = [OutputRecord(f"{topic}-latest", key, b"row", headers[i], 0) for i, key in enumerate((b"k", None))]
+    mark = record(f"{topic}-marks", b"marker")
+    owner = TransactionalProducer(connection, topic)
+
+    owner.start(PATIENCE_S)
+    assert owner.publish(rows, mark, PATIENCE_S) is Outcome.UNKNOWN
+    owner.start(PATIENCE_S)
+    with pytest.raises(RowsRefusedError) as refused:
+        owner.publish(rows, mark, PATIENCE_S)
+    owner.start(PATIENCE_S)
+    assert owner.publish(rows[:1], mark, PATIENCE_S) is Outcome.COMMITTED
+
+    assert [one.record for one in refused.value.refusals] == rows[1:]
+    assert values(connection, f"{topic}-latest") == [b"row"]
+    assert values(connection, f"{topic}-marks") == [b"marker"]
