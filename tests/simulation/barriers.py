@@ -99,4 +99,4 @@ class Turnovers:
         replica.state = after_turnover(world.schedule, what, replica.state)
         replica.keep_state(what, replica.state)
         world.reached("turned over", replica)
-        replica.engine_is_free()
+        replica.engine.is_free()

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from simulation.barriers import Turnovers, giving, has_common
+from simulation.barriers import giving, has_common
+from simulation.engine import TICK_MS, Engine
 from simulation.invariants import InvariantError
-from simulation.outputs import PROGRAMS, QUESTION, Row, compute
+from simulation.outputs import PROGRAMS, Row, compute
 from simulation.process import Process
 from simulation.producer import PlainProducer, TransactionalProducer
 from simulation.steps import Steps
@@ -15,7 +16,7 @@ from tandem.core.asking import AskingSettings
 from tandem.core.catch_up import CatchUp
 from tandem.core.duty import DutySettings
 from tandem.core.effects import Answer, Append, Ask, Begun, Compute, Effect, Exit, Marked
-from tandem.core.events import Asked, Computed, LogRecord, MarkerRecord, Needs, ReplicaEvent, Tick
+from tandem.core.events import LogRecord, MarkerRecord, ReplicaEvent, Tick
 from tandem.core.replica import ReplicaCore
 from tandem.core.settings import ReplicaSettings
 from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewProducer
@@ -29,8 +30,6 @@ from tandem.protocol.values import Answers, Claim, Config, Determinant, EpochRan
 if TYPE_CHECKING:
     from simulation.world import World
 
-_TICK_MS = 12.0
-_CALL_MS = (1.0, 8.0)  # how long the outside world takes
 _ASKING = AskingSettings(5.0, 30.0, again_ms=40.0, patience_ms=10_000.0, read_ms=30.0, most_bytes=20)
 _PROGRESS_MS = 10.0
 _TICKS = {has_read_all: Tick(has_read_all) for has_read_all in (False, True)}
@@ -62,12 +61,12 @@ class Replica(Process):
         """A new incarnation: its own transactional id, its producer initialised, its state from somewhere."""
         super().start()
         self.me = self.name if self.world.deviation.reuses_ids else f"{self.name}.{self.life}"
-        self._running = self._computing = self._joined = self._is_stepping = False
+        self._running = self._joined = self._is_stepping = False
         self._events: deque[ReplicaEvent] = deque()
-        self._handed: deque[EpochRange] = deque()
         self._blind_until = [0.0, 0.0]  # of the ordering log, of the commits topic
         self._known_end = 0  # of the ordering log
         self._steps = Steps(self)
+        self.engine = Engine(self, self._compute_ms)
         self._config_proposed = -1e9
         exactly_once = self.world.schedule.delivery is Delivery.EXACTLY_ONCE
         self.producer = TransactionalProducer(self, self.me) if exactly_once else PlainProducer(self)
@@ -92,10 +91,9 @@ class Replica(Process):
     def go_on_from(self, epoch: int, state: int, succession: Succession | None = None) -> None:
         """Everything is ready: compute what comes after `epoch`."""
         world = self.world
-        self.state, self._epoch = state, epoch
+        self.state, self.epoch = state, epoch
         self.rows: dict[int, tuple[str, list[list[Row]]]] = {}
         self._commits_at = len(world.commits.visible) if world.deviation.replays_blindly else world.place_after(epoch)
-        self._turnovers = Turnovers(self)
         self.decisions = self.decisions_since(epoch)
         bound = SilenceBound(world.schedule.least_bound_ms, world.schedule.most_bound_ms)
         delivery = world.schedule.delivery
@@ -138,11 +136,11 @@ class Replica(Process):
             case Append(proposal):
                 self._append(proposal)
             case Compute(epoch):
-                self._handed.append(epoch)
+                self.engine.hand(epoch)
             case Ask(epoch, _):
-                self._ask(epoch)
+                self.engine.ask(epoch)
             case Answer(_, _, answers):
-                self._begin(self._handed.popleft(), answers)
+                self.engine.begin(answers)
             case Marked(marker):
                 self.rows.pop(marker.epoch, None)
             case Begun():
@@ -214,6 +212,11 @@ class Replica(Process):
         back = any(one.owner == self.me for one in earlier)
         self.world.reached("reclaimed" if back else "took over" if earlier else "claim won", self)
 
+    @property
+    def has_read_all(self) -> bool:
+        """Of the ordering log, as far as it knows that."""
+        return self.log_at >= self._known_end
+
     def read_commits(self, end: int) -> None:
         """Take in the visible markers up to `end`."""
         markers = self.world.commits.visible
@@ -236,10 +239,10 @@ class Replica(Process):
                 self.crash()
                 return
             self._joined = True
-        self.post(_TICKS[self.log_at >= self._known_end])
-        self._compute()
+        self.post(_TICKS[self.has_read_all])
+        self.engine.go_on()
         if self.publication.head <= self.decisions.last_epoch or self.core.state.candidate:
-            self.tick_after(_TICK_MS)
+            self.tick_after(TICK_MS)
 
     def _propose_config(self) -> None:
         if self.now_ms - self._config_proposed > 100:
@@ -248,56 +251,11 @@ class Replica(Process):
             self.append(Config(0, PROGRAMS[self.program], self.world.start, self.name, barriers=common))
         self.tick_after(50.0)
 
-    # The engine ------------------------------------------------------------------------------------------------------
-
-    def _compute(self) -> None:
-        if self._computing or not self._handed or not self.alive:
-            return
-        self._computing = True
-        if self.world.schedule.asks:
-            self.post(Needs(self._handed[0].epoch, (QUESTION,), self.log_at >= self._known_end))
-            self.tick_after(_TICK_MS)
-        else:
-            self._begin(self._handed.popleft(), ())
-
-    def _ask(self, epoch: int) -> None:
-        """The outside world, which never answers the same twice, or not at all."""
-        rng = self.world.rng
-        self.world.reached("asked", self)
-        answers = (str(rng.getrandbits(32)), None, str(rng.getrandbits(32)))  # two parts
-        self.world.checker.on_told(epoch, answers)
-        self.world.timeline.after(rng.uniform(*_CALL_MS), self, self._asked, Asked(epoch, QUESTION, answers))
-
-    def _asked(self, answered: Asked) -> None:
-        if self._handed and self._handed[0].epoch == answered.epoch:
-            self.post(answered)
-        else:
-            self.world.reached("the log answered while the outside world was asked")
-
-    def _begin(self, what: EpochRange, answers: Answers) -> None:
-        duration = self._compute_ms * self.world.rng.uniform(0.6, 1.6)
-        self.world.timeline.after(duration, self, self._computed, what, answers)
+    # What an epoch becomes ------------------------------------------------------------------------------------------
 
     def compute(self, what: EpochRange, answers: Answers) -> tuple[int, list[list[Row]]]:
         """The state after an epoch, and its rows."""
         return compute(self.state, what, answers, self.program)
-
-    def _computed(self, what: EpochRange, answers: Answers) -> None:
-        self.state, rows = self.compute(what, answers)
-        self._epoch = what.epoch
-        digest = f"{self.state:x}"
-        self._computing = self._turnovers.computed(what)
-        self.rows[self._epoch] = digest, rows
-        self.post(Computed(self._epoch, digest))
-        if self._epoch < self.publication.head:
-            self.rows.pop(self._epoch, None)
-        self.world.reached("computed", self)
-        self.think()
-
-    def engine_is_free(self) -> None:
-        """It can compute the next epoch."""
-        self._computing = False
-        self.think()
 
     def keep_state(self, what: EpochRange, state: int) -> None:
         """The state after an epoch lasts in some way."""

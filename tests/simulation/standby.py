@@ -173,7 +173,7 @@ class StandbyReplica(Replica):
     def on_ended(self, action: Publish, outcome: Outcome) -> None:
         """A published epoch is offered to the snapshots."""
         if outcome is Outcome.COMMITTED and self.world.redundancy.store:
-            self._states.offer(action.epoch, f"{self.state:x}" if action.epoch == self._epoch else "")
+            self._states.offer(action.epoch, f"{self.state:x}" if action.epoch == self.epoch else "")
 
     # Going ---------------------------------------------------------------------------------------------------------
 
