@@ -11,7 +11,8 @@ from tandem_operator.plan.events import events_of
 from tandem_operator.resources.manifest import config_of, is_other_config
 from tandem_operator.status import ConfigHashes, Status, Upgrade
 from unit.operator.operator_builders import job
-from unit.operator.tiny_cluster import TinyCluster, progressing, told
+from unit.operator.tiny_cluster import TinyCluster
+from unit.operator.tiny_told import progressing, told
 
 ELSEWHERE = [
     {"file": "job.py", "configMap": "code-2"},

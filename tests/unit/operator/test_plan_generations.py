@@ -15,7 +15,8 @@ from tandem_operator.resources.names import CLEANUP, COMPONENT, GENERATION, sele
 from tandem_operator.resources.tasks import TASK
 from unit.operator.generation_jobs import CHANGED, SIZES, given, of, running
 from unit.operator.operator_builders import SETTINGS, UID, job
-from unit.operator.tiny_cluster import TinyCluster, progressing, told
+from unit.operator.tiny_cluster import TinyCluster
+from unit.operator.tiny_told import progressing, told
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)

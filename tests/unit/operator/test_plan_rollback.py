@@ -10,8 +10,9 @@ from tandem_operator.actions import DeletePod, Switch
 from tandem_operator.observed import Component
 from tandem_operator.plan import plan
 from unit.operator.operator_builders import SETTINGS, job
-from unit.operator.tiny_cluster import TinyCluster, progressing, told
+from unit.operator.tiny_cluster import TinyCluster
 from unit.operator.tiny_pods import Pod
+from unit.operator.tiny_told import progressing, told
 
 BAD = "example.com/bad:2"
 

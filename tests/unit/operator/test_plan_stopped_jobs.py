@@ -13,7 +13,8 @@ from tandem_operator.resources.names import COMPONENT
 from tandem_operator.resources.tasks import TASK
 from unit.operator.generation_jobs import CHANGED, SIZES, SNAPSHOTS, given, of
 from unit.operator.operator_builders import SETTINGS, job
-from unit.operator.tiny_cluster import TinyCluster, progressing
+from unit.operator.tiny_cluster import TinyCluster
+from unit.operator.tiny_told import progressing
 
 
 def stopped(**spec: Any) -> TinyCluster:

@@ -14,7 +14,7 @@ from tandem_operator.plan.hindrances import hindrance
 from tandem_operator.resources.pods import pod as made_pod
 from tandem_operator.resources.tasks import savepoint
 from unit.operator.operator_builders import SETTINGS, UID, job
-from unit.operator.test_observe import only, pod, seen
+from unit.operator.shown_pods import only, pod, seen
 from unit.operator.tiny_cluster import TinyCluster
 
 DEFAULT = "kubectl.kubernetes.io/default-container"

@@ -12,30 +12,10 @@ from typing import Any
 from tandem.manifest import ReplicatedStreamJob
 from tandem.process.ending import EndKind
 from tandem.status.report import TopicDrift
-from tandem_operator.actions import (
-    Action,
-    Apply,
-    Create,
-    CreatePod,
-    Delete,
-    DeletePod,
-    Emit,
-    LabelPod,
-    SetStatus,
-    Switch,
-)
+from tandem_operator.actions import Action, Apply, Create, CreatePod, Delete, DeletePod, LabelPod, SetStatus, Switch
 from tandem_operator.observed import Component, ContainerSeen, Observed, PodPhase, TaskSeen
 from tandem_operator.plan import plan
-from tandem_operator.resources.names import (
-    APPLIED,
-    COMPONENT,
-    CONFIG,
-    GENERATION,
-    INDEX,
-    MANIFEST,
-    ROLE,
-    TEMPLATE,
-)
+from tandem_operator.resources.names import APPLIED, COMPONENT, CONFIG, GENERATION, INDEX, MANIFEST, ROLE, TEMPLATE
 from tandem_operator.resources.revisions import KIND as REVISION
 from tandem_operator.resources.tasks import TASK
 from unit.operator.operator_builders import SETTINGS
@@ -286,21 +266,3 @@ def _told(action: Action) -> str:
         case SetStatus():
             return f"status {action.status.get('phase')}"
     return str(action)[:200]
-
-
-def told(cluster: TinyCluster, steps: int) -> list[str]:
-    """The reasons of all events of so many passes; somebody publishes, or could at once, in each."""
-    reasons = []
-    for _ in range(steps):
-        actions = plan(cluster.observed(), SETTINGS)
-        reasons += [action.reason for action in actions if isinstance(action, Emit)]
-        cluster.do(actions)
-        cluster.step()
-        assert any(cluster.publishes(pod) for pod in cluster.pods.values()), cluster.story()
-    return reasons
-
-
-def progressing(cluster: TinyCluster) -> tuple[str, str, str]:
-    """Status, reason and message of the condition Progressing."""
-    found = next(one for one in cluster.status["conditions"] if one["type"] == "Progressing")
-    return found["status"], found["reason"], found["message"]
