@@ -1,14 +1,16 @@
-"""A store in a folder, and how it is made to fail."""
+"""A store in a folder, how it is made to fail, and replicas that save their state there."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from tandem.snapshots import SnapshotStore
+from tandem.snapshots import SnapshotStore, SnapshotterSettings
 from unit.snapshots.snapshot_builders import Faults
+from unit.snapshots.snapshotting import DEFAULTS, Clock, Replica, Start
 
 
 @pytest.fixture
@@ -47,3 +49,22 @@ def warnings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr("tandem.snapshots.usable._log", Log())
     monkeypatch.setattr("tandem.snapshots.snapshotter._log", Log())
     return logged
+
+
+@pytest.fixture
+def clock() -> Clock:
+    """A clock that stands still."""
+    return Clock()
+
+
+@pytest.fixture
+def start(tmp_path: Path, root: Path, clock: Clock) -> Iterator[Start]:
+    """Starts replicas, which are stopped at the end of the test."""
+    with ExitStack() as running:
+
+        def starter(name: str = "replica-0", settings: SnapshotterSettings = DEFAULTS) -> Replica:
+            replica = Replica(name, tmp_path, root, clock, settings)
+            running.callback(replica.snapshotter.stop)
+            return replica
+
+        yield starter

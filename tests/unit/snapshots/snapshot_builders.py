@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -12,9 +13,11 @@ from typing import Any, ClassVar
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from tandem.snapshots import SnapshotHead
+from tandem.snapshots import Retention, SnapshotHead
 
 HOUR_MS = 3_600_000
+GRACE_MS = HOUR_MS
+ONE = Retention(count=1, age_ms=0)
 NOW_MS = 1_800_000_000_000
 Contents = dict[str, bytes]
 
@@ -87,6 +90,11 @@ def age(folder: Path, ms: int) -> None:
         if path.is_file():
             stat = path.stat()
             os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns - ms * 1_000_000))
+
+
+def wall_ms(after_ms: int = 0) -> int:
+    """Now, or so much later, as a store's files have it."""
+    return time.time_ns() // 1_000_000 + after_ms
 
 
 Hook = Callable[[str, str], None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,15 +10,7 @@ import pytest
 
 from tandem.snapshots import NoSnapshotError, Retention, Savepoints, SnapshotManifest, SnapshotStore, SnapshotStoreError
 from unit.snapshots.savepoint_builders import INPUTS, saved, savepoint_file
-from unit.snapshots.snapshot_builders import HOUR_MS, Faults, age, contents, fill, head
-
-GRACE_MS = HOUR_MS
-ONE = Retention(count=1, age_ms=0)
-
-
-def wall_ms() -> int:
-    """A moment after now, as the store's files have it."""
-    return time.time_ns() // 1_000_000 + 1
+from unit.snapshots.snapshot_builders import GRACE_MS, ONE, Faults, age, contents, fill, head, wall_ms
 
 
 @pytest.fixture
@@ -32,7 +23,7 @@ def collect(store: SnapshotStore, root: Path, hours: int = 2, rounds: int = 3) -
     """Let hours pass, and collect, several times: what may go, goes."""
     for _ in range(rounds):
         age(root, hours * GRACE_MS)
-        store.collect_garbage(ONE, wall_ms())
+        store.collect_garbage(ONE, wall_ms(1))
 
 
 def objects(root: Path) -> set[str]:
@@ -75,7 +66,7 @@ def test_after_its_deletion_what_only_it_names_goes_a_grace_period_later(
     savepoints.delete("a")
 
     assert savepoints.list().names == ()
-    store.collect_garbage(ONE, wall_ms())
+    store.collect_garbage(ONE, wall_ms(1))
     savepoints.restore(savepoint, tmp_path / "target")  # by somebody who found it before
 
     collect(store, root, rounds=1)
@@ -134,7 +125,7 @@ def test_if_savepoints_cannot_be_listed_nothing_is_removed(
 
     faults.set(hook)
     with pytest.raises(SnapshotStoreError):
-        store.collect_garbage(ONE, wall_ms())
+        store.collect_garbage(ONE, wall_ms(1))
     faults.heal()
     assert objects(root) == before
 
@@ -142,7 +133,7 @@ def test_if_savepoints_cannot_be_listed_nothing_is_removed(
 def test_a_snapshot_about_to_go_gets_no_name(store: SnapshotStore, tmp_path: Path) -> None:
     old = saved(store, tmp_path, 1)
     saved(store, tmp_path, 3)
-    store.collect_garbage(ONE, wall_ms())
+    store.collect_garbage(ONE, wall_ms(1))
 
     with pytest.raises(NoSnapshotError, match="collected meanwhile"):
         Savepoints(store).create("a", old, INPUTS)
@@ -180,7 +171,7 @@ def test_a_savepoint_made_while_somebody_collects_is_whole(
             Savepoints(store).create("a", old, INPUTS)  # the collector is about to retire it
 
     faults.set(hook)
-    store.collect_garbage(ONE, wall_ms())
+    store.collect_garbage(ONE, wall_ms(1))
     assert made
     collect(store, root)
     savepoints = Savepoints(store)
@@ -196,7 +187,7 @@ def test_one_that_is_deleted_while_somebody_collects_stays_for_its_readers(
     savepoint = Savepoints(store).create("a", kept, INPUTS)
     saved(store, tmp_path, 3)
     age(root, 2 * GRACE_MS)
-    store.collect_garbage(ONE, wall_ms())  # retires the snapshot
+    store.collect_garbage(ONE, wall_ms(1))  # retires the snapshot
     age(root, 2 * GRACE_MS)
 
     def hook(happens: str, path: str) -> None:
@@ -206,7 +197,7 @@ def test_one_that_is_deleted_while_somebody_collects_stays_for_its_readers(
             Savepoints(store).delete("a")
 
     faults.set(hook)
-    store.collect_garbage(ONE, wall_ms())
+    store.collect_garbage(ONE, wall_ms(1))
     assert Savepoints(store).list().names == ()
     Savepoints(store).restore(savepoint, tmp_path / "target")
 
@@ -238,7 +229,7 @@ def test_whatever_happens_in_whatever_order_savepoints_can_be_restored(root: Pat
             del expected[chosen]
 
     def collect_once() -> None:
-        chance.choice(stores).collect_garbage(Retention(count=2, age_ms=0), wall_ms())
+        chance.choice(stores).collect_garbage(Retention(count=2, age_ms=0), wall_ms(1))
 
     def wait() -> None:
         age(root, chance.choice([GRACE_MS // 3, 2 * GRACE_MS]))

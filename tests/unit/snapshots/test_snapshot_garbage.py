@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -14,15 +12,8 @@ import pytest
 from tandem.snapshots import Retention, SnapshotFile, SnapshotManifest, SnapshotStore, SnapshotStoreError
 from tandem.snapshots.garbage import to_retire
 from tandem.snapshots.values import hash_of
-from unit.snapshots.snapshot_builders import HOUR_MS, NOW_MS, Contents, Faults, age, contents, fill, head
-
-GRACE_MS = HOUR_MS
-ONE = Retention(count=1, age_ms=0)
-
-
-def wall_ms(after_ms: int = 0) -> int:
-    """Now, as the store's files have it."""
-    return time.time_ns() // 1_000_000 + after_ms
+from unit.snapshots.garbage_world import World
+from unit.snapshots.snapshot_builders import GRACE_MS, NOW_MS, ONE, Contents, Faults, age, contents, fill, head, wall_ms
 
 
 @pytest.fixture
@@ -264,47 +255,3 @@ def test_every_listed_snapshot_can_be_restored_whoever_writes_collects_and_fails
             assert usable(root, listed, target)
             world.restored += 1
     assert world.restored > 20
-
-
-class World:
-    """Stores that share a folder and a clock, and that are interrupted by each other."""
-
-    def __init__(self, root: Path, folder: Path, chance: random.Random) -> None:
-        self.restored = 0
-        self._root = root
-        self._folder = folder
-        self._chance = chance
-        self._now_ms = 0.0
-        self._epoch = 0
-        self._interfering = False
-        self._stores = [
-            SnapshotStore(f"faulty://{root}", grace_ms=GRACE_MS, clock_ms=lambda: self._now_ms) for _ in range(2)
-        ]
-
-    def wait(self, periods: float) -> None:
-        """Let so many grace periods pass."""
-        self._now_ms += periods * GRACE_MS
-        age(self._root, int(periods * GRACE_MS))
-
-    def turn(self) -> None:
-        """A replica writes or collects; the store may fail it."""
-        store = self._chance.choice(self._stores)
-        with suppress(SnapshotStoreError):
-            if self._chance.random() < 0.6:
-                self._epoch += 1
-                made = {f"state/{n}": b"content %d" % n for n in self._chance.sample(range(6), 3)}
-                store.save(head(self._epoch, wall_ms()), fill(self._folder / str(self._epoch), made))
-            else:
-                store.collect_garbage(Retention(count=2, age_ms=0), wall_ms(1))
-
-    def interfere(self, operation: str, _path: str) -> None:
-        """Called before each change of the store."""
-        if operation in ("list", "read") or self._interfering:
-            return
-        self._interfering = True
-        if self._chance.random() < 0.15:
-            self.wait(self._chance.choice([0, 0.2, 0.45]))
-            self.turn()
-        self._interfering = False
-        if self._chance.random() < 0.03:
-            raise ConnectionError("gone")
