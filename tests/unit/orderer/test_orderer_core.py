@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
 from tandem.core.effects import Append
-from tandem.core.events import LogRecord, Tick
+from tandem.core.events import Tick
 from tandem.core.orderer import (
     CountOn,
     CountRecords,
@@ -16,7 +15,6 @@ from tandem.core.orderer import (
     Leading,
     LookAtInputs,
     OrdererCore,
-    OrdererEffect,
     OrdererSettings,
     RecordsCounted,
     WatchInputs,
@@ -24,71 +22,8 @@ from tandem.core.orderer import (
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal, TopicIds, TopicPartition
-
-INPUT = TopicPartition("in", 0)
-MOST_MS = 120.0
-AGAIN_MS = 500.0
-LOOK_MS = 1_000.0
-BARRIER_MS = 5_000
-CONFIG = Config(0, "c0ffee", Positions({INPUT: 0}), "replica-0")
-IDS: TopicIds = (("in", "an-id"),)
-
-
-def at(offset: int) -> Positions:
-    return Positions({INPUT: offset})
-
-
-class Bench:
-    """A core, and the answers to what it asks: `available` records, of which `counted` are counted (None: all)."""
-
-    def __init__(
-        self, decisions: Decisions | None = None, idle_ms: float | None = None, config: Config = CONFIG
-    ) -> None:
-        self.now_ms, self.wall_ms, self.leads = 0.0, 0, True
-        self.available: int | None = 1
-        self.same = True
-        self.counted: int | None = None
-        self.offset = 0
-        self.effects: list[OrdererEffect] = []
-        pace = Pace(PaceSettings(idle_epoch_interval_ms=idle_ms), SilenceBound(20.0, MOST_MS))
-        settings = OrdererSettings("me", 1_000, repropose_ms=AGAIN_MS, look_ms=LOOK_MS, barrier_ms=BARRIER_MS)
-        self.core = OrdererCore(settings, decisions or Decisions(), pace)
-        self.shows(config)
-
-    def shows(self, *proposals: Proposal) -> None:
-        """The log shows these next."""
-        for proposal in proposals:
-            assert self.core.step(LogRecord(self.offset, proposal), self.now_ms) == ()
-            self.offset += 1
-
-    def after(self, ms: float, *shown: Proposal) -> list[Cut]:
-        """What is proposed in a round so much later, in which the log shows `shown`."""
-        self.now_ms += ms
-        self.effects = []
-        self.core.step(Leading(self.leads), self.now_ms)
-        self.shows(*shown)
-        return self._cuts(self.core.step(Tick(), self.now_ms))
-
-    def _cuts(self, effects: Sequence[OrdererEffect]) -> list[Cut]:
-        cuts: list[Cut] = []
-        for effect in effects:
-            self.effects.append(effect)
-            match effect:
-                case LookAtInputs(last):
-                    available = None if self.available is None else at(self.available)
-                    waiting = 0 if available is None else available.records_since(last)
-                    cuts += self._cuts(self.core.step(InputsSeen(available, waiting, self.same, IDS), self.now_ms))
-                case CountRecords():
-                    ends = effect.ends if self.counted is None else at(self.counted)
-                    cuts += self._cuts(self.core.step(RecordsCounted(ends, self.wall_ms, 5), self.now_ms))
-                case Append(Cut() as cut):
-                    cuts.append(cut)
-        return cuts
-
-    @property
-    def waits_for(self) -> str:
-        return ": ".join(self.core.state.waits_for or ())
+from tandem.protocol.values import Claim, Cut
+from unit.orderer.orderer_bench import AGAIN_MS, CONFIG, IDS, LOOK_MS, MOST_MS, Bench, at
 
 
 @pytest.fixture
@@ -256,61 +191,3 @@ def test_its_state_is_the_same_object_while_nothing_changes(bench: Bench) -> Non
     state = bench.core.state
     bench.after(1.0)
     assert bench.core.state is state
-
-
-def barriers(bench: Bench, *wall_ms: int) -> list[bool]:
-    """Whether each of the next cuts is a barrier, which are made at these times, accepted and claimed."""
-    found = []
-    for wall in wall_ms:
-        bench.wall_ms, epoch = wall, bench.core.decisions.last_epoch + 1
-        bench.available = epoch + 1
-        (cut,) = bench.after(10)
-        bench.shows(cut, Claim(epoch, 0, "r"))
-        found.append(cut.barrier)
-    return found
-
-
-def test_the_first_epoch_of_a_period_is_a_barrier_where_the_generation_asks_for_them() -> None:
-    bench = Bench(config=replace(CONFIG, barriers=True))
-    assert barriers(bench, 4_000, 4_999, 5_002, 5_003, 17_000, 17_001) == [False, False, True, False, True, False]
-    assert barriers(Bench(), 4_000, 4_999, 5_002, 5_003) == [False] * 4, "nobody asks"
-
-
-def test_a_cut_that_gets_lost_is_a_barrier_when_it_is_cut_again() -> None:
-    bench = Bench(config=replace(CONFIG, barriers=True))
-    barriers(bench, 4_000)
-    bench.wall_ms, bench.available = 5_002, 2
-    (lost,) = bench.after(10)
-    bench.wall_ms = 5_600
-    (again,) = bench.after(AGAIN_MS)
-    assert lost.barrier
-    assert again.barrier
-    assert lost.epoch == again.epoch == 1
-
-
-def test_where_another_s_cut_without_it_was_first_the_next_one_is_the_barrier() -> None:
-    bench = Bench(config=replace(CONFIG, barriers=True))
-    barriers(bench, 4_000)
-    bench.wall_ms, bench.available = 5_002, 2
-    (mine,) = bench.after(10)
-    bench.shows(replace(mine, proposer="other", time_ms=4_998, barrier=False), mine, Claim(1, 0, "r"))
-    assert barriers(bench, 5_003) == [True]
-
-
-def test_when_input_ends_one_epoch_more_is_cut_as_the_barrier_that_is_owed() -> None:
-    bench = Bench(config=replace(CONFIG, barriers=True))
-    barriers(bench, 4_000, 4_500)
-    bench.wall_ms = 4_500 + BARRIER_MS
-    assert bench.after(BARRIER_MS - 1) == []
-    (empty,) = bench.after(1)
-    assert (empty.epoch, empty.ends, empty.barrier) == (2, at(2), True)
-    bench.shows(empty, Claim(2, 0, "r"))
-    bench.wall_ms += 10 * BARRIER_MS
-    assert bench.after(10 * BARRIER_MS) == [], "nothing came since"
-
-
-def test_no_epoch_is_owed_where_nobody_asks_for_barriers() -> None:
-    bench = Bench()
-    barriers(bench, 4_000, 4_500)
-    bench.wall_ms = 1_000_000
-    assert bench.after(10 * BARRIER_MS) == []
