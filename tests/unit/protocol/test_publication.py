@@ -2,79 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from tandem.protocol.actions import (
-    Action,
-    Fence,
-    Outcome,
-    ProposeClaim,
-    Publish,
-    ReadToEnd,
-    Renewing,
-    RenewProducer,
-    Step,
-)
-from tandem.protocol.decisions import Decisions
-from tandem.protocol.publication import (
-    ChangedInputError,
-    DivergedError,
-    MissingMarkerError,
-    ProtocolMisuseError,
-    Publication,
-)
+from tandem.protocol.actions import Fence, Outcome, ProposeClaim, Publish, ReadToEnd, Renewing, RenewProducer
+from tandem.protocol.publication import MissingMarkerError, ProtocolMisuseError
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Claim, Proposal
-from unit.protocol.builders import config, cut, marker
-
-MOST_MS = 100.0
-
-
-class Replica:
-    """A publication of incarnation `a` at time `now`, with three epochs cut; what it computes has digest `d`."""
-
-    def __init__(self, delivery: Delivery = Delivery.EXACTLY_ONCE) -> None:
-        self.publication = Publication("a", Decisions(), 0, delivery, SilenceBound(10.0, MOST_MS))
-        self.now = 0.0
-        self._offset = 0
-        self._step: Step = ReadToEnd()
-        self.reads(config(0), cut(0, 1), cut(1, 2), cut(2, 3))
-
-    def reads(self, *proposals: Proposal) -> None:
-        for proposal in proposals:
-            self.publication.on_proposal(proposal, self._offset, self.now)
-            self._offset += 1
-
-    def next(self) -> Action | None:
-        action = self.publication.next_action(self.now)
-        if action is not None and not isinstance(action, ProposeClaim):
-            self._step = action
-        return action
-
-    def done(self, outcome: Outcome | None = None) -> None:
-        """Has carried out what it was asked for."""
-        self.publication.done(self._step, outcome)
-
-    def computes(self, *epochs: int) -> None:
-        for epoch in epochs:
-            self.publication.on_computed(epoch, "d")
-
-    def owns(self, epoch: int) -> None:
-        """Has computed and claimed an epoch."""
-        self.computes(epoch)
-        assert self.next() == ProposeClaim(Claim(epoch, 0, "a"))
-        self.reads(Claim(epoch, 0, "a"))
-
-    def takes_over_from(self, *owners: str) -> None:
-        """Has computed epoch 0, which `owners` have claimed in vain, and has its claim accepted."""
-        self.computes(0)
-        self.reads(*(Claim(0, attempt, owner) for attempt, owner in enumerate(owners)))
-        self.now += 4 * MOST_MS + 1
-        assert self.next() == ProposeClaim(Claim(0, len(owners), "a"))
-        self.reads(Claim(0, len(owners), "a"))
+from tandem.protocol.values import Claim
+from unit.protocol.builders import marker
+from unit.protocol.publishing import MOST_MS, Replica
 
 
 @pytest.fixture
@@ -235,42 +170,6 @@ def test_a_missing_marker_is_an_error(replica: Replica) -> None:
         replica.publication.on_marker(marker(1), 0.0)
 
 
-def test_a_replica_that_computed_something_else_has_diverged_whichever_comes_first(replica: Replica) -> None:
-    replica.computes(0)
-    with pytest.raises(DivergedError, match="epoch 0: computed digest d, published other by b"):
-        replica.publication.on_marker(marker(0, "b", digest="other"), 0.0)
-    later = Replica()
-    later.publication.on_marker(marker(0, "b", digest="other"), 0.0)
-    with pytest.raises(DivergedError):
-        later.publication.on_computed(0, "d")
-
-
-def test_a_replica_that_was_given_other_records_is_told_so_though_its_rows_are_the_same(replica: Replica) -> None:
-    """As where an input was compacted meanwhile: its state is another one, which only later epochs would show."""
-    published = replace(marker(0, "b", digest="d"), inputs="100:1f")
-    replica.publication.on_computed(0, "d", "97:2e")
-    with pytest.raises(ChangedInputError, match=r"than when b published it: 100 then, 97 now"):
-        replica.publication.on_marker(published, 0.0)
-    later = Replica()
-    later.publication.on_marker(published, 0.0)
-    with pytest.raises(ChangedInputError):
-        later.publication.on_computed(0, "d", "97:2e")
-
-
-@pytest.mark.parametrize(("then", "now"), [("", "97:2e"), ("97:2e", ""), ("97:2e", "97:2e")])
-def test_records_are_compared_where_both_are_known(then: str, now: str) -> None:
-    replica = Replica()
-    replica.publication.on_computed(0, "d", now)
-    assert replica.publication.on_marker(replace(marker(0, "b", digest="d"), inputs=then), 0.0)
-
-
-def test_a_generation_that_may_read_other_records_is_not_compared() -> None:
-    replica = Replica()
-    replica.publication.generation = 1
-    replica.publication.on_computed(0, "d", "97:2e")
-    assert replica.publication.on_marker(replace(marker(0, "b", digest="d"), inputs="100:1f"), 0.0)
-
-
 def test_at_least_once_takes_over_without_fencing() -> None:
     replica = Replica(Delivery.AT_LEAST_ONCE)
     replica.takes_over_from("b")
@@ -293,12 +192,6 @@ def test_at_most_once_gives_its_own_rows_up_when_it_does_not_know_whether_they_a
     replica.next()
     replica.done()
     assert replica.next() == Publish(0, 0, skipped=True)
-
-
-def test_a_skipped_epoch_is_not_taken_for_divergence() -> None:
-    replica = Replica(Delivery.AT_MOST_ONCE)
-    replica.computes(0)
-    assert replica.publication.on_marker(marker(0, "b", attempt=1, digest="other", skipped=True), 0.0)
 
 
 def test_a_step_that_nobody_asked_for_is_refused(replica: Replica) -> None:

@@ -1,0 +1,56 @@
+"""What a replica reads as published is compared with what it computed itself, whichever comes first."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tandem.protocol.publication import ChangedInputError, DivergedError
+from tandem.protocol.publication_rules import Delivery
+from unit.protocol.builders import marker
+from unit.protocol.publishing import Replica
+
+
+def test_a_replica_that_computed_something_else_has_diverged_whichever_comes_first() -> None:
+    replica = Replica()
+    replica.computes(0)
+    with pytest.raises(DivergedError, match="epoch 0: computed digest d, published other by b"):
+        replica.publication.on_marker(marker(0, "b", digest="other"), 0.0)
+    later = Replica()
+    later.publication.on_marker(marker(0, "b", digest="other"), 0.0)
+    with pytest.raises(DivergedError):
+        later.publication.on_computed(0, "d")
+
+
+def test_a_replica_that_was_given_other_records_is_told_so_though_its_rows_are_the_same() -> None:
+    """As where an input was compacted meanwhile: its state is another one, which only later epochs would show."""
+    replica = Replica()
+    published = replace(marker(0, "b", digest="d"), inputs="100:1f")
+    replica.publication.on_computed(0, "d", "97:2e")
+    with pytest.raises(ChangedInputError, match=r"than when b published it: 100 then, 97 now"):
+        replica.publication.on_marker(published, 0.0)
+    later = Replica()
+    later.publication.on_marker(published, 0.0)
+    with pytest.raises(ChangedInputError):
+        later.publication.on_computed(0, "d", "97:2e")
+
+
+@pytest.mark.parametrize(("then", "now"), [("", "97:2e"), ("97:2e", ""), ("97:2e", "97:2e")])
+def test_records_are_compared_where_both_are_known(then: str, now: str) -> None:
+    replica = Replica()
+    replica.publication.on_computed(0, "d", now)
+    assert replica.publication.on_marker(replace(marker(0, "b", digest="d"), inputs=then), 0.0)
+
+
+def test_a_generation_that_may_read_other_records_is_not_compared() -> None:
+    replica = Replica()
+    replica.publication.generation = 1
+    replica.publication.on_computed(0, "d", "97:2e")
+    assert replica.publication.on_marker(replace(marker(0, "b", digest="d"), inputs="100:1f"), 0.0)
+
+
+def test_a_skipped_epoch_is_not_taken_for_divergence() -> None:
+    replica = Replica(Delivery.AT_MOST_ONCE)
+    replica.computes(0)
+    assert replica.publication.on_marker(marker(0, "b", attempt=1, digest="other", skipped=True), 0.0)
