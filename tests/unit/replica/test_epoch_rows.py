@@ -1,11 +1,8 @@
-"""An epoch's rows: the digest sees every difference that a reader would see and no other, and rows become records."""
+"""An epoch's rows: the digest sees every difference that a reader would see and no other, and rows are sorted if need be."""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -14,13 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tandem.intake.letters import InputRecord
-from tandem.intake.letters import letter as input_letter
-from tandem.kafka.headers import RowId, job_of, row_id
-from tandem.kafka.records import OutputRecord
-from tandem.replica.records import first_partition, records_of
 from tandem.replica.rows import EpochRows, digest
-from tandem.topics.declared import SinkTopics
 
 SAME_EACH_TIME = settings(derandomize=True, database=None, deadline=None, max_examples=50)
 
@@ -63,9 +54,6 @@ def _binary(values: Sequence[bytes | None], under_nulls: bytes) -> pa.Array:
     valid = pa.array([value is not None for value in values], pa.bool_())
     buffers = [valid.buffers()[1], *filled.buffers()[1:]]
     return pa.Array.from_buffers(pa.binary(), len(values), buffers)
-
-
-# The digest ----------------------------------------------------------------------------------------------------------
 
 
 @SAME_EACH_TIME
@@ -165,193 +153,3 @@ def test_rows_that_come_in_the_same_order_everywhere_keep_it() -> None:
     rows = [Row(b"b", b"1"), Row(b"a", b"2")]
 
     assert EpochRows.of(3, table(rows), ordered=True).table.to_pylist() == table(rows).to_pylist()
-
-
-# The records ---------------------------------------------------------------------------------------------------------
-
-SINKS = SinkTopics({"out": "topic-out", "dead-letter": "letters"}, {"topic-out": 3, "letters": 1}, "letters", 100)
-COMPACTED = replace(SINKS, compacted=frozenset({"topic-out"}))
-ROOMY = replace(SINKS, max_record_bytes=1_000)
-
-
-def records(
-    *rows: dict[str, object],
-    partition: bool = False,
-    headers: bool = False,
-    refused: Mapping[int, str] | None = None,
-    sinks: SinkTopics = SINKS,
-) -> list[OutputRecord]:
-    """The records of epoch 12 with these rows; a row's sink is `out` unless it says another."""
-    types: dict[str, pa.DataType] = {"sink": pa.string(), "key": pa.binary(), "value": pa.binary()}
-    types |= {"partition": pa.int32()} if partition else {}
-    types |= {"headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))} if headers else {}
-    full = [{"sink": "out", **row} for row in rows]
-    columns = {name: pa.array([row.get(name) for row in full], kind) for name, kind in types.items()}
-    return records_of(EpochRows.of(12, pa.table(columns), ordered=True), sinks, refused)
-
-
-def letter(record: OutputRecord) -> dict[str, object]:
-    """A dead letter; it goes to its topic and carries the row's id like any record."""
-    assert (record.topic, record.partition, record.key) == ("letters", 0, None)
-    assert row_id(dict(record.headers)) is not None
-    content = json.loads(record.value or b"")
-    assert isinstance(content, dict)
-    return content
-
-
-def test_the_dead_letter_of_an_input_record_keeps_its_coordinates_however_small_the_limit_is() -> None:
-    found = InputRecord("events", "in", 2, 41, 0, b"k" * 500, b"v" * 5_000)
-    key, value = input_letter(found, "a reason", SINKS.max_record_bytes)
-
-    (record,) = records({"sink": "dead-letter", "key": key, "value": value})
-
-    assert (record.topic, record.value) == ("letters", value)
-    assert (json.loads(value)["offset"], json.loads(value)["valueBytes"]) == (41, 5_000)
-
-
-def test_every_record_carries_its_epoch_its_index_and_then_the_headers_of_the_job() -> None:
-    first, second = records(
-        {"value": b"1", "headers": [{"key": "colour", "value": b"red"}]}, {"value": b"2"}, headers=True
-    )
-
-    assert row_id(dict(first.headers)) == RowId(12, 0)
-    assert row_id(dict(second.headers)) == RowId(12, 1)
-    assert list(first.headers)[2:] == [("colour", b"red")]
-
-
-def test_a_record_names_its_job_before_the_headers_of_the_user_could() -> None:
-    columns = {"sink": ["out"], "key": [None], "value": [b"1"], "headers": [[{"key": "tandem.job", "value": b"other"}]]}
-    found = records_of(EpochRows.of(12, pa.table(columns), ordered=True), replace(SINKS, job="flights"))
-
-    assert job_of(list(found[0].headers)) == "flights"
-
-
-def test_a_key_chooses_the_partition_and_records_without_one_go_round_by_index() -> None:
-    found = records({"key": b"k"}, {"value": b"1"}, {"key": b"", "value": b"2"}, {}, {})
-
-    assert [record.partition for record in found] == [-1, 2, -1, 1, 2]
-
-
-@pytest.mark.parametrize("every", [1, 2, 3, 4, 6, 7])
-@pytest.mark.parametrize("partitions", [2, 3, 6, 12])
-def test_epochs_of_a_single_row_without_a_key_fill_all_partitions_evenly(partitions: int, every: int) -> None:
-    found = Counter(first_partition(epoch, partitions) for epoch in range(0, 240 * every, every))
-
-    assert found.keys() == set(range(partitions))
-    assert max(found.values()) <= 1.3 * 240 / partitions
-
-
-def test_only_rows_that_have_a_key_go_to_a_compacted_topic() -> None:
-    keyed, keyless, empty = records(
-        {"key": b"k", "value": b"1"}, {"value": b"2"}, {"key": b"", "value": None}, sinks=COMPACTED
-    )
-
-    assert (keyed.topic, empty.topic) == ("topic-out", "topic-out")
-    assert letter(keyless) == {
-        "sink": "out",
-        "epoch": 12,
-        "index": 1,
-        "key": None,
-        "reason": "it has no key, but topic-out is compacted (cleanup.policy), which needs one",
-    }
-
-
-def test_letters_in_a_compacted_topic_have_keys_of_their_own() -> None:
-    sinks = replace(SINKS, compacted=frozenset({"letters"}), job="flights")
-    found = records(
-        {"sink": "dead-letter"}, {"sink": "dead-letter", "key": b"k"}, {"partition": 9}, partition=True, sinks=sinks
-    )
-
-    assert [(record.topic, record.key) for record in found] == [
-        ("letters", b"flights/12/0"),
-        ("letters", b"k"),
-        ("letters", b"flights/12/2"),
-    ]
-
-
-def test_a_row_that_the_broker_refused_is_a_dead_letter_with_its_reason_cut_to_fit() -> None:
-    before, refused, after = records(
-        {"key": b"a", "value": b"1"},
-        {"key": b"k" * 300, "value": b"2"},
-        {"value": b"3"},
-        refused={1: "no " * 1_000},
-        sinks=ROOMY,
-    )
-
-    assert (before.topic, after.topic) == ("topic-out", "topic-out")
-    assert letter(refused)["reason"] == ("no " * 1_000)[:500]
-    assert letter(refused)["key"] == "k" * 200
-
-
-def test_a_partition_that_the_job_chose_is_kept() -> None:
-    found = records({"key": b"k", "partition": 2}, {"value": b"1", "partition": 0}, {"value": b"2"}, partition=True)
-
-    assert [record.partition for record in found] == [2, 0, 0]
-
-
-def test_rows_of_tables_are_no_records_but_have_an_index() -> None:
-    found = records({"value": b"1"}, {"sink": "archive"}, {"value": b"2"})
-
-    assert [row_id(dict(record.headers)) for record in found] == [RowId(12, 0), RowId(12, 2)]
-
-
-def test_a_row_over_the_limit_becomes_a_dead_letter_in_its_place() -> None:
-    fits, too_large, after = records(
-        {"key": b"k", "value": b"v" * 99}, {"key": b"k", "value": b"v" * 100}, {"value": b"2"}
-    )
-
-    assert (fits.topic, after.topic) == ("topic-out", "topic-out")
-    assert letter(too_large) == {
-        "sink": "out",
-        "epoch": 12,
-        "index": 1,
-        "key": "k",
-        "reason": "the record has 101 bytes, over spec.maxRecordBytes",
-    }
-
-
-def test_headers_of_the_job_count_as_part_of_the_record() -> None:
-    (found,) = records({"value": b"v" * 60, "headers": [{"key": "h", "value": b"x" * 40}]}, headers=True)
-
-    assert letter(found)["reason"] == "the record has 101 bytes, over spec.maxRecordBytes"
-
-
-def test_a_partition_that_the_topic_does_not_have_makes_a_dead_letter() -> None:
-    found = records({"value": b"1", "partition": 3}, {"value": b"2", "partition": -1}, partition=True)
-
-    assert [letter(record)["reason"] for record in found] == [
-        "its partition is 3, but topic-out has 3",
-        "its partition is -1, but topic-out has 3",
-    ]
-
-
-NAMELESS = "a header has no name, or one that is not UTF-8"
-
-
-def test_a_header_without_a_name_makes_a_dead_letter() -> None:
-    named, nameless = {"key": "colour", "value": b"red"}, {"key": None, "value": b"red"}
-    found = records(
-        {"key": b"k", "headers": [named, nameless]},
-        {"headers": [None]},
-        {"headers": [named]},
-        {"headers": []},
-        headers=True,
-    )
-
-    assert [letter(record)["reason"] for record in found[:2]] == [NAMELESS] * 2
-    assert [list(record.headers)[2:] for record in found[2:]] == [[("colour", b"red")], []]
-
-
-def test_a_header_whose_name_is_no_text_makes_a_dead_letter() -> None:
-    headers = pa.array([[(b"colour", b"red")], [(b"colo\xfc", b"red")]], pa.map_(pa.binary(), pa.binary()))
-    kind = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
-    columns = {"sink": ["out"] * 2, "key": [None] * 2, "value": [b"1", b"2"], "headers": headers.view(kind)}
-    found = records_of(EpochRows.of(12, pa.table(columns), ordered=False), SINKS)
-
-    assert list(found[0].headers)[2:] == [("colour", b"red")]
-    assert letter(found[1])["reason"] == NAMELESS
-
-
-def test_an_epoch_without_rows_has_no_records() -> None:
-    assert records_of(EpochRows.of(12, pa.table({}), ordered=True), SINKS) == []
-    assert EpochRows.of(12, pa.table({}), ordered=False).digest == EpochRows.of(13, pa.table({}), ordered=True).digest
