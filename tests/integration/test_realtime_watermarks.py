@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from integration.engine import BEGINNING, Job, kafka_sink, values
-from integration.restored_plans import Epoch, Plan, inputs, records
+from integration.restored_plans import Plan
+from integration.timed_inputs import Epoch, inputs, records
 from tandem.checkpoint.folders import restore
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.session import LASTING_TASKS
