@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Record, epoch_time_us, fetched
-from integration.test_job_errors import Failing
+from integration.failing_job import Failing
 from tandem.checkpoint.folders import copy_up_to, find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.trial import Offered, TrialError

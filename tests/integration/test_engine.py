@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import random
-import uuid
-from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, as_json, kafka_sink, raw_source, running_count, values
+from integration.undetermined import CHANGING, UNDETERMINED
 from tandem.checkpoint.folders import restore
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.jvm.classes import classes_jar
@@ -134,59 +132,6 @@ def test_sums_of_floats_over_many_partitions_have_the_same_bytes_in_every_replic
     assert one != other
 
 
-UNDETERMINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
-    "current_timestamp": (
-        lambda d: d.select(F.current_timestamp().cast("string").alias("value")),
-        "current_timestamp()",
-    ),
-    "current_date": (lambda d: d.select(F.current_date().cast("string").alias("value")), "current_date()"),
-    "now in SQL": (lambda d: d.selectExpr("string(now()) AS value"), "now()"),
-    "uuid": (lambda d: d.selectExpr("uuid() AS value"), "uuid()"),
-    "rand in SQL": (lambda d: d.selectExpr("string(rand()) AS value"), "rand()"),
-    "rand with a seed": (lambda d: d.select(F.rand(3).cast("string").alias("value")), "rand()"),
-    "randn with a seed": (lambda d: d.select(F.randn(3).cast("string").alias("value")), "randn()"),
-    "rand in a filter": (lambda d: d.filter(F.expr("rand() > 0.5")).select("value"), "rand()"),
-    "unix_timestamp": (lambda d: d.selectExpr("string(unix_timestamp()) AS value"), "current_timestamp()"),
-    "a text that means a time": (
-        lambda d: d.select(F.lit(" Now ").cast("timestamp").cast("string").alias("value")),
-        "the time 'Now'",
-    ),
-    "a text that is compared with a time": (lambda d: d.where("timestamp > 'today'"), "the time 'today'"),
-    "a text that becomes a day": (lambda d: d.where(F.to_date(F.lit("tomorrow UTC")) > "2024-01-01"), "'tomorrow UTC'"),
-    "a text that becomes a time": (lambda d: d.where(F.to_timestamp(F.lit("now")) > F.col("timestamp")), "'now'"),
-    "a constant of SQL that means a day": (lambda d: d.where("to_date(timestamp) <= DATE 'today'"), "DATE 'today'"),
-    "a method of Java that draws": (
-        lambda d: d.selectExpr("java_method('java.util.UUID', 'randomUUID') AS value"),
-        "java.util.UUID.randomUUID()",
-    ),
-    "a method of Java that reads the clock": (
-        lambda d: d.selectExpr("reflect('java.lang.System', 'currentTimeMillis') AS value"),
-        "java.lang.System.currentTimeMillis()",
-    ),
-    "an encryption": (
-        lambda d: d.select(F.aes_encrypt("value", F.lit("0000111122223333")).alias("value")),
-        "aes_encrypt()",
-    ),
-    "an encryption in SQL": (
-        lambda d: d.selectExpr("aes_encrypt(value, '0000111122223333', 'CBC') AS value"),
-        "an initialization vector that follows from the record",
-    ),
-    "a sketch that forgets at random": (
-        lambda d: d.groupBy().agg(F.kll_sketch_agg_bigint("offset").alias("value")),
-        "a sketch of KLL",
-    ),
-    "sketches that are merged": (
-        lambda d: d.select(F.kll_sketch_merge_bigint("value", "key").alias("value")),
-        "approx_percentile()",
-    ),
-    "the account that a replica runs under": (lambda d: d.selectExpr("current_user() AS value"), "current_user()"),
-    "non-deterministic UDF": (
-        lambda d: d.select(F.udf(lambda value: value).asNondeterministic()("value").alias("value")),
-        "the non-deterministic UDF",
-    ),
-}
-
-
 @pytest.mark.parametrize("name", UNDETERMINED)
 def test_an_undetermined_expression_is_refused_by_name(job: Job, name: str) -> None:
     build, expected = UNDETERMINED[name]
@@ -204,15 +149,6 @@ def test_a_finer_clock_is_refused_too(spark: SparkSession, job: Job) -> None:
             check_determined(clock)
     finally:
         spark.conf.unset(nanoseconds)
-
-
-CHANGING: dict[str, Callable[[DataFrame], DataFrame]] = {
-    "rand without a seed": lambda d: d.select(F.rand().cast("string").alias("value")),
-    "randn without a seed": lambda d: d.select(F.randn().cast("string").alias("value")),
-    "sample without a seed": lambda d: d.sample(0.5).select("value"),
-    "a time of Python's": lambda d: d.select(F.lit(datetime.now(UTC).isoformat()).alias("value")),
-    "a uuid of Python's": lambda d: d.select(F.lit(str(uuid.uuid4())).alias("value")),
-}
 
 
 @pytest.mark.parametrize("name", CHANGING)

@@ -1,0 +1,70 @@
+"""Expressions that each replica would compute differently, and constants that are others each time a plan is built."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
+
+UNDETERMINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
+    "current_timestamp": (
+        lambda d: d.select(F.current_timestamp().cast("string").alias("value")),
+        "current_timestamp()",
+    ),
+    "current_date": (lambda d: d.select(F.current_date().cast("string").alias("value")), "current_date()"),
+    "now in SQL": (lambda d: d.selectExpr("string(now()) AS value"), "now()"),
+    "uuid": (lambda d: d.selectExpr("uuid() AS value"), "uuid()"),
+    "rand in SQL": (lambda d: d.selectExpr("string(rand()) AS value"), "rand()"),
+    "rand with a seed": (lambda d: d.select(F.rand(3).cast("string").alias("value")), "rand()"),
+    "randn with a seed": (lambda d: d.select(F.randn(3).cast("string").alias("value")), "randn()"),
+    "rand in a filter": (lambda d: d.filter(F.expr("rand() > 0.5")).select("value"), "rand()"),
+    "unix_timestamp": (lambda d: d.selectExpr("string(unix_timestamp()) AS value"), "current_timestamp()"),
+    "a text that means a time": (
+        lambda d: d.select(F.lit(" Now ").cast("timestamp").cast("string").alias("value")),
+        "the time 'Now'",
+    ),
+    "a text that is compared with a time": (lambda d: d.where("timestamp > 'today'"), "the time 'today'"),
+    "a text that becomes a day": (lambda d: d.where(F.to_date(F.lit("tomorrow UTC")) > "2024-01-01"), "'tomorrow UTC'"),
+    "a text that becomes a time": (lambda d: d.where(F.to_timestamp(F.lit("now")) > F.col("timestamp")), "'now'"),
+    "a constant of SQL that means a day": (lambda d: d.where("to_date(timestamp) <= DATE 'today'"), "DATE 'today'"),
+    "a method of Java that draws": (
+        lambda d: d.selectExpr("java_method('java.util.UUID', 'randomUUID') AS value"),
+        "java.util.UUID.randomUUID()",
+    ),
+    "a method of Java that reads the clock": (
+        lambda d: d.selectExpr("reflect('java.lang.System', 'currentTimeMillis') AS value"),
+        "java.lang.System.currentTimeMillis()",
+    ),
+    "an encryption": (
+        lambda d: d.select(F.aes_encrypt("value", F.lit("0000111122223333")).alias("value")),
+        "aes_encrypt()",
+    ),
+    "an encryption in SQL": (
+        lambda d: d.selectExpr("aes_encrypt(value, '0000111122223333', 'CBC') AS value"),
+        "an initialization vector that follows from the record",
+    ),
+    "a sketch that forgets at random": (
+        lambda d: d.groupBy().agg(F.kll_sketch_agg_bigint("offset").alias("value")),
+        "a sketch of KLL",
+    ),
+    "sketches that are merged": (
+        lambda d: d.select(F.kll_sketch_merge_bigint("value", "key").alias("value")),
+        "approx_percentile()",
+    ),
+    "the account that a replica runs under": (lambda d: d.selectExpr("current_user() AS value"), "current_user()"),
+    "non-deterministic UDF": (
+        lambda d: d.select(F.udf(lambda value: value).asNondeterministic()("value").alias("value")),
+        "the non-deterministic UDF",
+    ),
+}
+
+CHANGING: dict[str, Callable[[DataFrame], DataFrame]] = {
+    "rand without a seed": lambda d: d.select(F.rand().cast("string").alias("value")),
+    "randn without a seed": lambda d: d.select(F.randn().cast("string").alias("value")),
+    "sample without a seed": lambda d: d.sample(0.5).select("value"),
+    "a time of Python's": lambda d: d.select(F.lit(datetime.now(UTC).isoformat()).alias("value")),
+    "a uuid of Python's": lambda d: d.select(F.lit(str(uuid.uuid4())).alias("value")),
+}
