@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from integration import good_jobs
+from integration import planning_process
 from integration.engine import BEGINNING, EPOCH_DEADLINE_S, Record, fetched, within
-from integration.good_jobs import GOOD, Process, function_of, written
+from integration.good_jobs import GOOD, function_of, written
+from integration.planning_process import Process
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.facts import differing, hashes
 from tandem.engine.pruned import described, pruned
@@ -35,7 +36,7 @@ def test_every_process_finds_the_same_plan(spark: SparkSession, tmp_path: Path) 
     manifest = written(tmp_path)
     result, other = tmp_path / "facts.json", tmp_path / "other"
     other.mkdir()
-    command = [sys.executable, good_jobs.__file__, str(manifest.path), str(other), str(result)]
+    command = [sys.executable, planning_process.__file__, str(manifest.path), str(other), str(result)]
     env = {**os.environ, "PYTHONHASHSEED": "7", "HOSTNAME": "another"}
     with (tmp_path / "log").open("w") as log:
         later = subprocess.Popen(
