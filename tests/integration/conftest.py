@@ -6,18 +6,22 @@ A test that stops or kills a server takes `own_kafka` or `own_zookeeper`.
 import itertools
 import os
 import re
+import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from integration.engine import Job, kafka_sink, raw_source
+from integration.planning_replica import Replica
 from integration.written_job import create_topics
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
+from tandem.jobapi.job import make_importable
+from tandem.jobapi.kept_code import folders_of
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import SparkSpec
 
@@ -61,6 +65,20 @@ def job(spark: SparkSession, tmp_path: Path) -> Iterator[Job]:
     made = Job(spark, tmp_path / "job", [raw_source()], [kafka_sink()])
     yield made
     made.stop()
+
+
+@pytest.fixture
+def replica(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Replica]:
+    """Makes a replica's part that makes plans, of the code of a job."""
+    monkeypatch.setenv("PYTHONPATH", "")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def make(code: str, agreed: Mapping[str, str] | None = None) -> Replica:
+        made = Replica(spark, tmp_path, code, agreed)
+        make_importable(made.kept, folders_of(made.manifest))
+        return made
+
+    return make
 
 
 @pytest.fixture

@@ -2,235 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
-from itertools import count
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import from_arrow_schema
 
-from tandem.engine.bridge import EpochBridge
-from tandem.engine.plan_check import check_repeatable
-from tandem.engine.planning import Plan, Planning, intake_of
-from tandem.engine.second_plan import SecondPlan
-from tandem.engine.static_tables import StaticTables, TableChangedError
-from tandem.engine.table_files import TableFiles
+from integration.planning_replica import Replica, add, body
+from tandem.engine.static_tables import TableChangedError
 from tandem.jobapi.errors import JobError
-from tandem.jobapi.job import make_importable
-from tandem.jobapi.kept_code import folders_of, keep
-from tandem.manifest import Manifest, find_code, load
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
-
-_NUMBERS = count()
-HEAD = "from pyspark.sql import functions as F\n"
-
-
-class Replica:
-    """A replica's part that makes plans. `agreed`: versions of static tables, as its generation has them."""
-
-    def __init__(self, spark: SparkSession, folder: Path, code: str, agreed: Mapping[str, str] | None = None) -> None:
-        self.manifest = written(folder, code)
-        self.spark, self.folder = spark, folder / f"replica-{next(_NUMBERS)}"
-        self.folder.mkdir()
-        self.kept = keep(self.manifest, find_code(self.manifest), self.folder)
-        self.tables = StaticTables(TableFiles(spark, folder / "tables"), agreed or {})
-        self.planning = Planning(spark, self.manifest, self.kept, self.tables)
-        self.bridges = 0
-
-    def plan(self) -> Plan:
-        self.bridges += 1
-        folder = self.folder / str(self.bridges)
-        return self.planning.plan(EpochBridge(self.spark, from_arrow_schema(intake_of(self.manifest).schema), folder))
-
-    def prepared(self) -> Plan:
-        """As the engine does it: the plan is made twice, and compared."""
-        plan = self.plan()
-        check_repeatable(plan.frame, self.plan().frame)
-        return plan
-
-    def tried(self) -> Plan:
-        """As a replica does that begins a job: the plan is compared with that of another process."""
-        plan = self.prepared()
-        self.second(plan)
-        return plan
-
-    @property
-    def second(self) -> SecondPlan:
-        return SecondPlan(self.spark, self.manifest, self.kept, self.folder / "second-plan", self.tables)
-
-
-def written(folder: Path, code: str) -> Manifest:
-    (folder / "job.py").write_text(code)
-    spec = {
-        "job": {"file": "job.py", "options": {"rates": str(folder / "rates")}},
-        "kafka": {"bootstrapServers": "localhost:1"},
-        "zookeeper": {"connect": "localhost:2"},
-        "sources": [{"name": "events", "topics": ["in"]}],
-        "sinks": [{"name": "out", "topic": "out"}],
-    }
-    path = folder / "job.yaml"
-    tree = {"apiVersion": "tandem.dev/v1alpha1", "kind": "ReplicatedStreamJob", "metadata": {"name": "x"}, "spec": spec}
-    path.write_text(json.dumps(tree))
-    return load(path)
-
-
-@pytest.fixture
-def replica(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Replica]:
-    monkeypatch.setenv("PYTHONPATH", "")
-    monkeypatch.setattr(sys, "path", [*sys.path])
-
-    def make(code: str, agreed: Mapping[str, str] | None = None) -> Replica:
-        made = Replica(spark, tmp_path, code, agreed)
-        make_importable(made.kept, folders_of(made.manifest))
-        return made
-
-    return make
-
-
-def body(*lines: str, before: str = "", returns: str = "events.select('key', 'value')") -> str:
-    """A job of these lines."""
-    inside = "".join(f"    {line}\n" for line in lines)
-    return f"{HEAD}{before}\n\ndef job(events, ctx):\n{inside}    return {returns}\n"
-
-
-OF_TANDEM = {
-    "a debug query": (
-        "events.writeStream.format('console').start()",
-        "starts a query of its own. Tandem starts the query",
-    ),
-    "a debug query that is awaited": (
-        "events.writeStream.format('console').start().awaitTermination()",
-        "starts a query of its own. Tandem starts the query",
-    ),
-    "foreachBatch": (
-        "events.writeStream.foreachBatch(lambda frame, number: None).start()",
-        "hands rows to a function of its own",
-    ),
-    "foreach that is not started": ("events.writeStream.foreach(print)", "hands rows to a function of its own"),
-    "a table that it writes": ("ctx.spark.range(3).write.parquet('written')", "writes a table of its own"),
-    "settings that come too late": (
-        "type(ctx.spark).builder.appName('x').master('local').config('spark.sql.extensions', 'a.B').getOrCreate()",
-        "has no effect in a session that runs. Set spec.spark.conf[spark.sql.extensions] instead",
-    ),
-    "a query into a table": ("events.writeStream.toTable('t')", "starts a query of its own. Tandem starts the query"),
-    "waiting for any query": ("ctx.spark.streams.awaitAnyTermination()", "waits for a query"),
-    "a stream of its own": ("ctx.spark.readStream.format('rate').load()", "opens a stream of its own"),
-    "the session's end": ("ctx.spark.stop()", "stops Spark, which Tandem still needs"),
-    "files as an RDD": ("ctx.spark.sparkContext.textFile('job.py')", "reads files past Tandem"),
-    "a table by JDBC": ("ctx.spark.read.format('jdbc').option('url', 'jdbc:x').load()", "a static table from jdbc"),
-}
-
-
-@pytest.mark.parametrize(("line", "said"), OF_TANDEM.values(), ids=OF_TANDEM)
-def test_what_is_tandems_to_do_is_refused_with_its_line(replica: Callable[..., Replica], line: str, said: str) -> None:
-    with pytest.raises(JobError) as refused:
-        replica(body(line)).plan()
-
-    assert said in str(refused.value)
-    assert "job.py:5" in str(refused.value)
-
-
-def test_a_query_is_refused_also_where_the_code_hides_it(replica: Callable[..., Replica]) -> None:
-    hidden = ("try:", "    events.writeStream.format('console').start()", "except Exception:", "    pass")
-    with pytest.raises(JobError, match="starts a query of its own"):
-        replica(body(*hidden)).plan()
-    with pytest.raises(JobError, match="opens a stream of its own"):
-        replica(
-            body(before="from pyspark.sql import SparkSession\nSparkSession.builder.getOrCreate().readStream.load()")
-        )
-
-
-def test_views_made_by_the_function_do_not_stand_in_the_way_of_its_next_call(
-    replica: Callable[..., Replica], spark: SparkSession
-) -> None:
-    sql = 'ctx.spark.sql("SELECT e.key, e.value FROM e JOIN global_temp.g ON e.offset = g.offset")'
-    made = replica(
-        body(
-            "events.createTempView('e')",
-            "events.createGlobalTempView('g')",
-            "ctx.spark.udf.register('f', len)",
-            returns=sql,
-        )
-    )
-
-    made.tried()
-
-    assert not spark.catalog.tableExists("e")
-
-
-def test_what_a_function_leaves_for_its_next_call_is_refused(replica: Callable[..., Replica]) -> None:
-    kept = body("global KEPT", "KEPT = KEPT or events", before="KEPT = None", returns="KEPT.select('key', 'value')")
-    made = replica(kept)
-    made.plan()
-    with pytest.raises(JobError, match="a DataFrame of an earlier call"):
-        made.plan()
-    made = replica(body("ctx.spark.sql('CREATE TABLE kept_t (a INT) USING parquet')"))
-    made.plan()
-    with pytest.raises(JobError, match=r"called more than once.*CREATE TABLE IF NOT EXISTS"):
-        made.plan()
-
-
-ASKING = {
-    "counting": ("events.count()", "A stream has no rows while the function runs"),
-    "showing": ("events.show()", "A stream has no rows while the function runs"),
-    "writing": ("events.write.parquet('/tmp/x')", "A stream has no rows while the function runs"),
-    "leaving": ("import sys; sys.exit(3)", "A replica runs on: return the DataFrame"),
-    "a misspelt setting": (
-        "ctx.spark.conf.set('spark.sql.ansi.enable', 'false')",
-        "Did you mean spark.sql.ansi.enabled",
-    ),
-    "a static setting": ("ctx.spark.conf.set('spark.executor.memory', '4g')", "set it in spec.spark.conf"),
-    "a setting of the JVM": (
-        "type(ctx.spark).builder.config('spark.driver.memory', '8g').getOrCreate()",
-        "Set spec.spark.driverMemory instead, or remove the line",
-    ),
-    "a setting of Tandem's": (
-        "ctx.spark.conf.set('spark.sql.shuffle.partitions', '7')",
-        "Set spec.spark.parallelism instead",
-    ),
-}
-
-
-@pytest.mark.parametrize(("line", "said"), ASKING.values(), ids=ASKING)
-def test_what_cannot_be_in_a_function_is_refused_with_what_to_do(
-    replica: Callable[..., Replica], spark: SparkSession, line: str, said: str
-) -> None:
-    before = spark._jsparkSession.sessionState().conf().clone()
-    try:
-        with pytest.raises(JobError, match=said):
-            replica(body(line)).plan()
-    finally:
-        conf = spark._jsparkSession.sessionState().conf()
-        conf.settings().clear()
-        conf.settings().putAll(before.settings())
-
-
-def test_what_a_program_says_of_itself_stands_in_no_way(replica: Callable[..., Replica]) -> None:
-    said = "appName('mine').master('local[8]').config('spark.mine', 'x').config('spark.sql.caseSensitive', False)"
-    replica(body(f"type(ctx.spark).builder.{said}.getOrCreate()")).prepared()
-
-
-RESULTS = {
-    "a table": (
-        "return ctx.spark.range(3).selectExpr('string(id) value')",
-        "sink out: .* reads none of the job's sources",
-    ),
-    "one of a dict": ("return {'out': ctx.spark.range(3)}", "sink out: .* reads none of the job's sources"),
-}
-
-
-@pytest.mark.parametrize(("line", "said"), RESULTS.values(), ids=RESULTS)
-def test_rows_that_no_source_gives_are_refused(replica: Callable[..., Replica], line: str, said: str) -> None:
-    with pytest.raises(JobError, match=said):
-        replica(body(line)).plan()
 
 
 CHANCE = {
@@ -404,11 +189,6 @@ STATIC = body(
 )
 
 
-def add(folder: Path, name: str, **rates: float) -> None:
-    folder.mkdir(exist_ok=True)
-    pq.write_table(pa.table({"currency": list(rates), "rate": list(rates.values())}), folder / name)
-
-
 def test_a_static_table_is_what_it_was_when_the_generation_began(
     replica: Callable[..., Replica], spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -484,37 +264,3 @@ def test_tables_are_kept_however_they_are_read(replica: Callable[..., Replica], 
         assert [row.currency for row in frame.collect()] == ["EUR"], name
         assert made.tables.roots, name
         assert all(root.startswith(f"file:{tmp_path / 'tables'}") for root in made.tables.roots), name
-
-
-@pytest.mark.parametrize(
-    ("url", "remedy"),
-    [
-        ("s3a://lake/rates", r"org\.apache\.hadoop:hadoop-aws:\d+\.\d+\.\d+"),
-        ("s3://lake/rates", "write s3a://lake/rates"),
-        ("abfss://lake@shop.dfs.core.windows.net/rates", "hadoop-azure"),
-    ],
-)
-def test_a_table_in_a_store_that_spark_has_no_package_for_is_refused_with_the_package(
-    replica: Callable[..., Replica], url: str, remedy: str
-) -> None:
-    with pytest.raises(JobError, match=remedy):
-        replica(body(returns=f"events.join(ctx.spark.read.parquet({url!r}), 'key').select('key', 'value')")).plan()
-
-
-BESIDE = "events.join(STATIC, F.col('key').cast('string') == F.col('currency')).select('key', 'value')"
-PAST = {
-    "files in SQL": BESIDE.replace("STATIC", "ctx.spark.sql('SELECT currency FROM parquet.`RATES`')"),
-    "a table of a catalogue": BESIDE.replace("STATIC", "ctx.spark.table('known')"),
-    "a table in a subquery": "events.where('offset > (SELECT max(rate) FROM parquet.`RATES`)').select('key', 'value')",
-}
-
-
-@pytest.mark.parametrize("frame", PAST.values(), ids=PAST)
-def test_tables_that_are_read_past_tandem_are_refused(
-    replica: Callable[..., Replica], spark: SparkSession, tmp_path: Path, frame: str
-) -> None:
-    add(tmp_path / "rates", "a.parquet", EUR=1.1)
-    spark.sql("CREATE TABLE IF NOT EXISTS known (currency STRING) USING parquet")
-
-    with pytest.raises(JobError, match="past Tandem"):
-        replica(body(returns=frame.replace("RATES", str(tmp_path / "rates")))).plan()

@@ -1,0 +1,179 @@
+"""What a job's function may not do is refused, with its line and with what to do instead."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from integration.planning_replica import Replica, add, body
+from tandem.jobapi.errors import JobError
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+OF_TANDEM = {
+    "a debug query": (
+        "events.writeStream.format('console').start()",
+        "starts a query of its own. Tandem starts the query",
+    ),
+    "a debug query that is awaited": (
+        "events.writeStream.format('console').start().awaitTermination()",
+        "starts a query of its own. Tandem starts the query",
+    ),
+    "foreachBatch": (
+        "events.writeStream.foreachBatch(lambda frame, number: None).start()",
+        "hands rows to a function of its own",
+    ),
+    "foreach that is not started": ("events.writeStream.foreach(print)", "hands rows to a function of its own"),
+    "a table that it writes": ("ctx.spark.range(3).write.parquet('written')", "writes a table of its own"),
+    "settings that come too late": (
+        "type(ctx.spark).builder.appName('x').master('local').config('spark.sql.extensions', 'a.B').getOrCreate()",
+        "has no effect in a session that runs. Set spec.spark.conf[spark.sql.extensions] instead",
+    ),
+    "a query into a table": ("events.writeStream.toTable('t')", "starts a query of its own. Tandem starts the query"),
+    "waiting for any query": ("ctx.spark.streams.awaitAnyTermination()", "waits for a query"),
+    "a stream of its own": ("ctx.spark.readStream.format('rate').load()", "opens a stream of its own"),
+    "the session's end": ("ctx.spark.stop()", "stops Spark, which Tandem still needs"),
+    "files as an RDD": ("ctx.spark.sparkContext.textFile('job.py')", "reads files past Tandem"),
+    "a table by JDBC": ("ctx.spark.read.format('jdbc').option('url', 'jdbc:x').load()", "a static table from jdbc"),
+}
+
+
+@pytest.mark.parametrize(("line", "said"), OF_TANDEM.values(), ids=OF_TANDEM)
+def test_what_is_tandems_to_do_is_refused_with_its_line(replica: Callable[..., Replica], line: str, said: str) -> None:
+    with pytest.raises(JobError) as refused:
+        replica(body(line)).plan()
+
+    assert said in str(refused.value)
+    assert "job.py:5" in str(refused.value)
+
+
+def test_a_query_is_refused_also_where_the_code_hides_it(replica: Callable[..., Replica]) -> None:
+    hidden = ("try:", "    events.writeStream.format('console').start()", "except Exception:", "    pass")
+    with pytest.raises(JobError, match="starts a query of its own"):
+        replica(body(*hidden)).plan()
+    with pytest.raises(JobError, match="opens a stream of its own"):
+        replica(
+            body(before="from pyspark.sql import SparkSession\nSparkSession.builder.getOrCreate().readStream.load()")
+        )
+
+
+def test_views_made_by_the_function_do_not_stand_in_the_way_of_its_next_call(
+    replica: Callable[..., Replica], spark: SparkSession
+) -> None:
+    sql = 'ctx.spark.sql("SELECT e.key, e.value FROM e JOIN global_temp.g ON e.offset = g.offset")'
+    made = replica(
+        body(
+            "events.createTempView('e')",
+            "events.createGlobalTempView('g')",
+            "ctx.spark.udf.register('f', len)",
+            returns=sql,
+        )
+    )
+
+    made.tried()
+
+    assert not spark.catalog.tableExists("e")
+
+
+def test_what_a_function_leaves_for_its_next_call_is_refused(replica: Callable[..., Replica]) -> None:
+    kept = body("global KEPT", "KEPT = KEPT or events", before="KEPT = None", returns="KEPT.select('key', 'value')")
+    made = replica(kept)
+    made.plan()
+    with pytest.raises(JobError, match="a DataFrame of an earlier call"):
+        made.plan()
+    made = replica(body("ctx.spark.sql('CREATE TABLE kept_t (a INT) USING parquet')"))
+    made.plan()
+    with pytest.raises(JobError, match=r"called more than once.*CREATE TABLE IF NOT EXISTS"):
+        made.plan()
+
+
+ASKING = {
+    "counting": ("events.count()", "A stream has no rows while the function runs"),
+    "showing": ("events.show()", "A stream has no rows while the function runs"),
+    "writing": ("events.write.parquet('/tmp/x')", "A stream has no rows while the function runs"),
+    "leaving": ("import sys; sys.exit(3)", "A replica runs on: return the DataFrame"),
+    "a misspelt setting": (
+        "ctx.spark.conf.set('spark.sql.ansi.enable', 'false')",
+        "Did you mean spark.sql.ansi.enabled",
+    ),
+    "a static setting": ("ctx.spark.conf.set('spark.executor.memory', '4g')", "set it in spec.spark.conf"),
+    "a setting of the JVM": (
+        "type(ctx.spark).builder.config('spark.driver.memory', '8g').getOrCreate()",
+        "Set spec.spark.driverMemory instead, or remove the line",
+    ),
+    "a setting of Tandem's": (
+        "ctx.spark.conf.set('spark.sql.shuffle.partitions', '7')",
+        "Set spec.spark.parallelism instead",
+    ),
+}
+
+
+@pytest.mark.parametrize(("line", "said"), ASKING.values(), ids=ASKING)
+def test_what_cannot_be_in_a_function_is_refused_with_what_to_do(
+    replica: Callable[..., Replica], spark: SparkSession, line: str, said: str
+) -> None:
+    before = spark._jsparkSession.sessionState().conf().clone()
+    try:
+        with pytest.raises(JobError, match=said):
+            replica(body(line)).plan()
+    finally:
+        conf = spark._jsparkSession.sessionState().conf()
+        conf.settings().clear()
+        conf.settings().putAll(before.settings())
+
+
+def test_what_a_program_says_of_itself_stands_in_no_way(replica: Callable[..., Replica]) -> None:
+    said = "appName('mine').master('local[8]').config('spark.mine', 'x').config('spark.sql.caseSensitive', False)"
+    replica(body(f"type(ctx.spark).builder.{said}.getOrCreate()")).prepared()
+
+
+RESULTS = {
+    "a table": (
+        "return ctx.spark.range(3).selectExpr('string(id) value')",
+        "sink out: .* reads none of the job's sources",
+    ),
+    "one of a dict": ("return {'out': ctx.spark.range(3)}", "sink out: .* reads none of the job's sources"),
+}
+
+
+@pytest.mark.parametrize(("line", "said"), RESULTS.values(), ids=RESULTS)
+def test_rows_that_no_source_gives_are_refused(replica: Callable[..., Replica], line: str, said: str) -> None:
+    with pytest.raises(JobError, match=said):
+        replica(body(line)).plan()
+
+
+@pytest.mark.parametrize(
+    ("url", "remedy"),
+    [
+        ("s3a://lake/rates", r"org\.apache\.hadoop:hadoop-aws:\d+\.\d+\.\d+"),
+        ("s3://lake/rates", "write s3a://lake/rates"),
+        ("abfss://lake@shop.dfs.core.windows.net/rates", "hadoop-azure"),
+    ],
+)
+def test_a_table_in_a_store_that_spark_has_no_package_for_is_refused_with_the_package(
+    replica: Callable[..., Replica], url: str, remedy: str
+) -> None:
+    with pytest.raises(JobError, match=remedy):
+        replica(body(returns=f"events.join(ctx.spark.read.parquet({url!r}), 'key').select('key', 'value')")).plan()
+
+
+BESIDE = "events.join(STATIC, F.col('key').cast('string') == F.col('currency')).select('key', 'value')"
+PAST = {
+    "files in SQL": BESIDE.replace("STATIC", "ctx.spark.sql('SELECT currency FROM parquet.`RATES`')"),
+    "a table of a catalogue": BESIDE.replace("STATIC", "ctx.spark.table('known')"),
+    "a table in a subquery": "events.where('offset > (SELECT max(rate) FROM parquet.`RATES`)').select('key', 'value')",
+}
+
+
+@pytest.mark.parametrize("frame", PAST.values(), ids=PAST)
+def test_tables_that_are_read_past_tandem_are_refused(
+    replica: Callable[..., Replica], spark: SparkSession, tmp_path: Path, frame: str
+) -> None:
+    add(tmp_path / "rates", "a.parquet", EUR=1.1)
+    spark.sql("CREATE TABLE IF NOT EXISTS known (currency STRING) USING parquet")
+
+    with pytest.raises(JobError, match="past Tandem"):
+        replica(body(returns=frame.replace("RATES", str(tmp_path / "rates")))).plan()
