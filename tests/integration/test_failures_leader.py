@@ -103,6 +103,7 @@ def test_a_publishing_replica_that_returns_as_a_zombie_changes_nothing(workload:
     workload.flows_on(400)
 
 
+@pytest.mark.thorough
 def test_another_replica_that_returns_as_a_zombie_catches_up(workload: Workload) -> None:
     with workload.output_goes_on(MASKED_S):
         paused(workload, workload.other())
@@ -160,6 +161,7 @@ def test_both_replicas_killed_one_after_the_other(workload: Workload) -> None:
     workload.when_whole()
 
 
+@pytest.mark.thorough
 def test_the_job_goes_on_while_zookeeper_is_away_for_half_a_minute(workload: Workload) -> None:
     with workload.output_goes_on(MASKED_S):
         workload.cluster.zookeeper.kill()
@@ -175,7 +177,7 @@ def test_a_restart_of_zookeeper_is_not_noticed(workload: Workload) -> None:
     workload.leader()
 
 
-@pytest.mark.parametrize("seconds_down", [3, 20])
+@pytest.mark.parametrize("seconds_down", [3, pytest.param(20, marks=pytest.mark.thorough)])
 def test_after_a_restart_of_the_broker_everything_goes_on(workload: Workload, seconds_down: int) -> None:
     workload.cluster.kafka.stop()
     for_a_while(seconds_down, "the broker is down")

@@ -60,6 +60,7 @@ def test_a_standby_that_dies_while_it_is_promoted_is_followed_by_the_next(
         workload.when_staffed(1, 2, STAFFED_S)
 
 
+@pytest.mark.thorough
 def test_two_actives_are_two_again_after_a_kill(tmp_path_factory: pytest.TempPathFactory) -> None:
     with staffed_job(tmp_path_factory, 2, 1) as workload:
         victim = workload.publisher()
