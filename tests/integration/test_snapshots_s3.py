@@ -151,7 +151,7 @@ def test_a_bucket_that_is_absent_and_credentials_that_are_wrong_are_told(s3: S3S
         SnapshotStore("s3://bucket/j", s3.options("wrong")).list()
 
 
-@pytest.mark.parametrize("away", ["killed", "paused"])
+@pytest.mark.parametrize("away", ["killed", pytest.param("paused", marks=pytest.mark.thorough)])
 def test_an_s3_that_is_away_stops_nothing_and_is_used_again_when_it_is_back(
     s3: S3Server, tmp_path: Path, away: str
 ) -> None:

@@ -40,6 +40,7 @@ def staffed_job(tmp_path_factory: pytest.TempPathFactory, replicas: int, standby
             workload.close()
 
 
+@pytest.mark.thorough
 def test_a_standby_that_dies_while_it_is_promoted_is_followed_by_the_next(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

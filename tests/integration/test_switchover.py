@@ -150,6 +150,7 @@ def promoted(workload: Workload, seen: Any) -> Switched:
         return switch(wisher, plan_promotion(before, None, None, "w1"), before, watch, 120.0, seen)
 
 
+@pytest.mark.thorough
 def test_a_wish_that_is_withdrawn_on_the_way_ends_with_the_old_roles(workload: Workload, pair: tuple[str, str]) -> None:
     active, standby = pair
 

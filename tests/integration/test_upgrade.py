@@ -73,6 +73,7 @@ def savepoint(workload: Workload, name: str) -> int:
     return Savepoints(store).create(name, snapshot, inputs).snapshot.epoch
 
 
+@pytest.mark.thorough
 def test_code_that_cannot_take_over_the_state_changes_nothing(workload: Workload, tmp_path: Path) -> None:
     savepoint(workload, "before-mistake")
     manifest = changed(workload, tmp_path / "mistake", OTHER_STATE)
