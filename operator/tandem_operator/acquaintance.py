@@ -1,6 +1,6 @@
 """What the watches may not have told: asked of the API server itself.
 
-Before the first pass over a job and now and then again; after a watch had to list everything again, which tells nothing of
+Before the first pass over a job and now and then again; after a watch had to list everything again, which says nothing of
 what was deleted in between; and before a pod is made or taken away. For an operator that was cut off, or paused, comes back
 with the world of then, beside the one that has taken its place: Kubernetes promises no Deployment that there is only one.
 """
@@ -18,7 +18,7 @@ from tandem_operator.store import Key, Store
 
 _AGAIN_S: Final = 300.0
 _SILENT_S: Final = 30.0
-"""So soon while no pod of a job answers: they may all be gone, and of that a watch that lists again tells nothing."""
+"""So soon while no pod of a job answers: they may all be gone, and of that a watch that lists again says nothing."""
 
 
 class Acquaintance:

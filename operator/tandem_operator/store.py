@@ -25,7 +25,7 @@ class Key(NamedTuple):
 class Store:
     """Used by one thread, the event loop's.
 
-    `doubtful` : jobs of which a watch has listed again, so that it may have told nothing of what is gone.
+    `doubtful` : jobs of which a watch has listed again, so that it may have missed what is gone.
     """
 
     jobs: dict[Key, Body] = field(default_factory=dict)

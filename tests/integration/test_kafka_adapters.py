@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from integration.written_job import PATIENCE_S, WrittenJob, create_topics, everything, marker, transactional_producer
@@ -19,7 +19,6 @@ from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, ReadTimeoutError
 from tandem.kafka.history import config_at, cut_at, last_marker, markers_back_to, watermarks
-from tandem.kafka.records import OutputRecord
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
 from tandem.protocol.codec import decode_marker, decode_proposal, encode_marker
@@ -32,26 +31,6 @@ from tandem.topics.declared import LogTopics
 from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
-
-
-def record(topic: str, value: bytes) -> OutputRecord:
-    return OutputRecord(topic, None, value, (), 0)
-
-
-def values(connection: KafkaConnection, topic: str, start: int = 0) -> list[bytes | None]:
-    """What a reader of committed records finds up to the end."""
-    with LogTail(connection, {topic: start}) as tail:
-        return [found.value for found in everything(tail)]
-
-
-def is_visible_uncommitted(connection: KafkaConnection, topic: str) -> bool:
-    consumer = Consumer(connection.consumer("read_uncommitted"))
-    try:
-        return consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=5.0, cached=False)[1] > 0
-    except KafkaException:  # a new topic's broker may not know yet that it leads it
-        return False
-    finally:
-        consumer.close()
 
 
 # Reading logs --------------------------------------------------------------------------------------------------------

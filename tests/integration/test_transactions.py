@@ -72,7 +72,7 @@ def test_fencing_an_open_transaction_needs_no_new_connection_and_its_commit_fail
 def test_an_owner_that_is_fenced_while_it_hands_over_rows_says_that_it_was(
     connection: KafkaConnection, topic: str
 ) -> None:
-    """And not only that its producer is of no use any more, which would be told as a refusal by Kafka."""
+    """And not only that its producer is of no use any more, which would be reported as a refusal by Kafka."""
     owner = TransactionalProducer(connection, topic)
     owner.start(PATIENCE_S)
 

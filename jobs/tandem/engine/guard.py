@@ -122,7 +122,7 @@ def _refusing(call: str, why: str, taken: Taken) -> Callable[..., Any]:
 
 
 def _telling(taken: Taken) -> Callable[..., SparkSession]:
-    """`getOrCreate`, which tells what Spark passes over because the session is there."""
+    """`getOrCreate`, which reports what Spark ignores because the session is there."""
     original = SparkSession.Builder.getOrCreate
 
     def get(builder: Any) -> SparkSession:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-OnEpoch = Callable[[int, pa.Table], None]
-"""Called with each epoch, in order without gaps, and its output rows (see `engine.output` for the columns)."""
+OnEpoch = Callable[[int, pa.Table, str], None]
+"""Called with each epoch, in order without gaps, its output rows (see `engine.output` for the columns), and which records
+they were computed from (`Fetched.inputs`)."""
 
 OnFailure = Callable[[BaseException], None]
 """Called, by any thread, with what ended the computing."""

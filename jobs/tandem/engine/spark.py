@@ -183,7 +183,7 @@ class SparkEngine:
         table, counts = records.completed(table)
         self._count(counts, self.job.query.late_rows)
         self.task.at("the publisher, which takes it when it has published others")
-        self._on_epoch(epoch, table)
+        self._on_epoch(epoch, table, fetched.inputs)
         self.job.query.commit()
         self.task.ends()
 

@@ -254,7 +254,6 @@ class EpochFetcher:
         """Gives the epochs, and the answers to the questions about the one fetched last."""
         self._isolation = dict(isolation)
         self._readers = {level: InputReader(connection, level) for level in sorted(set(isolation.values()))}
-        self._given: dict[int, str] = {}
 
     @property
     def position(self) -> EnginePosition:
@@ -273,13 +272,7 @@ class EpochFetcher:
             for pair in reader.fetch(self._of(level, epoch.starts), self._of(level, epoch.ends), timeout_s)
         ]
         self.cuts.taken(epoch)
-        fetched = Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))
-        self._given[epoch.epoch] = fetched.inputs
-        return fetched
-
-    def inputs_of(self, epoch: int) -> str:
-        """`Fetched.inputs` of an epoch that was fetched; to be asked once."""
-        return self._given.pop(epoch, "")
+        return Fetched(epoch, tuple(sorted(records, key=lambda pair: pair[0])))
 
     def close(self) -> None:
         """Close all consumers."""

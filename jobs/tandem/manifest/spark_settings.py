@@ -60,7 +60,7 @@ _ADDRESS = ("a replica's Spark listens where its executors find it, else on this
 _SCRATCH = ("each replica has a folder of its own, removed with it", "Remove it; point TMPDIR elsewhere if need be")
 _PYTHON = ("all processes of a replica run one Python", "Run tandem with the Python that the job needs")
 _REMOVE = "Remove it"
-_WORKERS = ("Python's workers tell where the job's code stands", _REMOVE)
+_WORKERS = ("Python's workers report where the job's code is", _REMOVE)
 
 OWNED: Final[dict[str, tuple[str, str]]] = {
     "spark.master": (_DRIVER, "Use spec.spark.parallelism"),

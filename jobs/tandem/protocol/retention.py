@@ -1,7 +1,7 @@
 """Whether the brokers keep what a restart may have to read again. Pure.
 
 A restart reads the inputs on from the oldest state that anyone may restore. What retention has deleted by then is lost
-input, which stops the job; so a margin that becomes thin is told while it can still be fixed.
+input, which stops the job; so a margin that becomes thin is reported while it can still be fixed.
 """
 
 from dataclasses import dataclass

@@ -83,10 +83,10 @@ class Active:
             looped = beside.submit(_begin, warm, position, epochs, on_published, failure)
             fetcher = EpochFetcher(setting.channels.connection, setting.channels.inputs, epochs)
 
-            def on_epoch(epoch: int, table: pa.Table) -> None:
+            def on_epoch(epoch: int, table: pa.Table, inputs: str) -> None:
                 with setting.metrics.phase("digest"):
                     ordered = setting.spec.spark.parallelism == 1
-                    rows = EpochRows.of(epoch, table, ordered, fetcher.inputs_of(epoch))
+                    rows = EpochRows.of(epoch, table, ordered, inputs)
                 looped.result().computed(rows)
 
             given = setting.spec.spark.conf

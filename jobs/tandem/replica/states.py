@@ -96,7 +96,7 @@ class States:
         (self._folder / LINEAGE).write_text(config.lineage)
 
     def disown(self) -> None:
-        """This incarnation has diverged: nobody may go on from its state, which nothing else tells from a right one."""
+        """This incarnation has diverged: nobody may go on from its state. Nothing else shows that it is wrong."""
         (self._folder / LINEAGE).unlink(missing_ok=True)
 
     @property

@@ -1,4 +1,4 @@
-"""Which records an epoch was computed from is told in a few bytes: also where compaction takes one, the next time."""
+"""Which records an epoch was computed from is said in a few bytes: also where compaction takes one, the next time."""
 
 from __future__ import annotations
 

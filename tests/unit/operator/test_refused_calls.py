@@ -1,4 +1,4 @@
-"""A pass does all that it can, and tells what was refused or failed, once."""
+"""A pass does all that it can, and reports what was refused or failed, once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the plan tells about a cluster in mind: the events of its passes, and why a job does not stand as it should."""
+"""What the plan says about a cluster in mind: the events of its passes, and why a job does not stand as it should."""
 
 from __future__ import annotations
 

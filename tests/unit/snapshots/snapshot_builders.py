@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 import zipfile
 from collections.abc import Callable
@@ -114,6 +115,19 @@ class Faults:
     def set(cls, hook: Hook) -> None:
         """From now on, this happens."""
         cls.hook = staticmethod(hook)
+
+    @classmethod
+    def hold_contents(cls, most_s: float) -> tuple[threading.Event, threading.Event]:
+        """From now on, contents wait before they get their names. The first event says that one does, the second ends it."""
+        waits, go_on = threading.Event(), threading.Event()
+
+        def hook(operation: str, path: str) -> None:
+            if operation == "name" and "/objects/" in path:
+                waits.set()
+                assert go_on.wait(most_s)
+
+        cls.set(hook)
+        return waits, go_on
 
     @classmethod
     def heal(cls) -> None:

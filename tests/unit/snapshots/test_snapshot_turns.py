@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -31,14 +30,7 @@ def test_what_another_replica_has_just_taken_is_not_taken_again(start: Start, ro
 
 
 def test_while_one_replica_takes_a_snapshot_no_other_does(start: Start, root: Path, faults: type[Faults]) -> None:
-    sending, go_on = threading.Event(), threading.Event()
-
-    def hook(operation: str, path: str) -> None:
-        if operation == "name" and "/objects/" in path:
-            sending.set()
-            assert go_on.wait(DEADLINE_S)
-
-    faults.set(hook)
+    sending, go_on = faults.hold_contents(DEADLINE_S)
     one, other = start("replica-0"), start("replica-1")
     one.publish(1)
     assert sending.wait(DEADLINE_S)

@@ -1,4 +1,4 @@
-"""Whatever the store does, the job goes on and can be stopped; a snapshot that fails is told."""
+"""Whatever the store does, the job goes on and can be stopped; a snapshot that fails is reported."""
 
 from __future__ import annotations
 
@@ -101,14 +101,7 @@ def test_stopping_does_not_wait_for_a_store_that_hangs(start: Start, faults: typ
 
 
 def test_stopping_gives_up_a_snapshot_between_two_files(start: Start, root: Path, faults: type[Faults]) -> None:
-    sending, go_on = threading.Event(), threading.Event()
-
-    def hook(operation: str, path: str) -> None:
-        if operation == "name" and "/objects/" in path:
-            sending.set()
-            assert go_on.wait(DEADLINE_S)
-
-    faults.set(hook)
+    sending, go_on = faults.hold_contents(DEADLINE_S)
     replica = start()
     for epoch in range(1, 9):
         fill(replica.checkpoint, epoch_files(epoch))

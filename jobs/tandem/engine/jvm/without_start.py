@@ -1,4 +1,4 @@
-"""What Spark's JVM says when it does not start: PySpark tells only that it has not."""
+"""What Spark's JVM says when it does not start: PySpark only says that it did not."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ _MOST_S: Final = 120.0
 
 
 def said_without_start(settings: Mapping[str, str]) -> str:
-    """What `spark-submit` with these settings prints, which PySpark starts its JVM by; "" if it cannot be told.
+    """What `spark-submit` with these settings prints, which PySpark starts its JVM by; "" if that cannot be found out.
 
     It is started once more. If it does start this time, it ends at once: nobody holds its standard input.
     """
