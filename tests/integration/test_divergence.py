@@ -98,6 +98,8 @@ def test_an_error_that_only_one_replica_has_stops_that_one_and_the_other_goes_on
     job.feed("c")
     job.wait_for("a", "b", "c")
     assert job.local.process(other).state == "running"
+    counts = [marker.inputs.partition(":")[0] for marker in job.markers()]
+    assert sum(map(int, filter(None, counts))) == 3, "markers say which records their epochs had"
     assert job.local.outcome is None
 
 
