@@ -29,9 +29,12 @@ def run(arguments: Sequence[str], given: str = "", timeout_s: float = CALL_S) ->
 
 
 def holds(thing: Object, condition: str) -> bool:
-    """Whether a condition of an object, such as Ready of a pod or a node, is true."""
-    told = thing.get("status", {}).get("conditions", ())
-    return any(one["type"] == condition and one["status"] == "True" for one in told)
+    """Whether a condition of an object, such as Ready of a pod or a node, is true.
+
+    An object that was just created may have no status, or a null in it: a CRD has `conditions: null` at first.
+    """
+    conditions = (thing.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == condition and one["status"] == "True" for one in conditions)
 
 
 def restarts(pod: Object, container: str = "") -> int:
