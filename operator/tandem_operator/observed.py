@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem.process.ending import EndKind
+from tandem.process.ending import ASKED, EndKind
 from tandem.protocol.switchover import View
 from tandem.status.report import OrdererReport, ReplicaReport
 
@@ -139,6 +139,11 @@ class PodSeen:
     def is_gone(self) -> bool:
         """Whether it has to be replaced, without waiting until Kubernetes has removed it."""
         return self.phase in (PodPhase.LOST, PodPhase.FAILED, PodPhase.SUCCEEDED)
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether its process has ended for good with exit code 0, though nobody had asked it to."""
+        return self.ended and self.exit_code == 0 and self.end not in ASKED
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ FAILS = ends("failed", "it broke", 1)
 REFUSES = ends("refused", "topic in does not exist", 78)
 DIVERGES = ends("diverged", "row 3 differs", 78)
 MISUSED = 'print("m.yaml:3: spec.replicas is 0"); raise SystemExit(2)'
-ENDS_WELL = "raise SystemExit(0)"
+ENDS_WELL = ends("stopped", "", 0)
+ENDS_BY_ITSELF = "import os; os._exit(0)"
 
 
 @pytest.fixture
@@ -106,6 +107,23 @@ def test_when_every_replica_ended_well_so_has_the_job(make_job: MakeJob) -> None
 
     assert outcome is not None
     assert outcome.code == ExitCode.OK
+
+
+def test_a_process_that_ends_by_itself_is_started_again_and_its_exit_code_hides_nothing(make_job: MakeJob) -> None:
+    job = make_job(replica_0=ENDS_BY_ITSELF).start()
+
+    assert job.wait_until(lambda: job.process("replica-0").state == "given up", PATIENCE_S)
+    assert (job.process("replica-0").restarts, job.process("replica-0").end) == (3, "failed")
+    assert "nobody had asked it to, and its exit code is 0" in job.process("replica-0").reason
+    assert any("ended by itself: nobody had asked it to" in event.text for event in job.events())
+    assert (job.outcome, job.process("replica-1").running) == (None, True)
+
+
+def test_a_job_whose_replicas_all_end_by_themselves_has_failed(make_job: MakeJob) -> None:
+    outcome = make_job(ENDS_BY_ITSELF, generator_0=LIVES).start().wait(PATIENCE_S)
+
+    assert outcome is not None
+    assert (outcome.code, "ended by itself after 3 restarts: nobody had asked" in outcome.reason) == (1, True)
 
 
 def test_a_paused_process_is_frozen_with_its_workers_until_it_is_resumed(make_job: MakeJob) -> None:

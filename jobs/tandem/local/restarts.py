@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from tandem.process.ending import EndKind
+from tandem.process.ending import ASKED, EndKind
 from tandem.process.info import ExitCode
 
 
@@ -66,10 +66,10 @@ def decide(policy: RestartPolicy, ending: Ending) -> Decision:
 
     Refusals are told apart. A broker that cannot be reached is the user's mistake at first, but an outage once the job
     has run. And a replica that diverged, is superseded, is on trial, or starts again where its surroundings have changed,
-    must not take the others with it.
+    must not take the others with it. One whose exit code is `OK` though nobody has asked it to end has failed.
     """
     code = ending.exit_code
-    if code == ExitCode.OK:
+    if code == ExitCode.OK and ending.kind in ASKED:
         return Decision(Then.STAY_DOWN)
     if ending.on_trial or (code == ExitCode.REFUSED and ending.kind in (EndKind.DIVERGED, EndKind.SUPERSEDED)):
         return Decision(Then.GIVE_UP)

@@ -27,8 +27,8 @@ _LOCK_DEADLINE_S = 0.5
 class ProcessState:
     """A process of the job as its supervisor sees it.
 
-    `state`: `running`, `paused`, `restarting` (waits for its next start), `down` (stays down: it was stopped, ended well,
-    or is being held), or `given up`; `reason` says why it ended, `end` of which kind that is (`ending.EndKind`).
+    `state`: `running`, `paused`, `restarting` (waits for its next start), `down` (stays down: it was stopped, or is
+    being held), or `given up`; `reason` says why it ended, `end` of which kind that is (`ending.EndKind`).
     `started_at`: Unix time, s, of its latest start.
     """
 

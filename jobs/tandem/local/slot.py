@@ -12,7 +12,7 @@ from tandem.local.plan import PlannedProcess
 from tandem.local.restarts import Decision, Ending, RestartPolicy, Then, decide
 from tandem.local.rundir import ProcessState, StartRequest
 from tandem.process.child import ChildProcess, Command
-from tandem.process.ending import End, EndKind, last_words
+from tandem.process.ending import ASKED, BY_ITSELF, End, EndKind, last_words
 from tandem.process.info import ExitCode, ProcessInfo
 
 
@@ -36,15 +36,16 @@ class Ended:
                 then = "is not restarted any more"
             case _:
                 then = "stays down"
-        why = f": {self.end.reason}" if self.exit_code > 0 and self.end.reason else ""
-        return f"{how_it_ended(self.exit_code)}{why}; {then}"
+        why = f": {self.end.reason}" if self.exit_code >= 0 and self.end.reason else ""
+        return f"{how_it_ended(self.exit_code, self.end.kind in ASKED)}{why}; {then}"
 
 
-def how_it_ended(exit_code: int) -> str:
-    """An exit code in words."""
+def how_it_ended(exit_code: int, asked: bool = False) -> str:
+    """An exit code in words. `asked`: somebody wanted the end."""
     if exit_code < 0:
         return f"ended by {_signal_name(-exit_code)}"
-    names = {ExitCode.OK: "ended well", ExitCode.FAILED: "failed", ExitCode.REFUSED: "refused to run"}
+    well = "ended well" if asked else "ended by itself"
+    names = {ExitCode.OK: well, ExitCode.FAILED: "failed", ExitCode.REFUSED: "refused to run"}
     return names.get(ExitCode(exit_code), "was misused") if exit_code in list(ExitCode) else f"exited with {exit_code}"
 
 
@@ -93,7 +94,7 @@ class Slot:
 
     @property
     def finished(self) -> bool:
-        """Whether it is down for good: given up, or ended well by itself."""
+        """Whether it is down for good: given up, or stopped by somebody."""
         return not self.running and self.due is None and not self.held and self._state.started_at > 0
 
     def obey(self, request: StartRequest) -> None:
@@ -140,7 +141,7 @@ class Slot:
         self._in_a_row = decision.in_a_row
         self.due = time.monotonic() + decision.delay_s if decision.then is Then.RESTART else None
         state = {Then.RESTART: "restarting", Then.GIVE_UP: "given up"}.get(decision.then, "down")
-        reason, kind = (end.reason, end.kind.value) if exit_code > 0 else ("", "")
+        reason, kind = (end.reason, end.kind.value) if exit_code >= 0 and end.kind not in ASKED else ("", "")
         self._set(state=state, pid=0, exit_code=exit_code, reason=reason, end=kind)
         return Ended(exit_code, end, decision)
 
@@ -149,6 +150,8 @@ class Slot:
         end = End.read(self._folder, self.plan.name)
         if end is not None and end.pid == pid:
             return end
+        if exit_code == ExitCode.OK:
+            return End(EndKind.FAILED, BY_ITSELF, came_up=self._has_come_up(pid), pid=pid)
         kind = EndKind.REFUSED if exit_code == ExitCode.REFUSED else EndKind.FAILED
         reason = last_words(self.command.log_file, self._log_start)
         return End(kind, reason, came_up=self._has_come_up(pid), pid=pid)

@@ -60,7 +60,7 @@ def main(
 def run(manifest: Manifest, name: str, replica: str, lifecycle: Lifecycle, served_at: tuple[str, int]) -> ExitCode:
     """Order until SIGTERM, SIGINT, or a failure; says why in the log."""
     started = threading.Event()
-    stopping = stop_on_signals(started)
+    stopping = stop_on_signals(started, lifecycle.stopped)
     registry = CollectorRegistry()
     metrics = OrdererMetrics(registry, manifest.name, name)
     health = Health(epoch_s=math.inf)  # it computes no epochs
@@ -86,7 +86,7 @@ def run(manifest: Manifest, name: str, replica: str, lifecycle: Lifecycle, serve
                 at_work.ends()
         except Exception as error:
             return lifecycle.ended(error)
-    return ExitCode.OK
+    return lifecycle.stopped()
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,8 @@ class EndKind(StrEnum):
 
     DRAINED = "drained"
     """It was asked to leave, and stays down until it is started."""
+    STOPPED = "stopped"
+    """It got SIGTERM or SIGINT, and stays down until it is started."""
     STEPPED_DOWN = "stepped_down"
     """Another one has its place; a restart stands by."""
     FAILED = "failed"
@@ -48,6 +50,15 @@ class EndKind(StrEnum):
     TOO_LATE = "too_late"
     """Another replica has begun the generation that this one was to begin: a new start joins it."""
 
+
+ASKED: Final = (EndKind.DRAINED, EndKind.STOPPED)
+"""The ends that somebody wanted: a process of exit code 0 that says none of them has been ended by what it runs."""
+
+BY_ITSELF: Final = (
+    "nobody had asked it to, and its exit code is 0. If the job's code ends the process, as os._exit(0) does, let it "
+    "raise an error, or return"
+)
+"""Why a process is down that has not said so, and whose exit code says that all is well."""
 
 Kinds = Mapping[type[Exception], EndKind]
 """How processes end that an error of a type, or of one derived from it, has ended."""

@@ -92,6 +92,11 @@ class Lifecycle:
         if self._run_directory is not None:
             self._info.write(self._run_directory)
 
+    def stopped(self) -> ExitCode:
+        """Say that it ends because it was asked to, by a signal; returns what it must exit with."""
+        End(EndKind.STOPPED, came_up=self._info.came_up, pid=os.getpid()).leave(self._run_directory, self._info.name)
+        return ExitCode.OK
+
     def ended(self, error: Exception, kinds: Kinds = REFUSALS) -> ExitCode:
         """Say why the process ends, in its log and to its supervisor; returns what it must exit with.
 

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from enum import IntEnum
@@ -28,7 +28,10 @@ _SUFFIX = ".process.json"
 
 
 class ExitCode(IntEnum):
-    """How a process of a job ended. A supervisor restarts after `FAILED` and after signals, never after the others."""
+    """How a process of a job ended. A supervisor restarts after `FAILED` and after signals.
+
+    It never does after the others; after `OK` only if the process has not said that it was asked to end.
+    """
 
     OK = 0
     FAILED = 1
@@ -99,13 +102,18 @@ class ProcessInfo:
         temporary.replace(path)
 
 
-def stop_on_signals(started: threading.Event | None = None) -> threading.Event:
-    """An event that SIGTERM and SIGINT set. Before `started` is set there is nothing to finish: they end the process."""
+def stop_on_signals(
+    started: threading.Event | None = None, at_once: Callable[[], int] = lambda: ExitCode.OK
+) -> threading.Event:
+    """An event that SIGTERM and SIGINT set. Before `started` is set there is nothing to finish: they end the process.
+
+    `at_once`: says then that it ends, and what it exits with.
+    """
     stopping = threading.Event()
 
     def handle(_signal: int, _frame: FrameType | None) -> None:
         if started is not None and not started.is_set():
-            os._exit(ExitCode.OK)
+            os._exit(at_once())
         stopping.set()
 
     signal.signal(signal.SIGTERM, handle)

@@ -92,7 +92,7 @@ def run(
 ) -> ExitCode:
     """Run the replica `name` until SIGTERM, SIGINT, or a failure; says why in the log."""
     started = threading.Event()
-    stopping = stop_on_signals(started)
+    stopping = stop_on_signals(started, lifecycle.stopped)
     with ExitStack() as serving:
         parts = ExitStack()
         try:
@@ -111,7 +111,7 @@ def run(
                 active.run_until(stopping)
         except Exception as error:
             return lifecycle.ended(error, KINDS)
-    return ExitCode.OK
+    return lifecycle.stopped()
 
 
 def _setting(

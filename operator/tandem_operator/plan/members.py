@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Final
 
+from tandem.process.ending import BY_ITSELF
 from tandem_operator.actions import Action, CreatePod, DeletePod, Emit
 from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
 from tandem_operator.plan.leaving import leave
@@ -19,6 +20,8 @@ from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status
 
 _FAILED_AT_ONCE_MS: Final = 10_000
+_ENDED_SOON_MS: Final = 60_000
+"""Kubernetes starts no container again whose exit code is 0: whoever ends so each time must not be replaced in a storm."""
 
 
 def missing(
@@ -80,7 +83,10 @@ def buried(observed: Observed, component: Component, is_served: bool) -> tuple[A
 
 
 def _failed_at_once(pod: PodSeen, observed: Observed) -> bool:
-    return pod.phase is PodPhase.FAILED and observed.now_ms - pod.created_ms < _FAILED_AT_ONCE_MS
+    age_ms = observed.now_ms - pod.created_ms
+    if pod.deleting or pod.node_lost:
+        return False
+    return age_ms < (_ENDED_SOON_MS if pod.ended_by_itself else _FAILED_AT_ONCE_MS * (pod.phase is PodPhase.FAILED))
 
 
 def _burials(pods: Iterator[PodSeen], is_served: bool) -> Iterator[Action]:
@@ -90,6 +96,10 @@ def _burials(pods: Iterator[PodSeen], is_served: bool) -> Iterator[Action]:
                 yield DeletePod(pod.name, pod.uid, "its node is lost", grace_s=0)
         elif pod.deleting:
             continue
+        elif pod.ended_by_itself:
+            words = f"Pod {pod.name}: {pod.replica} ended by itself: {BY_ITSELF}"
+            yield Emit("Warning", "PodFailed", words, once=pod.uid)
+            yield DeletePod(pod.name, pod.uid, "its process ended by itself")
         elif pod.phase in (PodPhase.FAILED, PodPhase.SUCCEEDED):
             if pod.phase is PodPhase.FAILED and pod.message:
                 yield Emit("Warning", "PodFailed", f"Pod {pod.name} failed: {pod.message}"[:1024], once=pod.uid)

@@ -173,7 +173,7 @@ def publisher_of(observed: Observed) -> str:
 
 
 def ended(pod: PodSeen) -> bool:
-    """Whether its process has ended well, for good (it was drained), although other containers still run."""
+    """Whether its process has ended for good (it was drained, or by itself), although other containers still run."""
     return pod.phase is PodPhase.RUNNING and pod.ended and pod.exit_code == ExitCode.OK
 
 

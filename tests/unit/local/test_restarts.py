@@ -48,8 +48,13 @@ def test_a_refusal_stops_the_job(exit_code: ExitCode, job_ran: bool) -> None:
     assert decide(POLICY, ending).then is Then.STOP_JOB
 
 
-def test_a_process_that_ended_well_stays_down() -> None:
-    assert decide(POLICY, Ending(ExitCode.OK, ran_s=2.0, in_a_row=0)) == Decision(Then.STAY_DOWN)
+@pytest.mark.parametrize("kind", [EndKind.DRAINED, EndKind.STOPPED])
+def test_a_process_that_was_asked_to_end_stays_down(kind: EndKind) -> None:
+    assert decide(POLICY, Ending(ExitCode.OK, ran_s=2.0, in_a_row=0, kind=kind)) == Decision(Then.STAY_DOWN)
+
+
+def test_a_process_that_ends_without_having_been_asked_to_has_failed_whatever_its_exit_code_says() -> None:
+    assert endings(ExitCode.OK, ran_s=1.0, times=9) == endings(ExitCode.FAILED, ran_s=1.0, times=9)
 
 
 @pytest.mark.parametrize(("job_ran", "then"), [(False, Then.STOP_JOB), (True, Then.RESTART)])

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tandem.process.ending import EndKind
 from tandem.protocol.switchover import Wish
 from tandem_operator.actions import Action, CreatePod, DeletePod, Emit, Switch
 from tandem_operator.observed import PodPhase
@@ -105,10 +106,27 @@ def test_a_pod_that_is_being_deleted_is_left_to_hand_over_and_replaced_meanwhile
 def test_a_drained_replica_is_replaced_although_its_orderer_still_runs() -> None:
     cluster = _running(replicas=2)
     drained = _pod(cluster, 0)
-    drained.exit_code, drained.age = 0, 0
+    drained.exit_code, drained.end, drained.age = 0, EndKind.DRAINED, 0
     actions = plan(cluster.observed(), SETTINGS)
     assert [deleted.name for deleted in _deleted(actions)] == [drained.name]
     assert len(_created(actions)) == 1
+
+
+@pytest.mark.parametrize("phase", [PodPhase.RUNNING, PodPhase.SUCCEEDED])
+def test_a_replica_that_ended_by_itself_is_told_of_and_replaced_but_not_in_a_storm(phase: PodPhase) -> None:
+    cluster = _running(replicas=2)
+    ended = _pod(cluster, 0)
+    ended.exit_code, ended.phase, ended.age, ended.created_ms = 0, phase, 0, cluster.now_ms - 59_000
+    actions = plan(cluster.observed(), SETTINGS)
+    assert not _created(actions)
+    assert not _deleted(actions)
+
+    cluster.now_ms += 1_000
+    actions = plan(cluster.observed(), SETTINGS)
+    told = next(one for one in actions if isinstance(one, Emit) and one.reason == "PodFailed")
+    assert "replica-0 ended by itself: nobody had asked it to, and its exit code is 0" in told.message
+    assert [(one.name, one.why) for one in _deleted(actions)] == [(ended.name, "its process ended by itself")]
+    assert [name.rpartition("-")[0] for name in _created(actions)] == ["flights-replica-0"]
 
 
 def test_scaling_down_removes_a_standby_before_any_active() -> None:

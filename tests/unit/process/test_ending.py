@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -85,3 +87,17 @@ def test_of_one_that_could_not_say_why_the_last_words_of_that_run_are_quoted(tmp
 
     assert last_words(log, len(before)) == "m.yaml:3: spec.replicas: 0 is too small. Write at least 1"
     assert last_words(tmp_path / "absent.log", 0) == ""
+
+
+def test_a_process_that_gets_a_signal_before_it_has_begun_says_that_it_was_asked_to_end(tmp_path: Path) -> None:
+    code = f"""
+import pathlib, signal, threading
+from tandem.process.entry import Lifecycle
+from tandem.process.info import stop_on_signals
+stop_on_signals(threading.Event(), Lifecycle("replica-0", "replica", pathlib.Path({str(tmp_path)!r})).stopped)
+signal.raise_signal(signal.SIGTERM)
+"""
+    ended = subprocess.run([sys.executable, "-c", code], check=False)
+    end = End.read(tmp_path, "replica-0")
+
+    assert (ended.returncode, end and end.kind, end and end.came_up) == (0, EndKind.STOPPED, False)
