@@ -32,6 +32,24 @@ VALUES: Final = (
     ),
     Case("memory-is-enough", {"spec.executors.memory": "1G"}, {"spec.executors.memory": "0g"}, "at least 512m"),
     Case(
+        "memory-is-in-a-machine",
+        {"spec.spark.driverMemory": "64t"},
+        {"spec.spark.driverMemory": "65T"},
+        "more than any machine has",
+    ),
+    Case(
+        "memory-is-in-a-machine",
+        {"spec.executors.memory": "65536g"},
+        {"spec.executors.memory": "65537g"},
+        "more than any machine has",
+    ),
+    Case(
+        "memory-is-in-a-machine",
+        {"spec.executors.memory": "999999999k"},
+        {"spec.executors.memory": "67108865m"},
+        "more than any machine has",
+    ),
+    Case(
         "snapshot-store-is-a-url",
         {"spec.snapshots.store": "/mnt/snapshots"},
         {"spec.snapshots.store": "S3://bucket"},

@@ -16,16 +16,22 @@ _REFUSED: Final = re.compile(
     r"\[(?:INVALID_CONF_VALUE|CODEC_NOT_AVAILABLE|CODEC_SHORT_NAME_NOT_FOUND)[.\w]*\][^\n]*|Invalid value for 'spark[^\n]*"
 )
 
+_NO_HEAP: Final = re.compile(r"heap size|object heap", re.I)
+"""What a JVM says that cannot have the heap it is asked for."""
+
 
 class PackagesError(JobError):
     """The packages that the manifest names are not to be had: they are wrong, or their repository is away."""
 
 
 @contextmanager
-def blaming(given: Mapping[str, str], said_by_jvm: Callable[[], str] = lambda: "") -> Iterator[None]:
+def blaming(
+    given: Mapping[str, str], said_by_jvm: Callable[[], str] = lambda: "", heap: str = ""
+) -> Iterator[None]:
     """Raise `JobError` where Spark refuses a setting that the user gave; `PackagesError`.
 
     `said_by_jvm` : what Spark's JVM says that does not start.
+    `heap` : how large a heap it is asked for.
     """
     try:
         yield
@@ -34,7 +40,7 @@ def blaming(given: Mapping[str, str], said_by_jvm: Callable[[], str] = lambda: "
     except Exception as error:
         text = f"{error} {getattr(error, 'java_exception', '')} {getattr(error, '_stackTrace', '')}"
         if "JAVA_GATEWAY_EXITED" in text:
-            _blame_for_no_jvm(given, said_by_jvm(), error)
+            _blame_for_no_jvm(given, said_by_jvm(), heap, error)
             raise
         blamed = [name for name in given if name in text]
         lines = [line.strip(": ").removeprefix("Caused by: ") for line in text.splitlines()]
@@ -68,8 +74,13 @@ def _refusal(blamed: Sequence[str], said: str) -> JobError:
     return JobError(f"Spark refuses {named}: {said}. Correct the value, or remove it")
 
 
-def _blame_for_no_jvm(given: Mapping[str, str], said: str, error: Exception) -> None:
+def _blame_for_no_jvm(given: Mapping[str, str], said: str, heap: str, error: Exception) -> None:
     words = _first_words(said)
+    if heap and _NO_HEAP.search(words):
+        raise JobError(
+            f"Spark's JVM does not start with a heap of {heap} (spec.spark.driverMemory): {words}. Lower it, or let the "
+            "replica have more memory"
+        ) from error
     if _RESOLVER in said and _PACKAGES in given:
         raise PackagesError(
             f"the packages of spec.spark.conf[{_PACKAGES}] are not to be had: {words}. Correct them; or let this machine "
@@ -91,6 +102,8 @@ def _first_words(said: str) -> str:
     for before, line in zip(["", *lines], lines, strict=False):
         if line.startswith("Error: Could not create the Java Virtual Machine"):
             return before
+        if before.startswith("Error occurred during initialization of VM"):
+            return line
         if line.startswith('Exception in thread "main" '):
             return re.sub(r'^Exception in thread "main" [\w.$]+: (?:requirement failed: )?', "", line)
     return ""

@@ -134,7 +134,7 @@ def build_session(
     builder = SparkSession.Builder()
     for name, value in settings.items():
         builder = builder.config(name, value)
-    with blaming(spark.conf, lambda: said_without_start(settings)):
+    with blaming(spark.conf, lambda: said_without_start(settings), spark.driver_memory):
         session = builder.getOrCreate()
         session.sparkContext.setLogLevel(spark.conf.get("spark.log.level", "ERROR"))
         hadoop = session.sparkContext._jsc.hadoopConfiguration()

@@ -4,17 +4,14 @@ The names are those of the operators of Flink and Spark where these have them.
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Final, Literal
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from tandem.manifest.pod_template import PodTemplate
-from tandem.manifest.problems import refusal
 from tandem.manifest.quantities import Quantity
-from tandem.manifest.spark import MemoryText, memory_bytes
+from tandem.manifest.spark import Memory
 from tandem.manifest.values import Count, Flag, ObjectName, Section, Shape
-
-LEAST_EXECUTOR_MEMORY: Final = 512 * 2**20
 
 ImagePullPolicy = Literal["Always", "IfNotPresent", "Never"]
 DeletionPolicy = Literal["Retain", "Delete"]
@@ -37,12 +34,6 @@ Image = Annotated[
         512,
     ),
 ]
-
-
-def _enough(text: str) -> str:
-    if memory_bytes(text) < LEAST_EXECUTOR_MEMORY:
-        raise refusal(f"{text} is too little for a Spark executor", "Give at least 512m")
-    return text
 
 
 class SecretKeyRef(Section):
@@ -78,7 +69,7 @@ class ExecutorsSpec(Section):
         description="Executors of each replica; spec.spark.parallelism says how many tasks there are",
     )
     cores: Count = Field(default=1, ge=1, le=1_024, description="Tasks that an executor runs at once")
-    memory: Annotated[MemoryText, AfterValidator(_enough)] = Field(
+    memory: Memory = Field(
         default="1g", description="Heap of an executor, as Spark writes it: 512m, 1g"
     )
 

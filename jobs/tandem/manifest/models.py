@@ -128,7 +128,9 @@ class OrderingSpec(Section):
         default="10ms", validate_default=True, description="Between two beats of a generator, in mode heartbeat"
     )
     generators: Count = Field(default=2, ge=1, le=99, description="Heartbeat generators, in mode heartbeat")
-    max_records_per_epoch: Count = Field(default=10_000, ge=1, description="Shared fairly by the inputs")
+    max_records_per_epoch: Count = Field(
+        default=10_000, ge=1, le=1_000_000_000, description="Shared fairly by the inputs"
+    )
     max_bytes_per_epoch: Annotated[Quantity, AfterValidator(_whole_bytes)] | None = Field(
         default=None,
         description="Keys, values and headers, 256 bytes for each record, 128 for each header; a larger record makes an "
@@ -189,8 +191,8 @@ class Spec(KubernetesSpec):
         description="What computes epochs. realTime: each in milliseconds, for plans that it runs, and aggregations report "
         "every row; microBatch: whatever Spark runs; auto: realTime where both publish the same rows, else microBatch",
     )
-    replicas: Count = Field(default=2, ge=1, description="Replicas that compute and publish")
-    standbys: Count = Field(default=0, ge=0, description="Warm replicas that wait for the place of one that fails")
+    replicas: Count = Field(default=2, ge=1, le=99, description="Replicas that compute and publish")
+    standbys: Count = Field(default=0, ge=0, le=99, description="Warm replicas that wait for the place of one that fails")
     delivery: Delivery = Field(
         default="exactlyOnce",
         description=(

@@ -54,7 +54,9 @@ class SnapshotsSpec(Section):
     interval: Annotated[Duration, Within(100, 86_400_000)] = Field(
         default="5s", validate_default=True, description="Between two snapshots"
     )
-    retain_count: Count = Field(default=10, ge=1, description="So many of the newest stay, however old they are")
+    retain_count: Count = Field(
+        default=10, ge=1, le=1_000_000, description="So many of the newest stay, however old they are"
+    )
     retain_age: Annotated[Duration, Within(0, 31_536_000_000)] = Field(
         default="10m", validate_default=True, description="Those that are younger stay, however many they are"
     )

@@ -8,7 +8,9 @@ from pydantic import AfterValidator, Field
 from tandem.manifest.problems import refusal
 from tandem.manifest.values import Count, Section, Shape
 
-LEAST_DRIVER_MEMORY: Final = 512 * 2**20
+LEAST_MEMORY: Final = 512 * 2**20
+MOST_MEMORY: Final = 64 * 2**40
+"""Above what any machine has, and below what a JVM can count."""
 _SIZES: Final = {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
 
 
@@ -17,16 +19,19 @@ def memory_bytes(text: str) -> int:
     return int(text[:-1]) * _SIZES[text[-1].lower()]
 
 
-def _enough(text: str) -> str:
-    if memory_bytes(text) < LEAST_DRIVER_MEMORY:
-        raise refusal(f"{text} is too little for a Spark driver", "Give at least 512m")
+def _possible(text: str) -> str:
+    if memory_bytes(text) < LEAST_MEMORY:
+        raise refusal(f"{text} is too little for Spark", "Give at least 512m")
+    if memory_bytes(text) > MOST_MEMORY:
+        raise refusal(f"{text} is more than any machine has", "Give at most 64t")
     return text
 
 
-MemoryText = Annotated[
-    str, Shape(r"[0-9]{1,9}[kmgtKMGT]", "is no amount of memory", "Write it as Spark does: 512m, 1g, 4g", 16)
+Memory = Annotated[
+    str,
+    Shape(r"[0-9]{1,9}[kmgtKMGT]", "is no amount of memory", "Write it as Spark does: 512m, 1g, 4g", 16),
+    AfterValidator(_possible),
 ]
-Memory = Annotated[MemoryText, AfterValidator(_enough)]
 
 
 class SparkSpec(Section):

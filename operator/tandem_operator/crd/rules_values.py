@@ -103,6 +103,13 @@ VALUES: Final[tuple[Rule, ...]] = (
         "is too little for Spark. Give at least 512m",
     ),
     Rule(
+        "memory-is-in-a-machine",
+        (path("spec.spark.driverMemory"), path("spec.executors.memory")),
+        f"!self.matches({text(_MEMORY)}) || (self.lowerAscii().endsWith('t') ? {_NUMBER} <= 64 : "
+        f"self.lowerAscii().endsWith('g') ? {_NUMBER} <= 65536 : !self.lowerAscii().endsWith('m') || {_NUMBER} <= 67108864)",
+        "is more than any machine has. Give at most 64t",
+    ),
+    Rule(
         "snapshot-store-is-a-url",
         (path("spec.snapshots.store"),),
         "!self.contains('://') || self.matches('^[a-z][a-z0-9+.-]*://')",

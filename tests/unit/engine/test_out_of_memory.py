@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tandem.engine.memory import EpochSize, EpochTooLargeError, OutOfMemoryError, explained, suggested_heap
-from tandem.manifest.spark import LEAST_DRIVER_MEMORY
+from tandem.manifest.spark import LEAST_MEMORY
 
 MIB = 2**20
 SAID = "org.apache.spark.SparkException: boom\nCaused by: java.lang.OutOfMemoryError: Java heap space\n\tat x.Y"
@@ -49,6 +49,6 @@ def test_other_errors_stay_what_they_are() -> None:
 
 @pytest.mark.parametrize("size", [1, 40 * MIB, 900 * MIB])
 def test_what_is_suggested_is_more_than_there_was_and_more_than_an_epoch_takes(size: int) -> None:
-    suggested = suggested_heap(size, LEAST_DRIVER_MEMORY) * MIB
-    assert suggested >= 2 * LEAST_DRIVER_MEMORY
+    suggested = suggested_heap(size, LEAST_MEMORY) * MIB
+    assert suggested >= 2 * LEAST_MEMORY
     assert suggested >= 12 * size

@@ -31,6 +31,15 @@ RUNNING: dict[str, Mistake] = {
     "barriers too close": (
         "mode: leader", f"barrierInterval: 99ms {HERE}", "spec.ordering.barrierInterval", "between 100ms and 1h",
     ),
+    "more replicas than any cluster could give nodes": (
+        "replicas: 2", f"replicas: 100 {HERE}", "spec.replicas", "The most is 99",
+    ),
+    "epochs of more records than fit into memory": (
+        "mode: leader", f"maxRecordsPerEpoch: 1000000001 {HERE}", "spec.ordering.maxRecordsPerEpoch", "The most is 1000000000",
+    ),
+    "more heap than any machine has": (
+        "spark: {}", f"spark: {{driverMemory: 65t}} {HERE}", "spec.spark.driverMemory", "Give at most 64t",
+    ),
     "no generators": ("mode: leader", f"generators: 0 {HERE}", "spec.ordering.generators", "The least is 1"),
     "bounds in the wrong order": (
         "takeOver: {}", f"takeOver:\n    minBound: 2s {HERE}\n    maxBound: 1s",
