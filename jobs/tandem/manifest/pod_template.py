@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, WithJsonSchema
 
+from tandem.manifest.pod_fields import CONTAINER, unknown_fields
 from tandem.manifest.problems import refusal
 
 KEYED_LISTS: Final = {
@@ -41,6 +42,7 @@ def _checked(template: Mapping[str, Any]) -> Mapping[str, Any]:
                 f"its {name} cannot be taken away", f"Leave {name} out, or name what is to be added or changed"
             )
     _check_part(spec)
+    _check_names(spec)
     _check_part(spec.get("affinity") or {})
     for name in ("containers", "initContainers"):
         for container in spec.get(name) or ():
@@ -89,6 +91,23 @@ def _check_part(part: Mapping[str, Any]) -> None:
             raise refusal(
                 f"its {name} have {twice[0]} twice, and one of them would be lost", "Write it once, with all of it"
             )
+
+
+def _check_names(spec: Mapping[str, Any]) -> None:
+    """Kubernetes refuses a name that it does not know in a pod, but passes over it in one that Spark makes, an executor.
+
+    It may know names that we do not: only a misspelt one is refused here, and any in an executor's container.
+    """
+    for unknown in unknown_fields(spec):
+        if unknown.meant is not None:
+            raise refusal(f"Kubernetes knows no {unknown.place}", f"Did you mean {unknown.meant}?")
+    for container in spec.get("containers") or ():
+        if container.get("name") == "executor":
+            for unknown in unknown_fields(container, CONTAINER):
+                raise refusal(
+                    f"Kubernetes knows no {unknown.place} in the container executor",
+                    "It would have no effect: correct it, or remove it",
+                )
 
 
 _TEXTS: Final = {"type": "object", "additionalProperties": {"type": "string"}}

@@ -1,4 +1,4 @@
-"""`python -m tandem_operator.crd`: write the CRD and its reference page; with `--check`, fail if what is there differs."""
+"""`python -m tandem_operator.crd`: write the CRD, its reference page and the names of a pod's fields; with `--check`, fail if what is there differs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tandem_operator.crd.document import GROUP, PLURAL, crd
+from tandem_operator.crd.pod_fields import pod_fields
 from tandem_operator.crd.reference import reference
 from tandem_operator.crd.yaml import dumped
 
@@ -24,6 +25,7 @@ def generated() -> Mapping[str, str]:
         f"crds/{_FILE}": document,
         f"helm/tandem/crds/{_FILE}": document,
         "docs/reference/replicatedstreamjob.md": reference(),
+        "jobs/tandem/manifest/pod_fields.txt": pod_fields(),
     }
 
 

@@ -68,6 +68,24 @@ MISTAKES = {
     "a template with a list of affinities": (
         "podTemplate: {spec: {affinity: {podAntiAffinity: [a]}}}", "spec.podTemplate", "podAntiAffinity must be a mapping",
     ),
+    "a template whose executor has a misspelt field": (
+        "podTemplate: {spec: {containers: [{name: executor, resource: {limits: {cpu: 1}}}]}}",
+        "spec.podTemplate", "Kubernetes knows no containers.resource. Did you mean resources?",
+    ),
+    "a template whose executor has a field of nothing": (
+        "podTemplate: {spec: {containers: [{name: executor, colour: red}]}}", "spec.podTemplate", "no colour in the container",
+    ),
+    "a template whose executor has a misspelt field within another": (
+        "podTemplate: {spec: {containers: [{name: executor, securityContext: {readonlyRootFilesystem: true}}]}}",
+        "spec.podTemplate", "securityContext.readonlyRootFilesystem. Did you mean readOnlyRootFilesystem?",
+    ),
+    "a template with a misspelt variable": (
+        "podTemplate: {spec: {containers: [{name: replica, env: [{name: A, vaule: b}]}]}}",
+        "spec.podTemplate", "containers.env.vaule. Did you mean value?",
+    ),
+    "a template with a misspelt selector": (
+        "podTemplate: {spec: {nodeselector: {a: b}}}", "spec.podTemplate", "Did you mean nodeSelector?",
+    ),
     "a label that is a number": ("podTemplate: {metadata: {labels: {a: 1}}}", "spec.podTemplate", "Put numbers"),
     "executors below none": ("executors: {instances: -1}", "spec.executors.instances", "The least is 0"),
     "too small an executor": ("executors: {memory: 64m}", "spec.executors.memory", "too little for Spark"),
