@@ -25,9 +25,7 @@ class PackagesError(JobError):
 
 
 @contextmanager
-def blaming(
-    given: Mapping[str, str], said_by_jvm: Callable[[], str] = lambda: "", heap: str = ""
-) -> Iterator[None]:
+def blaming(given: Mapping[str, str], said_by_jvm: Callable[[], str] = lambda: "", heap: str = "") -> Iterator[None]:
     """Raise `JobError` where Spark refuses a setting that the user gave; `PackagesError`.
 
     `said_by_jvm` : what Spark's JVM says that does not start.

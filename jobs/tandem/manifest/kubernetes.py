@@ -69,9 +69,7 @@ class ExecutorsSpec(Section):
         description="Executors of each replica; spec.spark.parallelism says how many tasks there are",
     )
     cores: Count = Field(default=1, ge=1, le=1_024, description="Tasks that an executor runs at once")
-    memory: Memory = Field(
-        default="1g", description="Heap of an executor, as Spark writes it: 512m, 1g"
-    )
+    memory: Memory = Field(default="1g", description="Heap of an executor, as Spark writes it: 512m, 1g")
 
 
 class KubernetesSpec(Section):

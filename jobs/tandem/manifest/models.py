@@ -192,7 +192,9 @@ class Spec(KubernetesSpec):
         "every row; microBatch: whatever Spark runs; auto: realTime where both publish the same rows, else microBatch",
     )
     replicas: Count = Field(default=2, ge=1, le=99, description="Replicas that compute and publish")
-    standbys: Count = Field(default=0, ge=0, le=99, description="Warm replicas that wait for the place of one that fails")
+    standbys: Count = Field(
+        default=0, ge=0, le=99, description="Warm replicas that wait for the place of one that fails"
+    )
     delivery: Delivery = Field(
         default="exactlyOnce",
         description=(

@@ -1,4 +1,7 @@
-"""`python -m tandem_operator.crd`: write the CRD, its reference page and the names of a pod's fields; with `--check`, fail if what is there differs."""
+"""`python -m tandem_operator.crd`: write the CRD, its reference page and the names of a pod's fields.
+
+With `--check`, fail if what is there differs.
+"""
 
 from __future__ import annotations
 

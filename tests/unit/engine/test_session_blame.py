@@ -81,8 +81,14 @@ def test_what_the_jvm_says_is_told() -> None:
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        (OPTION.replace("Unrecognized VM option 'NoSuch'", "Invalid maximum heap size: -Xmx99t"), "Invalid maximum heap"),
-        ("Error occurred during initialization of VM\nCould not reserve enough space for 9KB object heap", "Could not res"),
+        (
+            OPTION.replace("Unrecognized VM option 'NoSuch'", "Invalid maximum heap size: -Xmx99t"),
+            "Invalid maximum heap",
+        ),
+        (
+            "Error occurred during initialization of VM\nCould not reserve enough space for 9KB object heap",
+            "Could not res",
+        ),
     ],
 )
 def test_a_heap_that_is_not_to_be_had_is_told_with_the_field_that_asks_for_it(said: str, words: str) -> None:

@@ -73,7 +73,8 @@ MISTAKES = {
         "spec.podTemplate", "Kubernetes knows no containers.resource. Did you mean resources?",
     ),
     "a template whose executor has a field of nothing": (
-        "podTemplate: {spec: {containers: [{name: executor, colour: red}]}}", "spec.podTemplate", "no colour in the container",
+        "podTemplate: {spec: {containers: [{name: executor, colour: red}]}}",
+        "spec.podTemplate", "no colour in the container",
     ),
     "a template whose executor has a misspelt field within another": (
         "podTemplate: {spec: {containers: [{name: executor, securityContext: {readonlyRootFilesystem: true}}]}}",

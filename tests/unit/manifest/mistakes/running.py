@@ -35,7 +35,8 @@ RUNNING: dict[str, Mistake] = {
         "replicas: 2", f"replicas: 100 {HERE}", "spec.replicas", "The most is 99",
     ),
     "epochs of more records than fit into memory": (
-        "mode: leader", f"maxRecordsPerEpoch: 1000000001 {HERE}", "spec.ordering.maxRecordsPerEpoch", "The most is 1000000000",
+        "mode: leader", f"maxRecordsPerEpoch: 1000000001 {HERE}",
+        "spec.ordering.maxRecordsPerEpoch", "The most is 1000000000",
     ),
     "more heap than any machine has": (
         "spark: {}", f"spark: {{driverMemory: 65t}} {HERE}", "spec.spark.driverMemory", "Give at most 64t",
