@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 
 from tandem.checkpoint.position import EnginePosition
-from tandem.engine.faults import job_fault
+from tandem.engine.faults import any_fault, job_fault
 from tandem.engine.prepared import PreparedJob
 from tandem.engine.query import GivenUpError
 from tandem.intake.fetch import EpochFetcher
@@ -21,7 +21,11 @@ _FETCH_TIMEOUT_S = 30.0
 
 
 class StateUnusableError(Exception):
-    """Spark cannot go on from the state that it was given."""
+    """Spark cannot go on from the state that it was given. `fault`: what the job's code raised; "": it was not that."""
+
+    def __init__(self, message: str, fault: str = "") -> None:
+        super().__init__(message)
+        self.fault = fault
 
 
 class Rehearsal:
@@ -81,9 +85,10 @@ class Rehearsal:
                 return None
             raise StateUnusableError(f"epoch {cut.epoch} took longer than {self._timeout_s:.0f} s") from error
         except (StreamingQueryException, RuntimeError) as error:
-            if self._job.leaves_letters and job_fault(error) is not None:
+            fault = job_fault(error)
+            if self._job.leaves_letters and fault is not None:
                 return None
-            raise StateUnusableError(str(error).partition("\n")[0]) from error
+            raise StateUnusableError(any_fault(error), fault or "") from error
 
 
 def give_own_identity(checkpoint: Path) -> None:

@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tandem.checkpoint.position import EnginePosition
+from tandem.engine.faults import any_fault
 from tandem.engine.memory import EpochSize
 from tandem.engine.prepared import PreparedJob
 from tandem.intake.fetch import EpochFetcher, Fetched
@@ -51,7 +52,7 @@ class WarmUp:
                 stack.callback(fetcher.close)
                 self._run(fetcher, stopped)
             except Exception as error:
-                _log.warning("warm_up_failed", reason=str(error).partition("\n")[0])
+                _log.warning("warm_up_failed", reason=any_fault(error))
             finally:
                 shutil.rmtree(self._folder, ignore_errors=True)
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from tandem.status.report import Report, decode
+from tandem.status.report import ReplicaReport, Report, decode
 
 _FURTHER = frozenset({"le", "phase", "topic", "source"})
 _SOURCE = {
@@ -72,8 +72,9 @@ class Sample:
 
     @property
     def trouble(self) -> str:
-        """What Kafka does not take from it, in the words of its report."""
-        return "" if self.report is None else self.report.trouble
+        """What Kafka does not take from it, or why it could replace nobody, in the words of its report."""
+        unfit = self.report.unfitness if isinstance(self.report, ReplicaReport) else ""
+        return unfit if self.report is None else self.report.trouble or unfit
 
     @property
     def waits(self) -> tuple[str, ...]:

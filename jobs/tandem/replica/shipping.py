@@ -124,7 +124,7 @@ class StateShipping:
             Trial(engine.rehearse, digest_of),
             self._folder / "proof",
             VerificationPace(),
-            Verdicts(self._has_proved, self._has_dropped),
+            Verdicts(self._has_proved, self._has_dropped, self._has_raised),
             task=self._waits.task(beside=True),
         )
         self._verifier.start()
@@ -141,6 +141,9 @@ class StateShipping:
         self._proved = False
         self._reporter.verified_epoch = -1
         self._metrics.state_mismatches.inc()
+
+    def _has_raised(self, fault: str) -> None:
+        self._reporter.fault = fault
 
     def hand_over(self, target: Path) -> EnginePosition | None:
         """End following and proving; the followed state becomes the new folder `target`. None if there is none."""

@@ -41,11 +41,12 @@ class Verdicts:
     """Who is told of what a proof has found.
 
     `on_verified` : called with the newest epoch that was proved. `on_mismatch` : called with the epoch whose state turned
-    out wrong; the follower has dropped it by then.
+    out wrong; the follower has dropped it by then. `on_fault`: called with what the job's code raised; "": it computes.
     """
 
     on_verified: Callable[[int], None] = lambda _: None
     on_mismatch: Callable[[int], None] = lambda _: None
+    on_fault: Callable[[str], None] = lambda _: None
 
 
 class Verifier(Background):
@@ -112,6 +113,8 @@ class Verifier(Background):
                         return None
                     verified = epoch
         except StateUnusableError as error:
+            if not self._stopped.is_set():
+                self._verdicts.on_fault(error.fault)
             self._wrong(position.epoch, str(error))
             return None
         finally:
@@ -120,6 +123,7 @@ class Verifier(Background):
             shutil.rmtree(self._folder, ignore_errors=True)
         if verified is not None:
             _log.info("state_verified", epoch=verified, ms=round(self._clock_ms() - began))
+            self._verdicts.on_fault("")
             self._verdicts.on_verified(verified)
         return verified
 

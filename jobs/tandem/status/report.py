@@ -35,6 +35,7 @@ class ReplicaReport:
     `catch_up_s` : estimated time to the log's head, s; None: not known. `claims_won`, `claims_lost`, `take_overs`: how many
     epochs this incarnation was the first to claim, others were, it took over. `input_records`: of the epochs that were cut.
     `has_to_prove` : of a standby, whether something was published that it could prove its state with, or it has no state.
+    `fault` : of a standby, what the job's code raised when it computed epochs to prove its state; "": nothing.
     `waits_for` : what its start or its output has been waiting for, if that takes most of a minute, in words;
     `waits_beside`: the same of what nobody waits for to get the output, e.g. a snapshot.
     `engine` : which one computes, and why if that was a choice, e.g. `realTime: …`; "": it is not known yet.
@@ -52,6 +53,7 @@ class ReplicaReport:
     followed_epoch: int = -1
     verified_epoch: int = -1
     has_to_prove: bool = True
+    fault: str = ""
     lag_epochs: int = 0
     lag_records: int = 0
     lag_seconds: float = 0.0
@@ -75,6 +77,16 @@ class ReplicaReport:
     waits_for: str = ""
     waits_beside: str = ""
     trouble: str = ""
+
+    @property
+    def unfitness(self) -> str:
+        """Why a standby could replace nobody, and what to do, in words; "": nothing is known to be in the way."""
+        if not self.fault:
+            return ""
+        return (
+            f"the job's code raises on {self.replica} where the others compute, so it could replace none of them: "
+            f"{self.fault}. See what is missing there: a file, a package, a variable, a server that the code asks"
+        )
 
 
 @dataclass(frozen=True)

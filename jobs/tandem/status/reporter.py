@@ -31,6 +31,7 @@ class Reporter:
         self.slots: Slots | None = None
         self.troubles: Troubles | None = None
         self.has_to_prove = True
+        self.fault = ""
         self.waits = Waits()
         self.generation, self.config_hash, self.candidate = 0, "", False
         self._drift: tuple[TopicDrift, ...] | None = None
@@ -68,6 +69,7 @@ class Reporter:
             followed_epoch=self.followed_epoch,
             verified_epoch=self.verified_epoch,
             has_to_prove=self.has_to_prove,
+            fault=self.fault if self.stage == "standby" else "",
             lag_epochs=state.lag_epochs,
             lag_records=state.lag_records,
             lag_seconds=0.0 if state.due_ms is None else round(max(0.0, time.time() - state.due_ms / 1000), 3),

@@ -168,7 +168,8 @@ def _standby(observed: Observed, facts: Facts) -> Said:
         said = f"{counted}; nothing was published since they do that could prove their state"
         return Said("StandbyFresh", "True", "NothingToProve", said)
     if facts.verified < facts.wanted_standby:
-        return Said("StandbyFresh", "False", "NotVerified", f"{counted}, but not all have proved their state yet")
+        said = facts.unfit or "not all have proved their state yet"
+        return Said("StandbyFresh", "False", "NotVerified", f"{counted}, but {said}")
     return Said("StandbyFresh", "True", "Verified", counted)
 
 

@@ -31,6 +31,7 @@ class Facts:
     wanted_standby: int
     verified: int
     unprovable: int
+    unfit: str
     running: int
     beating: int
     unclear: bool
@@ -67,6 +68,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
         wanted_standby=spec.standbys,
         verified=sum(reported is not None and reported.verified_epoch >= 0 for reported in told),
         unprovable=sum(r is not None and r.verified_epoch < 0 and not r.has_to_prove for r in told),
+        unfit=next((r.unfitness for r in told if r is not None and r.unfitness), ""),
         running=sum(member.pod.phase is PodPhase.RUNNING for member in live),
         beating=sum(pod.ready for pod in live_generators(observed)),
         unclear=bool(roster.of(Standing.UNKNOWN)),

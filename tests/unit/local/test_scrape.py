@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
@@ -94,3 +96,11 @@ def test_the_endpoint_of_a_process_is_read_and_a_closed_one_is_not_waited_for() 
     assert sample is not None
     assert sample.count("tandem_rows_published_total") == 12
     assert scrape(server.port) is None
+
+
+def test_a_standby_on_which_the_jobs_code_raises_is_in_trouble() -> None:
+    report = ReplicaReport("replica-1", "", "standby", fault="ValueError: no licence (job.py:13)")
+
+    assert "raises on replica-1 where the others compute" in Sample(report=report).trouble
+    assert Sample(report=replace(report, trouble="topic out: full")).trouble == "topic out: full"
+    assert Sample(report=replace(report, fault="")).trouble == ""

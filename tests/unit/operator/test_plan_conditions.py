@@ -69,6 +69,12 @@ def unproved(seen: Observed) -> Observed:
     return replace(seen, pods=tuple(pods))
 
 
+def unfit(seen: Observed) -> Observed:
+    """On the replicas that stand by, the job's code raises."""
+    pods = (replace(p, reported=p.reported and replace(p.reported, fault="no licence")) for p in unproved(seen).pods)
+    return replace(seen, pods=tuple(pods))
+
+
 def leaderless(seen: Observed) -> Observed:
     return replace(seen, leader=None)
 
@@ -174,6 +180,13 @@ CASES: list[tuple[str, str, str, str, Callable[[], Observed]]] = [
     ("StandbyFresh", "True", "NoneAskedFor", "no standbys", lambda: running(replicas=2)),
     ("StandbyFresh", "False", "StandbysMissing", "0 of 1", lambda: without(standing_by, running(**WITH_STANDBY))),
     ("StandbyFresh", "False", "NotVerified", "not all have proved", lambda: unproved(running(**WITH_STANDBY))),
+    (
+        "StandbyFresh",
+        "False",
+        "NotVerified",
+        "replace none of them: no licence",
+        lambda: unfit(running(**WITH_STANDBY)),
+    ),
     ("StandbyFresh", "Unknown", "NoReport", "answer", lambda: silent(standing_by, running(**WITH_STANDBY))),
     ("StandbyFresh", "False", "Suspended", "suspended", lambda: running(**WITH_STANDBY, suspend=True)),
 ]

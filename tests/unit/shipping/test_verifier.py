@@ -23,13 +23,15 @@ from unit.shipping.builders import IDENTITY, FolderBases, checkpoint_with
 Rows = Generator[tuple[int, pa.Table], None, None]
 
 
-def computing(rows: Callable[[int], str], broken: bool = False) -> Rehearse:
+def computing(rows: Callable[[int], str], broken: bool = False, fault: str = "") -> Rehearse:
     """An engine that computes any epoch from any state, or cannot read the state."""
 
     def rehearse(checkpoint: Path, after: EnginePosition, stopped: Callable[[], bool]) -> Rows:  # noqa: ARG001
         assert (checkpoint / "commits" / str(after.epoch)).exists()
         if broken:
             raise StateUnusableError("a changelog cannot be read")
+        if fault:
+            raise StateUnusableError(fault, fault)
         epoch = after.epoch
         while True:
             epoch += 1
@@ -53,13 +55,14 @@ class Proof:
         self.follower.advance()
         self.verified: list[int] = []
         self.wrong: list[int] = []
+        self.faults: list[str] = []
         self.pace = VerificationPace(long=3)
         self.verifier = Verifier(
             self.follower,
             Trial(rehearse, lambda epoch, table: json.dumps([epoch, table["row"][0].as_py()])),
             folder / "proof",
             self.pace,
-            Verdicts(self.verified.append, self.wrong.append),
+            Verdicts(self.verified.append, self.wrong.append, self.faults.append),
         )
         self.folder = folder
 
@@ -71,7 +74,7 @@ def as_published(epoch: int) -> str:
 def test_a_state_from_which_the_published_rows_follow_is_verified(tmp_path: Path) -> None:
     proof = Proof(tmp_path, computing(as_published))
     assert proof.verifier.prove() == 8
-    assert (proof.verified, proof.wrong) == ([8], [])
+    assert (proof.verified, proof.wrong, proof.faults) == ([8], [], [""])
     assert proof.follower.epoch == 5
     assert not (tmp_path / "proof").exists()
     assert not proof.pace.is_due(9, proof.follower.size)
@@ -89,6 +92,12 @@ def test_a_state_that_cannot_be_read_is_dropped(tmp_path: Path) -> None:
     assert proof.verifier.prove() is None
     assert proof.wrong == [5]
     assert proof.follower.epoch == -1
+
+
+def test_what_the_jobs_code_raises_in_a_proof_is_told(tmp_path: Path) -> None:
+    proof = Proof(tmp_path, computing(as_published, fault="ValueError: no licence (job.py:13)"))
+    assert proof.verifier.prove() is None
+    assert proof.faults == ["ValueError: no licence (job.py:13)"]
 
 
 def test_a_proof_that_is_given_up_says_nothing_about_the_state(tmp_path: Path) -> None:
