@@ -76,7 +76,9 @@ def decide(policy: RestartPolicy, ending: Ending) -> Decision:
     is_start = ending.job_ran and not ending.came_up
     if code == ExitCode.REFUSED and is_start and ending.kind is EndKind.CHANGED:  # since the same code ran before
         return Decision(Then.GIVE_UP)
-    outage = code == ExitCode.REFUSED and ending.kind is EndKind.UNREACHABLE and ending.job_ran
+    # Input that is gone: the others may have read it, and a new start begins from their state.
+    of_the_job = (EndKind.UNREACHABLE, EndKind.LOST_INPUT)
+    outage = code == ExitCode.REFUSED and ending.kind in of_the_job and ending.job_ran
     is_late = code == ExitCode.REFUSED and ending.kind is EndKind.TOO_LATE
     if code in (ExitCode.REFUSED, ExitCode.USAGE) and not outage and not is_late:
         return Decision(Then.STOP_JOB)

@@ -37,6 +37,8 @@ class EndKind(StrEnum):
     """A restart may help."""
     REFUSED = "refused"
     """The manifest, the job or the cluster must be fixed first."""
+    LOST_INPUT = "lost_input"
+    """Records were deleted that this replica still had to read. Others may have read them: from their state it can go on."""
     UNREACHABLE = "unreachable"
     """A server did not answer: a mistake of the manifest at first, an outage once the job has run."""
     OTHER_JOB = "other_job"

@@ -17,6 +17,7 @@ from tandem.engine.memory import memory_limit, too_small
 from tandem.engine.refused_settings import PackagesError
 from tandem.engine.users_code import line_of_thread
 from tandem.jobapi.errors import JobError
+from tandem.kafka.errors import LostInputError, RecreatedTopicError
 from tandem.manifest import CodeNotFoundError, Manifest
 from tandem.manifest.notes import notes
 from tandem.process.ending import EndKind, Kinds
@@ -44,6 +45,8 @@ KINDS: Kinds = {
     **dict.fromkeys(
         (CodeNotFoundError, JavaMissingError, JarsError, RefusedError, MissingMarkerError, TableError), EndKind.REFUSED
     ),
+    LostInputError: EndKind.LOST_INPUT,
+    RecreatedTopicError: EndKind.REFUSED,
     OtherJobError: EndKind.OTHER_JOB,
     JobError: EndKind.CHANGED,
     PackagesError: EndKind.UNREACHABLE,

@@ -66,6 +66,16 @@ def test_a_broker_that_does_not_answer_is_a_mistake_before_the_job_ran_and_an_ou
     assert decide(POLICY, ending).then is then
 
 
+@pytest.mark.parametrize(("job_ran", "then"), [(False, Then.STOP_JOB), (True, Then.RESTART)])
+def test_input_that_is_lost_to_one_replica_does_not_stop_the_others_that_have_read_it(
+    job_ran: bool, then: Then
+) -> None:
+    ending = Ending(ExitCode.REFUSED, ran_s=10.0, in_a_row=0, kind=EndKind.LOST_INPUT, job_ran=job_ran)
+
+    assert decide(POLICY, ending).then is then
+    assert decide(POLICY, replace(ending, in_a_row=POLICY.most_in_a_row, job_ran=True)) == Decision(Then.GIVE_UP)
+
+
 def test_a_replica_that_diverged_stays_down_without_taking_the_others_along() -> None:
     ending = Ending(ExitCode.REFUSED, ran_s=600.0, in_a_row=0, kind=EndKind.DIVERGED, job_ran=True)
 

@@ -41,7 +41,7 @@ def test_an_end_is_found_by_the_name_of_its_process(tmp_path: Path) -> None:
     ("error", "kind"),
     [
         (RuntimeError("broke"), EndKind.FAILED),
-        (LostInputError("gone"), EndKind.REFUSED),
+        (LostInputError("gone"), EndKind.LOST_INPUT),
         (RecreatedTopicError("other"), EndKind.REFUSED),
         (ConnectionFailedError("nobody"), EndKind.UNREACHABLE),
         (JobError("raised"), EndKind.CHANGED),
