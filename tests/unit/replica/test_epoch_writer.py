@@ -1,4 +1,4 @@
-"""An epoch that cannot be published in any time ends the replica, in words that say what to do."""
+"""What is written of an epoch; one that cannot be published in any time ends the replica, in words that say what to do."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tandem.kafka.errors import TransactionTooSlowError
+from tandem.kafka.headers import says_one_row
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure
 from tandem.protocol.actions import Outcome, Publish
-from tandem.protocol.values import EpochRange, Positions
+from tandem.protocol.codec import decode_marker
+from tandem.protocol.values import EpochRange, Marker, Positions
 from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
@@ -27,13 +29,15 @@ class SlowLink:
         self.needed_s = needed_s
         self.now_s = 0.0
         self.given: list[float] = []
+        self.written: tuple[list[OutputRecord], OutputRecord] | None = None
         self.failures: list[Failure] = []
 
     def start(self, timeout_s: float, transaction_s: float = 0.0) -> None:
         """It needs no preparation."""
 
-    def publish(self, records: Iterable[OutputRecord], marker: OutputRecord, timeout_s: float) -> Outcome:  # noqa: ARG002
+    def publish(self, records: Iterable[OutputRecord], marker: OutputRecord, timeout_s: float) -> Outcome:
         self.given.append(timeout_s)
+        self.written = (list(records), marker)
         self.now_s += min(self.needed_s, timeout_s)
         return Outcome.COMMITTED if self.needed_s < timeout_s else Outcome.UNKNOWN
 
@@ -41,13 +45,18 @@ class SlowLink:
         """It holds nothing."""
 
 
-def published(link: SlowLink) -> None:
-    """Write epoch 7, one row of three bytes, until it is published."""
+TABLE = pa.table({"sink": ["out"], "key": pa.array([b"k"]), "value": pa.array([b"vv"])})
+
+
+def writer_of(author: Author, link: SlowLink) -> EpochWriter:
     metrics = ReplicaMetrics(CollectorRegistry(), "job", "a")
     sinks = SinkTopics({"out": "out"}, {"out": 1}, "dead", 1_000)
-    writer = EpochWriter(Author("a", 0, "commits"), link, RefusedRows(sinks), metrics, clock_s=lambda: link.now_s)
-    table = pa.table({"sink": ["out"], "key": pa.array([b"k"]), "value": pa.array([b"vv"])})
-    rows = EpochRows.of(7, table, ordered=True)
+    return EpochWriter(author, link, RefusedRows(sinks), metrics, clock_s=lambda: link.now_s)
+
+
+def published(link: SlowLink) -> None:
+    """Write epoch 7, one row of three bytes, until it is published."""
+    writer, rows = writer_of(Author("a", 0, "commits"), link), EpochRows.of(7, TABLE, ordered=True)
     epoch = EpochRange(7, Positions({}), Positions({}), 0, 0, 0)
     for _ in range(100):
         if writer.write(Publish(7, 0), rows, epoch) is Outcome.COMMITTED:
@@ -66,3 +75,29 @@ def test_an_epoch_that_is_too_large_for_any_transaction_ends_the_replica_with_wh
     with pytest.raises(TransactionTooSlowError, match=r"epoch 7 \(1 records, 0\.0 MB .* 160 s.*maxRecordsPerEpoch"):
         published(link)
     assert link.given == [10.0, 20.0, 40.0, 80.0, 160.0]
+
+
+@pytest.mark.parametrize("skipped", [False, True])
+@pytest.mark.parametrize("one_row", [False, True])
+def test_a_marker_has_every_fact_of_its_epoch(skipped: bool, one_row: bool) -> None:
+    link, rows = SlowLink(needed_s=0.1), EpochRows.of(7, TABLE, ordered=True, inputs="1 of 1")
+    epoch = EpochRange(7, Positions({}), Positions({}), 1, 2, log_offset=31, config_offset=29)
+
+    writer_of(Author("a", 5, "commits", one_row), link).write(Publish(7, 2, skipped), rows, epoch)
+
+    assert link.written is not None
+    records, marker = link.written
+    assert (len(records), marker.topic, marker.partition) == (0 if skipped else 1, "commits", 0)
+    assert decode_marker(marker.value) == Marker(
+        epoch=7,
+        attempt=2,
+        owner="a",
+        digest=rows.digest,
+        rows=len(records),
+        log_offset=31,
+        skipped=skipped,
+        generation=5,
+        config_offset=29,
+        inputs="1 of 1",
+    )
+    assert says_one_row(marker.headers) is one_row
