@@ -14,6 +14,7 @@ from tandem.manifest.spark_settings import (
     OWNED,
     allowed,
     misspelt,
+    not_above_zero,
     without_effect,
 )
 from tandem.manifest.time_zones import wrong_time_zone
@@ -39,7 +40,7 @@ def spark_settings_keep_replicas_equal(job: ReplicatedStreamJob) -> Iterator[Iss
 
 
 def spark_settings_have_an_effect(job: ReplicatedStreamJob) -> Iterator[Issue]:
-    """Finds what Spark, or Tandem, would pass over in silence."""
+    """Finds what Spark, or Tandem, would pass over in silence, and what Spark would fail of without a word."""
     conf = job.spec.spark.conf
     for key, value in conf.items():
         at: Location = (*_CONF, key)
@@ -48,7 +49,7 @@ def spark_settings_have_an_effect(job: ReplicatedStreamJob) -> Iterator[Issue]:
         if key in FIELDS and not _same(key, value, job.spec):
             remedy = f"Use {FIELDS[key]}, which is {_field(key, job.spec)}"
             yield Issue(at, f"Tandem sets {key} itself: it has a field of its own", remedy)
-        elif (refusal := without_effect(key, conf, job.spec.executors.instances > 0)) is not None:
+        elif refusal := without_effect(key, conf, bool(job.spec.executors.instances)) or not_above_zero(key, value):
             yield Issue(at, refusal.message, refusal.remedy)
         elif (meant := misspelt(key)) is not None:
             yield Issue(at, f"Spark has no setting {key}, and passes over it in silence", f"Did you mean {meant}?")

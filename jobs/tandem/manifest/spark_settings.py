@@ -6,6 +6,7 @@ nearly one of Spark's is refused as misspelt; `spark_names.txt` has all that Spa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -157,6 +158,12 @@ WITHOUT_EFFECT: Final[dict[str, tuple[str, str]]] = {
 }
 """Beginning of a setting's name → (why it would have no effect, what to do instead)."""
 
+ABOVE_ZERO: Final[dict[str, str]] = {
+    "spark.broadcast.blockSize": "Spark would cut blocks of nothing for ever, until its heap is full",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "Spark's state store does not start with it",
+}
+"""Setting → what would become of a value that is not above zero. Spark itself checks it too late, or not at all."""
+
 _UI_WITHOUT_PAGES: Final = (
     *("spark.ui.enabled", "spark.ui.showConsoleProgress", "spark.ui.consoleProgress.", "spark.ui.liveUpdate."),
     *("spark.ui.retained", "spark.ui.dagGraph."),
@@ -196,6 +203,14 @@ class Refusal:
 def allowed(name: str, value: str) -> bool:
     """Whether a setting of `FIXED` may have this value; case and outer spaces do not count."""
     return value.strip().lower() in (one.lower() for one in FIXED[name][0])
+
+
+def not_above_zero(name: str, value: str) -> Refusal | None:
+    """Why a setting of `ABOVE_ZERO` cannot have this value; None: it can, or Spark says itself what is wrong with it."""
+    match = re.fullmatch(r"\s*(-?[0-9]+)\s*[A-Za-z]*\s*", value)
+    if name not in ABOVE_ZERO or match is None or int(match[1]) > 0:
+        return None
+    return Refusal(f"{name} cannot be {value.strip()}: {ABOVE_ZERO[name]}", "Give more, or remove it")
 
 
 def fixed_settings(conf: Mapping[str, str]) -> dict[str, str]:

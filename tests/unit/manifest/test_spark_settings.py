@@ -203,6 +203,13 @@ def test_what_would_have_no_effect_is_refused_with_the_reason(name: str, remedy:
     assert remedy in message
 
 
+@pytest.mark.parametrize("name", ["spark.broadcast.blockSize", "spark.sql.streaming.stateStore.maintenanceInterval"])
+def test_what_spark_would_hang_or_fail_on_without_a_word_is_refused(name: str) -> None:
+    for value in ("0", " 0 ", "-1", "0s", "0k"):
+        assert f"{name} cannot be {value.strip()}: Spark" in said({name: value}), value
+    assert said({name: "1"}) == ""
+
+
 def test_settings_of_executors_and_of_pages_are_accepted_where_they_have_an_effect() -> None:
     assert (
         said({"spark.executor.memoryOverhead": "640m", "spark.kubernetes.executor.request.cores": "100m"}, **EXECUTORS)
