@@ -97,7 +97,7 @@ class Checker:
         if marker.skipped:
             self._given_up(marker)
         elif self.records is not None:
-            self.records.on_marker(marker.epoch, marker.rows, one_row)
+            self.records.on_marker(marker.epoch, marker.rows, one_row, marker.inputs)
         if marker.epoch >= self._whole_from:
             epoch = self._open.setdefault(marker.epoch, _Epoch())
             epoch.marker = marker

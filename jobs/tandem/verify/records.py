@@ -21,7 +21,8 @@ class _Partition:
 class RecordCount:
     """Counts the records of each epoch, and compares them with the rows that its marker promises.
 
-    Offsets are no records: transactions leave gaps, and compaction does. So the inputs are read.
+    Offsets are no records: transactions leave gaps, and compaction does. So the inputs are read. Of an epoch that compaction
+    has taken records from since, its marker says how many there were.
 
     `derived` : count the epochs whose markers say that the job's plan makes one row of each record; else all of them.
     """
@@ -33,6 +34,7 @@ class RecordCount:
         self._rows: dict[int, int] = {}
         self._records: Counter[int] = Counter()
         self._gone: set[int] = set()
+        self._had: dict[int, int] = {}
 
     def on_range(self, epoch: EpochRange) -> None:
         """The next accepted cut."""
@@ -43,10 +45,12 @@ class RecordCount:
                 place.epochs.append(epoch.epoch)
                 place.ends.append(end)
 
-    def on_marker(self, epoch: int, rows: int, one_row: bool = False) -> None:
-        """An epoch is published, with so many rows and dead letters."""
+    def on_marker(self, epoch: int, rows: int, one_row: bool = False, inputs: str = "") -> None:
+        """An epoch is published, with so many rows and dead letters. `inputs`: which records it had, see `Marker`."""
         if one_row or not self._derived:
             self._rows.setdefault(epoch, rows)
+            if (count := inputs.partition(":")[0]).isdecimal():
+                self._had.setdefault(epoch, int(count))
 
     def give_up(self, why: str) -> None:
         """The inputs cannot be read."""
@@ -81,7 +85,7 @@ class RecordCount:
     def findings(self) -> Iterator[Finding]:
         """Epochs that have fewer, or more, rows and dead letters than records."""
         for epoch in self._counted():
-            records, rows = self._records[epoch], self._rows[epoch]
+            records, rows = max(self._records[epoch], self._had.get(epoch, 0)), self._rows[epoch]
             text = f"epoch {epoch} took {records} input records, but has {rows} rows and dead letters"
             if rows < records:
                 yield Finding(Anomaly.LOST_WRITE, text, records - rows)
@@ -95,6 +99,11 @@ class RecordCount:
         elif self._rows or not self._derived:
             why = "as the job's plan shows" if self._derived else "oneRowPerRecord"
             yield f"{self.records:,} input records were counted: each is to be one row or one dead letter ({why})"
+        if thinned := [epoch for epoch in self._counted() if self._records[epoch] < self._had.get(epoch, 0)]:
+            yield (
+                f"{len(thinned):,} epochs have lost input records since, as by compaction: they were counted by what their "
+                "markers say"
+            )
         if gone := self._gone & self._rows.keys():
             yield f"{len(gone):,} epochs were not counted: retention has deleted some of their input records"
 

@@ -24,16 +24,18 @@ def read(
     beginning: int = 0,
     counts: bool | None = True,
     one_row: tuple[bool, bool, bool] = (False, False, False),
+    inputs: tuple[str, str, str] = ("", "", ""),
 ) -> Report:
     """What is found if the epochs have so many rows, the last of them a dead letter, and the input holds `records`.
 
-    `one_row`: which markers say that each record is a row.
+    `one_row`: which markers say that each record is a row. `inputs`: which records they say that there were.
     """
     checker = Checker(Delivery.EXACTLY_ONCE, Kept(), "dead", counts)
     checker.on_proposal(Config(0, {}, Positions({INPUT: 10}), "r"), 0)
     for epoch, (ends, count) in enumerate(zip(ENDS, rows, strict=True)):
         checker.on_proposal(Cut(epoch, ends, 1_000 + epoch, 1, "o"), epoch + 1)
-        checker.on_marker(Marker(epoch, 0, "r", "d", count, epoch + 1, skipped=False), epoch, one_row[epoch])
+        marker = Marker(epoch, 0, "r", "d", count, epoch + 1, skipped=False, inputs=inputs[epoch])
+        checker.on_marker(marker, epoch, one_row[epoch])
         for index in range(count):
             checker.on_row(LETTERS if index == count - 1 else OUT, RowId(epoch, index), index)
     counted = checker.records
@@ -97,6 +99,20 @@ def test_more_rows_than_records_are_found_too() -> None:
 def test_offsets_without_a_record_are_not_missed() -> None:
     """Markers of transactions and what compaction removed."""
     assert read(rows=(3, 0, 7), records=range(12, 25)).good
+
+
+def test_what_compaction_has_deleted_since_is_counted_by_what_the_markers_say() -> None:
+    inputs = ("5:ab", "0:", "7:cd")
+    report = read(records=range(13, 25), inputs=inputs)
+
+    assert report.good
+    assert any(note.startswith("1 epochs have lost input records since") for note in report.notes)
+    assert read(rows=(4, 0, 7), records=range(13, 25), inputs=inputs).lost == 1
+    assert read(rows=(6, 0, 7), records=range(13, 25), inputs=inputs).duplicated == 1
+
+
+def test_a_marker_that_says_too_little_hides_no_record() -> None:
+    assert read(rows=(4, 0, 7), inputs=("4:ab", "0:", "7:cd")).lost == 1
 
 
 def test_what_retention_has_deleted_is_not_counted_and_said() -> None:
