@@ -19,7 +19,7 @@ def pod_fields() -> str:
 
 def _find(kind: str, found: dict[str, Mapping[str, str]]) -> None:
     model = getattr(client, kind, None)
-    if kind in found or not hasattr(model, "openapi_types"):
+    if kind in found or model is None or not hasattr(model, "openapi_types"):
         return
     types = {name: model.openapi_types[field] for field, name in model.attribute_map.items()}
     found[kind] = {name: re.sub(r"^list\[(.*)\]$", r"\1", of) for name, of in types.items()}
