@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import Final
 
 from tandem.process.ending import ASKED, EndKind
 from tandem.process.info import ExitCode
+
+_MOST_FOR_LOST_INPUT: Final = 2
+"""Restarts in a row: if nobody's state is newer by then, nobody has read what is lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ def decide(policy: RestartPolicy, ending: Ending) -> Decision:
     if code in (ExitCode.REFUSED, ExitCode.USAGE) and not outage and not is_late:
         return Decision(Then.STOP_JOB)
     in_a_row = 0 if ending.ran_s >= policy.healthy_s else ending.in_a_row
-    if in_a_row >= policy.most_in_a_row:
+    most = _MOST_FOR_LOST_INPUT if ending.kind is EndKind.LOST_INPUT else policy.most_in_a_row
+    if in_a_row >= most:
         return Decision(Then.GIVE_UP)
     return Decision(Then.RESTART, policy.delay_s(in_a_row), in_a_row + 1)

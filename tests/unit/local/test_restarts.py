@@ -73,7 +73,7 @@ def test_input_that_is_lost_to_one_replica_does_not_stop_the_others_that_have_re
     ending = Ending(ExitCode.REFUSED, ran_s=10.0, in_a_row=0, kind=EndKind.LOST_INPUT, job_ran=job_ran)
 
     assert decide(POLICY, ending).then is then
-    assert decide(POLICY, replace(ending, in_a_row=POLICY.most_in_a_row, job_ran=True)) == Decision(Then.GIVE_UP)
+    assert decide(POLICY, replace(ending, in_a_row=2, job_ran=True)) == Decision(Then.GIVE_UP)
 
 
 def test_a_replica_that_diverged_stays_down_without_taking_the_others_along() -> None:
