@@ -64,12 +64,16 @@ class Failed:
 
 
 def explained(
-    failed: Failed, begin: Callable[[Callable[[], str]], Attempt], stopped: Callable[[], bool], command: str
+    failed: Failed,
+    begin: Callable[[Callable[[], str]], Attempt],
+    stopped: Callable[[], bool],
+    command: str,
+    takes_letters: bool = True,
 ) -> Exception:
     """An `EpochError` that says what was raised, and about which record; the error itself if it is none of the job's.
 
     `begin` : begins trials of this epoch, given why they shall end: after `SEARCH_S` at the latest. `command` : starts the
-    changed job.
+    changed job. `takes_letters` : whether such records could become dead letters.
     """
     said, error = job_fault(failed.error), failed.error
     if not failed.concerns_records:
@@ -89,7 +93,7 @@ def explained(
         culprit, nothing = None, f"the record was not found: {trouble}"
     if culprit is None and said is None and not (fails_again and is_of_init(error)):
         return error
-    return about(failed, error, culprit, nothing, command)
+    return about(failed, error, culprit, nothing, command, takes_letters)
 
 
 def _of_other_state(error: BaseException) -> JobError | None:
@@ -102,11 +106,12 @@ def _of_other_state(error: BaseException) -> JobError | None:
 
 
 def about(
-    failed: Failed, error: BaseException, culprit: Culprit | None, nothing: str, command: str, are_letters: bool = False
+    failed: Failed, error: BaseException, culprit: Culprit | None, nothing: str, command: str, takes_letters: bool
 ) -> EpochError:
     """What was raised, about which record, and how to go on.
 
-    `nothing` : why no record is named if there is no `culprit`. `are_letters`: such records become dead letters already.
+    `nothing` : why no record is named if there is no `culprit`. `takes_letters`: such records could become dead letters, and
+    do not yet.
     """
     error = error if culprit is None else culprit.error
     place = f"epoch {failed.epoch.epoch}, {ranges(failed.epoch)}"
@@ -114,7 +119,7 @@ def about(
     if culprit is not None:
         together = "" if culprit.alone else ", together with those before it"
         where = f"It was about the record {Coordinates.of(failed.batch, culprit.row)}{together}, in {place}"
-    may_leave = not are_letters and culprit is not None and job_fault(error) is not None and not is_of_module(error)
+    may_leave = takes_letters and culprit is not None and job_fault(error) is not None and not is_of_module(error)
     said = any_fault(error).rstrip(".")
     remedy = _how_to_go_on(error, command, may_leave)
     return EpochError(failed.epoch.epoch, f"the job raised while it ran: {said}. {where}.", remedy)

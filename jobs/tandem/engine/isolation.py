@@ -30,11 +30,11 @@ def isolated(failed: Failed, attempt: Attempt, command: str) -> Mapping[Place, s
     while error is not None:
         culprit = first_culprit(rows, attempt, error, passing)
         if culprit is None or job_fault(culprit.error) is None or is_of_module(culprit.error):
-            raise about(failed, error, culprit, "none of its records alone", command, are_letters=True)
+            raise about(failed, error, culprit, "none of its records alone", command, takes_letters=False)
         if len(found) == MOST_RECORDS:
             raise JobError(
                 f"more than {MOST_RECORDS} records of an epoch cannot be computed, so they do not become dead letters one "
-                f"by one; the first of the others: {about(failed, error, culprit, '', command, are_letters=True)}"
+                f"by one; the first of the others: {about(failed, error, culprit, '', command, takes_letters=False)}"
             )
         found[_place(failed, culprit.row)] = _reason(culprit)
         _log.warning(

@@ -203,7 +203,8 @@ class SparkEngine:
             return self._trials.of(self._checkpoint, failed.position, failed.batch, failed.epoch.time_ms, over)
 
         if not self.job.leaves_letters or job_fault(failed.error) is None:
-            raise explained(failed, begin, self._stopped.is_set, self.job.command) from failed.error
+            takes_letters = not (self.job.real_time and self.stateful_operators)
+            raise explained(failed, begin, self._stopped.is_set, self.job.command, takes_letters) from failed.error
         attempt = begin(self._give_up)
         return self.job.intake.take(fetched, isolated(failed, attempt, self.job.command))
 

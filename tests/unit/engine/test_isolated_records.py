@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 
-from tandem.engine.blame import Failed
+from tandem.engine.blame import Failed, explained
 from tandem.engine.isolation import MOST_RECORDS, isolated
 from tandem.jobapi.errors import JobError
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
@@ -71,3 +71,12 @@ def test_more_records_than_can_be_found_one_by_one_stop_the_job() -> None:
     rows = MOST_RECORDS + 20
     with pytest.raises(JobError, match=f"more than {MOST_RECORDS} records .* offset {100 + MOST_RECORDS} .*`run it`"):
         isolated(failed(rows), attempt(bool), "run it")
+
+
+@pytest.mark.parametrize("takes_letters", [True, False])
+def test_dead_letters_are_a_way_on_only_where_the_engine_takes_them(takes_letters: bool) -> None:
+    found = attempt(lambda rows: 3 in rows)
+    said = str(explained(failed(10), lambda _: found, lambda: False, "run it", takes_letters))
+
+    assert "It was about the record in/0, offset 103" in said
+    assert ("spec.job.onError: deadLetter" in said) is takes_letters
