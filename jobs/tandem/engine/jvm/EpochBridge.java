@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.apache.spark.TaskKilledException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -18,6 +19,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.streaming.Offset;
 import org.apache.spark.sql.execution.streaming.Sink;
@@ -44,11 +46,14 @@ public final class EpochBridge implements Source, Sink, Clock {
   private final org.apache.spark.sql.classic.SparkSession session;
   private final Seq<Attribute> attributes;
   private final Path results;
+  private final OwnThread ownThread;
   private final BlockingQueue<Offer> offers = new ArrayBlockingQueue<>(1);
   private final BlockingQueue<String> computed = new ArrayBlockingQueue<>(1);
   private final BlockingQueue<Boolean> acknowledged = new ArrayBlockingQueue<>(1);
   private StructType resultSchema;
   private WatermarkLog watermarks;
+  private InternalRow[] records;
+  private boolean isStanding;
   private volatile boolean stopped;
   private volatile String position;
   private volatile Path input;
@@ -63,6 +68,7 @@ public final class EpochBridge implements Source, Sink, Clock {
     this.session = session;
     this.attributes = attributes;
     this.results = Path.of(results);
+    ownThread = session.sparkContext().isLocal() ? new OwnThread(session.sparkContext()) : null;
   }
 
   // Called by Python --------------------------------------------------------------------------------------------------
@@ -75,6 +81,7 @@ public final class EpochBridge implements Source, Sink, Clock {
     input = null;
     position = offset;
     stopped = false;
+    if (ownThread != null) ownThread.begin();
   }
 
   /** Where the watermarks of the query that starts next are written. */
@@ -98,6 +105,12 @@ public final class EpochBridge implements Source, Sink, Clock {
     acknowledged.put(true);
   }
 
+  /** Before the query is stopped: Spark ends its jobs then, and knows nothing of what runs here without one. */
+  public void interrupt() {
+    stopped = true;
+    if (ownThread != null) ownThread.interrupt("the query is stopped");
+  }
+
   // Source ------------------------------------------------------------------------------------------------------------
 
   @Override
@@ -109,7 +122,7 @@ public final class EpochBridge implements Source, Sink, Clock {
   /** Spark asks first when it has read the checkpoint. */
   @Override
   public Option<Offset> getOffset() {
-    watermarks.begin();
+    if (watermarks.begin()) isStanding = StandingPlan.install(watermarks.query(), this, () -> records);
     try {
       Offer offer = stopped ? null : offers.poll(WAIT_MS, TimeUnit.MILLISECONDS);
       if (offer != null) {
@@ -128,7 +141,8 @@ public final class EpochBridge implements Source, Sink, Clock {
   public Dataset<Row> getBatch(Option<Offset> start, Offset end) {
     boolean offered = input != null && end.json().equals(position);
     try {
-      InternalRow[] rows = offered ? read(input) : new InternalRow[0];
+      records = offered ? read(input) : new InternalRow[0];
+      InternalRow[] rows = isStanding ? new InternalRow[0] : records;
       return org.apache.spark.sql.classic.Dataset.ofRows(
           session, new LocalRelation(attributes, ArraySeq$.MODULE$.unsafeWrapArray(rows), true, Option.empty()));
     } catch (IOException e) {
@@ -198,7 +212,7 @@ public final class EpochBridge implements Source, Sink, Clock {
     try {
       QueryExecution execution = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution();
       if (resultSchema == null) resultSchema = execution.analyzed().schema();
-      Files.write(results, toArrow(execution.executedPlan().executeCollect()));
+      Files.write(results, toArrow(collect(execution.executedPlan())));
       watermarks.advance(epoch, execution.executedPlan(), timeMs);
       computed.put(epoch + " " + Plans.lateRows(execution.executedPlan()));
       while (acknowledged.poll(WAIT_MS, TimeUnit.MILLISECONDS) == null) {
@@ -209,6 +223,15 @@ public final class EpochBridge implements Source, Sink, Clock {
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt(); // what Spark takes for a stop, not for a failure:
       throw new UncheckedIOException(new InterruptedIOException("stopped in epoch " + epoch));
+    }
+  }
+
+  private InternalRow[] collect(SparkPlan plan) throws InterruptedException {
+    if (ownThread == null) return plan.executeCollect();
+    try {
+      return ownThread.collect(plan);
+    } catch (TaskKilledException stop) {
+      throw new InterruptedException();
     }
   }
 
