@@ -14,6 +14,7 @@ import org.apache.spark.memory.TaskMemoryManager;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.util.SparkClosureCleaner$;
 import org.apache.spark.util.SparkUncaughtExceptionHandler;
 import scala.Option;
 import scala.collection.Iterator;
@@ -41,7 +42,7 @@ final class OwnThread {
   /** The plan's rows, in the order of its partitions. Raises what an operator raises. */
   InternalRow[] collect(SparkPlan plan) {
     if (hasShuffles || collectsItsOwnWay(plan)) return plan.executeCollect();
-    RDD<InternalRow> rdd = plan.execute();
+    RDD<InternalRow> rdd = executed(plan);
     if (needsShuffle(rdd)) {
       hasShuffles = true; // so has the query's next epoch: the plan is not built twice for it
       return plan.executeCollect();
@@ -62,6 +63,15 @@ final class OwnThread {
   void begin() {
     interrupted = null;
     hasShuffles = false;
+  }
+
+  private static RDD<InternalRow> executed(SparkPlan plan) {
+    SparkClosureCleaner$.MODULE$.needless(true);
+    try {
+      return plan.execute();
+    } finally {
+      SparkClosureCleaner$.MODULE$.needless(false);
+    }
   }
 
   private void compute(RDD<InternalRow> rdd, Partition partition, List<InternalRow> rows) {
