@@ -154,10 +154,6 @@ class EpochBridge:
         """The rows were taken over: Spark may commit the epoch."""
         self._bridge.acknowledge()
 
-    def interrupt(self) -> None:
-        """From any thread, before the query is stopped: what it computes ends."""
-        self._bridge.interrupt()
-
     def unload_state(self) -> None:
         """Let go of all state stores. No query may run: a store that an earlier query left would save what that computed."""
         singleton(self._spark, "org.apache.spark.sql.execution.streaming.state.StateStore").stop()

@@ -172,7 +172,6 @@ class MicroBatchQuery:
     def stop(self) -> None:
         """Stop the query, if its JVM is still there."""
         if self.streaming is not None and jvm_exit_code() is None and self.streaming.isActive:
-            self._bridge.interrupt()
             self.streaming.stop()
 
     def _check(self, give_up: GiveUp) -> None:

@@ -11,7 +11,6 @@ import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
-import org.apache.spark.TaskKilledException;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -46,7 +45,8 @@ public final class EpochBridge implements Source, Sink, Clock {
   private final org.apache.spark.sql.classic.SparkSession session;
   private final Seq<Attribute> attributes;
   private final Path results;
-  private final OwnThread ownThread;
+  private final Dataset<Row> nothing;
+  private final OwnThread ownThread; // null where executors compute
   private final BlockingQueue<Offer> offers = new ArrayBlockingQueue<>(1);
   private final BlockingQueue<String> computed = new ArrayBlockingQueue<>(1);
   private final BlockingQueue<Boolean> acknowledged = new ArrayBlockingQueue<>(1);
@@ -68,6 +68,7 @@ public final class EpochBridge implements Source, Sink, Clock {
     this.session = session;
     this.attributes = attributes;
     this.results = Path.of(results);
+    nothing = dataset(new InternalRow[0]);
     ownThread = session.sparkContext().isLocal() ? new OwnThread(session.sparkContext()) : null;
   }
 
@@ -105,12 +106,6 @@ public final class EpochBridge implements Source, Sink, Clock {
     acknowledged.put(true);
   }
 
-  /** Before the query is stopped: Spark ends its jobs then, and knows nothing of what runs here without one. */
-  public void interrupt() {
-    stopped = true;
-    if (ownThread != null) ownThread.interrupt("the query is stopped");
-  }
-
   // Source ------------------------------------------------------------------------------------------------------------
 
   @Override
@@ -136,18 +131,24 @@ public final class EpochBridge implements Source, Sink, Clock {
     return position == null ? Option.empty() : Option.apply(new SerializedOffset(position));
   }
 
-  /** The rows of the offered epoch. Spark also asks for the last epoch before a restart, only to be told something. */
+  /**
+   * The rows of the offered epoch; none for a query with a standing plan, which has them. Spark also asks for the last epoch
+   * before a restart, only to be told something.
+   */
   @Override
   public Dataset<Row> getBatch(Option<Offset> start, Offset end) {
     boolean offered = input != null && end.json().equals(position);
     try {
       records = offered ? read(input) : new InternalRow[0];
-      InternalRow[] rows = isStanding ? new InternalRow[0] : records;
-      return org.apache.spark.sql.classic.Dataset.ofRows(
-          session, new LocalRelation(attributes, ArraySeq$.MODULE$.unsafeWrapArray(rows), true, Option.empty()));
+      return isStanding ? nothing : dataset(records);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  private Dataset<Row> dataset(InternalRow[] rows) {
+    return org.apache.spark.sql.classic.Dataset.ofRows(
+        session, new LocalRelation(attributes, ArraySeq$.MODULE$.unsafeWrapArray(rows), true, Option.empty()));
   }
 
   @Override
@@ -227,12 +228,7 @@ public final class EpochBridge implements Source, Sink, Clock {
   }
 
   private InternalRow[] collect(SparkPlan plan) throws InterruptedException {
-    if (ownThread == null) return plan.executeCollect();
-    try {
-      return ownThread.collect(plan);
-    } catch (TaskKilledException stop) {
-      throw new InterruptedException();
-    }
+    return ownThread == null ? plan.executeCollect() : ownThread.collect(plan);
   }
 
   // Arrow -------------------------------------------------------------------------------------------------------------

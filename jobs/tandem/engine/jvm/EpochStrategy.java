@@ -1,6 +1,7 @@
 package tandem;
 
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -9,10 +10,10 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.AttributeSet;
 import org.apache.spark.sql.catalyst.expressions.BasePredicate;
 import org.apache.spark.sql.catalyst.expressions.Expression;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.InterpretedMutableProjection;
 import org.apache.spark.sql.catalyst.expressions.NamedExpression;
 import org.apache.spark.sql.catalyst.expressions.Predicate$;
-import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.expressions.Unevaluable;
 import org.apache.spark.sql.catalyst.planning.PhysicalOperation$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.FilterExec;
@@ -31,7 +32,8 @@ import scala.runtime.AbstractFunction1;
 /**
  * Plans the leaves of a `StandingPlan`: the whole of it as its optimised plan, its stream as the epoch's records.
  *
- * Of these, a scan takes the rows that pass the filters right above it, and the columns that are read.
+ * The filters and columns right above the stream are evaluated here, over the rows, as the optimiser does it with rows that
+ * it knows (`ConvertToLocalRelation`).
  */
 public final class EpochStrategy extends SparkStrategy {
   /** Spark asks for the strategies of a session. */
@@ -49,7 +51,7 @@ public final class EpochStrategy extends SparkStrategy {
     Option<Tuple3<Seq<NamedExpression>, Seq<Expression>, LogicalPlan>> found = PhysicalOperation$.MODULE$.unapply(plan);
     StandIn stream = found.isEmpty() ? null : standIn(found.get()._3());
     if (stream == null) return Plans.seq(List.of());
-    List<NamedExpression> columns = CollectionConverters.asJava(found.get()._1());
+    List<Expression> columns = expressions(CollectionConverters.asJava(found.get()._1()));
     List<Expression> filters = CollectionConverters.asJava(found.get()._2());
     return Plans.seq(List.of(scan(stream, found.get()._3().output(), columns, filters)));
   }
@@ -58,39 +60,54 @@ public final class EpochStrategy extends SparkStrategy {
     return plan instanceof LogicalRDD leaf && leaf.rdd() instanceof StandIn found ? found : null;
   }
 
+  /** What is no type of Java's: each named expression is an expression. */
+  private static List<Expression> expressions(List<? extends NamedExpression> named) {
+    return named.stream().map(Expression.class::cast).toList();
+  }
+
+  private static List<NamedExpression> named(List<Expression> expressions) {
+    return expressions.stream().map(NamedExpression.class::cast).toList();
+  }
+
   private static SparkPlan scan(
-      StandIn stream, Seq<Attribute> all, List<NamedExpression> columns, List<Expression> filters) {
+      StandIn stream, Seq<Attribute> all, List<Expression> columns, List<Expression> filters) {
     Expression condition = filters.stream().reduce(And::new).orElse(null);
-    // A subquery is planned later, so nobody can look at its condition now.
-    boolean isFiltered = condition != null && !SubqueryExpression$.MODULE$.hasSubquery(condition);
-    List<Expression> read = new ArrayList<>(columns.stream().map(Expression.class::cast).toList());
-    if (condition != null && !isFiltered) read.add(condition);
-    Seq<Attribute> needed = needed(all, read);
-    InternalRow[] rows = rows(stream.records.get(), all, needed, isFiltered ? condition : null);
-    SparkPlan scan = new LocalTableScanExec(needed, ArraySeq$.MODULE$.unsafeWrapArray(rows), Option.empty(), false);
-    if (condition != null && !isFiltered) scan = new FilterExec(condition, scan);
-    Seq<NamedExpression> output = Plans.seq(columns);
-    return output.equals(needed) ? scan : new ProjectExec(output, scan);
-  }
-
-  private static Seq<Attribute> needed(Seq<Attribute> all, List<Expression> read) {
-    AttributeSet references = AttributeSet.fromAttributeSets(Plans.seq(read.stream().map(Expression::references).toList()));
-    return Plans.seq(CollectionConverters.asJava(all).stream().filter(references::contains).toList());
-  }
-
-  private static InternalRow[] rows(
-      InternalRow[] records, Seq<Attribute> all, Seq<Attribute> needed, Expression condition) {
-    List<Attribute> columns = CollectionConverters.asJava(all);
-    int[] places = CollectionConverters.asJava(needed).stream().mapToInt(columns::indexOf).toArray();
-    BasePredicate predicate = condition == null ? null : Predicate$.MODULE$.create(condition, all);
-    if (predicate != null) predicate.initialize(0);
-    List<InternalRow> rows = new ArrayList<>(records.length);
-    for (InternalRow record : records) {
-      if (predicate != null && !predicate.eval(record)) continue;
-      Object[] values = new Object[places.length];
-      for (int i = 0; i < values.length; i++) values[i] = record.get(places[i], columns.get(places[i]).dataType());
-      rows.add(new GenericInternalRow(values));
+    InternalRow[] records = stream.records.get();
+    if (condition != null && canEvaluate(condition)) {
+      records = passing(records, condition, all);
+      condition = null;
     }
-    return rows.toArray(new InternalRow[0]);
+    if (condition == null && columns.stream().allMatch(EpochStrategy::canEvaluate)) return projected(records, columns, all);
+    List<Expression> read = new ArrayList<>(columns);
+    if (condition != null) read.add(condition);
+    SparkPlan scan = projected(records, needed(all, read), all);
+    return new ProjectExec(Plans.seq(named(columns)), condition == null ? scan : new FilterExec(condition, scan));
+  }
+
+  /** Python's functions, and what depends on the partition, wait for operators; so do subqueries, which are planned later. */
+  private static boolean canEvaluate(Expression expression) {
+    if (expression instanceof Unevaluable && !(expression instanceof Attribute)) return false;
+    return expression.deterministic()
+        && CollectionConverters.asJava(expression.children()).stream().allMatch(EpochStrategy::canEvaluate);
+  }
+
+  private static List<Expression> needed(Seq<Attribute> all, List<Expression> read) {
+    AttributeSet references = AttributeSet.fromAttributeSets(Plans.seq(read.stream().map(Expression::references).toList()));
+    return expressions(CollectionConverters.asJava(all).stream().filter(references::contains).toList());
+  }
+
+  private static InternalRow[] passing(InternalRow[] records, Expression condition, Seq<Attribute> all) {
+    BasePredicate predicate = Predicate$.MODULE$.create(condition, all);
+    predicate.initialize(0);
+    return Arrays.stream(records).filter(predicate::eval).toArray(InternalRow[]::new);
+  }
+
+  private static SparkPlan projected(InternalRow[] records, List<Expression> columns, Seq<Attribute> all) {
+    InterpretedMutableProjection projection = new InterpretedMutableProjection(Plans.seq(columns), all);
+    projection.initialize(0);
+    InternalRow[] rows = new InternalRow[records.length];
+    for (int i = 0; i < rows.length; i++) rows[i] = projection.apply(records[i]).copy();
+    Seq<Attribute> output = Plans.seq(named(columns).stream().map(NamedExpression::toAttribute).toList());
+    return new LocalTableScanExec(output, ArraySeq$.MODULE$.unsafeWrapArray(rows), Option.empty(), false);
   }
 }

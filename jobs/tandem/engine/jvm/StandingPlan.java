@@ -30,6 +30,8 @@ import scala.math.BigInt;
  * versions of state and the watermarks are in that.
  */
 final class StandingPlan {
+  private static final long EPOCH_BYTES = 1L << 16; // a hundred records or so
+
   private final LogicalPlan analysed;
   private final Supplier<InternalRow[]> records;
   private LogicalPlan optimised;
@@ -76,14 +78,11 @@ final class StandingPlan {
   }
 
   /**
-   * A leaf of the stream that the optimiser does not look into.
-   *
-   * To it an epoch is as large as what may just be sent to where a table is: so in a join a smaller table is, and a larger one
-   * stays where it is.
+   * A leaf of the stream that the optimiser does not look into. To it every epoch is as large, so that joins are made the
+   * same way, and give their rows in the same order, however many records come.
    */
   private static LogicalPlan leaf(Seq<Attribute> output, StandIn standIn, SparkSession session) {
-    BigInt bytes = BigInt.apply(session.sessionState().conf().autoBroadcastJoinThreshold());
-    Statistics size = new Statistics(bytes, Option.empty(), AttributeMap$.MODULE$.empty(), false);
+    Statistics size = new Statistics(BigInt.apply(EPOCH_BYTES), Option.empty(), AttributeMap$.MODULE$.empty(), false);
     return new LogicalRDD(output, standIn, LogicalRDD.apply$default$3(), LogicalRDD.apply$default$4(), true,
         Option.empty(), session, Option.apply(size), Option.empty(), false);
   }
