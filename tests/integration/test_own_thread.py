@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, epoch_time_us, kafka_sink, raw_source, running_count, values
+from tandem.engine.planned import how_joined
 
 pytestmark = pytest.mark.integration
 
@@ -97,6 +98,14 @@ def test_a_table_is_joined_the_same_way_however_many_records_come(spark: SparkSe
     many = values(job.run(1, records + [Record(b"", b"k1")] * 2_000))
     assert few == ["name 7", "name 3", "name 9"]
     assert [name for name in many if name != "name 1"] == few
+
+
+def test_only_a_table_that_is_joined_makes_a_job_another_one_than_in_earlier_versions(
+    spark: SparkSession, job: Job
+) -> None:
+    events = job.sources["events"].select("key")
+    assert how_joined(events.join(spark.range(3), F.col("key").cast("string") == F.col("id").cast("string")))
+    assert not how_joined(events.alias("a").join(events.alias("b"), F.expr("a.key = b.key")))
 
 
 def stopped_within(job: Job, seconds: float) -> bool:

@@ -33,12 +33,10 @@ final class StandingPlan {
   private static final long EPOCH_BYTES = 1L << 16; // a hundred records or so
 
   private final LogicalPlan analysed;
-  private final Supplier<InternalRow[]> records;
   private LogicalPlan optimised;
 
-  private StandingPlan(LogicalPlan analysed, Supplier<InternalRow[]> records) {
+  private StandingPlan(LogicalPlan analysed) {
     this.analysed = analysed;
-    this.records = records;
   }
 
   /**
@@ -54,7 +52,7 @@ final class StandingPlan {
     if (plan.containsPattern(TreePattern$.MODULE$.EXPRESSION_WITH_RANDOM_SEED())) return false;
     SparkSession session = query.sparkSession();
     StandingPlan standing = new StandingPlan(
-        plan.transform(PartialFunction$.MODULE$.fromFunction(node -> without(node, source, records, session))), records);
+        plan.transform(PartialFunction$.MODULE$.fromFunction(node -> without(node, source, records, session))));
     LogicalPlan whole = leaf(plan.output(), new StandIn(session.sparkContext(), standing, null), session);
     replace(query, write.withNewChildren(Plans.seq(List.of(whole))));
     return true;
