@@ -56,8 +56,10 @@ def test_what_a_user_divides_stays_divided(job: Job) -> None:
 
 
 def test_columns_that_nobody_reads_are_not_made(job: Job) -> None:
-    job.start(job.sources["events"].select("key", "value"))
+    # With the time in it, Spark optimises the plan for every epoch.
+    job.start(job.sources["events"].select("key", F.current_date().cast("string").alias("value")))
     job.run(0, [Record(b"1")])
+    assert len(job.last_query) > 2
     assert not [node for node in job.last_query if "struct" in node]
 
 

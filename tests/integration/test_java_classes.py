@@ -18,7 +18,8 @@ pytestmark = pytest.mark.integration
 def test_where_there_is_no_jdk_eclipses_compiler_takes_every_source_without_a_warning(tmp_path: Path) -> None:
     jar = make_jar(tmp_path, eclipse=True)
 
-    assert {f"tandem/{source.stem}.class" for source in sources()} <= set(zipfile.ZipFile(jar).namelist())
+    classes = {Path(name).name for name in zipfile.ZipFile(jar).namelist()}
+    assert {f"{source.stem}.class" for source in sources()} <= classes
     assert [path.name for path in tmp_path.iterdir()] == [jar.name], "nothing else is left behind"
 
 

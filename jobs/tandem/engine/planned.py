@@ -9,6 +9,7 @@ from typing import Any, Final
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
+from tandem.engine.described import Facts
 from tandem.engine.output_mode import refusal
 from tandem.engine.real_time_limits import PlanFacts
 from tandem.jobapi.errors import JobError
@@ -36,6 +37,15 @@ def plan_facts(frame: DataFrame, mode: str) -> PlanFacts:
     refused = refusal(frame, "Update")
     said = "" if refused is None else in_a_line(refused).rstrip(".")
     return PlanFacts(json.loads(plan.toJSON()), joins, mode, said, frozenset(_sessions(plan)))
+
+
+def how_joined(frame: DataFrame) -> Facts:
+    """That a plan in micro-batches joins its stream with a table the same way in every epoch.
+
+    Earlier versions of Tandem chose a way for each epoch, by its size, and another way may give its rows in another order.
+    """
+    plan: Any = frame._jdf.queryExecution().analyzed()
+    return {"the way in which tables are joined (see the release of Tandem)": "one"} if any(_joins(plan)) else {}
 
 
 def _sessions(plan: Any) -> Iterator[int]:

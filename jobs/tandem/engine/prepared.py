@@ -13,7 +13,7 @@ from tandem.engine.choice import Choice, choose_engine
 from tandem.engine.described import Facts
 from tandem.engine.output_mode import output_mode
 from tandem.engine.plan_check import check_determined, check_repeatable, check_watermarks
-from tandem.engine.planned import plan_facts
+from tandem.engine.planned import how_joined, plan_facts
 from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.python_times import times_of_python
 from tandem.engine.query import EpochQuery, MicroBatchQuery
@@ -106,7 +106,7 @@ def prepare_job(
         begins_anywhere=real_time and not stateful,
         intake=replace(intake, times_us=times_of_python(plan.frame)),
         causal=Causal(tuple(plan.context.questions.values())),
-        facts=plan.facts,
+        facts=plan.facts if real_time else {**plan.facts, **how_joined(plan.frame)},
         tables=dict(tables.versions),
         moving_tables=tables.moving,
         command=f"tandem run {manifest.path} --accept-changes",

@@ -18,6 +18,7 @@ import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.execution.QueryExecution;
+import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.arrow.ArrowConverters$;
 import org.apache.spark.sql.execution.streaming.Offset;
 import org.apache.spark.sql.execution.streaming.Sink;
@@ -44,11 +45,15 @@ public final class EpochBridge implements Source, Sink, Clock {
   private final org.apache.spark.sql.classic.SparkSession session;
   private final Seq<Attribute> attributes;
   private final Path results;
+  private final Dataset<Row> nothing;
+  private final OwnThread ownThread; // null where executors compute
   private final BlockingQueue<Offer> offers = new ArrayBlockingQueue<>(1);
   private final BlockingQueue<String> computed = new ArrayBlockingQueue<>(1);
   private final BlockingQueue<Boolean> acknowledged = new ArrayBlockingQueue<>(1);
   private StructType resultSchema;
   private WatermarkLog watermarks;
+  private InternalRow[] records;
+  private boolean isStanding;
   private volatile boolean stopped;
   private volatile String position;
   private volatile Path input;
@@ -63,6 +68,8 @@ public final class EpochBridge implements Source, Sink, Clock {
     this.session = session;
     this.attributes = attributes;
     this.results = Path.of(results);
+    nothing = dataset(new InternalRow[0]);
+    ownThread = session.sparkContext().isLocal() ? new OwnThread(session.sparkContext()) : null;
   }
 
   // Called by Python --------------------------------------------------------------------------------------------------
@@ -75,6 +82,7 @@ public final class EpochBridge implements Source, Sink, Clock {
     input = null;
     position = offset;
     stopped = false;
+    if (ownThread != null) ownThread.begin();
   }
 
   /** Where the watermarks of the query that starts next are written. */
@@ -109,7 +117,7 @@ public final class EpochBridge implements Source, Sink, Clock {
   /** Spark asks first when it has read the checkpoint. */
   @Override
   public Option<Offset> getOffset() {
-    watermarks.begin();
+    if (watermarks.begin()) isStanding = StandingPlan.install(watermarks.query(), this, () -> records);
     try {
       Offer offer = stopped ? null : offers.poll(WAIT_MS, TimeUnit.MILLISECONDS);
       if (offer != null) {
@@ -123,17 +131,24 @@ public final class EpochBridge implements Source, Sink, Clock {
     return position == null ? Option.empty() : Option.apply(new SerializedOffset(position));
   }
 
-  /** The rows of the offered epoch. Spark also asks for the last epoch before a restart, only to be told something. */
+  /**
+   * The rows of the offered epoch; none for a query with a standing plan, which has them. Spark also asks for the last epoch
+   * before a restart, only to be told something.
+   */
   @Override
   public Dataset<Row> getBatch(Option<Offset> start, Offset end) {
     boolean offered = input != null && end.json().equals(position);
     try {
-      InternalRow[] rows = offered ? read(input) : new InternalRow[0];
-      return org.apache.spark.sql.classic.Dataset.ofRows(
-          session, new LocalRelation(attributes, ArraySeq$.MODULE$.unsafeWrapArray(rows), true, Option.empty()));
+      records = offered ? read(input) : new InternalRow[0];
+      return isStanding ? nothing : dataset(records);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
+  }
+
+  private Dataset<Row> dataset(InternalRow[] rows) {
+    return org.apache.spark.sql.classic.Dataset.ofRows(
+        session, new LocalRelation(attributes, ArraySeq$.MODULE$.unsafeWrapArray(rows), true, Option.empty()));
   }
 
   @Override
@@ -198,7 +213,7 @@ public final class EpochBridge implements Source, Sink, Clock {
     try {
       QueryExecution execution = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution();
       if (resultSchema == null) resultSchema = execution.analyzed().schema();
-      Files.write(results, toArrow(execution.executedPlan().executeCollect()));
+      Files.write(results, toArrow(collect(execution.executedPlan())));
       watermarks.advance(epoch, execution.executedPlan(), timeMs);
       computed.put(epoch + " " + Plans.lateRows(execution.executedPlan()));
       while (acknowledged.poll(WAIT_MS, TimeUnit.MILLISECONDS) == null) {
@@ -210,6 +225,10 @@ public final class EpochBridge implements Source, Sink, Clock {
       Thread.currentThread().interrupt(); // what Spark takes for a stop, not for a failure:
       throw new UncheckedIOException(new InterruptedIOException("stopped in epoch " + epoch));
     }
+  }
+
+  private InternalRow[] collect(SparkPlan plan) throws InterruptedException {
+    return ownThread == null ? plan.executeCollect() : ownThread.collect(plan);
   }
 
   // Arrow -------------------------------------------------------------------------------------------------------------

@@ -37,9 +37,12 @@ public final class WatermarkLog {
     idle = idleAfter;
   }
 
-  /** Called in the query's own thread, as often as one likes, when it has read its checkpoint and begun no batch. */
-  void begin() {
-    if (query != null) return;
+  /**
+   * Called in the query's own thread, as often as one likes, when it has read its checkpoint and begun no batch. Whether it
+   * was called for the first time.
+   */
+  boolean begin() {
+    if (query != null) return false;
     String id = session.sparkContext().getLocalProperty(StreamExecution.QUERY_ID_KEY());
     StreamingQueryWrapper started = (StreamingQueryWrapper) session.streams().get(UUID.fromString(id));
     query = (MicroBatchExecution) started.streamingQuery();
@@ -48,6 +51,12 @@ public final class WatermarkLog {
     } catch (Exception e) {
       throw new IllegalStateException("the watermarks after batch " + startsAfter + ": " + saved, e);
     }
+    return true;
+  }
+
+  /** Whose watermarks these are; null before `begin`. */
+  MicroBatchExecution query() {
+    return query;
   }
 
   /** The plan of the batch that the query runs. */
