@@ -20,10 +20,20 @@ info = dict(name=name, kind=kind, pid=os.getpid(), metrics_port=0, came_up=True)
 (folder / f"{name}.tmp").write_text(json.dumps(info))
 (folder / f"{name}.tmp").rename(folder / f"{name}.process.json")
 """
+SAYS_ITS_END = """
+import json, os, pathlib, sys
+def say_end(kind, reason):
+    end = dict(kind=kind, reason=reason, pid=os.getpid())
+    pathlib.Path(sys.argv[1], sys.argv[2] + ".end.json").write_text(json.dumps(end))
+"""
 LIVES = f"""
 import signal, subprocess, sys, time
 {CAME_UP}
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+{SAYS_ITS_END}
+def stop(*_):
+    say_end("stopped", "")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, stop)
 while True: signal.pause()
 """
 HAS_WORKERS = f"""
@@ -37,12 +47,7 @@ print(same_group.pid, own_group.pid, flush=True)
 
 def ends(kind: str, reason: str, code: int) -> str:
     """A process that says why it ends, and ends."""
-    return f"""
-import json, os, pathlib, sys
-end = dict(kind={kind!r}, reason={reason!r}, pid=os.getpid())
-pathlib.Path(sys.argv[1], sys.argv[2] + ".end.json").write_text(json.dumps(end))
-raise SystemExit({code})
-"""
+    return f"{SAYS_ITS_END}\nsay_end({kind!r}, {reason!r})\nraise SystemExit({code})\n"
 
 
 MANIFEST = """
