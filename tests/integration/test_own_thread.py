@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, epoch_time_us, kafka_sink, raw_source, running_count, values
 from tandem.engine.planned import how_joined
+from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
 
@@ -116,8 +117,8 @@ def stopped_within(job: Job, seconds: float) -> bool:
     return not stopping.is_alive()
 
 
-def begun(job: Job, frame: DataFrame) -> Thread:
-    """A thread that computes an epoch which does not end; once the epoch is under way."""
+def computing(job: Job, frame: DataFrame, is_under_way: Callable[[], bool]) -> Thread:
+    """A thread that computes an epoch which does not end; once that is under way."""
     job.start(frame)
     job.run(0, [])
 
@@ -127,27 +128,37 @@ def begun(job: Job, frame: DataFrame) -> Thread:
 
     thread = Thread(target=compute, daemon=True)
     thread.start()
+    assert wait_until(is_under_way, Deadline(STOPPED_S), 0.05)
+    assert thread.is_alive()
     return thread
 
 
-def test_an_epoch_that_spark_computes_without_end_can_be_stopped(job: Job) -> None:
+def explodes(spark: SparkSession) -> bool:
+    """Whether the thread of epochs is in the operator that makes many rows of one."""
+    stacks = spark._jvm.java.lang.Thread.getAllStackTraces()  # type: ignore[union-attr]
+    frames = (frame for thread in stacks.keySet() if thread.getName() == "epoch" for frame in stacks.get(thread))
+    return any("GenerateExec" in frame.getClassName() for frame in frames)
+
+
+def test_an_epoch_that_spark_computes_without_end_can_be_stopped(spark: SparkSession, job: Job) -> None:
     numbers = F.explode(F.sequence(F.lit(1), F.lit(1_000))).alias("n")
     frame = job.sources["events"].select("key", numbers)
     for _ in range(3):
         frame = frame.select("key", F.col("n").alias("m"), numbers).select("key", (F.col("n") + F.col("m")).alias("n"))
-    thread = begun(job, frame.filter("n < 0").select("key", F.col("n").cast("string").alias("value")))
-    thread.join(1.0)
-    assert thread.is_alive()
+    computing(
+        job, frame.filter("n < 0").select("key", F.col("n").cast("string").alias("value")), lambda: explodes(spark)
+    )
     assert stopped_within(job, STOPPED_S)
 
 
-def test_an_epoch_that_waits_in_python_can_be_stopped(job: Job) -> None:
+def test_an_epoch_that_waits_in_python_can_be_stopped(job: Job, tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+
     @F.udf("string")
     def waits(_: bytes) -> str:
+        begun.touch()
         time.sleep(3_600)
         return ""
 
-    thread = begun(job, job.sources["events"].select("key", waits("value").alias("value")))
-    thread.join(1.0)
-    assert thread.is_alive()
+    computing(job, job.sources["events"].select("key", waits("value").alias("value")), begun.exists)
     assert stopped_within(job, STOPPED_S)

@@ -21,7 +21,7 @@ from tandem_operator.status import Status
 
 _FAILED_AT_ONCE_MS: Final = 10_000
 _ENDED_SOON_MS: Final = 60_000
-"""Kubernetes starts no container again whose exit code is 0: whoever ends so each time must not be replaced in a storm."""
+"""Kubernetes does not restart a container that ends with code 0: a pod that always does must not be replaced in a loop."""
 
 
 def missing(

@@ -133,7 +133,7 @@ public final class EpochBridge implements Source, Sink, Clock {
 
   /**
    * The rows of the offered epoch; none for a query with a standing plan, which has them. Spark also asks for the last epoch
-   * before a restart, only to be told something.
+   * before a restart, only for its reports of progress.
    */
   @Override
   public Dataset<Row> getBatch(Option<Offset> start, Offset end) {

@@ -29,7 +29,7 @@ import scala.collection.Iterator;
  * Computes an epoch's plan in a thread of its own, one partition after the other, where it needs no shuffle.
  *
  * For a plan of one stage, Spark's scheduler cleans closures, serialises the task, sends it to another thread of this process
- * and sends the rows back: more than half of a small epoch's processor time, and nothing that a job on one core needs. A
+ * and sends the rows back: more than a quarter of a small epoch's processor time, and nothing that a job on one core needs. A
  * task's context, memory, listeners and ends are as the scheduler makes them (`Executor.TaskRunner`, `Task.run`). A stop
  * leaves behind what does not end, as it does there.
  */

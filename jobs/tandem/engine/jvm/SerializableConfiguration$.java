@@ -12,7 +12,7 @@ import tandem.Here;
  * Stands before Spark's own object of this name on the class path: without executors, nothing is serialised.
  *
  * Every operator with a state sends Hadoop's settings to its tasks, in every epoch, and one that joins streams does so each
- * time when it is copied while Spark plans: up to a seventh of an epoch's processor time.
+ * time when it is copied while Spark plans: up to a third of what was left of an epoch's processor time.
  */
 public final class SerializableConfiguration$ implements Serializable {
   public static final SerializableConfiguration$ MODULE$ = new SerializableConfiguration$();

@@ -9,8 +9,8 @@ import scala.reflect.ClassTag$;
 /**
  * Stands before Spark's own object of this name on the class path: a thread may do without it.
  *
- * Spark reads the byte code of each closure's class, and serialises the closure, whenever an operator makes an RDD: a third of a
- * small epoch's processor time. Both are for closures that are sent to another process, and for those of Scala's shell. What
+ * Spark reads the byte code of each closure's class, and serialises the closure, whenever an operator makes an RDD: a third of what
+ * a small epoch costs without the scheduler. Both are for closures that are sent to another process, and for those of Scala's shell. What
  * `OwnThread` computes is sent nowhere. In all other threads this does what Spark's does.
  */
 public final class SparkClosureCleaner$ {
