@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, as_json, kafka_sink, raw_source, running_count, values
 from integration.undetermined import CHANGING, UNDETERMINED
-from tandem.checkpoint.folders import restore
+from tandem.checkpoint.compared import restore
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.jvm.classes import classes_jar
 from tandem.engine.jvm.jars import file_system_jar

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from integration.engine import BEGINNING, Job, kafka_sink, values
 from integration.restored_plans import Plan
 from integration.timed_inputs import Epoch, inputs, records
-from tandem.checkpoint.folders import restore
+from tandem.checkpoint.compared import restore
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.session import LASTING_TASKS
 from tandem.replica.rows import EpochRows

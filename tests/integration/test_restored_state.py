@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from integration.engine import BEGINNING, Job, Record, as_json, kafka_sink, values
 from integration.restored_plans import Plan, plans
 from integration.timed_inputs import Epoch, inputs, records
-from tandem.checkpoint.folders import restore
+from tandem.checkpoint.compared import restore
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.plan_check import check_watermarks
 from tandem.jobapi.errors import JobError

@@ -27,6 +27,7 @@ class Deviation:
     resumes_with_config_at: int | None = None  # always this config, whichever was in force where the state was
     restores_any_lineage: bool = False  # a new generation takes state of the old one, of whatever epoch
     restores_unpublished: bool = False  # the newest state, whether or not its epoch is published
+    lends_uncompared: bool = False  # state after epochs whose marker was not read, or not compared yet
     restores_any_config: bool = False  # state of another job
     skips_replay: bool = False  # goes on after the last marker, however old its state is
     waits_for_a_slot: bool = False  # a standby, however silent the log is

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from simulation.invariants import ChoosingChecker
 from simulation.outputs import QUESTION, Row, compute
 from simulation.replica import Replica
-from simulation.schedule import Schedule
+from simulation.schedule import Failure, Schedule
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.values import Answers, EpochRange, Marker
 
@@ -35,10 +35,19 @@ class Difference:
 
 
 def differing(plain: Schedule) -> Schedule:
-    """The schedule with such a replica. Nothing else fails: whoever stops here needs somebody to look at it."""
+    """The schedule with such a replica, and of its failures those after which replicas go on from the states of others.
+
+    Between programs nothing fails: whoever is refused there needs somebody to look at it.
+    """
     rng = Random(plain.seed ^ 0xD1FF)
     wrong_from = _NEVER if rng.random() < 0.4 else rng.randrange(6)
-    return replace(plain, delivery=Delivery.EXACTLY_ONCE, alone=False, failures=(), difference=Difference(wrong_from))
+    failures = () if wrong_from == _NEVER else tuple(filter(_hits_a_replica, plain.failures))
+    difference = Difference(wrong_from)
+    return replace(plain, delivery=Delivery.EXACTLY_ONCE, alone=False, failures=failures, difference=difference)
+
+
+def _hits_a_replica(failure: Failure) -> bool:
+    return failure.kind in {"crash", "pause"} and not failure.target.startswith("orderer")
 
 
 class OtherProgram(Replica):

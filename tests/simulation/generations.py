@@ -14,7 +14,7 @@ from simulation.replica import Replica
 from simulation.schedule import Schedule
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.succession import Succession
-from tandem.protocol.values import Config, EpochRange, Marker
+from tandem.protocol.values import Config, Marker
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -91,9 +91,9 @@ class Successor(Replica):
         candidate = Succession(config, _AGAIN_MS)
         self.go_on_from(epoch, states.get(epoch, 0), candidate)
 
-    def keep_state(self, what: EpochRange, state: int) -> None:
-        """Of its own generation."""
-        self.world.new_states.setdefault(what.epoch, state)
+    def lend(self, epoch: int, state: int) -> None:
+        """To others of its own generation."""
+        self.world.new_states.setdefault(epoch, state)
 
 
 class UpgradeChecker(ChoosingChecker):

@@ -126,6 +126,11 @@ GUARDS = (
         schedule=Schedule.upgrading,
     ),
     Guard("who computed other rows stops", Deviation(publication=NeverCompares), schedule=Schedule.differing),
+    Guard(
+        "a state counts for others once it is compared",
+        Deviation(lends_uncompared=True),
+        schedule=Schedule.differing,
+    ),
     Guard("an answer's parts come in order", rules=((decisions, "is_next_part", lambda *_: True),)),
     Guard("the first answer counts", rules=((decisions, "is_unanswered", lambda *_: True),)),
     Guard("only the log answers", Deviation(asking=TrustsItsAnswer)),

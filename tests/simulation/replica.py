@@ -15,7 +15,7 @@ from simulation.steps import Steps
 from tandem.core.asking import AskingSettings
 from tandem.core.catch_up import CatchUp
 from tandem.core.duty import DutySettings
-from tandem.core.effects import Answer, Append, Ask, Begun, Compute, Effect, Exit, Marked
+from tandem.core.effects import Answer, Append, Ask, Begun, Compared, Compute, Effect, Exit, Marked
 from tandem.core.events import LogRecord, MarkerRecord, ReplicaEvent, Tick
 from tandem.core.replica import ReplicaCore
 from tandem.core.settings import ReplicaSettings
@@ -93,6 +93,7 @@ class Replica(Process):
         world = self.world
         self.state, self.epoch = state, epoch
         self.rows: dict[int, tuple[str, list[list[Row]]]] = {}
+        self._kept: dict[int, int] = {}  # states that do not count yet
         self._commits_at = len(world.commits.visible) if world.deviation.replays_blindly else world.place_after(epoch)
         self.decisions = self.decisions_since(epoch)
         bound = SilenceBound(world.schedule.least_bound_ms, world.schedule.most_bound_ms)
@@ -143,6 +144,8 @@ class Replica(Process):
                 self.engine.begin(answers)
             case Marked(marker):
                 self.rows.pop(marker.epoch, None)
+            case Compared():
+                self._lend()
             case Begun():
                 self.world.reached("generation begun", self)
             case Exit(error):
@@ -258,8 +261,19 @@ class Replica(Process):
         return compute(self.state, what, answers, self.program)
 
     def keep_state(self, what: EpochRange, state: int) -> None:
-        """The state after an epoch lasts in some way."""
-        self.world.states.setdefault(what.epoch, state)
+        """The state after an epoch lasts in some way; it counts for others once the epoch is compared."""
+        self._kept[what.epoch] = state
+        self._lend()
+
+    def _lend(self) -> None:
+        deviation = self.world.deviation
+        everything = deviation.lends_uncompared or deviation.restores_unpublished
+        for epoch in [one for one in self._kept if everything or one <= self.publication.compared]:
+            self.lend(epoch, self._kept.pop(epoch))
+
+    def lend(self, epoch: int, state: int) -> None:
+        """Others may go on from this replica's state after `epoch`."""
+        self.world.states.setdefault(epoch, state)
 
     def on_ended(self, action: Publish, outcome: Outcome) -> None:
         """An attempt to publish has ended; the core is not told yet."""

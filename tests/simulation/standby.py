@@ -168,7 +168,11 @@ class StandbyReplica(Replica):
         """A checkpoint on this machine."""
         self._checkpoint = self._checkpoint.next(what.epoch, what.log_offset, state)
         self.own[what.epoch] = self._checkpoint
-        self.machine.keep(self._checkpoint)
+        super().keep_state(what, state)
+
+    def lend(self, epoch: int, state: int) -> None:  # noqa: ARG002
+        """To others on this machine."""
+        self.machine.keep(self.own[epoch])
 
     def on_ended(self, action: Publish, outcome: Outcome) -> None:
         """A published epoch is offered to the snapshots."""

@@ -95,7 +95,7 @@ class Machine:
         self.checkpoints: dict[int, Checkpoint] = {}
 
     def keep(self, checkpoint: Checkpoint) -> None:
-        """A replica on this machine has computed an epoch."""
+        """A replica on this machine lends its state after an epoch."""
         self.checkpoints[checkpoint.epoch] = checkpoint
         while len(self.checkpoints) > _KEPT:
             del self.checkpoints[min(self.checkpoints)]

@@ -51,8 +51,19 @@ class Checkpoint:
 
 def find_newest(folders: Iterable[Path], last_published: int) -> Checkpoint | None:
     """The newest state among `folders` that is not after the last published epoch."""
-    found = [c for folder in folders if (c := _newest(folder, last_published)) is not None]
+    found = [c for folder in folders if (c := newest_in(folder, last_published)) is not None]
     return max(found, key=lambda checkpoint: checkpoint.position.epoch, default=None)
+
+
+def newest_in(folder: Path, last_published: int) -> Checkpoint | None:
+    """The newest state in `folder` that is not after the last published epoch."""
+    for batch in reversed(committed(folder)):  # later batches have later epochs
+        position = position_of(folder, batch)
+        if position is None:
+            return None
+        if position.epoch <= last_published:
+            return Checkpoint(folder, position, batch)
+    return None
 
 
 def copy_up_to(checkpoint: Checkpoint, target: Path) -> None:
@@ -72,25 +83,6 @@ def copy_up_to(checkpoint: Checkpoint, target: Path) -> None:
     newest = max(_numbers(checkpoint.folder / "commits"), default=-1)
     if newest - batch > RETAINED_BATCHES // 2 or not (target / "commits" / str(batch)).exists():
         raise FileNotFoundError(f"{checkpoint.folder}: batch {batch} is not retained any more, the newest is {newest}")
-
-
-def restore(folders: Iterable[Path], last_published: int, target: Path, tries: int = 5) -> EnginePosition:
-    """Start `target` from the newest state among `folders`; returns where it stands (before epoch 0 if there is none)."""
-    candidates = [folder for folder in folders if folder != target]
-    for _ in range(tries):
-        newest = find_newest(candidates, last_published)
-        if newest is None:
-            break
-        try:
-            copy_up_to(newest, target)
-        except FileNotFoundError as error:
-            _log.info("checkpoint_moved_on", folder=str(newest.folder), reason=str(error))
-            shutil.rmtree(target, ignore_errors=True)
-            continue
-        _log.info("checkpoint_restored", folder=str(newest.folder), epoch=newest.position.epoch, batch=newest.batch)
-        return newest.position
-    target.mkdir(parents=True, exist_ok=True)
-    return EnginePosition()
 
 
 def take_back(folder: Path, last_epoch: int) -> EnginePosition:
@@ -147,17 +139,6 @@ def position_in(entry: bytes) -> EnginePosition:
         return EnginePosition(int(offset["epoch"]), int(offset["log"]))
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise ValueError(f"an entry of offsets that says no position: {error!r}") from error
-
-
-def _newest(folder: Path, last_published: int) -> Checkpoint | None:
-    """The newest batch first: later batches have later epochs."""
-    for batch in reversed(committed(folder)):
-        position = position_of(folder, batch)
-        if position is None:
-            return None
-        if position.epoch <= last_published:
-            return Checkpoint(folder, position, batch)
-    return None
 
 
 def _numbers(folder: Path) -> set[int]:

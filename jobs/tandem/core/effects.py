@@ -55,6 +55,13 @@ class Marked:
 
 
 @dataclass(frozen=True, slots=True)
+class Compared:
+    """What is published up to `epoch` is what this replica has computed: others may go on from its state of then."""
+
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
 class TookOver:
     """This incarnation owns an epoch in the place of `before`."""
 
@@ -117,5 +124,5 @@ class Exit:
 Report = TookOver | Begun | CatchingUp | CaughtUp | HandedOver
 """Nothing is to be done, but to say so."""
 
-Effect = Append | Compute | Ask | Answer | Expect | Marked | TellRole | SeekSuccessor | Report | Exit | Step
+Effect = Append | Compute | Ask | Answer | Expect | Marked | Compared | TellRole | SeekSuccessor | Report | Exit | Step
 """What a `ReplicaCore` wants done. A `Step` is reported as `Done` or `Failed`; there is one at a time."""

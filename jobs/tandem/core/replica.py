@@ -13,6 +13,7 @@ from tandem.core.effects import (
     Begun,
     CatchingUp,
     CaughtUp,
+    Compared,
     Compute,
     Effect,
     Exit,
@@ -139,8 +140,11 @@ class ReplicaCore:
         if self._ended:
             return []
         self._effects = []
+        compared = self.publication.compared
         try:
             self._take(event, now_ms)
+            if self.publication.compared != compared:
+                self._effects.append(Compared(self.publication.compared))
             if not self._ended:
                 self._go_on(now_ms)
                 if self._duty.goes:

@@ -12,7 +12,8 @@ from typing import Final
 
 import pyspark
 
-from tandem.checkpoint.folders import Checkpoint, copy_up_to, find_newest
+from tandem.checkpoint.compared import newest_compared
+from tandem.checkpoint.folders import Checkpoint, copy_up_to
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
 from tandem.kafka.history import current_config, cut_at, last_marker
@@ -144,7 +145,7 @@ def _savepoint(
     store = None
     if spec is not None:
         store = SnapshotStore(spec.url(manifest.name, manifest.base), spec.options(os.environ, manifest.base))
-    local = find_newest(checkpoints_of(manifest.checkpoint_directory, accepted.lineages), published)
+    local = newest_compared(checkpoints_of(manifest.checkpoint_directory, accepted.lineages), published)
     stored = _newest_stored(store, accepted.lineages, published)
     epoch = max(-1 if local is None else local.position.epoch, -1 if stored is None else stored.epoch)
     if epoch < 0:

@@ -255,3 +255,5 @@ class Publication(PublicationRules):
             raise ChangedInputError(epoch, mine, marker)
         if not self.agrees(mine.digest, marker):
             raise DivergedError(epoch, mine.digest, marker)
+        if marker.generation == self.generation:
+            self.compared = epoch

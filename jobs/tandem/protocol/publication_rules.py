@@ -58,6 +58,9 @@ class PublicationRules:
         self._delivery = delivery
         self._bound = bound
         self.generation = generation
+        self.compared = head - 1
+        """The last epoch that this generation has published and this replica has computed, with the same rows; before the
+        first one that which it began behind."""
         self._begun = False
         self._retired = False
         self._successor: str | None = None

@@ -76,6 +76,7 @@ class Active:
         starting = setting.waits.task()
         starting.begins("the state to go on from, and Spark's query")
         position = _restored(prepared)
+        prepared.states.compared(position.epoch)
         failure = FirstFailure()
         epochs = HandedEpochs(position)
         on_published = _snapshots(prepared, stack)
@@ -248,11 +249,14 @@ def _begin(
 
     def on_marked(marked: Marked) -> None:
         output.troubles.over(OUTPUT)
-        prepared.shipping.published(marked.marker.epoch)
         if marked.epoch is not None and marked.marker.owner == setting.incarnation:
             setting.metrics.publish_latency.observe(max(0.0, time.time() - marked.epoch.time_ms / 1000))
 
-    loop = Loop(core, Ports(channels.logs, output.appender, on_marked, task), failure)
+    def on_compared(epoch: int) -> None:
+        prepared.states.compared(epoch)
+        prepared.shipping.published(epoch)
+
+    loop = Loop(core, Ports(channels.logs, output.appender, on_marked, on_compared, task), failure)
     reader = LogReader(channels.events(place, place.starts), loop.post, failure)
     ports = StepPorts(Fencer(channels.connection), writer, output.troubles, on_published)
     epochs.connect(loop.post, lambda: loop.is_behind)

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tandem.checkpoint.folders import find_newest
+from tandem.checkpoint.compared import NOTE, newest_compared
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)
 
-LASTING = frozenset({"checkpoint", "lineage", "lock"})
+LASTING = frozenset({"checkpoint", "lineage", "lock", NOTE})
 _LOCK = "lock"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
@@ -125,8 +125,8 @@ def siblings(folder: Path) -> list[Path]:
 
 
 def newest_epoch(folder: Path) -> int:
-    """The newest epoch that an incarnation's query committed; −1: none."""
-    newest = find_newest([folder / "checkpoint"], sys.maxsize)
+    """The newest epoch of an incarnation from whose state others may go on; −1: none."""
+    newest = newest_compared([folder / "checkpoint"], sys.maxsize)
     return -1 if newest is None else newest.position.epoch
 
 

@@ -18,6 +18,7 @@ from tandem.core.effects import (
     Begun,
     CatchingUp,
     CaughtUp,
+    Compared,
     Compute,
     Effect,
     Exit,
@@ -55,13 +56,14 @@ class Ports:
     """What the core's effects are carried out with.
 
     `logs` : the ordering topic and the commits topic, by name.
-    `on_marked` : called with each marker that was read.
+    `on_marked` : called with each marker that was read. `on_compared`: with each epoch that was compared with its marker.
     `task` : says what the publication of an epoch waits for that this replica has computed.
     """
 
     logs: LogTopics
     appender: ProposalAppender
-    on_marked: Callable[[Marked], None] = lambda _: None
+    on_marked: Callable[[Marked], None]
+    on_compared: Callable[[int], None]
     task: Task = Task()  # noqa: RUF009
 
 
@@ -173,6 +175,8 @@ class Loop:
             case Marked(marker):
                 self._rows.pop(marker.epoch, None)
                 self._ports.on_marked(effect)
+            case Compared(epoch):
+                self._ports.on_compared(epoch)
             case Expect(owner):
                 self._steps.expect(owner)
             case Exit(error):

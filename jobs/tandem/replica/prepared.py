@@ -151,6 +151,7 @@ class _Preparation:
         computing = Computing(manifest, setting.name, setting.incarnation, setting.folder, os.environ)
         folders = Folders(setting.folder, computing.near)
         stack.callback(folders.leave)
+        stack.callback(self._states.close)
         stack.callback(computing.close)
         stack.callback(self._shipping.stop)
         self._starting.begins("Kafka: the job's topics")

@@ -173,7 +173,7 @@ class StateShipping:
         self._shipper = shipper
 
     def published(self, epoch: int) -> None:
-        """The marker of `epoch` was read, and says what this replica has computed."""
+        """The marker of `epoch` was read, and is of what this replica has computed."""
         if self._shipper is not None:
             self._shipper.published(epoch)
 

@@ -8,7 +8,8 @@ from typing import Protocol
 
 import pyspark
 
-from tandem.checkpoint.folders import begin_after, find_newest, restore
+from tandem.checkpoint.compared import ComparedEpochs, newest_compared, restore
+from tandem.checkpoint.folders import begin_after
 from tandem.checkpoint.position import EnginePosition
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
@@ -69,6 +70,7 @@ class States:
         self._incarnation = incarnation
         self._folder = folder
         self._config: Config | None = None
+        self._compared: ComparedEpochs | None = None
         spec = manifest.spec.snapshots
         self._store: SnapshotStore | None = None
         if spec is not None:
@@ -93,10 +95,23 @@ class States:
         """This incarnation's generation is that of `config`. State of another one is never restored."""
         self._config = config
         self._folder.mkdir(parents=True, exist_ok=True)
+        if self._compared is None:
+            self._compared = ComparedEpochs(self._folder)
         (self._folder / LINEAGE).write_text(config.lineage)
+
+    def compared(self, epoch: int) -> None:
+        """What is published up to `epoch` is what this incarnation has computed: others may go on from its state of then."""
+        assert self._compared is not None, "belong_to comes first"  # noqa: S101
+        self._compared.up_to(epoch)
+
+    def close(self) -> None:
+        """Nothing is compared any more."""
+        if self._compared is not None:
+            self._compared.close()
 
     def disown(self) -> None:
         """This incarnation has diverged: nobody may go on from its state. Nothing else shows that it is wrong."""
+        self.compared(-1)
         (self._folder / LINEAGE).unlink(missing_ok=True)
 
     @property
@@ -120,7 +135,7 @@ class States:
         oldest = None if self._store is None else self._store.oldest()
         if oldest is not None:
             return EnginePosition(oldest.epoch, oldest.log_offset)
-        found = (find_newest([folder], last_published) for folder in (self.checkpoint, *self.checkpoints()))
+        found = (newest_compared([folder], last_published) for folder in (self.checkpoint, *self.checkpoints()))
         positions = [checkpoint.position for checkpoint in found if checkpoint is not None]
         return min(positions, key=lambda position: position.epoch, default=EnginePosition())
 
@@ -136,7 +151,7 @@ class States:
         Raises `RefusedError` if a generation's savepoint is needed and cannot be had.
         """
         checkpoints = self.checkpoints()
-        found = find_newest(checkpoints, last_published)
+        found = newest_compared(checkpoints, last_published)
         local = -1 if found is None else found.position.epoch
         distances = Distances.between(max(followed.epochs_a_batch, 1 if found is None else found.epochs))
         for source in sources(last_published, local, followed.followed, self._store is not None, distances):

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from tandem.checkpoint.folders import find_newest
+from tandem.checkpoint.compared import newest_compared
 from tandem.checkpoint.position import EnginePosition
 from tandem.coordination.peers import Peers
 from tandem.coordination.slots import Slots
@@ -96,7 +96,7 @@ def warm_up(prepared: Prepared) -> None:
         return
     starting = setting.waits.task()
     starting.begins("epochs to warm up with")
-    recent = find_newest(prepared.states.checkpoints(), setting.channels.newest_published().epoch)
+    recent = newest_compared(prepared.states.checkpoints(), setting.channels.newest_published().epoch)
     with setting.room():
         prepared.engine.warm_up(EnginePosition() if recent is None else recent.position)
     starting.ends()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Protocol
 
+from tandem.checkpoint.compared import newest_compared
 from tandem.checkpoint.folders import find_newest
 from tandem.logs import get_logger
 from tandem.shipping.errors import UnknownStateError
@@ -62,12 +63,12 @@ class LocalBases:
     def newest(self, wanted: Wanted, folder: Path) -> FollowedState | None:
         """See `Bases`."""
         for _ in range(_LOCAL_TRIES):
-            found = find_newest(self._checkpoints(), wanted.last_published)
+            found = newest_compared(self._checkpoints(), wanted.last_published)
             if found is None or found.position.epoch <= wanted.newer_than:
                 return None
             shutil.rmtree(folder, ignore_errors=True)
             try:
-                base = pin(found.folder, wanted.last_published, folder)
+                base = pin(found.folder, found.position.epoch, folder)
             except IncompleteCheckpointError as error:
                 _log.debug("base_moved_on", folder=str(found.folder), reason=str(error))
                 continue

@@ -106,7 +106,7 @@ class Shipper:
             self._thread.join(timeout_s)
 
     def published(self, epoch: int) -> None:
-        """The marker of `epoch` was read. Returns at once."""
+        """The marker of `epoch` was read and compared. Returns at once."""
         with self._lock:
             self._published = max(self._published, epoch)
             if not self._settings.at_barriers:

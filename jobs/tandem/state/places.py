@@ -13,7 +13,7 @@ from typing import Final
 
 import psutil
 
-from tandem.checkpoint.folders import find_newest
+from tandem.checkpoint.compared import newest_compared
 from tandem.checkpoint.relocation import relocate
 from tandem.snapshots import SnapshotManifest, SnapshotStore
 from tandem.snapshots.errors import IncompleteCheckpointError
@@ -72,12 +72,12 @@ def _linked(directory: Path, target: Path) -> StatePlace:
     def linked() -> bool:
         nonlocal problem
         folders = [folder / "checkpoint" for folder in directory.iterdir()] if directory.is_dir() else []
-        newest = find_newest(folders, _NEVER)
+        newest = newest_compared(folders, _NEVER)
         if newest is None:
             return True
         shutil.rmtree(target, ignore_errors=True)
         try:
-            copy = pin(newest.folder, _NEVER, target)
+            copy = pin(newest.folder, newest.position.epoch, target)
             at_ms = (target / "commits" / str(copy.batch)).stat().st_mtime_ns // 1_000_000
             found.append(StatePlace(target, copy.position.epoch, at_ms, copy.batch))
         except (IncompleteCheckpointError, OSError) as error:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tandem.checkpoint.folders import begin_after, copy_up_to, find_newest, position_in, restore, take_back
+from tandem.checkpoint.compared import restore
+from tandem.checkpoint.folders import begin_after, copy_up_to, find_newest, position_in, take_back
 from tandem.checkpoint.position import EnginePosition
 
 BARRIERS = (700, 1_400, 2_050)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tandem.checkpoint import folders as checkpoint
-from tandem.checkpoint.folders import restore
+from tandem.checkpoint.compared import restore
 from tandem.checkpoint.position import EnginePosition
 
 NOTHING = EnginePosition()

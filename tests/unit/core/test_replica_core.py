@@ -8,7 +8,7 @@ import pytest
 
 from tandem.core.catch_up import CatchUp
 from tandem.core.duty import DutySettings
-from tandem.core.effects import Append, Begun, Compute, Effect, Exit, Expect, Marked, SeekSuccessor, TookOver
+from tandem.core.effects import Append, Begun, Compared, Compute, Effect, Exit, Expect, Marked, SeekSuccessor, TookOver
 from tandem.core.events import Computed, Done, Failed, LogRecord, MarkerRecord, ReplicaEvent, Stop, Tick
 from tandem.core.replica import ReplicaCore
 from tandem.core.settings import ReplicaSettings
@@ -91,8 +91,9 @@ def test_an_epoch_is_computed_claimed_published_and_forgotten() -> None:
     (publish,) = bench.log(Claim(0, 0, ME))
     assert publish == Publish(0, 0)
     assert bench.step(Done(publish, Outcome.COMMITTED)) == []
-    (marked,) = bench.marked(0, ME)
+    marked, compared = bench.marked(0, ME)
     assert isinstance(marked, Marked)
+    assert compared == Compared(0)
     assert (bench.core.state.published_epoch, bench.core.state.claims_won) == (0, 1)
 
 

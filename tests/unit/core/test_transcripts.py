@@ -19,6 +19,7 @@ from tandem.core.effects import (
     Begun,
     CatchingUp,
     CaughtUp,
+    Compared,
     Compute,
     Effect,
     Exit,
@@ -153,6 +154,8 @@ def _words(effect: Effect) -> str:
             return f"connect what is needed to fence {owner}"
         case Marked(marker):
             return f"drop the rows of {marker.epoch}"
+        case Compared(epoch):
+            return f"say that the state of {epoch} counts"
         case TookOver(claim, before):
             return f"report: took over {claim.epoch}/{claim.attempt} from {before}"
         case Begun(generation, after):

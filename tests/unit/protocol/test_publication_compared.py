@@ -54,3 +54,37 @@ def test_a_skipped_epoch_is_not_taken_for_divergence() -> None:
     replica = Replica(Delivery.AT_MOST_ONCE)
     replica.computes(0)
     assert replica.publication.on_marker(marker(0, "b", attempt=1, digest="other", skipped=True), 0.0)
+
+
+def test_a_state_counts_once_its_epoch_is_both_computed_and_published() -> None:
+    replica = Replica()
+    publication = replica.publication
+    assert publication.compared == -1
+    replica.computes(0, 1)
+    assert publication.compared == -1, "computed alone"
+    publication.on_marker(marker(0, "b", digest="d"), 0.0)
+    assert publication.compared == 0
+    publication.on_marker(marker(1, "b", digest="d"), 0.0)
+    publication.on_marker(marker(2, "b", digest="d"), 0.0)
+    assert publication.compared == 1, "published alone"
+    replica.computes(2)
+    assert publication.compared == 2
+
+
+@pytest.mark.parametrize("published_first", [True, False])
+def test_the_state_of_an_epoch_that_differs_does_not_count(published_first: bool) -> None:
+    publication = Replica().publication
+    steps = [lambda: publication.on_computed(0, "d"), lambda: publication.on_marker(marker(0, "b", digest="o"), 0.0)]
+    first, second = reversed(steps) if published_first else steps
+    first()
+    with pytest.raises(DivergedError):
+        second()
+    assert publication.compared == -1
+
+
+def test_what_another_generation_published_says_nothing_of_this_one_s_state() -> None:
+    replica = Replica()
+    replica.publication.generation = 1
+    replica.computes(0)
+    replica.publication.on_marker(marker(0, "b", digest="d"), 0.0)
+    assert replica.publication.compared == -1
