@@ -74,7 +74,7 @@ def _played(act: Act, servers: Servers, settings: Settings, show: Show) -> Endin
         _fed(act, servers, settings) as feeding,
         _running(job, show),
     ):
-        return _Play(act, settings, show, stopping, job, recorder, feeding, servers).run()
+        return _Play(act, settings, show, stopping, _Cast(job, recorder, feeding, servers)).run()
 
 
 def can_pin() -> bool:
@@ -138,31 +138,26 @@ def _running(job: LocalJob, show: Show) -> Iterator[None]:
                 job.kill_all()
 
 
+@dataclass(frozen=True, slots=True)
+class _Cast:
+    """What runs during an act."""
+
+    job: LocalJob
+    recorder: Recorder
+    feeding: _Feeding
+    servers: Servers
+
+
 class _Play:
     """The scenes of an act, and what is shown meanwhile."""
 
-    def __init__(
-        self,
-        act: Act,
-        settings: Settings,
-        show: Show,
-        stopping: threading.Event,
-        job: LocalJob,
-        recorder: Recorder,
-        feeding: _Feeding,
-        servers: Servers,
-    ) -> None:
-        self._act = act
-        self._settings = settings
-        self._show = show
-        self._stopping = stopping
-        self._job = job
-        self._recorder = recorder
-        self._feeding = feeding
-        self._feeder = feeding.feeder
-        self._servers = servers
-        self._observer = Observer.of(job)
-        self._replicas = tuple(name for name in job.names if name.startswith("replica-"))
+    def __init__(self, act: Act, settings: Settings, show: Show, stopping: threading.Event, cast: _Cast) -> None:
+        self._act, self._settings, self._show, self._stopping = act, settings, show, stopping
+        self._job, self._recorder = cast.job, cast.recorder
+        self._feeding, self._servers = cast.feeding, cast.servers
+        self._feeder = cast.feeding.feeder
+        self._observer = Observer.of(cast.job)
+        self._replicas = tuple(name for name in cast.job.names if name.startswith("replica-"))
         self._started_ms = math.nan
 
     def run(self) -> Ending:
