@@ -9,10 +9,11 @@ JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 N ?= 20000
-WORKERS ?= 0
+WORKERS ?= 2
 ARGS ?=
-# One test after the other; with WORKERS=2 two at a time, each worker with a Kafka, a ZooKeeper and a Spark of its own (3 GB).
-INTEGRATION = $(BIN)/pytest tests/integration -n $(WORKERS) --dist loadfile
+# Each worker has a Kafka, a ZooKeeper and a Spark of its own (3 GB). Tests that start processes run one at a time: see
+# tests/integration/conftest.py. WORKERS=0: all of them do.
+INTEGRATION = $(BIN)/pytest tests/integration -n $(WORKERS) --dist loadgroup
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
