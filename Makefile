@@ -11,9 +11,8 @@ INSTALLED := .venv/.installed
 N ?= 20000
 WORKERS ?= 2
 ARGS ?=
-# Each worker has a Kafka, a ZooKeeper and a Spark of its own (3 GB). Tests that start processes run one at a time: see
-# tests/integration/conftest.py. WORKERS=0: all of them do.
-INTEGRATION = $(BIN)/pytest tests/integration -n $(WORKERS) --dist loadgroup
+# Two files at a time, each worker with a Kafka, a ZooKeeper and a Spark of its own (3 GB). WORKERS=0: one test after the other.
+INTEGRATION = $(BIN)/pytest tests/integration -n $(WORKERS) --dist loadfile
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

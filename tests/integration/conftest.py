@@ -29,19 +29,6 @@ from tandem.manifest import SparkSpec
 os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1"
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What runs side by side where there are two workers (`--dist loadgroup`).
-
-    Files whose tests share a session of Spark go one after the other to whichever worker is free. Of all others, many start
-    processes of a job, and some measure what a reader sees of a failure: these run one at a time.
-    """
-    in_process = {item.path for item in items if "spark" in getattr(item, "fixturenames", ())}
-    for item in items:
-        group = item.path.stem if item.path in in_process else "processes"
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """A broker that lives as long as the session: do not stop it."""
