@@ -34,22 +34,24 @@ def assert_replicas_agree(
     options: Mapping[str, str] | None = None,
     hash_seeds: Sequence[int] = (0, 1),
     other_cuts: bool = True,
-    timeout_s: float = 60.0,
+    timeout_s: float = 120.0,
 ) -> None:
     """Compute a job's epochs in a process for each of `hash_seeds`, and compare the rows. Takes some seconds.
 
     The first process is like a replica's. In the others, the order of Python's sets and the values of `hash()` are others
     (`PYTHONHASHSEED`, also in Spark's Python workers), and the plan is made on another host, 400 days later.
 
-    With the same cuts, the rows of each epoch must be equal, byte for byte and in their order. That is what replicas are held
-    to. It is asked more strictly than of them: they all run with `PYTHONHASHSEED=0`, so a job that follows the order of a set
-    agrees there, and is refused here; it would publish other rows with another version of Python. Two seeds may give a small set the
-    same order by chance: more seeds find more. Answers of `ctx.ask` and `ctx.determinant` are asked once, and the same for all.
+    With the same cuts, the rows of each epoch must be equal, byte for byte and in their order. That is what replicas are
+    held to. It is asked more strictly than of them: they all run with `PYTHONHASHSEED=0`, so a job that follows the order
+    of a set agrees there, and is refused here; it would publish other rows with another version of Python. Two seeds may
+    give a small set the same order by chance: more seeds find more. Answers of `ctx.ask` and `ctx.determinant` are asked
+    once, and are the same for all.
 
     With other cuts, all rows of a run together must be equal, in any order, where the plan shows that a row is made of one
-    record and nothing else: without state, without questions, and without `epoch`, `seq`, `ctx.epoch_time()` or `ctx.rng()`. Of
-    any other job nothing is claimed: which rows it publishes follows from the cuts, the same in all replicas. What this finds
-    are functions that take the records of a batch together (`mapInPandas`), or remember what they were called with.
+    record and nothing else: without state, without questions, and without `epoch`, `seq`, `ctx.epoch_time()` or
+    `ctx.rng()`. Of any other job nothing is claimed: which rows it publishes follows from the cuts, the same in all
+    replicas. What this finds are functions that take the records of a batch together (`mapInPandas`), or remember what
+    they were called with.
 
     Equal rows are no proof: only what these inputs reach is compared.
 
@@ -114,9 +116,10 @@ def difference(one: Report, other: Report, seed: int) -> str:
         mine, theirs = _sorted(one.epochs), _sorted(other.others)
         if mine != theirs:
             return (
-                f"the rows depend on where epochs end, though the plan keeps no state. All rows in order, {_first(mine, theirs)}"
-                ". Something takes the records of a batch together, or remembers earlier ones: use one function of a record, "
-                "or an aggregation or transformWithState, whose state Tandem keeps. If it shall be so, say other_cuts=False"
+                "the rows depend on where epochs end, though the plan keeps no state. Of all rows, sorted, "
+                f"{_first(mine, theirs)}. Something takes the records of a batch together, or remembers earlier ones: use "
+                "a function of one record, or an aggregation or transformWithState, whose state Tandem keeps. If it shall "
+                "be so, say other_cuts=False"
             )
     return ""
 
@@ -134,8 +137,8 @@ def _cause(one: Report, other: Report) -> str:
     if found:
         more = f"; and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
         return (
-            f"The plan is another one there: {'; '.join(found[:_SHOWN])}{more}. The code takes this from its surroundings: the "
-            "order of a set (use sorted()), hash(), the clock, the host, the environment"
+            f"The plan is another one there: {'; '.join(found[:_SHOWN])}{more}. The code takes this from its surroundings: "
+            "the order of a set (use sorted()), hash(), the clock, the host, the environment"
         )
     functions = functions_in(one.facts)
     of_hashes = ", or follow the order of a set or hash(), which PYTHONHASHSEED changes" if functions else ""

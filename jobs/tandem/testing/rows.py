@@ -62,7 +62,7 @@ class Result:
         return [row.value for row in self.rows(sink, epoch)]
 
     def dead_letters(self, epoch: int | None = None) -> list[Mapping[str, Any]]:
-        """The dead letters, of one epoch or of all: `source`, `reason`, `value`, `topic`, `partition`, `offset`, `timestamp`.
+        """The dead letters, of one epoch or of all: `source`, `reason`, `value`, its place and more, see `intake.letters`.
 
         Raises `IndexError`: there is no such epoch.
         """

@@ -25,7 +25,7 @@ def run_epochs(
     schemas: Mapping[str, str] | None = None,
     sinks: Sequence[str] | None = None,
     options: Mapping[str, str] | None = None,
-    timeout_s: float = 60.0,
+    timeout_s: float = 120.0,
 ) -> Result:
     """Compute a job's epochs as a replica does, in this process, without Kafka; see `tandem.testing`.
 
@@ -36,15 +36,15 @@ def run_epochs(
     Parameters
     ----------
     job : the path of a manifest, a loaded one, or the job's function, which has to be at the top level of a file.
-    inputs : source → its records. A list for each epoch; or one list, which `cuts` divides, and is one epoch without. A source
-        with fewer epochs than another has no records in the last ones.
+    inputs : source → its records. A list for each epoch; or one list, which `cuts` divides, and is one epoch without. A
+        source with fewer epochs than another has no records in the last ones.
     cuts : where epochs end: before how many records of each source. The last epoch has what is left.
     times_ms : of each epoch, Unix, ms; never goes back. Default: 2024-01-01T00:00:00Z, and a second later for each epoch.
     seeds : of each epoch, for `ctx.rng()`. Default: 0, 1, 2, …
     answers : question of `ctx.ask` or name of `ctx.determinant` → a constant, or a function that takes and gives what the
         job's own function does. Each that the job has needs one: a test asks nobody outside.
-    schemas, sinks, options : of a job that is a function. Source → its columns in Spark's DDL, which makes it `format: json`, as
-        in a manifest (default: all are raw); the names of its sinks, topics all (default: `out`); and what is in `ctx.options`.
+    schemas, sinks, options : of a job that is a function. Source → its columns in Spark's DDL, which makes it
+        `format: json` (default: all are raw); the names of its sinks, all topics (default: `out`); what is in `ctx.options`.
     timeout_s : for all epochs together.
 
     Raises

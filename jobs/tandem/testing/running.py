@@ -49,7 +49,8 @@ def prepared(
 ) -> Iterator[tuple[PreparedJob, Path]]:
     """In the block, a job that is ready to compute, and a folder for its state. Raises `JobError`, `CodeNotFoundError`.
 
-    `archives` : a folder for archives of code, which outlasts the session's Python workers. `around`: a context for the plan.
+    `archives` : a folder for archives of code, which outlasts the session's Python workers.
+    `around` : a context for the making of the plan.
     """
     folder = memory_folder()
     try:
