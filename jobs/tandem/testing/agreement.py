@@ -113,11 +113,11 @@ def difference(one: Report, other: Report, seed: int) -> str:
             said = _first(_rows(mine), _rows(theirs))
             return f"epoch {mine.epoch} has other rows {there}: {said}. {_cause(one, other)}"
     if other.others is not None:
-        mine, theirs = _sorted(one.epochs), _sorted(other.others)
-        if mine != theirs:
+        whole, recut = _sorted(one.epochs), _sorted(other.others)
+        if whole != recut:
             return (
                 "the rows depend on where epochs end, though the plan keeps no state. Of all rows, sorted, "
-                f"{_first(mine, theirs)}. Something takes the records of a batch together, or remembers earlier ones: use "
+                f"{_first(whole, recut)}. Something takes the records of a batch together, or remembers earlier ones: use "
                 "a function of one record, or an aggregation or transformWithState, whose state Tandem keeps. If it shall "
                 "be so, say other_cuts=False"
             )

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pyspark import cloudpickle
 from pyspark.sql import SparkSession
@@ -78,14 +79,13 @@ def computed_apart(session: SparkSession, order: Order, variables: Mapping[str, 
 
 def _sent(order: Order) -> bytes:
     """Functions that answer go by value: the other process has none of the test's modules."""
-    modules = {getattr(answer, "__module__", None) for answer in order.answers.values() if callable(answer)}
-    registered = [
-        sys.modules[name] for name in modules - cloudpickle.list_registry_pickle_by_value() if name in sys.modules
-    ]
-    for module in registered:
-        cloudpickle.register_pickle_by_value(module)
+    pickling: Any = cloudpickle
+    names = {getattr(answer, "__module__", None) for answer in order.answers.values() if callable(answer)}
+    modules = [sys.modules[name] for name in names - pickling.list_registry_pickle_by_value() if name in sys.modules]
+    for module in modules:
+        pickling.register_pickle_by_value(module)
     try:
-        return bytes(cloudpickle.dumps(order))
+        return bytes(pickling.dumps(order))
     finally:
-        for module in registered:
-            cloudpickle.unregister_pickle_by_value(module)
+        for module in modules:
+            pickling.unregister_pickle_by_value(module)

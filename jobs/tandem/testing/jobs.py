@@ -55,12 +55,13 @@ def _place_of(function: Callable[..., Any]) -> tuple[Path, dict[str, str]]:
     """The file of a function, and how a manifest beside it names it: a replica imports it anew, and so does a test."""
     name, module = getattr(function, "__qualname__", ""), inspect.getmodule(function)
     source = getattr(module, "__file__", None)
-    if not inspect.isfunction(inspect.unwrap(function)) or not name.isidentifier() or source is None:
+    is_importable = inspect.isfunction(inspect.unwrap(function)) and name.isidentifier()
+    if not is_importable or module is None or source is None:
         raise ValueError(
             f"{name or function!r} is no function at the top level of a file, so another process could not import it. "
             "Define it there, or give the path of a manifest"
         )
     file = Path(source).resolve()
     if (file.parent / "__init__.py").is_file():
-        return file, {"module": str(module.__name__)}
+        return file, {"module": module.__name__}
     return file, {"file": file.name}

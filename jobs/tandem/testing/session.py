@@ -28,11 +28,8 @@ def session_for(manifest: Manifest) -> SparkSession:
 
     Raises `RuntimeError`: there is a session that was not made here. `JobError`: Spark refuses a setting.
     """
-    running = SparkSession.getActiveSession() if SparkContext._active_spark_context is not None else None
-    running = running or (
-        SparkSession.builder.getOrCreate() if SparkContext._active_spark_context is not None else None
-    )
-    if running is not None:
+    if SparkContext._active_spark_context is not None:
+        running = SparkSession.getActiveSession() or SparkSession.builder.getOrCreate()
         misfit = _misfit(running, manifest)
         if not misfit:
             return running
@@ -84,9 +81,9 @@ def _misfit(session: SparkSession, manifest: Manifest) -> str:
     for name in sorted(wanted.keys() - set(_OF_A_PROCESS)):
         if has.get(name) != wanted[name]:
             return f"its {name} is {has.get(name)}, but the job's is {wanted[name]}"
-    slots = session.sparkContext.defaultParallelism if _tasks(has) is None else _tasks(has)
-    if (slots or 0) < max(spark.parallelism, _slots(manifest)):
-        return f"it runs {slots} tasks at a time, and the job needs more"
+    needed = max(spark.parallelism, _slots(manifest))
+    if _tasks(has) < needed:
+        return f"it runs {_tasks(has)} tasks at a time, and the job needs {needed}"
     return ""
 
 
@@ -95,9 +92,9 @@ def _slots(manifest: Manifest) -> int:
     return 0 if manifest.spec.engine == "microBatch" else LASTING_TASKS
 
 
-def _tasks(settings: dict[str, str]) -> int | None:
+def _tasks(settings: dict[str, str]) -> int:
     number = settings.get("spark.master", "").removeprefix("local[").removesuffix("]")
-    return int(number) if number.isdigit() else None
+    return int(number) if number.isdigit() else 1
 
 
 def archives() -> Path:
