@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pandas as pd
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -51,7 +53,7 @@ def hashing(events: DataFrame) -> DataFrame:
 def of_batches(events: DataFrame) -> DataFrame:
     """A row for each batch of Spark's, so the cuts decide."""
 
-    def sizes(frames: object) -> object:
+    def sizes(frames: Iterator[pd.DataFrame]) -> Iterator[pd.DataFrame]:
         yield pd.DataFrame({"value": [str(sum(len(frame) for frame in frames))]})
 
     return events.select("value").mapInPandas(sizes, "value STRING")

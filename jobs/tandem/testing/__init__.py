@@ -8,14 +8,15 @@
 from tandem.jobapi.errors import EpochError, JobError
 from tandem.manifest import ManifestError
 from tandem.testing.agreement import assert_replicas_agree
-from tandem.testing.records import Given, Record
+from tandem.testing.epochs import Inputs
+from tandem.testing.records import Record
 from tandem.testing.rows import Result, Row
 from tandem.testing.run import run_epochs
 from tandem.testing.session import stop_session
 
 __all__ = [
     "EpochError",
-    "Given",
+    "Inputs",
     "JobError",
     "ManifestError",
     "Record",

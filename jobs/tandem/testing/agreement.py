@@ -12,9 +12,8 @@ from tandem.jobapi.errors import JobError
 from tandem.replica.divergence import Row, first_differing, likely_cause, shown
 from tandem.replica.rows import EpochRows
 from tandem.testing.apart import Order, Report, computed_apart
-from tandem.testing.epochs import cut, cut_otherwise
+from tandem.testing.epochs import Inputs, cut, cut_otherwise
 from tandem.testing.jobs import Job, manifest_of
-from tandem.testing.records import Given
 from tandem.testing.session import archives, memory_folder, session_for
 from tandem.topics.declared import TABLE_PREFIX
 
@@ -23,7 +22,7 @@ _SHOWN = 3
 
 def assert_replicas_agree(
     job: Job,
-    inputs: Mapping[str, Sequence[Given] | Sequence[Sequence[Given]]],
+    inputs: Inputs,
     *,
     cuts: Sequence[int] | None = None,
     times_ms: Sequence[int] | None = None,

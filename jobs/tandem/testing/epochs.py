@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
 from tandem.manifest import SourceSpec
 from tandem.testing.records import Placed, Record, placed, record_of
+
+Inputs: TypeAlias = Mapping[str, Sequence[object]]
+"""Source → records, or lists of records. How they may be written is in `records`; lists of several kinds have no closer type."""
 
 FIRST_MS: Final = 1_704_067_200_000
 """2024-01-01T00:00:00Z, the time of epoch 0 if the test names none."""
@@ -28,7 +31,7 @@ class Epoch:
 
 
 def cut(
-    inputs: Mapping[str, Sequence[object]],
+    inputs: Inputs,
     sources: Sequence[SourceSpec],
     cuts: Sequence[int] | None = None,
     times_ms: Sequence[int] | None = None,

@@ -31,10 +31,6 @@ class Record:
     topic: str = ""
 
 
-Given: TypeAlias = "Record | Mapping[str, Any] | tuple[Text, Mapping[str, Any] | Text] | Text"
-"""How a test may write a record: whole, as its value, or as a pair of key and value."""
-
-
 class Placed(NamedTuple):
     """A record where it stands in Kafka."""
 
@@ -48,7 +44,10 @@ class Placed(NamedTuple):
 
 
 def record_of(given: object, where: str) -> Record:
-    """What a test wrote, as a record. `where` names it in errors. Raises `TypeError`."""
+    """What a test wrote, as a record: it may give one, only its value, or a pair of key and value.
+
+    `where` names it in errors. Raises `TypeError`.
+    """
     if isinstance(given, Record):
         return given
     if isinstance(given, tuple):

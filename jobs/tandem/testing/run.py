@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from tandem.manifest import Manifest
 from tandem.testing.answers import Answered, answering
-from tandem.testing.epochs import cut
+from tandem.testing.epochs import Inputs, cut
 from tandem.testing.jobs import Job, manifest_of
-from tandem.testing.records import Given
 from tandem.testing.rows import Result, rows_of
 from tandem.testing.running import compute, prepared
 from tandem.testing.session import archives, session_for
@@ -16,7 +15,7 @@ from tandem.testing.session import archives, session_for
 
 def run_epochs(
     job: Job,
-    inputs: Mapping[str, Sequence[Given] | Sequence[Sequence[Given]]],
+    inputs: Inputs,
     *,
     cuts: Sequence[int] | None = None,
     times_ms: Sequence[int] | None = None,
@@ -36,7 +35,8 @@ def run_epochs(
     Parameters
     ----------
     job : the path of a manifest, a loaded one, or the job's function, which has to be at the top level of a file.
-    inputs : source → its records. A list for each epoch; or one list, which `cuts` divides, and is one epoch without. A
+    inputs : source → its records: dicts (written as JSON), text, bytes, None (tombstones), pairs of key and value, or
+        `Record`s. A list for each epoch; or one list, which `cuts` divides, and is one epoch without. A
         source with fewer epochs than another has no records in the last ones.
     cuts : where epochs end: before how many records of each source. The last epoch has what is left.
     times_ms : of each epoch, Unix, ms; never goes back. Default: 2024-01-01T00:00:00Z, and a second later for each epoch.
