@@ -20,7 +20,7 @@ MOST_LINES = 10
 
 def blocks() -> tuple[str, str]:
     """The program before and the job after."""
-    before, after = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    before, after, *_ = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     return before, after
 
 

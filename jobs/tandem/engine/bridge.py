@@ -156,7 +156,12 @@ class EpochBridge:
 
     def unload_state(self) -> None:
         """Let go of all state stores. No query may run: a store that an earlier query left would save what that computed."""
-        singleton(self._spark, "org.apache.spark.sql.execution.streaming.state.StateStore").stop()
+        unload_state(self._spark)
+
+
+def unload_state(spark: SparkSession) -> None:
+    """Let go of all state stores of this process' JVM. No query may run."""
+    singleton(spark, "org.apache.spark.sql.execution.streaming.state.StateStore").stop()
 
 
 def offset_of(position: EnginePosition) -> str:

@@ -6,20 +6,18 @@ import platform
 import socket
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import time_machine
-from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
-from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.streaming.query import StreamingQueryManager
 
 from tandem.engine.bridge import EpochBridge
 from tandem.engine.planning import Planning, intake_of
+from tandem.engine.shared_jvm import join
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
 from tandem.manifest import load
@@ -33,14 +31,11 @@ def main(order: dict[str, Any]) -> None:
     """Write the facts of the plan to the file `result` of the order."""
     with suppress(OSError):  # where memory ends, this process ends first: the job begins without it
         Path("/proc/self/oom_score_adj").write_text("1000")
-    session = _session()
+    session = join()
     folder = Path(order["folder"])
     copies = None if order["copies"] is None else Path(order["copies"])
     tables = StaticTables(TableFiles(session, copies), order["tables"])
-    _be_another_host()
-    # Their callbacks would go to this process, also those of the process that started it.
-    StreamingQueryManager.addListener = lambda *_: None  # type: ignore[method-assign]
-    with time_machine.travel(time.time() + _LATER.total_seconds(), tick=True):
+    with elsewhere():
         manifest = load(Path(order["manifest"]))
         planning = Planning(session, manifest, Path(order["code"]), tables)
         schema = from_arrow_schema(intake_of(manifest).schema)
@@ -48,15 +43,12 @@ def main(order: dict[str, Any]) -> None:
     Path(order["result"]).write_text(json.dumps(plan.facts))
 
 
-def _session() -> SparkSession:
-    """A session of its own in the JVM of the process that started this one."""
-    gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
-    jvm = gateway.jvm
-    context = jvm.org.apache.spark.SparkContext.getOrCreate()
-    wrapped = jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(context)
-    python = SparkContext(gateway=gateway, jsc=wrapped, conf=SparkConf(_jvm=jvm, _jconf=context.conf()))
-    theirs = jvm.org.apache.spark.sql.classic.SparkSession.getDefaultSession().get()
-    return SparkSession(python, theirs.newSession())
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """In the block, the clock of this process is another one. From then on, so is its host."""
+    _be_another_host()
+    with time_machine.travel(time.time() + _LATER.total_seconds(), tick=True):
+        yield
 
 
 def _be_another_host() -> None:

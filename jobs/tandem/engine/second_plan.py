@@ -11,12 +11,13 @@ import shutil
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from pyspark.sql import SparkSession
 
 from tandem.engine.facts import constants_of, differing
 from tandem.engine.planning import Plan
+from tandem.engine.shared_jvm import shared
 from tandem.engine.static_tables import StaticTables
 from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
@@ -27,7 +28,7 @@ _log = get_logger(__name__)
 
 TIMEOUT_S: Final = 60.0
 _SHOWN: Final = 3
-_ELSEWHERE: Final = {
+ELSEWHERE: Final = {
     name: f"another-{name.lower().replace('_', '-')}"
     for name in ("HOSTNAME", "POD_NAME", "POD_IP", "POD_UID", "NODE_NAME", "HOST_IP")
 }
@@ -86,25 +87,19 @@ class SecondPlan:
             "tables": self._tables.versions,
             "copies": self._tables.folder,
         }
-        gateway: Any = self._session.sparkContext._gateway
-        env = _ELSEWHERE | {
-            "PYSPARK_GATEWAY_PORT": str(gateway.gateway_parameters.port),
-            "PYSPARK_GATEWAY_SECRET": gateway.gateway_parameters.auth_token,
-        }
         argv = (sys.executable, "-m", "tandem.engine.elsewhere", json.dumps(order))
-        child = ChildProcess("second-plan", Command(argv, log, env))
         try:
-            ended = child.wait(TIMEOUT_S)
-            if not ended:
-                child.kill()
+            with shared(self._session) as variables:
+                child = ChildProcess("second-plan", Command(argv, log, {**ELSEWHERE, **variables}))
+                ended = child.wait(TIMEOUT_S)
+                if not ended:
+                    child.kill()
             if ended and child.exit_code == os.EX_OK:
                 return dict(json.loads(result.read_text()))
             why = "it took too long" if not ended else f"exit code {child.exit_code}"
             _log.warning("plan_not_compared", reason=f"{why}: {tail(log, 5)}")
             return None
         finally:
-            jvm: Any = self._session._jvm
-            jvm.org.apache.spark.sql.classic.SparkSession.setDefaultSession(self._session._jsparkSession)
             shutil.rmtree(self._folder, ignore_errors=True)
 
 

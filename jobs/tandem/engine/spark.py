@@ -26,7 +26,7 @@ from tandem.engine.rehearsal import Rehearsal
 from tandem.engine.shared_state import state_behind_watermark, stateful_operators
 from tandem.engine.trial import Trials
 from tandem.engine.warm_up import WarmUp
-from tandem.intake.fetch import EpochFetcher, Fetched
+from tandem.intake.fetch import EpochFetcher, Epochs, Fetched
 from tandem.intake.parsing import Counts, EpochRecords
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.job import in_a_line
@@ -100,7 +100,7 @@ class SparkEngine:
         """The epochs after `after`, on a copy of a state; see `Rehearsal.run`. Not while `warm_up` runs."""
         return self._rehearsal.run(checkpoint, after, self._make_fetcher(after), stopped)
 
-    def start(self, after: EnginePosition, epochs: EpochFetcher, on_epoch: OnEpoch, on_failure: OnFailure) -> None:
+    def start(self, after: EnginePosition, epochs: Epochs, on_epoch: OnEpoch, on_failure: OnFailure) -> None:
         """Start the query, and the thread that feeds it. Raises `JobError` if Spark refuses the plan, or
         the state is another one's.
 

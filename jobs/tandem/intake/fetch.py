@@ -91,6 +91,23 @@ class Cuts(AnswerSource, Protocol):
         """Release what it holds."""
 
 
+class Epochs(Protocol):
+    """What gives an engine the epochs that it computes, with their records."""
+
+    @property
+    def cuts(self) -> AnswerSource:
+        """Gives the answers to the questions about the epoch fetched last."""
+
+    def next_cut(self, timeout_s: float) -> EpochRange | None:
+        """The epoch to fetch next; None if it is not cut within `timeout_s`. Raises `StoppedError`: no other will come."""
+
+    def fetch(self, epoch: EpochRange) -> Fetched:
+        """The records of the epoch that `next_cut` gave."""
+
+    def close(self) -> None:
+        """No other epoch is wanted."""
+
+
 @dataclass(slots=True)
 class _Input:
     """One input partition: how far the fetching has come (control records included), and what it brought.

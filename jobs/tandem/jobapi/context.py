@@ -1,8 +1,7 @@
 """What a job may ask Tandem for: the session, its options, and what the log knows of an epoch."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pyspark.sql import Column, SparkSession
@@ -10,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.frames import metadata_column
-from tandem.jobapi.questions import Per, Question
+from tandem.jobapi.questions import Per, Question, as_determinant
 from tandem.manifest import SourceSpec
 
 _BITS = 53
@@ -112,11 +111,8 @@ class JobContext:
         if not callable(function):
             raise JobError(f"determinant {name!r}: give a function of the epoch's time")
 
-        def found(time_ms: int) -> str | None:
-            value = function(time_ms)
-            return None if value is None else json.dumps({"value": value})
-
-        answer = self.ask(name, found, source, "epoch", timeout, retries)
+        answer = self.ask(name, as_determinant(function), source, "epoch", timeout, retries)
+        self.questions[name] = replace(self.questions[name], is_determinant=True)
         return F.from_json(answer, f"value {schema}")["value"]
 
     def _metadata(self, source: str | None) -> str:

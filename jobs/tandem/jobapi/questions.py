@@ -1,5 +1,6 @@
 """Questions of a job to the outside world: about which records, how they are asked, and what may be answered."""
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import repeat
@@ -27,6 +28,7 @@ class Question:
     `topics` : of the source whose records it is about.
     `timeout_s`, `retries` : how long one call may take, and how often it is made again.
     `batch` : the most records in a call.
+    `is_determinant` : it is one of `ctx.determinant`, whose answers are written by `as_determinant`.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Question:
     timeout_s: float
     retries: int
     batch: int
+    is_determinant: bool = False
 
     def count(self, fetched: Fetched) -> int:
         """How many answers an epoch needs; none if it has no record to ask about."""
@@ -81,6 +84,16 @@ class Question:
             next(given) if tp.topic in self.topics else None for tp, messages in fetched.records for _ in messages
         )
         return Answered(self.name, tuple(spread))
+
+
+def as_determinant(function: Callable[[int], Any]) -> Callable[[int], str | None]:
+    """What answers with a function's value, as the JSON that the column of `ctx.determinant` is read from."""
+
+    def found(time_ms: int) -> str | None:
+        value = function(time_ms)
+        return None if value is None else json.dumps({"value": value})
+
+    return found
 
 
 def _brief(value: object) -> str:

@@ -40,10 +40,15 @@ def first_difference(connection: KafkaConnection, sinks: SinkTopics, mine: Epoch
         for record in records_of(mine, sinks)
         if (row := row_id(record.headers)) is not None
     }
-    for index in sorted(computed.keys() | published.keys()):
-        if computed.get(index) != published.get(index):
-            return f"row {index}: computed {_show(computed.get(index))}, published {_show(published.get(index))}"
+    index = first_differing(computed, published)
+    if index is not None:
+        return f"row {index}: computed {shown(computed.get(index))}, published {shown(published.get(index))}"
     return f"no differing row among {len(published)} published ones found: they may be older than {_BACK} records"
+
+
+def first_differing(one: Mapping[int, object], other: Mapping[int, object]) -> int | None:
+    """The first index whose row is not the same on both sides; None if there is none."""
+    return next((index for index in sorted(one.keys() | other.keys()) if one.get(index) != other.get(index)), None)
 
 
 _NEWER = (
@@ -114,7 +119,8 @@ def _published(connection: KafkaConnection, sinks: SinkTopics, epoch: int, timeo
     return found
 
 
-def _show(row: Row | None) -> str:
+def shown(row: Row | None) -> str:
+    """Topic, key and value of a row, as much of them as helps."""
     if row is None:
         return "no row"
     topic, key, value = row
