@@ -4,6 +4,7 @@ import math
 import signal
 import sys
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -82,7 +83,9 @@ def start(
     try:
         with screen.telling("not started", manifest or base):
             job = None if manifest is None else load(manifest)
-            with running(place, fresh, lambda what: screen.errors.print(f"Waiting for {what} …")) as servers:
+            with ExitStack() as stack:
+                with screen.doing("Starting ZooKeeper and Kafka (whose jars are downloaded once, about 20 s) …"):
+                    servers = stack.enter_context(running(place, fresh))
                 _tell(screen, servers, place, job, partitions)
                 wait_until(lambda: bool(servers.ended()), Deadline(math.inf), _LOOK_EVERY_S)
                 ended = servers.ended()
@@ -112,7 +115,7 @@ def _tell(screen: Screen, servers: DevServers, place: Place, job: Manifest | Non
 
 def _make_topics(bootstrap: str, job: Manifest, partitions: int) -> list[str]:
     """Those of the job's sources and sinks that were not there."""
-    topics = Topics(KafkaConnection({"bootstrap.servers": bootstrap}))
+    topics = Topics(KafkaConnection({"bootstrap.servers": bootstrap, "log_level": "0"}))
     there = topics.all()
     made = sorted(name for name in users_topics(job) if name not in there)
     topics.ensure(NewTopic(name, partitions) for name in made)

@@ -64,7 +64,7 @@ def produce(
         except KeyboardInterrupt:
             screen.errors.print("stopped")
         producer.finish()
-    screen.out.print(f"{producer.sent:,} records to {name}")
+    screen.out.print(f"{producer.sent:,} {'record' if producer.sent == 1 else 'records'} to {name}")
 
 
 def consume(

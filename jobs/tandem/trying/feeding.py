@@ -28,8 +28,9 @@ class LineProducer:
         self.sent = 0
         self._topic, self._key = topic, key
         self._failure: KafkaError | None = None
+        quiet = {"log_level": "3"}  # a broker that has just started is no news: what fails is raised
         settings = {"message.timeout.ms": int(_DELIVERED_WITHIN_S * 1_000), "partitioner": "murmur2_random"}
-        self._producer = Producer(connection.plain_producer() | settings)
+        self._producer = Producer(quiet | connection.plain_producer() | settings)
 
     def send(self, values: Iterable[bytes], per_second: float = math.inf) -> None:
         """Send each one when it is there, no more than so many a second. Raises `KafkaException` if Kafka takes one not."""

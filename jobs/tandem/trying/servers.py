@@ -2,7 +2,7 @@
 
 import fcntl
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +36,8 @@ class DevServers:
 
 
 @contextmanager
-def running(place: Place, fresh: bool, say: Callable[[str], None]) -> Iterator[DevServers]:
-    """Start both, and stop them at the end. `fresh` : without what is kept there. `say` : called with what is waited for.
+def running(place: Place, fresh: bool = False) -> Iterator[DevServers]:
+    """Start both, and stop them at the end. `fresh` : without what is kept there. Downloads Kafka's jars if need be.
 
     Raises `EmbeddedError`: no Java, a port is taken, another one uses the folder, or a server does not start.
     """
@@ -50,11 +50,8 @@ def running(place: Place, fresh: bool, say: Callable[[str], None]) -> Iterator[D
         if fresh:
             for folder in folders:
                 shutil.rmtree(folder, ignore_errors=True)
-        say("Kafka's jars (downloaded once, about 20 s)")
         java = BrokerJava(jars=Jars.resolve())
-        say("ZooKeeper")
         zookeeper = stack.enter_context(ZooKeeperServer(folders[1], port=place.zookeeper_port, host=HOST))
-        say("Kafka")
         kafka = stack.enter_context(KafkaBroker(folders[0], port=place.kafka_port, host=HOST, java=java))
         yield DevServers(kafka, zookeeper)
 
