@@ -2,7 +2,6 @@
 
 import math
 import signal
-import sys
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -110,7 +109,6 @@ def _tell(screen: Screen, servers: DevServers, place: Place, job: Manifest | Non
     say("Next, in another terminal:")
     for command in _next_commands(job):
         say(f"  {command}")
-    sys.stdout.flush()
 
 
 def _make_topics(bootstrap: str, job: Manifest, partitions: int) -> list[str]:

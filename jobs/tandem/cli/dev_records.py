@@ -53,7 +53,7 @@ def produce(
       tandem dev produce job.yaml orders --key shop-1 --rate 100 < orders.jsonl
     """
     screen = Screen()
-    with screen.telling("not sent", manifest), _known_names(screen):
+    with screen.telling("not all were sent", manifest), _known_names(screen):
         job = load(manifest)
         name = source_topic(job, source, topic)
         connection = KafkaConnection(job.kafka_properties(os.environ))
