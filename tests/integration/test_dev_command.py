@@ -164,38 +164,41 @@ spec:
     properties: {security.protocol: SASL_PLAINTEXT, sasl.mechanism: PLAIN, sasl.username: alice}
     secretProperties: {sasl.password: {env: A_PASSWORD_OF_THE_TESTS}}
   ordering: {mode: heartbeat}
-  sources: [{name: orders, topics: [orders]}]
-  sinks: [{name: echo, topic: orders}, {name: rows, topic: rows}]
+  sources: [{name: source, topics: [INPUT]}]
+  sinks: [{name: sink, topic: OUTPUT}]
 """
 
 
 def test_records_go_to_and_come_from_whichever_kafka_the_manifest_names(tmp_path: Path) -> None:
-    manifest = tmp_path / "job.yaml"
     secret = {"A_PASSWORD_OF_THE_TESTS": "right-password"}
+    job, next_job = tmp_path / "job.yaml", tmp_path / "next.yaml"
 
-    def dev(command: str, *words: str, given: str = "", env: dict[str, str] = secret) -> Result:
+    def dev(command: str, manifest: Path, *words: str, given: str = "", env: dict[str, str] = secret) -> Result:
         return CliRunner(env=env).invoke(app, ["dev", command, str(manifest), *words], input=given)
 
     with KafkaBroker(tmp_path / "kafka", sasl_users={"alice": "right-password"}) as kafka:
-        manifest.write_text(SECURED.replace("KAFKA", kafka.sasl_bootstrap))
         create_topics(kafka.bootstrap, {"orders": 1, "rows": 1})
-        fed = dev("produce", "orders", "--key", "k", "--rate", "100", given='{"a": 1}\n\ntwo\n')
+        for path, reads, writes in ((job, "orders", "rows"), (next_job, "other", "orders")):
+            text = SECURED.replace("KAFKA", kafka.sasl_bootstrap)
+            path.write_text(text.replace("INPUT", reads).replace("OUTPUT", writes))
+
+        fed = dev("produce", job, "source", "--key", "k", "--rate", "100", given='{"a": 1}\n\ntwo\n')
         assert (fed.exit_code, fed.stdout) == (0, "2 records to orders\n"), fed.output
-        echo = dev("consume", "echo", "--from-beginning", "--count", "2", "--timeout", "30")
+        echo = dev("consume", next_job, "sink", "--from-beginning", "--count", "2", "--timeout", "30")
         assert (echo.exit_code, echo.stdout) == (0, '{"a": 1}\ntwo\n'), echo.output
 
         publish(kafka, b"aborted", epoch=6, commit=False)
         publish(kafka, b"committed", epoch=7, commit=True)
-        rows = dev("consume", "rows", "--from-beginning", "--epochs", "--timeout", "3")
+        rows = dev("consume", job, "sink", "--from-beginning", "--epochs", "--count", "1", "--timeout", "30")
         assert (rows.exit_code, rows.stdout) == (0, "7\tcommitted\n"), rows.output
-        fewer = dev("consume", "rows", "--count", "1", "--timeout", "1")
+        fewer = dev("consume", job, "sink", "--count", "1", "--timeout", "1")
         assert (fewer.exit_code, fewer.stdout) == (1, "")
         assert "0 of 1 rows came" in fewer.stderr
 
-        letters = dev("consume", "dead-letter")
+        letters = dev("consume", job, "dead-letter")
         assert (letters.exit_code, letters.stdout) == (ExitCode.REFUSED, "")
         assert "secured.dead-letter is not there yet: the job makes it when it first runs" in letters.stderr
-        refused = dev("produce", "orders", given="one\n", env={"A_PASSWORD_OF_THE_TESTS": "wrong"})
+        refused = dev("produce", job, "source", given="one\n", env={"A_PASSWORD_OF_THE_TESTS": "wrong"})
         assert refused.exit_code == ExitCode.REFUSED
         assert "refused the connection" in refused.stderr
 
