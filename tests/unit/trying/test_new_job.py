@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -102,3 +104,12 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 
     assert result.exit_code == 1
     assert result.stderr.startswith("not made: ")
+
+
+def test_the_wheel_takes_every_file_of_the_template() -> None:
+    root = Path(__file__).parents[3]
+    packed = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
+    files = list((root / "jobs" / "tandem" / "trying" / "template").iterdir())
+
+    assert len(files) == len(FILES)
+    assert [file.name for file in files if not any(fnmatch(file.name, pattern) for pattern in packed)] == []
