@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from tandem.waiting import Deadline, wait_until
 
@@ -17,14 +18,15 @@ PATIENCE_S = 120.0
 
 
 class Command:
-    """A command with its output, which is read while it runs. `env`: variables to add."""
+    """A command with its output, which is read while it runs. `cwd`: its folder; `env`: variables to add."""
 
-    def __init__(self, *arguments: str, **env: str) -> None:
+    def __init__(self, *arguments: str, cwd: Path | None = None, **env: str) -> None:
         self._popen = subprocess.Popen(
             [*TANDEM, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
+            cwd=cwd,
             env={**os.environ, **env},
         )
         self._lines: list[str] = []

@@ -6,7 +6,9 @@ from typing import Annotated
 import typer
 
 from tandem.cli.demo import demo
+from tandem.cli.dev import dev_app
 from tandem.cli.kill import kill
+from tandem.cli.new import new
 from tandem.cli.run import run
 from tandem.cli.savepoint import savepoint_app
 from tandem.cli.start import start
@@ -42,6 +44,8 @@ def tandem(
     """Run, watch, check and verify replicated streaming jobs."""
 
 
+app.command()(new)
+app.add_typer(dev_app)
 app.command()(run)
 app.command()(status)
 app.command()(promote)

@@ -1,0 +1,135 @@
+"""`tandem dev`: servers to try a job on this machine."""
+
+import math
+import signal
+from collections.abc import Iterable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from tandem.cli.dev_records import consume, produce
+from tandem.cli.stores import Screen
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.topics import NewTopic, Topics
+from tandem.manifest import Manifest, load
+from tandem.process.info import ExitCode
+from tandem.topics.declared import users_topics
+from tandem.trying.addresses import KAFKA_PORT, ZOOKEEPER_PORT, named_elsewhere
+from tandem.trying.servers import DevServers, Place, running
+from tandem.waiting import Deadline, wait_until
+
+_LOOK_EVERY_S = 0.5
+_START = "start"
+
+
+class _StartsByDefault(TyperGroup):
+    """`tandem dev`, `tandem dev MANIFEST` and `tandem dev --fresh` are `tandem dev start …`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        names = {*self.commands, *self.get_help_option_names(ctx)}
+        return super().parse_args(ctx, args if args and args[0] in names else [_START, *args])
+
+
+dev_app = typer.Typer(
+    name="dev",
+    cls=_StartsByDefault,
+    help="A Kafka and a ZooKeeper to try a job on this machine, records into its sources, and rows out of its sinks. "
+    "`tandem dev [MANIFEST]` alone is `tandem dev start [MANIFEST]`.",
+)
+
+
+@dev_app.command(_START)
+def start(
+    manifest: Annotated[
+        Path | None,
+        typer.Argument(exists=True, dir_okay=False, readable=True, help="A job whose topics are made, too."),
+    ] = None,
+    partitions: Annotated[int, typer.Option(min=1, max=1_000, help="Of each topic that is made.")] = 2,
+    kafka_port: Annotated[int, typer.Option(min=1, max=65_535, help="Kafka's.")] = KAFKA_PORT,
+    zookeeper_port: Annotated[int, typer.Option(min=1, max=65_535, help="ZooKeeper's.")] = ZOOKEEPER_PORT,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            file_okay=False,
+            help="Folder for what the servers keep, and for their logs.",
+            show_default=".tandem/dev beside the manifest, or here",
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Begin empty: without the topics that were kept.")] = False,
+) -> None:
+    """Run a real Kafka and a real ZooKeeper on this machine, until Ctrl-C. What they hold is kept for the next time.
+
+    With a manifest its topics are made, those that it reads and those that it writes. Needs Java 17.
+
+    Exit code 0: stopped as asked; 1: a server ended by itself; 2: there is no such file; 78: it could not start, and why.
+
+    Examples:
+
+      tandem dev job.yaml
+
+      tandem dev job.yaml --fresh --partitions 4
+
+      tandem dev --kafka-port 19092 --zookeeper-port 12181
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
+    screen = Screen()
+    base = Path() if manifest is None else manifest.parent
+    place = Place(state or base / ".tandem" / "dev", kafka_port, zookeeper_port)
+    try:
+        with screen.telling("not started", manifest or base):
+            job = None if manifest is None else load(manifest)
+            with ExitStack() as stack:
+                with screen.doing("Starting ZooKeeper and Kafka (whose jars are downloaded once, about 20 s) …"):
+                    servers = stack.enter_context(running(place, fresh))
+                _tell(screen, servers, place, job, partitions)
+                wait_until(lambda: bool(servers.ended()), Deadline(math.inf), _LOOK_EVERY_S)
+                ended = servers.ended()
+    except KeyboardInterrupt:
+        screen.out.print("stopped; nothing is left running")
+        return
+    screen.errors.print(ended, style="red")
+    raise typer.Exit(ExitCode.FAILED)
+
+
+def _tell(screen: Screen, servers: DevServers, place: Place, job: Manifest | None, partitions: int) -> None:
+    """Make the topics, and say what is where and what comes next."""
+    say, kafka, zookeeper = screen.out.print, servers.kafka.bootstrap, servers.zookeeper.connect
+    made = [] if job is None else _make_topics(kafka, job, partitions)
+    say(f"Kafka      {kafka}")
+    say(f"ZooKeeper  {zookeeper}")
+    if job is not None:
+        say(f"Topics     {', '.join(sorted(users_topics(job)))} ({f'made: {len(made)}' if made else 'kept'})")
+        for difference in named_elsewhere(job, kafka, zookeeper):
+            say(f"{job.path}: {difference}", style="yellow")
+    say(f"What they hold is kept in {place.state}; --fresh begins empty. Ctrl-C stops both.")
+    say("Next, in another terminal:")
+    for command in _next_commands(job):
+        say(f"  {command}")
+
+
+def _make_topics(bootstrap: str, job: Manifest, partitions: int) -> list[str]:
+    """Those of the job's sources and sinks that were not there."""
+    topics = Topics(KafkaConnection({"bootstrap.servers": bootstrap, "log_level": "0"}))
+    there = topics.all()
+    made = sorted(name for name in users_topics(job) if name not in there)
+    topics.ensure(NewTopic(name, partitions) for name in made)
+    return made
+
+
+def _next_commands(job: Manifest | None) -> Iterable[str]:
+    if job is None:
+        return ("tandem new NAME             # a job to begin with",)
+    sinks = [sink.name for sink in job.spec.sinks if sink.topic is not None]
+    return (
+        f"tandem run {job.path}",
+        f"tandem dev produce {job.path} {job.spec.sources[0].name} FILE",
+        *(f"tandem dev consume {job.path} {sink} --from-beginning" for sink in sinks[:1]),
+    )
+
+
+dev_app.command()(produce)
+dev_app.command()(consume)

@@ -1,0 +1,42 @@
+"""`tandem new`: the files of a job that runs as it is."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tandem.process.info import ExitCode
+from tandem.trying.new_job import NewJobError, make_job
+
+
+def new(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Of the job and of its folder: lower-case letters, digits and '-'.")
+    ],
+    directory: Annotated[
+        Path, typer.Option(file_okay=False, help="Where the folder is made.", show_default="here")
+    ] = Path(),
+) -> None:
+    """Make a folder with a job to begin with: its manifest, its code, a test, records to feed it with, and a README.
+
+    It counts orders by product, and runs as it is against the servers of tandem dev.
+
+    Exit code 0: made; 1: it could not be written; 2: no name for a job, or something is there already.
+
+    Examples:
+
+      tandem new orders
+
+      tandem new orders --directory jobs
+    """
+    try:
+        folder = make_job(name, directory)
+    except NewJobError as error:
+        typer.echo(f"not made: {error}", err=True)
+        raise typer.Exit(ExitCode.USAGE) from error
+    except OSError as error:
+        typer.echo(f"not made: {error}", err=True)
+        raise typer.Exit(ExitCode.FAILED) from error
+    typer.echo(f"{folder} has {', '.join(sorted(path.name for path in folder.iterdir()))}. Next:")
+    typer.echo(f"  cd {folder}")
+    typer.echo("  tandem dev job.yaml    # a Kafka and a ZooKeeper to try it; README.md has what follows")
