@@ -149,8 +149,8 @@ def test_the_test_of_a_new_job_passes_and_sees_a_job_that_is_wrong(terminals: Te
     wrong = subprocess.run(command, cwd=terminals.folder, capture_output=True, text=True, timeout=PATIENCE_S)
 
     assert (right.returncode, wrong.returncode) == (0, 1), right.stdout + wrong.stdout
-    assert "2 passed" in right.stdout
-    assert "1 failed, 1 passed" in wrong.stdout
+    assert "3 passed" in right.stdout
+    assert "1 failed, 2 passed" in wrong.stdout
 
 
 SECURED = """
