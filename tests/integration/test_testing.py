@@ -140,7 +140,7 @@ def test_the_real_time_engine_computes_what_a_manifest_gives_it(tmp_path: Path) 
     [
         (upper, "payments", ""),
         (drawn, "payments", "it uses epoch_seed"),
-        (counted, "orders", "it keeps state (stateStoreSave)"),
+        (counted, "orders", "it keeps state (Aggregate)"),
     ],
 )
 def test_cuts_matter_where_a_row_is_made_of_more_than_its_record(
