@@ -12,9 +12,12 @@ import pytest
 from pyspark.sql import SparkSession
 from ruamel.yaml import YAML
 
-from integration.tested_jobs import counted, hashing, in_the_order_of_a_set, of_batches, scored, split
+from integration.tested_jobs import counted, drawn, hashing, in_the_order_of_a_set, of_batches, scored, split, upper
 from tandem.engine.session import LASTING_TASKS
-from tandem.testing import JobError, Record, assert_replicas_agree, run_epochs
+from tandem.testing import EpochError, JobError, Record, assert_replicas_agree, run_epochs
+from tandem.testing.cuts_matter import why_cuts_matter
+from tandem.testing.jobs import manifest_of
+from tandem.testing.running import prepared
 
 pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("spark")]
 
@@ -93,6 +96,17 @@ def test_a_plan_that_a_replica_refuses_is_refused_here(tmp_path: Path) -> None:
         run_epochs(manifest, {"orders": []})
 
 
+def test_a_record_about_which_the_code_raises_is_named(tmp_path: Path) -> None:
+    manifest = write(
+        tmp_path, "def job(orders):\n    return orders.selectExpr('string(1 / (amount - 1.5)) AS value')\n"
+    )
+
+    with pytest.raises(EpochError, match=r"DIVIDE_BY_ZERO.*It was about the record orders/0, offset 1 ") as raised:
+        run_epochs(manifest, {"orders": [[], [{"customer": "a", "amount": 2}, order("b")]]})
+
+    assert raised.value.epoch == 1
+
+
 def test_code_that_was_changed_is_imported_anew_and_leaves_nothing_behind(tmp_path: Path) -> None:
     path, modules = list(sys.path), set(sys.modules)
     helped = "from helper import WORD\nfrom pyspark.sql import functions as F\n\n\ndef job(orders):\n"
@@ -119,6 +133,23 @@ def test_the_real_time_engine_computes_what_a_manifest_gives_it(tmp_path: Path) 
         (2, "c", "1.5"),
     ]
     assert [letter["value"] for letter in found.dead_letters(1)] == ["poison"]
+
+
+@pytest.mark.parametrize(
+    ("job", "source", "why"),
+    [
+        (upper, "payments", ""),
+        (drawn, "payments", "it uses epoch_seed"),
+        (counted, "orders", "it keeps state (Aggregate)"),
+    ],
+)
+def test_cuts_matter_where_a_row_is_made_of_more_than_its_record(
+    spark: SparkSession, tmp_path: Path, job: Callable[..., Any], source: str, why: str
+) -> None:
+    manifest = manifest_of(job, [source], {source: ORDER if source == "orders" else "id INT"}, None, None)
+
+    with prepared(spark, manifest, tmp_path) as (ready, _):
+        assert why_cuts_matter(ready.query.frame) == why
 
 
 def test_replicas_agree_on_what_was_asked_once() -> None:

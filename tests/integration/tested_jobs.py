@@ -35,6 +35,16 @@ def scored(payments: DataFrame, ctx: JobContext) -> DataFrame:
     return payments.select("key", F.to_json(row).alias("value"))
 
 
+def upper(payments: DataFrame) -> DataFrame:
+    """Each row is made of one record."""
+    return payments.where("id > 0").selectExpr("key", "upper(string(id)) AS value")
+
+
+def drawn(payments: DataFrame, ctx: JobContext) -> DataFrame:
+    """Each row follows from the epoch's seed."""
+    return payments.select(ctx.rng().cast("string").alias("value"))
+
+
 def in_the_order_of_a_set(events: DataFrame) -> DataFrame:
     """Its plan follows the hash seed."""
     return events.select(F.lit(",".join(WORDS)).alias("value"))

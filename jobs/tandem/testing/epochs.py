@@ -12,7 +12,7 @@ from tandem.manifest import SourceSpec
 from tandem.testing.records import Placed, Record, placed, record_of
 
 Inputs: TypeAlias = Mapping[str, Sequence[object]]
-"""Source → records, or lists of records; how they may be written is in `records`. No type is closer for all kinds."""
+"""Source → records, or lists of records, as `records` says. Lists of several kinds have no closer type."""
 
 FIRST_MS: Final = 1_704_067_200_000
 """2024-01-01T00:00:00Z, the time of epoch 0 if the test names none."""

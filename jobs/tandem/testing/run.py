@@ -36,8 +36,8 @@ def run_epochs(
     ----------
     job : the path of a manifest, a loaded one, or the job's function, which has to be at the top level of a file.
     inputs : source → its records: dicts (written as JSON), text, bytes, None (tombstones), pairs of key and value, or
-        `Record`s. A list for each epoch; or one list, which `cuts` divides, and is one epoch without. A
-        source with fewer epochs than another has no records in the last ones.
+        `Record`s. A list for each epoch; or one list, which `cuts` divides, and is one epoch without. A source with fewer
+        epochs than another has no records in the last ones.
     cuts : where epochs end: before how many records of each source. The last epoch has what is left.
     times_ms : of each epoch, Unix, ms; never goes back. Default: 2024-01-01T00:00:00Z, and a second later for each epoch.
     seeds : of each epoch, for `ctx.rng()`. Default: 0, 1, 2, …
