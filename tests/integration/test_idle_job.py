@@ -92,3 +92,10 @@ def test_a_job_with_nothing_to_compute_never_seems_to_start_for_good(job: IdleJo
         return {(orderer.epoch, orderer.input_lag_records) for orderer in job.observer.look().orderers}
 
     job.wait(lambda: shown() == {(0, 0), (0, None)}, "of the orderers the one that leads says how much waits")
+
+    # It has waited for an epoch, and computes that as the other one does.
+    job.feed("b")
+    job.wait_for("a", "b")
+    job.shows(
+        lambda rows: all(f"{name} running" in rows[name] and " 1 0 ep" in rows[name] for name in REPLICAS), "epoch 1"
+    )

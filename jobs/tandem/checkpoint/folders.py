@@ -107,8 +107,8 @@ def begin_after(folder: Path, position: EnginePosition) -> None:
     """
     contents = {"metadata": json.dumps({"id": str(uuid.uuid4())})}
     for batch in range(max(0, position.epoch - 1), position.epoch + 1):  # Spark asks for the one before the last, too
-        log = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}, {"epoch": batch, "log": position.log_offset}
-        contents[f"offsets/{batch}"] = "\n".join(["v1", *map(json.dumps, log)])
+        times = json.dumps({"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}})
+        contents[f"offsets/{batch}"] = "\n".join(["v1", times, EnginePosition(batch, position.log_offset).text])
         contents[f"commits/{batch}"] = "\n".join(["v1", json.dumps({"nextBatchWatermarkMs": 0})])
     for name, content in contents.items():
         path = folder / name

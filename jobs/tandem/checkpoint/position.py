@@ -9,3 +9,8 @@ class EnginePosition:
 
     epoch: int = -1
     log_offset: int = 0
+
+    @property
+    def text(self) -> str:
+        """As Spark has it in a checkpoint: it takes another text, if only by a blank, for another position."""
+        return f'{{"epoch":{self.epoch},"log":{self.log_offset}}}'

@@ -190,12 +190,12 @@ class _Play:
         return all(map(self._job.is_up, self._replicas))
 
     def _warm(self, status: JobStatus, after_ms: float) -> bool:
-        """A JVM gets faster for minutes: warm is who does not any more, or has had its time."""
+        """A JVM gets faster for minutes: warm is who does not any more, or has had its time, and has published."""
         least_s, most_s = self._settings.warm_up(self._act)
         if after_ms < least_s * 1_000 or not _all_ready(status):
             return False
         arrivals = [epoch.arrived_ms for epoch in self._recorder.epochs()]
-        return has_settled(arrivals, clock_ms()) or after_ms > most_s * 1_000
+        return bool(arrivals) and (has_settled(arrivals, clock_ms()) or after_ms > most_s * 1_000)
 
     def _elapsed_s(self) -> float:
         return 0.0 if math.isnan(self._started_ms) else (clock_ms() - self._started_ms) / 1_000

@@ -78,7 +78,7 @@ class EpochBridge:
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query; from now on epochs after `after` may be offered."""
         self._input.parent.mkdir(parents=True, exist_ok=True)
-        self._bridge.startAfter(offset_of(after) if after.epoch >= 0 else None)
+        self._bridge.startAfter(after.text if after.epoch >= 0 else None)
         self._after = after
 
     def launch(self, frame: DataFrame, checkpoint: Path, output_mode: str) -> StreamingQuery:
@@ -135,7 +135,7 @@ class EpochBridge:
     def offer(self, position: EnginePosition, time_ms: int) -> bool:
         """Offer what was written, as the epoch at `position` and of that time (Unix, ms); False if Spark, which commits the
         last epoch first, has not taken it within 200 ms."""
-        taken: bool = self._bridge.offer(offset_of(position), str(self._input), time_ms)
+        taken: bool = self._bridge.offer(position.text, str(self._input), time_ms)
         return taken
 
     def take(self) -> tuple[int, pa.Table, int] | None:
@@ -162,8 +162,3 @@ class EpochBridge:
 def unload_state(spark: SparkSession) -> None:
     """Let go of all state stores of this process' JVM. No query may run."""
     singleton(spark, "org.apache.spark.sql.execution.streaming.state.StateStore").stop()
-
-
-def offset_of(position: EnginePosition) -> str:
-    """What Spark writes down for a position."""
-    return f'{{"epoch":{position.epoch},"log":{position.log_offset}}}'

@@ -54,6 +54,7 @@ public final class EpochBridge implements Source, Sink, Clock {
   private WatermarkLog watermarks;
   private InternalRow[] records;
   private boolean isStanding;
+  private boolean isOffered;
   private volatile boolean stopped;
   private volatile String position;
   private volatile Path input;
@@ -82,6 +83,7 @@ public final class EpochBridge implements Source, Sink, Clock {
     input = null;
     position = offset;
     stopped = false;
+    isOffered = false;
     if (ownThread != null) ownThread.begin();
   }
 
@@ -114,21 +116,25 @@ public final class EpochBridge implements Source, Sink, Clock {
     return schema;
   }
 
-  /** Spark asks first when it has read the checkpoint. */
+  /**
+   * Spark asks first when it has read the checkpoint. Only an offered epoch is an offset: Spark runs a batch for each one that
+   * is not, byte for byte, what the checkpoint says, though that may be the same position.
+   */
   @Override
   public Option<Offset> getOffset() {
     if (watermarks.begin()) isStanding = StandingPlan.install(watermarks.query(), this, () -> records);
     try {
       Offer offer = stopped ? null : offers.poll(WAIT_MS, TimeUnit.MILLISECONDS);
-      if (offer != null) {
-        timeMs = offer.timeMs();
-        input = offer.records();
-        position = offer.offset();
-      }
+      if (offer == null) return Option.empty();
+      timeMs = offer.timeMs();
+      input = offer.records();
+      position = offer.offset();
+      isOffered = true;
+      return Option.apply(new SerializedOffset(position));
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+      return Option.empty();
     }
-    return position == null ? Option.empty() : Option.apply(new SerializedOffset(position));
   }
 
   /**
@@ -210,6 +216,8 @@ public final class EpochBridge implements Source, Sink, Clock {
 
   @Override
   public void addBatch(long epoch, Dataset<Row> batch) {
+    if (!isOffered) throw new IllegalStateException("Spark runs batch " + epoch + ", but no epoch was offered");
+    isOffered = false;
     try {
       QueryExecution execution = ((org.apache.spark.sql.classic.Dataset<Row>) batch).queryExecution();
       if (resultSchema == null) resultSchema = execution.analyzed().schema();

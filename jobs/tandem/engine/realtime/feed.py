@@ -13,7 +13,6 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from tandem.checkpoint.position import EnginePosition
-from tandem.engine.bridge import offset_of
 from tandem.engine.pruned import dataset, java_type
 from tandem.engine.realtime.channel import Channel
 
@@ -55,7 +54,7 @@ class Feed:
         self._spark = frame.sparkSession
         self._jvm: Any = self._spark._jvm
         self._feed: Any
-        offset = offset_of(after) if after.epoch >= 0 else None
+        offset = after.text if after.epoch >= 0 else None
 
         def connect(path: str) -> None:
             self._feed = self._jvm.tandem.Feed(java_type(self._spark, schema), offset, path)

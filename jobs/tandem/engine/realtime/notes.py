@@ -51,8 +51,7 @@ class PositionNotes:
     def _note(self, position: EnginePosition) -> None:
         self._batch += 1
         times = {"batchWatermarkMs": 0, "batchTimestampMs": 0, "conf": {}}
-        offset = {"epoch": position.epoch, "log": position.log_offset}
-        self._write("offsets", ["v1", json.dumps(times), json.dumps(offset)])
+        self._write("offsets", ["v1", json.dumps(times), position.text])
         self._write("commits", ["v1", json.dumps({"nextBatchWatermarkMs": 0})])
         for log in ("commits", "offsets"):
             (self._folder / log / str(self._batch - _KEPT)).unlink(missing_ok=True)
