@@ -80,7 +80,7 @@ def test_a_question_without_an_answer_is_asked_of_nobody() -> None:
 
 
 def test_several_sinks_are_told_apart_in_the_order_of_the_merge() -> None:
-    events = ["a", "abc", Record("z", "k", partition=1), Record("xyz", partition=1)]
+    events = [Record("z", "k", partition=1), Record("xyz", partition=1), "a", "abc"]
 
     found = run_epochs(split, {"events": events}, sinks=["short", "long"])
 
