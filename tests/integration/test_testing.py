@@ -80,7 +80,7 @@ def test_a_question_without_an_answer_is_asked_of_nobody() -> None:
 
 
 def test_several_sinks_are_told_apart_in_the_order_of_the_merge() -> None:
-    events = ["a", "abc", Record("z", "k", partition=1), Record("xyz", partition=1)]
+    events = [Record("z", "k", partition=1), Record("xyz", partition=1), "a", "abc"]
 
     found = run_epochs(split, {"events": events}, sinks=["short", "long"])
 
@@ -121,17 +121,21 @@ def test_code_that_was_changed_is_imported_anew_and_leaves_nothing_behind(tmp_pa
     assert not {"job", "helper"} & (set(sys.modules) - modules)
 
 
-def test_the_real_time_engine_computes_what_a_manifest_gives_it(tmp_path: Path) -> None:
-    code = "def job(orders):\n    return orders.selectExpr('customer AS key', 'string(amount) AS value')\n"
-    manifest = write(tmp_path, code, engine="realTime")
+def test_the_real_time_engine_computes_what_a_manifest_gives_it_and_moves_watermarks_with_each_epoch(
+    tmp_path: Path,
+) -> None:
+    code = "def job(orders):\n    once = orders.withWatermark('at', '1 second').dropDuplicates(['customer', 'at'])\n"
+    source = {"name": "orders", "topics": ["orders"], "format": "json", "schema": "customer STRING, at TIMESTAMP"}
+    manifest = write(
+        tmp_path, f"{code}    return once.selectExpr('customer AS value')\n", engine="realTime", sources=[source]
+    )
 
-    found = run_epochs(manifest, {"orders": [[order("a"), order("b")], ["poison"], [order("c")]]})
+    def at(customer: str, minute: int) -> dict[str, str]:
+        return {"customer": customer, "at": f"2024-01-01T10:{minute:02}:00Z"}
 
-    assert [(row.epoch, row.key, row.value) for row in found["counts"]] == [
-        (0, "a", "1.5"),
-        (0, "b", "1.5"),
-        (2, "c", "1.5"),
-    ]
+    found = run_epochs(manifest, {"orders": [[at("a", 30), at("a", 30)], ["poison"], [at("late", 1), at("b", 30)]]})
+
+    assert [(row.epoch, row.value) for row in found["counts"]] == [(0, "a"), (2, "b")]
     assert [letter["value"] for letter in found.dead_letters(1)] == ["poison"]
 
 
