@@ -8,11 +8,25 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from ruamel.yaml import YAML
 
-from integration.tested_jobs import counted, drawn, hashing, in_the_order_of_a_set, of_batches, scored, split, upper
+from integration.tested_jobs import (
+    copied,
+    counted,
+    drawn,
+    hashing,
+    in_the_order_of_a_set,
+    of_batches,
+    scored,
+    split,
+    upper,
+)
+from tandem.checkpoint.position import EnginePosition
+from tandem.engine.one_row import LostRowsError
+from tandem.engine.query import MicroBatchQuery
 from tandem.engine.session import LASTING_TASKS
 from tandem.testing import EpochError, JobError, Record, assert_replicas_agree, run_epochs
 from tandem.testing.cuts_matter import why_cuts_matter
@@ -50,6 +64,16 @@ def test_state_goes_from_epoch_to_epoch_and_no_json_becomes_a_dead_letter() -> N
     (letter,) = found.dead_letters()
     assert (letter["source"], letter["value"], letter["offset"]) == ("orders", "poison", 3)
     assert found.dead_letters(0) == []
+
+
+def test_a_row_that_is_lost_on_its_way_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(query: MicroBatchQuery, position: EnginePosition, give_up: Callable[[], str]) -> pa.Table:
+        return take(query, position, give_up).slice(1)
+
+    take = MicroBatchQuery.take
+    monkeypatch.setattr(MicroBatchQuery, "take", lost)
+    with pytest.raises(LostRowsError, match=r"epoch 0 has 2 records, .* but 1 rows came out"):
+        run_epochs(copied, PAYMENTS, schemas={"payments": "id INT"})
 
 
 def test_state_does_not_outlast_a_run() -> None:

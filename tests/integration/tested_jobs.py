@@ -35,6 +35,11 @@ def scored(payments: DataFrame, ctx: JobContext) -> DataFrame:
     return payments.select("key", F.to_json(row).alias("value"))
 
 
+def copied(payments: DataFrame) -> DataFrame:
+    """One row of each record, which the plan shows."""
+    return payments.select("key", F.to_json(F.struct("id")).alias("value"))
+
+
 def upper(payments: DataFrame) -> DataFrame:
     """Each row is made of one record."""
     return payments.where("id > 0").selectExpr("key", "upper(string(id)) AS value")

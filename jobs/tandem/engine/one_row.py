@@ -1,4 +1,4 @@
-"""Does a job make exactly one row of each record of its inputs? Said only where its plan shows it."""
+"""Does a job make exactly one row of each record of its inputs? Said only where its plan shows it, and held to then."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,6 +35,19 @@ def makes_one_row(
     except _UnclearError:
         return False
     return read == Counter(given.keys())
+
+
+class LostRowsError(RuntimeError):
+    """An epoch of a job that makes one row of each record has more rows or fewer: a fault of Tandem, or of Spark."""
+
+
+def check_one_row(epoch: int, records: int, rows: int) -> None:
+    """An epoch's rows, with its dead letters, are as many as its records. Raises `LostRowsError`."""
+    if rows != records:
+        raise LostRowsError(
+            f"epoch {epoch} has {records:,} records, of each of which the job makes one row, but {rows:,} rows came out. "
+            "It is not published. Please report this"
+        )
 
 
 class _UnclearError(Exception):

@@ -20,6 +20,7 @@ from tandem.engine.faults import job_fault
 from tandem.engine.interface import OnEpoch, OnFailure, StoppedError
 from tandem.engine.isolation import isolated
 from tandem.engine.memory import EpochSize
+from tandem.engine.one_row import check_one_row
 from tandem.engine.prepared import PreparedJob
 from tandem.engine.query import GivenUpError
 from tandem.engine.rehearsal import Rehearsal
@@ -181,6 +182,8 @@ class SparkEngine:
                 table = self.job.query.compute(position, records.batch, time_ms, self._give_up, barrier)
         self._passed("computed")
         table, counts = records.completed(table)
+        if self.job.one_row:
+            check_one_row(epoch, len(records.messages), table.num_rows)
         self._count(counts, self.job.query.late_rows)
         self.task.at("the publisher, which takes it when it has published others")
         self._on_epoch(epoch, table, fetched.inputs)
