@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from integration.test_upgrade import FAR, NEW, changed, generations_since, savepoint
 from integration.traffic import check_copies
+from integration.upgrading import FAR, NEW, changed, generations_since, savepoint
 from integration.workload import Cluster, Workload, running
 from tandem.cli.main import app
 from tandem.devservers import KafkaBroker, ZooKeeperServer

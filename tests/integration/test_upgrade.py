@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from integration.upgrading import FAR, NEW, changed, generations_since, savepoint, upgrade
 from integration.workload import JOB, Cluster, Workload, running
 from tandem.devservers import KafkaBroker, ZooKeeperServer
-from tandem.kafka.history import last_marker, markers_back_to
-from tandem.local.upgrade import ObservedProgress, Upgrade, UpgradeError
-from tandem.manifest import load
-from tandem.snapshots import SnapshotStore
-from tandem.snapshots.savepoint_store import Savepoints, newest_snapshot, not_before_epoch
-from tandem.state import inputs_of
-from tandem.waiting import Deadline
+from tandem.local.upgrade import ObservedProgress, UpgradeError
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
-FAR = 1_000_000
-NEW = JOB.replace('F.col("count").cast', f'(F.col("count") + {FAR}).cast')
 OTHER_STATE = JOB.replace('groupBy("key").count()', 'groupBy("key", "partition").count()')
 MASKED_S = 20.0
 
@@ -41,36 +33,6 @@ def workload(
     ) as workload:
         yield workload
         workload.check_exactly_once()
-
-
-def changed(workload: Workload, folder: Path, code: str) -> Path:
-    """The job's manifest with other code, in a folder of its own."""
-    folder.mkdir()
-    (folder / "job.py").write_text(code)
-    body = json.loads(workload.job.manifest.path.read_text())
-    path = folder / "job.yaml"
-    path.write_text(json.dumps(body))
-    return path
-
-
-def upgrade(workload: Workload, manifest: Path, savepoint: str) -> int:
-    """Upgrade the job; returns its generation afterwards."""
-    job = workload.job
-    progress = ObservedProgress(job.manifest, job.directory)
-    return Upgrade(job.directory, job.manifest, load(manifest), savepoint, progress).run()
-
-
-def savepoint(workload: Workload, name: str) -> int:
-    """Make a savepoint of what is published by now; returns its epoch."""
-    spec = workload.job.manifest.spec
-    assert spec.snapshots is not None
-    connection, topics = workload.cluster.connection, workload.job.manifest.model.topics
-    marker = last_marker(connection, topics.commits)
-    assert marker is not None
-    store = SnapshotStore(spec.snapshots.url(workload.name))
-    snapshot = newest_snapshot(store, not_before_epoch(marker.epoch), Deadline(60))
-    inputs = inputs_of(workload.job.manifest, connection, snapshot)
-    return Savepoints(store).create(name, snapshot, inputs).snapshot.epoch
 
 
 @pytest.mark.thorough
@@ -105,14 +67,3 @@ def test_a_job_is_upgraded_while_it_runs_and_goes_back(workload: Workload, tmp_p
         for index in range(len(counts)):  # in place, while the reader appends
             counts[index] %= FAR
         assert counts == sorted(set(counts)), f"the counts of {key} repeat or go back"
-
-
-def generations_since(workload: Workload, epoch: int) -> list[int]:
-    """Who published since `epoch`: each run of one generation as its number."""
-    topics = workload.job.manifest.model.topics
-    markers = [marker for _, marker in markers_back_to(workload.cluster.connection, topics.commits, epoch)]
-    runs: list[int] = []
-    for marker in markers:
-        if not runs or runs[-1] != marker.generation:
-            runs.append(marker.generation)
-    return runs

@@ -11,6 +11,7 @@ SIDES: Final = ("left", "right")
 _TWS: Final = "transformWithState"
 _KINDS: Final = {
     "stateStoreSave": "aggregation",
+    "StatefulStreamlineAggregate": "aggregation",  # of the real-time engine
     "sessionWindowStateStoreSaveExec": "session-windows",
     "symmetricHashJoin": "join",
     "dedupe": "dropDuplicates",

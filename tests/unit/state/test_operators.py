@@ -28,6 +28,11 @@ def test_an_operator_is_found_by_its_id_or_name(wanted: str, expected: Operator)
     assert find_operator(OPERATORS, wanted) == expected
 
 
+def test_an_aggregation_of_the_real_time_engine_has_the_same_name() -> None:
+    counted = Operator(0, "StatefulStreamlineAggregate", 1)
+    assert find_operator([counted], "aggregation") == counted
+
+
 def test_an_unknown_operator_tells_those_that_there_are() -> None:
     there = r"there is no operator 7: there are 0 \(aggregation\), 1 \(join\), 2 \(transformWithState\), 3"
     with pytest.raises(UnknownOperatorError, match=there):
