@@ -131,7 +131,7 @@ def test_a_record_about_which_the_code_raises_is_named(tmp_path: Path) -> None:
     assert raised.value.epoch == 1
 
 
-def test_code_that_was_changed_is_imported_anew_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_code_that_was_changed_is_imported_again_and_leaves_nothing_behind(tmp_path: Path) -> None:
     path, modules = list(sys.path), set(sys.modules)
     helped = "from helper import WORD\nfrom pyspark.sql import functions as F\n\n\ndef job(orders):\n"
     manifest = write(tmp_path, helped + "    return orders.select(F.lit(WORD).alias('value'))\n")

@@ -37,7 +37,7 @@ class Difference:
 def differing(plain: Schedule) -> Schedule:
     """The schedule with such a replica, and of its failures those after which replicas go on from the states of others.
 
-    Between programs nothing fails: whoever is refused there needs somebody to look at it.
+    Between programs nothing fails: a replica that is refused there needs somebody to look at it.
     """
     rng = Random(plain.seed ^ 0xD1FF)
     wrong_from = _NEVER if rng.random() < 0.4 else rng.randrange(6)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tandem.checkpoint.folders import Checkpoint, copy_up_to, newest_in
+from tandem.checkpoint.folders import Checkpoint, copy_up_to, find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.logs import get_logger
 
@@ -51,9 +51,8 @@ def compared_epoch(checkpoint: Path) -> int:
 
 def newest_compared(checkpoints: Iterable[Path], last_published: int) -> Checkpoint | None:
     """The newest state among `checkpoints` of incarnations that counts, and is not after the last published epoch."""
-    limits = ((folder, min(last_published, compared_epoch(folder))) for folder in checkpoints)
-    found = [checkpoint for folder, limit in limits if (checkpoint := newest_in(folder, limit)) is not None]
-    return max(found, key=lambda checkpoint: checkpoint.position.epoch, default=None)
+    found = (find_newest([folder], min(last_published, compared_epoch(folder))) for folder in checkpoints)
+    return max(filter(None, found), key=lambda checkpoint: checkpoint.position.epoch, default=None)
 
 
 def restore(checkpoints: Iterable[Path], last_published: int, target: Path, tries: int = 5) -> EnginePosition:

@@ -51,19 +51,8 @@ class Checkpoint:
 
 def find_newest(folders: Iterable[Path], last_published: int) -> Checkpoint | None:
     """The newest state among `folders` that is not after the last published epoch."""
-    found = [c for folder in folders if (c := newest_in(folder, last_published)) is not None]
+    found = [c for folder in folders if (c := _newest(folder, last_published)) is not None]
     return max(found, key=lambda checkpoint: checkpoint.position.epoch, default=None)
-
-
-def newest_in(folder: Path, last_published: int) -> Checkpoint | None:
-    """The newest state in `folder` that is not after the last published epoch."""
-    for batch in reversed(committed(folder)):  # later batches have later epochs
-        position = position_of(folder, batch)
-        if position is None:
-            return None
-        if position.epoch <= last_published:
-            return Checkpoint(folder, position, batch)
-    return None
 
 
 def copy_up_to(checkpoint: Checkpoint, target: Path) -> None:
@@ -139,6 +128,17 @@ def position_in(entry: bytes) -> EnginePosition:
         return EnginePosition(int(offset["epoch"]), int(offset["log"]))
     except (ValueError, KeyError, IndexError, TypeError) as error:
         raise ValueError(f"an entry of offsets that says no position: {error!r}") from error
+
+
+def _newest(folder: Path, last_published: int) -> Checkpoint | None:
+    """The newest state in `folder` that is not after the last published epoch."""
+    for batch in reversed(committed(folder)):  # later batches have later epochs
+        position = position_of(folder, batch)
+        if position is None:
+            return None
+        if position.epoch <= last_published:
+            return Checkpoint(folder, position, batch)
+    return None
 
 
 def _numbers(folder: Path) -> set[int]:

@@ -12,13 +12,13 @@ from typer.core import TyperGroup
 
 from tandem.cli.dev_records import consume, produce
 from tandem.cli.stores import Screen
+from tandem.devtools.addresses import KAFKA_PORT, ZOOKEEPER_PORT, named_elsewhere
+from tandem.devtools.servers import DevServers, Place, running
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.manifest import Manifest, load
 from tandem.process.info import ExitCode
 from tandem.topics.declared import users_topics
-from tandem.trying.addresses import KAFKA_PORT, ZOOKEEPER_PORT, named_elsewhere
-from tandem.trying.servers import DevServers, Place, running
 from tandem.waiting import Deadline, wait_until
 
 _LOOK_EVERY_S = 0.5

@@ -13,14 +13,14 @@ import typer
 
 from tandem.cli.stores import Screen
 from tandem.cli.validate import ManifestFile
+from tandem.devtools.feeding import LineProducer, values_of
+from tandem.devtools.rows import RowReader
+from tandem.devtools.streams import UnknownStreamError, sink_topic, source_topic
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
 from tandem.manifest import load
 from tandem.process.info import ExitCode
 from tandem.topics.declared import DEAD_LETTER_SINK
-from tandem.trying.feeding import LineProducer, values_of
-from tandem.trying.rows import RowReader
-from tandem.trying.streams import UnknownStreamError, sink_topic, source_topic
 
 
 def produce(

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from tandem.devtools.new_job import NewJobError, make_job
 from tandem.process.info import ExitCode
-from tandem.trying.new_job import NewJobError, make_job
 
 
 def new(

@@ -78,7 +78,7 @@ class EpochBridge:
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query; from now on epochs after `after` may be offered."""
         self._input.parent.mkdir(parents=True, exist_ok=True)
-        self._bridge.startAfter(after.text if after.epoch >= 0 else None)
+        self._bridge.begin()
         self._after = after
 
     def launch(self, frame: DataFrame, checkpoint: Path, output_mode: str) -> StreamingQuery:

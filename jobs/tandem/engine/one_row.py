@@ -1,11 +1,12 @@
 """Does a job make exactly one row of each record of its inputs? Said only where its plan shows it, and held to then."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from tandem.engine.shared_state import children
 from tandem.manifest import SinkSpec, SourceSpec
 
 _ROW_FOR_ROW: Final = frozenset(
@@ -60,13 +61,7 @@ def _read(plan: Any, beginnings: Mapping[str, Any]) -> Iterator[str]:
     if found is not None:
         yield found
     elif str(plan.nodeName()) in (*_ROW_FOR_ROW, "Union"):
-        for child in _children(plan):
+        for child in children(plan):
             yield from _read(child, beginnings)
     else:
         raise _UnclearError
-
-
-def _children(plan: Any) -> Iterable[Any]:
-    children = plan.children().iterator()
-    while children.hasNext():
-        yield children.next()

@@ -33,13 +33,14 @@ def state_behind_watermark(frame: DataFrame) -> bool:
 def _nodes(node: Any) -> Iterator[Any]:
     """A plan's nodes, from the sink on."""
     yield node
-    for child in _children(node):
+    for child in children(node):
         yield from _nodes(child)
 
 
-def _children(node: Any) -> list[Any]:
-    children = node.children()
-    return [children.apply(index) for index in range(children.size())]
+def children(node: Any) -> list[Any]:
+    """Those of a plan's node, in the JVM."""
+    found = node.children()
+    return [found.apply(index) for index in range(found.size())]
 
 
 def _name(node: Any) -> str:
@@ -48,7 +49,7 @@ def _name(node: Any) -> str:
 
 def _is_stateful(node: Any) -> bool:
     name = _name(node)
-    if name == "Join" and all(child.isStreaming() for child in _children(node)):
+    if name == "Join" and all(child.isStreaming() for child in children(node)):
         return True
     return bool(node.isStreaming()) and (name in _STATEFUL or _STATEFUL_PART in name)
 

@@ -66,7 +66,7 @@ def assert_replicas_agree(
     AssertionError
         Rows differ: says which is the first, on both sides, and what the cause may be.
     JobError
-        The job cannot run at all. So are plans refused that never agree (`rand()`, a constant that is drawn anew).
+        The job cannot run at all. So are plans refused that never agree (`rand()`, a constant that is drawn again).
     ManifestError, OSError, CodeNotFoundError, ValueError, TypeError, TimeoutError, RuntimeError
         As in `run_epochs`.
     """

@@ -9,7 +9,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from tandem.engine.plan_tree import expressions, tree
-from tandem.engine.shared_state import stateful_operators
+from tandem.engine.shared_state import children, stateful_operators
 from tandem.topics.declared import DEAD_LETTER_SINK
 
 _OF_AN_EPOCH: Final = ("epoch", "seq", "epoch_time", "epoch_seed", "answers")
@@ -23,19 +23,13 @@ def why_cuts_matter(frame: DataFrame) -> str:
     if kept:
         return f"it keeps state ({kept[0]})"
     plan = frame.sparkSession._jsparkSession.sessionState().optimizer().execute(frame._jdf.queryExecution().analyzed())
-    branches = list(_children(plan)) if plan.nodeName() == "Union" else [plan]
+    branches = children(plan) if plan.nodeName() == "Union" else [plan]
     for branch in branches:
         nodes = json.loads(branch.toJSON())
         if not _is_of_dead_letters(nodes):
             for name in _used([node for node in nodes if node["num-children"]]):
                 return f"it uses {name}"
     return ""
-
-
-def _children(plan: Any) -> Iterator[Any]:
-    children = plan.children().iterator()
-    while children.hasNext():
-        yield children.next()
 
 
 def _is_of_dead_letters(nodes: list[dict[str, Any]]) -> bool:

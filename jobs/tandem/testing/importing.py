@@ -1,4 +1,4 @@
-"""A job's code is imported anew for each run, as a replica does, and leaves nothing behind in the test's process."""
+"""A job's code is imported again for each run, as a replica does, and leaves nothing behind in the test's process."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def _kept_once(manifest: Manifest, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     made = keep(manifest, find_code(manifest), folder)
     with zipfile.ZipFile(made) as archive:
-        told = repr([(info.filename, info.CRC) for info in archive.infolist()])
-    place = folder / f"code-{zlib.crc32(told.encode()):08x}"
+        contents = repr([(info.filename, info.CRC) for info in archive.infolist()])
+    place = folder / f"code-{zlib.crc32(contents.encode()):08x}"
     place.mkdir(exist_ok=True)
     return made.rename(place / made.name)
 

@@ -52,7 +52,7 @@ def _source(name: str, schema: str | None) -> dict[str, Any]:
 
 
 def _place_of(function: Callable[..., Any]) -> tuple[Path, dict[str, str]]:
-    """The file of a function, and how a manifest beside it names it: a replica imports it anew, and so does a test."""
+    """The file of a function, and how a manifest beside it names it: a replica imports it again, and so does a test."""
     name, module = getattr(function, "__qualname__", ""), inspect.getmodule(function)
     source = getattr(module, "__file__", None)
     is_importable = inspect.isfunction(inspect.unwrap(function)) and name.isidentifier()

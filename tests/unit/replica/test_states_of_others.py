@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from integration.supervised import write_manifest
-from tandem.checkpoint.compared import NOTE
+from tandem.checkpoint.compared import NOTE, newest_compared
 from tandem.checkpoint.folders import begin_after, committed
 from tandem.checkpoint.position import EnginePosition
 from tandem.manifest import load
@@ -94,6 +94,7 @@ def test_a_note_that_is_cut_off_is_none_at_all(tmp_path: Path) -> None:
 def test_a_replica_goes_on_from_an_older_state_of_one_that_agrees(tmp_path: Path, diverged: States) -> None:
     diverged.disown()
     assert states(tmp_path, "orders.replica-0.cccc").restore(3, Nothing()) == EnginePosition(1, 10)
+    assert newest_compared([diverged.checkpoint], 3) is None, "`tandem state` would show it"
 
 
 def test_a_state_that_is_disowned_while_it_is_copied_is_not_taken(

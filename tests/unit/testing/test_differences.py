@@ -1,4 +1,4 @@
-"""What two processes have computed otherwise is told by its first row, with what the cause may be."""
+"""What two processes have computed otherwise is reported by its first row, with what the cause may be."""
 
 from __future__ import annotations
 

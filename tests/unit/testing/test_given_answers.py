@@ -1,4 +1,4 @@
-"""A test answers for the outside world: with constants or functions, and is told which answers are missing."""
+"""A test answers for the outside world: with constants or functions, and learns which answers are missing."""
 
 from __future__ import annotations
 

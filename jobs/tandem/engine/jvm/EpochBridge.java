@@ -75,13 +75,13 @@ public final class EpochBridge implements Source, Sink, Clock {
 
   // Called by Python --------------------------------------------------------------------------------------------------
 
-  /** Before a query starts: the offset of its last epoch, null if there is none. Nothing is left of an earlier query. */
-  public void startAfter(String offset) {
+  /** Before a query starts: nothing is left of an earlier one. */
+  public void begin() {
     offers.clear();
     computed.clear();
     acknowledged.clear();
     input = null;
-    position = offset;
+    position = null;
     stopped = false;
     isOffered = false;
     if (ownThread != null) ownThread.begin();

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tandem.devservers import BrokerJava, EmbeddedError, KafkaBroker, ZooKeeperServer, is_free
+from tandem.devtools.addresses import HOST, KAFKA_PORT, ZOOKEEPER_PORT
 from tandem.engine.jvm.jars import Jars
 from tandem.engine.jvm.java import java_executable
-from tandem.trying.addresses import HOST, KAFKA_PORT, ZOOKEEPER_PORT
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.trying.feeding import values_of
-from tandem.trying.rows import Row
+from tandem.devtools.feeding import values_of
+from tandem.devtools.rows import Row
 
 
 def test_a_line_is_a_value_whatever_its_end_and_blank_ones_are_none() -> None:

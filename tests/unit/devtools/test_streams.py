@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from tandem.cli.main import app
+from tandem.devtools.addresses import named_elsewhere
+from tandem.devtools.streams import UnknownStreamError, sink_topic, source_topic
 from tandem.manifest import Manifest, load
-from tandem.trying.addresses import named_elsewhere
-from tandem.trying.streams import UnknownStreamError, sink_topic, source_topic
 
 MANIFEST = """
 apiVersion: tandem.dev/v1alpha1

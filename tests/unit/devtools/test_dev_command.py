@@ -29,7 +29,7 @@ def dev(*arguments: object) -> Result:
 
 
 @pytest.mark.parametrize("option", ["--kafka-port", "--zookeeper-port"])
-def test_a_port_that_is_taken_is_told_with_its_option(option: str, tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_reported_with_its_option(option: str, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as other:
         ports = {"--kafka-port": other.getsockname()[1], "--zookeeper-port": other.getsockname()[1]}
         ports[option] = taken.getsockname()[1]

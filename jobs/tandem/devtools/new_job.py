@@ -7,9 +7,9 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from tandem.devtools.addresses import KAFKA, ZOOKEEPER
 from tandem.manifest.explain import explain
 from tandem.manifest.models import Metadata
-from tandem.trying.addresses import KAFKA, ZOOKEEPER
 
 _SUFFIX: Final = ".template"
 
@@ -40,7 +40,7 @@ def rendered(name: str) -> dict[str, str]:
     values = {"name": name, "kafka": KAFKA, "zookeeper": ZOOKEEPER}
     return {
         entry.name.removesuffix(_SUFFIX): Template(entry.read_text(encoding="utf-8")).substitute(values)
-        for entry in files("tandem.trying").joinpath("template").iterdir()
+        for entry in files("tandem.devtools").joinpath("template").iterdir()
         if entry.name.endswith(_SUFFIX)
     }
 

@@ -33,7 +33,7 @@ class LineProducer:
         self._producer = Producer(quiet | connection.plain_producer() | settings)
 
     def send(self, values: Iterable[bytes], per_second: float = math.inf) -> None:
-        """Send each one when it is there, no more than so many a second. Raises `KafkaException` if Kafka takes one not."""
+        """Send each one when it is there, no more than so many a second. Raises `KafkaException`: Kafka refuses one."""
         started = time.monotonic()
         for number, value in enumerate(values):
             while (early_s := started + number / per_second - time.monotonic()) > 0:

@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tandem.cli.main import app
+from tandem.devtools.addresses import named_elsewhere
+from tandem.devtools.new_job import make_job, rendered
 from tandem.manifest import check_code, load
-from tandem.trying.addresses import named_elsewhere
-from tandem.trying.new_job import make_job, rendered
 
 FILES = {"README.md", "job.py", "job.yaml", "orders.jsonl", "test_job.py"}
 
@@ -109,7 +109,7 @@ def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 def test_the_wheel_takes_every_file_of_the_template() -> None:
     root = Path(__file__).parents[3]
     packed = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]["*"]
-    files = list((root / "jobs" / "tandem" / "trying" / "template").iterdir())
+    files = list((root / "jobs" / "tandem" / "devtools" / "template").iterdir())
 
     assert len(files) == len(FILES)
     assert [file.name for file in files if not any(fnmatch(file.name, pattern) for pattern in packed)] == []
