@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tandem.process.ending import EndKind
 from tandem_operator.observed import Component, PodPhase
 from tandem_operator.plan import plan
 from tandem_operator.plan.roster import roster_of
@@ -28,7 +29,7 @@ _PODS = st.lists(
         ),
         age=st.integers(0, 4),
         slots=st.integers(0, 3),
-        fate=st.sampled_from(["", "", "", "deleting", "node_lost", "both", "drained", "broken"]),
+        fate=st.sampled_from(["", "", "", "deleting", "node_lost", "both", "drained", "by_itself", "broken"]),
         template=st.sampled_from(["old", "older"]),
     ),
     max_size=6,
@@ -61,7 +62,8 @@ def _with_pods(cluster: TinyCluster, seen: list[dict[str, Any]]) -> TinyCluster:
             created_ms=cluster.now_ms - 60_000 + number,
             deleting=fate in ("deleting", "both"),
             node_lost=fate in ("node_lost", "both"),
-            exit_code=0 if fate == "drained" else None,
+            exit_code=0 if fate in ("drained", "by_itself") else None,
+            end=EndKind.DRAINED if fate == "drained" else None,
             broken=fate == "broken",
         )
         cluster.pods[pod.name] = pod
@@ -94,6 +96,8 @@ def _one(index: int, age: int = 0, slots: int = 0, fate: str = "") -> dict[str, 
 
 _ONE_STANDS_BY = [_one(0, fate="deleting"), _one(0, age=2), _one(1, age=2, slots=1), _one(2, age=2)]
 _TWO_OF_ONE_REPLICA = [_one(0), _one(0, age=2), _one(0, age=2, slots=1)]
+_TWO_WITH_SLOTS = [_one(0), _one(0), _one(2, age=2, slots=1), _one(2, age=2, slots=2)]
+_THREE_OF_ONE_REPLICA = [_one(0), _one(0), _one(0, age=2, slots=1), _one(0, age=2, slots=2)]
 _TWO_AND_OTHERS_THAT_FAIL = [_one(0, age=2), _one(0, age=2), _one(1, fate="broken"), _one(2, fate="broken")]
 
 
@@ -101,6 +105,8 @@ _TWO_AND_OTHERS_THAT_FAIL = [_one(0, age=2), _one(0, age=2), _one(1, fate="broke
 @given(_SPECS, _PODS)
 @example({"replicas": 2, "standbys": 0, "mode": "leader"}, _ONE_STANDS_BY)
 @example({"replicas": 1, "standbys": 2, "mode": "leader"}, _TWO_OF_ONE_REPLICA)
+@example({"replicas": 1, "standbys": 2, "mode": "leader"}, _TWO_WITH_SLOTS)
+@example({"replicas": 1, "standbys": 2, "mode": "leader"}, _THREE_OF_ONE_REPLICA)
 @example({"replicas": 1, "standbys": 2, "mode": "leader"}, _TWO_AND_OTHERS_THAT_FAIL)
 def test_any_set_of_pods_becomes_the_one_that_is_asked_for(spec: dict[str, Any], seen: list[dict[str, Any]]) -> None:
     cluster = _with_pods(TinyCluster(job(**_spec(spec))), seen)

@@ -189,6 +189,7 @@ class TinyCluster:
         else:
             self.slots[slot] = standbys[0].incarnation
         leaver.exit_code, leaver.age = (0, 0) if action.drains else (1, 0)
+        leaver.end = EndKind.DRAINED if action.drains else EndKind.STEPPED_DOWN
 
     # What happens by itself -----------------------------------------------------------------------------------------
 
@@ -249,7 +250,8 @@ class TinyCluster:
             self.do(actions)
             self.step()
             idle = 0 if actions else idle + 1
-            if idle > 3:
+            is_awaited = any(pod.exit_code == 0 and not pod.node_lost for pod in self.pods.values())
+            if idle > 3 and not is_awaited:
                 return
         raise AssertionError(f"no end after {passes} passes: {self.story()}")
 
