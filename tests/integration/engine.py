@@ -26,6 +26,7 @@ from tandem.engine.python_times import times_of_python
 from tandem.engine.query import EpochQuery, GiveUp, MicroBatchQuery
 from tandem.engine.realtime.query import RealTimeQuery
 from tandem.engine.shared_state import stateful_operators
+from tandem.formats.decoding import Decoding
 from tandem.intake.fetch import Answered, Fetched
 from tandem.intake.parsing import Intake
 from tandem.jobapi.frames import split_sources
@@ -94,11 +95,12 @@ class Job:
         sinks: Sequence[SinkSpec],
         most_bytes: int = 1_000_000,
         real_time: bool = False,
+        decoding: Decoding | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         specs = list(sources)
-        schemas = {s.name: StructType.fromDDL(s.schema_ddl) for s in specs if s.schema_ddl is not None}
-        self._intake = Intake(specs, most_bytes, schemas)
+        schemas = {s.name: StructType.fromDDL(s.schema_ddl or "") for s in specs if s.format == "json"}
+        self._intake = Intake(specs, most_bytes, schemas, decoding=decoding)
         self._bridge = EpochBridge(spark, from_arrow_schema(self._intake.schema), folder, specs)
         self._frames = split_sources(self._bridge.stream(), specs)
         self.sources = {name: frame.good for name, frame in self._frames.items()}
@@ -113,6 +115,7 @@ class Job:
         poison = [frame.poison for frame in self._frames.values() if frame.poison is not None]
         for letters in dead_letters(poison, "dead-letter"):
             stream = stream.unionByName(letters, allowMissingColumns=True)
+        self.rows_schema = stream.schema
         self._intake = replace(self._intake, times_us=times_of_python(stream))
         if self._real_time:
             schema, stateful = from_arrow_schema(self._intake.schema), bool(stateful_operators(stream))
@@ -125,7 +128,9 @@ class Job:
         self, epoch: int, records: Sequence[Record], answers: Sequence[Answered] = (), barrier: bool = False
     ) -> pa.Table:
         """Compute one epoch and acknowledge it."""
-        taken_in = self._intake.take(fetched(epoch, records, answers))
+        given = fetched(epoch, records, answers)
+        self._intake.await_schemas(given, lambda _: None)
+        taken_in = self._intake.take(given)
         position, time_ms = EnginePosition(epoch, epoch * 10), epoch_time_us(epoch) // 1_000
         assert self._query is not None
         rows = self._query.compute(position, taken_in.batch, time_ms, within(EPOCH_DEADLINE_S), barrier)

@@ -52,10 +52,10 @@ class SmallJob:
     def input(self) -> str:
         return f"{self.name}-in"
 
-    def feed(self, *values: str) -> None:
+    def feed(self, *values: str | bytes | None, key: bytes | None = None) -> None:
         """Append records to partition 0 of the input."""
         for value in values:
-            self._producer.produce(self.input, value, partition=0)
+            self._producer.produce(self.input, value, key, partition=0)
         assert self._producer.flush(60) == 0
 
     def rows(self, topic: str, isolation_level: str = "read_committed") -> list[Row]:

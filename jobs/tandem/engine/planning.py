@@ -20,6 +20,7 @@ from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
 from tandem.engine.session_state import changed_settings, forget_views, settings_of, views_of
 from tandem.engine.static_tables import StaticTables
+from tandem.formats.resolved import NO_FORMATS, Formats
 from tandem.intake.parsing import Intake
 from tandem.jobapi.context import JobContext
 from tandem.jobapi.errors import JobError
@@ -32,11 +33,11 @@ from tandem.topics.declared import DEAD_LETTER_SINK
 _log = get_logger(__name__)
 
 
-def intake_of(manifest: Manifest) -> Intake:
-    """What takes the records of a job's sources in. Raises `JobError`."""
+def intake_of(manifest: Manifest, formats: Formats = NO_FORMATS) -> Intake:
+    """What takes the records of a job's sources in. `formats`: of which `manifest` is resolved. Raises `JobError`."""
     spec = manifest.spec
-    schemas = {s.name: _schema(s.schema_ddl, s) for s in spec.sources if s.schema_ddl is not None}
-    return Intake(spec.sources, spec.max_record_bytes, schemas)
+    schemas = {s.name: _schema(s.schema_ddl or "", s) for s in spec.sources if s.format == "json"}
+    return Intake(spec.sources, spec.max_record_bytes, schemas, decoding=formats.decoding(manifest))
 
 
 def _schema(ddl: str, source: SourceSpec) -> DataType:

@@ -20,7 +20,11 @@ from tandem.engine.query import EpochQuery, MicroBatchQuery
 from tandem.engine.realtime.query import RealTimeQuery
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.static_tables import StaticTables
+from tandem.formats.encoding import NO_ENCODING, Encoding
+from tandem.formats.resolved import NO_FORMATS, Formats
+from tandem.formats.schemas import SchemaError
 from tandem.intake.parsing import Intake
+from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
 
@@ -45,6 +49,7 @@ class PreparedJob:
     `leaves_letters` : what the job raises about a record makes that a dead letter.
     `one_row` : whether the plan shows that each record is one row, or a dead letter.
     `choice` : the engine that the job is for, and why.
+    `formats` : the schemas by which its records are read and its rows written. `encoding`: writes them.
     """
 
     query: EpochQuery
@@ -62,6 +67,8 @@ class PreparedJob:
     leaves_letters: bool
     one_row: bool
     choice: Choice
+    formats: Formats = NO_FORMATS
+    encoding: Encoding = NO_ENCODING
 
 
 def prepare_job(
@@ -71,6 +78,7 @@ def prepare_job(
     near: Path,
     tables: StaticTables,
     compare: Callable[[Plan], None] = lambda _: None,
+    formats: Formats = NO_FORMATS,
 ) -> PreparedJob:
     """Make the job's plan and check it. Raises `JobError`.
 
@@ -78,8 +86,10 @@ def prepare_job(
     `near` : a folder on this machine, in memory if there is any, for an epoch's rows on their way.
     `tables` : reads the static tables of the job.
     `compare` : called with the plan, raises `JobError` if it would be another one elsewhere.
+    `formats` : the schemas of the job.
     """
-    planning, intake, spec = Planning(spark, manifest, code, tables), intake_of(manifest), manifest.spec
+    manifest = formats.resolved(manifest)
+    planning, intake, spec = Planning(spark, manifest, code, tables), intake_of(manifest, formats), manifest.spec
     schema = from_arrow_schema(intake.schema)
     bridge, spare = (EpochBridge(spark, schema, folder, spec.sources) for folder in (near, near / "warm-up"))
     plan = planning.plan(bridge)
@@ -89,6 +99,7 @@ def prepare_job(
     check_repeatable(plan.frame, again)
     compare(plan)
     mode, stateful = output_mode(plan.frame, spec.job.output_mode), bool(stateful_operators(plan.frame))
+    formats, encoding = _sink_formats(formats, manifest, plan.frame)
     choice = choose_engine(lambda: plan_facts(plan.frame, mode), manifest)
     _log.info("engine_chosen", engine=choice.engine, reason=choice.reason or "spec.engine names it")
     real_time = choice.engine == "realTime"
@@ -114,4 +125,14 @@ def prepare_job(
         leaves_letters=spec.job.on_error == "deadLetter",
         one_row=plan.one_row,
         choice=choice,
+        formats=formats,
+        encoding=encoding,
     )
+
+
+def _sink_formats(formats: Formats, manifest: Manifest, frame: DataFrame) -> tuple[Formats, Encoding]:
+    """With the schemas of the sinks; what could not be written by them is a mistake of the job."""
+    try:
+        return formats.with_sinks(manifest, frame.schema)
+    except SchemaError as error:
+        raise JobError(str(error)) from error

@@ -148,6 +148,7 @@ class SparkEngine:
                     self.task.begins(*lasting.begun(epoch))
                     with self._phase("fetch"):
                         fetched = fetcher.fetch(epoch)
+                        self.job.intake.await_schemas(fetched, self._wait_for)
                     self._passed("fetched")
                     if self.job.causal.questions:
                         with self._phase("ask"):
@@ -182,6 +183,7 @@ class SparkEngine:
                 table = self.job.query.compute(position, records.batch, time_ms, self._give_up, barrier)
         self._passed("computed")
         table, counts = records.completed(table)
+        table = self.job.encoding.encoded(table)
         if self.job.one_row:
             check_one_row(epoch, len(records.messages), table.num_rows)
         self._count(counts, self.job.query.late_rows)
@@ -192,6 +194,11 @@ class SparkEngine:
 
     def _why(self) -> str:
         return lasting.remedy(self.job.command, self.given, self.job.heap)
+
+    def _wait_for(self, what: str) -> None:
+        self.task.at(what)
+        if self._stopped.is_set():
+            raise StoppedError
 
     def _give_up(self) -> str:
         return "the replica was stopped" if self._stopped.is_set() else ""

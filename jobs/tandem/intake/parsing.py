@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from confluent_kafka import Message
 from pyspark.sql.types import DataType
 
+from tandem.formats.decoding import Decoding
+from tandem.formats.registry import Wait
 from tandem.intake import clock_times, decimals
 from tandem.intake.batch import HEADERS, LATEST_MS, SCHEMA, Header, in_order, to_batch
 from tandem.intake.documents import text_behind
@@ -103,12 +105,14 @@ class Intake:
     `most_bytes` : of a dead letter, `spec.maxRecordBytes`.
     `schemas` : source → its schema, of those that have one.
     `times_us` : what the job's Python functions take of the records' times, first and last; None if they get none.
+    `decoding` : of the sources whose schemas are in a registry; None: there are none.
     """
 
     sources: Sequence[SourceSpec]
     most_bytes: int
     schemas: Mapping[str, DataType] = field(default_factory=dict)
     times_us: tuple[int, int] | None = None
+    decoding: Decoding | None = None
     _of_topic: dict[str, SourceSpec] = field(init=False, default_factory=dict)
     _decimals: dict[str, DataType] = field(init=False, default_factory=dict)
     _times: dict[str, DataType] = field(init=False, default_factory=dict)
@@ -121,7 +125,8 @@ class Intake:
     @property
     def schema(self) -> pa.Schema:
         """Of the batches."""
-        return SCHEMA.append(HEADERS) if self._with_headers else SCHEMA
+        schema = SCHEMA.append(HEADERS) if self._with_headers else SCHEMA
+        return pa.schema([*schema, *(self.decoding.fields if self.decoding is not None else ())])
 
     @property
     def nothing(self) -> pa.RecordBatch:
@@ -137,12 +142,23 @@ class Intake:
         """The source that a record belongs to."""
         return self._of_topic[message.topic() or ""]
 
+    def await_schemas(self, fetched: Fetched, wait: Wait) -> None:
+        """To be called before `take`: the schemas that an epoch's records were written with are known then.
+
+        Raises `RegistryTimeoutError`: the registry was away for too long; and what `wait` raises.
+        """
+        if self.decoding is not None:
+            self.decoding.await_schemas([message for _, group in fetched.records for message in group], wait)
+
     def take(self, fetched: Fetched, refused: Mapping[Place, str] | None = None) -> EpochRecords:
         """An epoch's records. `refused`: those that are to become dead letters in any case, with the reason."""
         messages = in_order(fetched)
         reasons: dict[int, str] = {}
         headers = self._headers(messages, reasons) if self._with_headers else None
         batch = to_batch(fetched, messages, headers)
+        if self.decoding is not None:
+            decoded = self.decoding.columns(messages, reasons)
+            batch = pa.record_batch([*batch.columns, *decoded], schema=self.schema)
         for seq, reason in (*self._no_objects(messages, batch), *_no_times(batch, messages, self.times_us)):
             reasons[seq] = reason
         if refused:

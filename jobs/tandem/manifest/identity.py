@@ -9,12 +9,15 @@ from typing import Any, Final
 
 from tandem.manifest.code import find_code
 from tandem.manifest.loading import Manifest
-from tandem.manifest.streams import SourceSpec
+from tandem.manifest.streams import SinkSpec, SourceSpec
 
 STATE_FORMAT: Final = "2"
 """Raised whenever a new Tandem cannot go on from an older one's checkpoints, or would compute other rows from them."""
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "pandas")
+
+_CODECS: Final = {"avro": "fastavro", "protobuf": "protobuf"}
+"""Format → the package by which it is read and written."""
 
 
 def installed_versions() -> dict[str, str]:
@@ -77,6 +80,7 @@ def _identity(manifest: Manifest, code: bytes | None, versions: Mapping[str, str
         "code": hashlib.sha256(content).hexdigest(),
         "versions": dict(installed_versions() if versions is None else versions),
         **_settings(manifest),
+        **_codecs(manifest),
     }
 
 
@@ -92,7 +96,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
         **({} if spec.job.on_error == "stop" else {"onError": spec.job.on_error}),
         "options": dict(spec.job.options),
         "sources": [_source(source) for source in spec.sources],
-        "sinks": [sink.model_dump(mode="json") for sink in spec.sinks],
+        "sinks": [_sink(sink) for sink in spec.sinks],
         "delivery": spec.delivery,
         "maxRecordBytes": spec.max_record_bytes,
         "topics": {"ordering": topics.ordering, "commits": topics.commits, "deadLetter": topics.dead_letter},
@@ -103,10 +107,35 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
     }
 
 
+def _codecs(manifest: Manifest) -> dict[str, Any]:
+    """The versions of what decodes and encodes, of a job that uses it."""
+    streams: list[SourceSpec | SinkSpec] = [*manifest.spec.sources, *manifest.spec.sinks]
+    used = {form for one in streams for form in (one.format, one.key_format)} & _CODECS.keys()
+    return {"codecs": {_CODECS[form]: version(_CODECS[form]) for form in sorted(used)}} if used else {}
+
+
 def _source(source: SourceSpec) -> dict[str, Any]:
     """What came later counts only where it is used: older jobs keep their identity."""
-    used = {"include_headers": source.include_headers, "idle_timeout": source.idle_timeout is not None}
+    used = {
+        "include_headers": source.include_headers,
+        "idle_timeout": source.idle_timeout is not None,
+        **_with_schemas(source),
+    }
     return source.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
+
+
+def _sink(sink: SinkSpec) -> dict[str, Any]:
+    """As `_source`."""
+    used = {"format": sink.format != "raw", **_with_schemas(sink)}
+    return sink.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
+
+
+def _with_schemas(one: SourceSpec | SinkSpec) -> dict[str, bool]:
+    return {
+        "key_format": one.key_format != "raw",
+        "value_schema": one.value_schema is not None,
+        "key_schema": one.key_schema is not None,
+    }
 
 
 def _time_zone(conf: Mapping[str, str]) -> dict[str, str]:

@@ -5,10 +5,12 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field
 
 from tandem.manifest.ddl import DdlError, column_names
+from tandem.manifest.formats import RegistrySchema
 from tandem.manifest.problems import refusal
 from tandem.manifest.values import Duration, Flag, Identifier, PathText, Section, Topic, Within
 
-Format = Literal["raw", "json"]
+Format = Literal["raw", "json", "avro", "protobuf"]
+KeyFormat = Literal["raw", "avro", "protobuf"]
 StartingOffsets = Literal["earliest", "latest"]
 IsolationLevel = Literal["read_committed", "read_uncommitted"]
 
@@ -34,7 +36,11 @@ class SourceSpec(Section):
 
     name: Annotated[Identifier, AfterValidator(_source_name)] = Field(description="The parameter's name")
     topics: tuple[Topic, ...] = Field(min_length=1, description="Kafka topics, each of one source only")
-    format: Format = Field(default="raw", description="raw: key and value as bytes. json: columns by `schema`")
+    format: Format = Field(
+        default="raw",
+        description="Of the values. raw: bytes. json: columns by `schema`. avro, protobuf: columns by a schema of the "
+        "registry",
+    )
     schema_ddl: Annotated[str, AfterValidator(_schema)] | None = Field(
         default=None, alias="schema", description="Columns in Spark's DDL; needed with, and only with, format json"
     )
@@ -51,6 +57,15 @@ class SourceSpec(Section):
         default=None,
         description="A watermark that got no row of this source for so long, by the epochs' time, no longer holds back "
         "others, e.g. that of the other input of a join; rows that come later may be late. Default: it always waits",
+    )
+    key_format: KeyFormat = Field(
+        default="raw", description="Of the keys. raw: bytes. avro, protobuf: by a schema of the registry"
+    )
+    value_schema: RegistrySchema | None = Field(
+        default=None, description="What values are read by; only with format avro or protobuf"
+    )
+    key_schema: RegistrySchema | None = Field(
+        default=None, description="What keys are read by; only with keyFormat avro or protobuf"
     )
 
 
@@ -77,6 +92,21 @@ class SinkSpec(Section):
     parquet: FileSink | None = Field(default=None, description="A folder of Parquet files")
     delta: FileSink | None = Field(
         default=None, description="A Delta table; needs the package deltalake, which Tandem's image has not got"
+    )
+
+    format: Format = Field(
+        default="raw",
+        description="Of the values. raw: the column `value`, text or bytes. json, avro, protobuf: the column `value`, or "
+        "all columns but key, partition and headers; avro and protobuf by a schema of the registry. For topics only",
+    )
+    key_format: KeyFormat = Field(
+        default="raw", description="Of the keys. raw: text or bytes. avro, protobuf: by a schema of the registry"
+    )
+    value_schema: RegistrySchema | None = Field(
+        default=None, description="What values are written by; only with format avro or protobuf"
+    )
+    key_schema: RegistrySchema | None = Field(
+        default=None, description="What keys are written by; only with keyFormat avro or protobuf"
     )
 
     @property
