@@ -62,6 +62,10 @@ class SmallJob:
         """All records of a topic of one partition, those of committed transactions by default."""
         return [Row(row_id(headers_of(m)), (m.value() or b"").decode()) for m in self._read(topic, isolation_level)]
 
+    def contents(self, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+        """Keys and values of a topic of one partition, those of committed transactions."""
+        return [(m.key(), m.value()) for m in self._read(topic, "read_committed")]
+
     def values(self, topic: str | None = None) -> list[str]:
         """The values of the topic, of the sink `copies` by default."""
         return [row.value for row in self.rows(topic or f"{self.name}-copies")]
