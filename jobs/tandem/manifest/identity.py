@@ -105,7 +105,11 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
 
 def _source(source: SourceSpec) -> dict[str, Any]:
     """What came later counts only where it is used: older jobs keep their identity."""
-    used = {"include_headers": source.include_headers, "idle_timeout": source.idle_timeout is not None}
+    used = {
+        "include_headers": source.include_headers,
+        "idle_timeout": source.idle_timeout is not None,
+        "table": source.table is not None,
+    }
     return source.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
 
 
