@@ -1,4 +1,4 @@
-"""Real replicas of a job with a table: what each event meets is what the log says, whoever computes, restores or takes over."""
+"""Real replicas of a job with a table: each event meets what the log says, whoever computes, restores or takes over."""
 
 from __future__ import annotations
 
@@ -63,7 +63,13 @@ def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path) -> Itera
     table = {"key": ["name"]}
     sources = [
         {"name": "events", "topics": [f"{name}-in"]},
-        {"name": "rules", "topics": [rules.topic], "format": "json", "schema": "name STRING, version INT", "table": table},
+        {
+            "name": "rules",
+            "topics": [rules.topic],
+            "format": "json",
+            "schema": "name STRING, version INT",
+            "table": table,
+        },
     ]
     ordering = {"mode": "leader", "minEpochInterval": "200ms", "maxRecordsPerEpoch": 500}
     with running_apart(tmp_path, cluster, name, code=VERSIONS, sources=sources, ordering=ordering) as workload:

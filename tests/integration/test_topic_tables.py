@@ -21,7 +21,11 @@ pytestmark = pytest.mark.integration
 
 EVENTS = SourceSpec(name="events", topics=("in",), format="json", schema="id INT, v STRING")
 RULES = SourceSpec(
-    name="rules", topics=("rules",), format="json", schema="id INT, name STRING, at TIMESTAMP", table=TableSpec(key=("id",))
+    name="rules",
+    topics=("rules",),
+    format="json",
+    schema="id INT, name STRING, at TIMESTAMP",
+    table=TableSpec(key=("id",)),
 )
 Plan = Callable[[DataFrame, DataFrame], DataFrame]
 
@@ -84,7 +88,7 @@ def test_events_meet_the_rows_that_the_epoch_has(spark: SparkSession, folder: Pa
 
 
 def test_records_that_are_no_rows_become_dead_letters(spark: SparkSession, folder: Path) -> None:
-    small = RULES.model_copy(update={"table": TableSpec(key=("id",), maxRows=2)})
+    small = RULES.model_copy(update={"table": TableSpec(key=("id",)).model_copy(update={"max_rows": 2})})
     job = started(spark, folder, joined, small)
     bad = Record(b'{"id": "no number"}', b"1", "rules")
     rows = job.run(0, [event(1), bad, deleted(None), rule(1, "a"), rule(2, "b"), rule(3, "c"), rule(1, "d")])
@@ -141,7 +145,8 @@ def test_a_table_of_raw_records_has_keys_and_values(spark: SparkSession, folder:
 
     def plan(events: DataFrame, rules: DataFrame) -> DataFrame:
         names = rules.select(F.col("key").cast("string").cast("int").alias("id"), F.col("value").alias("name"))
-        return events.join(names, "id", "left").select(F.concat_ws(" ", F.col("id"), F.col("name").cast("string")).alias("value"))
+        met = events.join(names, "id", "left")
+        return met.select(F.concat_ws(" ", F.col("id"), F.col("name").cast("string")).alias("value"))
 
     job = started(spark, folder, plan, raw)
     assert values(job.run(0, [Record(b"a", b"1", "rules"), event(1), event(2)])) == ["1 a", "2"]

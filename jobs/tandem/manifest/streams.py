@@ -34,15 +34,15 @@ class TableSpec(Section):
 
     key: tuple[Identifier, ...] = Field(
         min_length=1,
-        description="Columns that identify a row: a later one replaces it. A record without a value deletes the row that came "
-        "with its key",
+        description="Columns that identify a row: a later one replaces it. A record without a value deletes the row that "
+        "came with its key",
     )
     max_rows: Count = Field(
         default=100_000,
         ge=1,
         le=10_000_000,
-        description="Rows that the table may have; a record of one more becomes a dead letter. Each replica keeps all of them "
-        "in memory",
+        description="Rows that the table may have; a record of one more becomes a dead letter. Each replica keeps all of "
+        "them in memory",
     )
 
 

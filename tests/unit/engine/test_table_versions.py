@@ -7,9 +7,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tandem.checkpoint.folders import belongs, files_of
+from tandem.checkpoint.folders import TABLES, belongs, files_of
 from tandem.engine.tables.content import empty, fold
-from tandem.engine.tables.versions import FOLDER, TableVersions
+from tandem.engine.tables.versions import TableVersions
 from tandem.jobapi.errors import JobError
 from tandem.manifest.spark_settings import RETAINED_BATCHES
 from tandem.shipping.files import stores_in
@@ -44,7 +44,7 @@ def test_every_version_that_spark_retains_can_be_restored(tmp_path: Path) -> Non
 
 def test_older_versions_are_removed(tmp_path: Path) -> None:
     written(tmp_path, 400)
-    numbers = [int(path.stem) for path in (tmp_path / FOLDER / "rules").iterdir()]
+    numbers = [int(path.stem) for path in (tmp_path / TABLES / "rules").iterdir()]
     assert min(numbers) > 400 - RETAINED_BATCHES - 60
     assert len(numbers) < RETAINED_BATCHES + 70
 
@@ -76,7 +76,7 @@ def test_a_snapshot_has_what_a_version_needs_and_no_more(tmp_path: Path) -> None
 
 def test_whoever_ships_a_checkpoint_sees_a_state_store(tmp_path: Path) -> None:
     written(tmp_path, 3)
-    assert [str(store) for store in stores_in(tmp_path)] == [f"{FOLDER}/rules"]
+    assert [str(store) for store in stores_in(tmp_path)] == [f"{TABLES}/rules"]
 
 
 def test_other_columns_than_those_that_were_kept_are_refused(tmp_path: Path) -> None:

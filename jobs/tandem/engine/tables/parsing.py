@@ -25,9 +25,7 @@ class TableFrames:
     Raises `JobError`: Spark does not take the source's schema.
     """
 
-    def __init__(
-        self, spark: SparkSession, tables: Any, source: SourceSpec, records: StructType, folder: Path
-    ) -> None:
+    def __init__(self, spark: SparkSession, tables: Any, source: SourceSpec, records: StructType, folder: Path) -> None:
         self.source = source
         self._spark, self._tables, self._folder = spark, tables, folder
         self._rows = table_rows(self._leaf(_RECORDS.format(name=source.name), records), source)

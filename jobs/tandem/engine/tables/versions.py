@@ -11,12 +11,11 @@ from typing import Final
 
 import pyarrow as pa
 
+from tandem.checkpoint.folders import TABLES
 from tandem.engine.tables.content import changed, empty
 from tandem.jobapi.errors import JobError
 from tandem.manifest.spark_settings import RETAINED_BATCHES
 
-FOLDER: Final = "state/tables"
-"""In a checkpoint; below it a folder for each table."""
 _CHAIN: Final = 50
 """So many versions at most are read to restore one."""
 _DELTA: Final = ".delta"
@@ -32,7 +31,7 @@ class TableVersions:
     def __init__(self, checkpoint: Path, name: str, columns: pa.Schema) -> None:
         self._name = name
         self._columns = columns
-        self._folder = checkpoint / FOLDER / name
+        self._folder = checkpoint / TABLES / name
         self._last_full = 0  # 0: the empty table, of which there is no file
         self._has_changed = False  # since the last full one
 
@@ -69,8 +68,8 @@ class TableVersions:
         path = self._folder / f"{version}{_DELTA}"
         if not path.exists():
             raise JobError(
-                f"source {self._name}: the job's state has no table of version {version}. A source that the job has read as a "
-                "stream does not become a table: give the job another metadata.name, so that it reads the topic from its "
+                f"source {self._name}: the job's state has no table of version {version}. A source that the job has read as "
+                "a stream does not become a table: give the job another metadata.name, so that it reads the topic from its "
                 "beginning; or remove spec.sources[].table"
             )
         return self._read(path, None) if path.stat().st_size else None
@@ -83,8 +82,8 @@ class TableVersions:
         if mine != names:
             raise JobError(
                 f"source {self._name}: its table was kept with the columns {_told(found.schema)}, and the manifest now has "
-                f"{_told(names)}. Change spec.sources[].schema back, or give the job another metadata.name, so that it reads "
-                "the topic from its beginning"
+                f"{_told(names)}. Change spec.sources[].schema back, or give the job another metadata.name, so that it "
+                "reads the topic from its beginning"
             )
         return found
 
