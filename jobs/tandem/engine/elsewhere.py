@@ -44,7 +44,7 @@ def main(order: dict[str, Any]) -> None:
         manifest = formats.resolved(given)
         planning = Planning(session, manifest, Path(order["code"]), tables)
         schema = from_arrow_schema(intake_of(manifest, formats).schema)
-        plan = planning.plan(EpochBridge(session, schema, folder / "bridge"))
+        plan = planning.plan(EpochBridge(session, schema, folder / "bridge", manifest.spec.sources))
     Path(order["result"]).write_text(json.dumps(plan.facts))
 
 

@@ -20,6 +20,7 @@ from tandem.engine.query import EpochQuery, MicroBatchQuery
 from tandem.engine.realtime.query import RealTimeQuery
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.static_tables import StaticTables
+from tandem.engine.tables.query import TableFedQuery
 from tandem.formats.encoding import NO_ENCODING, Encoding
 from tandem.formats.resolved import NO_FORMATS, Formats
 from tandem.formats.schemas import SchemaError
@@ -44,6 +45,7 @@ class PreparedJob:
     `facts` : what the plan is made of; see `facts_about`.
     `tables` : the static tables that the plan reads: name → version. `moving_tables`: those that are read where they
     are.
+    `topic_tables` : the sources that are tables, which are part of the job's state.
     `command` : by which the user lets the job go on with changed code. `heap`: the manifest's
     `spec.spark.driverMemory`.
     `leaves_letters` : what the job raises about a record makes that a dead letter.
@@ -61,6 +63,7 @@ class PreparedJob:
     causal: Causal
     facts: Facts
     tables: Mapping[str, str]
+    topic_tables: frozenset[str]
     moving_tables: frozenset[str]
     command: str
     heap: str
@@ -95,7 +98,8 @@ def prepare_job(
     plan = planning.plan(bridge)
     check_determined(plan.frame)
     check_watermarks(plan.frame)
-    again = planning.plan(spare).frame
+    second = planning.plan(spare)
+    again = second.frame
     check_repeatable(plan.frame, again)
     compare(plan)
     mode, stateful = output_mode(plan.frame, spec.job.output_mode), bool(stateful_operators(plan.frame))
@@ -104,21 +108,26 @@ def prepare_job(
     _log.info("engine_chosen", engine=choice.engine, reason=choice.reason or "spec.engine names it")
     real_time = choice.engine == "realTime"
 
-    def query(over: EpochBridge, frame: DataFrame) -> EpochQuery:
+    def micro_batches(over: EpochBridge, of: Plan) -> EpochQuery:
+        query = MicroBatchQuery(over, of.frame, mode)
+        return TableFedQuery(query, of.tables) if of.tables else query
+
+    def query(over: EpochBridge, of: Plan) -> EpochQuery:
         if not real_time:
-            return MicroBatchQuery(over, frame, mode)
-        return RealTimeQuery(over, schema, frame, stateful, spec.ordering.barrier_interval.ms / 1000)
+            return micro_batches(over, of)
+        return RealTimeQuery(over, schema, of.frame, stateful, spec.ordering.barrier_interval.ms / 1000)
 
     return PreparedJob(
-        query=query(bridge, plan.frame),
-        spare=query(spare, again),
-        trial=MicroBatchQuery(spare, again, mode),
+        query=query(bridge, plan),
+        spare=query(spare, second),
+        trial=micro_batches(spare, second),
         real_time=real_time,
         begins_anywhere=real_time and not stateful,
         intake=replace(intake, times_us=times_of_python(plan.frame)),
         causal=Causal(tuple(plan.context.questions.values())),
         facts=plan.facts if real_time else {**plan.facts, **how_joined(plan.frame)},
         tables=dict(tables.versions),
+        topic_tables=frozenset(table.source.name for table in plan.tables),
         moving_tables=tables.moving,
         command=f"tandem run {manifest.path} --accept-changes",
         heap=spec.spark.driver_memory,

@@ -90,6 +90,11 @@ class SparkEngine:
         """The operators of the job that keep state."""
         return stateful_operators(self.job.query.frame)
 
+    @property
+    def keeps_state(self) -> bool:
+        """Whether an epoch's rows depend on those before it."""
+        return bool(self.stateful_operators or self.job.topic_tables)
+
     def warm_up(self, after: EnginePosition) -> None:
         """Run a few epochs after `after`, and drop what comes out: the first epochs of a JVM take seconds."""
         self._warm_up.run(lambda: self._make_fetcher(after), self._stopped.is_set)

@@ -32,6 +32,9 @@ from tandem.topics.declared import DEAD_LETTER_SINK
 Place = tuple[str, int, int]
 """Topic, partition and offset."""
 
+SAID: Final = "!"
+"""In what Spark's rows of dead letters say: before a reason that is not to be found in the record itself."""
+
 _BOUNDS_US: Final = LATEST_MS * 1_000
 
 
@@ -67,7 +70,7 @@ class EpochRecords:
         """
         reasons = dict(self.refused)
         poison = np.zeros(0, dtype=bool)
-        if table.num_rows and self.intake.has_json:
+        if table.num_rows and self.intake.may_find_poison:
             poison = pc.equal(table["sink"], DEAD_LETTER_SINK).to_numpy()
         marked = table["value"].filter(pa.array(poison)).to_pylist() if poison.any() else []
         of_spark = [self._unread(mark) for mark in marked]
@@ -81,6 +84,8 @@ class EpochRecords:
 
     def _unread(self, mark: bytes) -> tuple[int, str]:
         seq, _, nulls = mark.decode().partition(" ")
+        if nulls.startswith(SAID):
+            return int(seq), nulls.removeprefix(SAID)
         message = self.messages[int(seq)]
         source = self.intake.source(message)
         columns = column_names(source.schema_ddl or "")
@@ -134,9 +139,9 @@ class Intake:
         return pa.RecordBatch.from_pylist([], schema=self.schema)
 
     @property
-    def has_json(self) -> bool:
-        """Whether Spark may find poison."""
-        return any(source.format == "json" for source in self.sources)
+    def may_find_poison(self) -> bool:
+        """Whether records may be found poison when they are read as their source's rows."""
+        return any(source.format == "json" or source.table is not None for source in self.sources)
 
     def source(self, message: Message) -> SourceSpec:
         """The source that a record belongs to."""

@@ -120,6 +120,7 @@ def _source(source: SourceSpec) -> dict[str, Any]:
         "include_headers": source.include_headers,
         "idle_timeout": source.idle_timeout is not None,
         **_with_schemas(source),
+        "table": source.table is not None,
     }
     return source.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
 

@@ -32,6 +32,12 @@ from tandem.manifest.rules_spark import (
     spark_settings_have_an_effect,
     spark_settings_keep_replicas_equal,
 )
+from tandem.manifest.rules_tables import (
+    a_table_has_its_key,
+    a_table_is_read_from_its_beginning,
+    a_table_joins_a_stream,
+    a_table_needs_micro_batches,
+)
 from tandem.manifest.secrets import SecretReference
 
 Rule = Callable[[ReplicatedStreamJob], Iterator[Issue]]
@@ -271,6 +277,10 @@ RULES: Final[tuple[Rule, ...]] = (
     tables_have_no_format,
     schemas_of_avro_are_json,
     columns_are_told_apart,
+    a_table_joins_a_stream,
+    a_table_is_read_from_its_beginning,
+    a_table_has_its_key,
+    a_table_needs_micro_batches,
     sinks_are_of_one_kind,
     tables_do_not_meet,
     tables_are_apart_from_state,

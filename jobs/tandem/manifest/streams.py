@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field
 from tandem.manifest.ddl import DdlError, column_names
 from tandem.manifest.formats import RegistrySchema
 from tandem.manifest.problems import refusal
-from tandem.manifest.values import Duration, Flag, Identifier, PathText, Section, Topic, Within
+from tandem.manifest.values import Count, Duration, Flag, Identifier, PathText, Section, Topic, Within
 
 Format = Literal["raw", "json", "avro", "protobuf"]
 KeyFormat = Literal["raw", "avro", "protobuf"]
@@ -29,6 +29,23 @@ def _source_name(name: str) -> str:
     if name == "ctx":
         raise refusal("'ctx' is the job's context", "Choose another name for the source")
     return name
+
+
+class TableSpec(Section):
+    """A source as a table: in each epoch the latest row of every key, to be joined with a stream."""
+
+    key: tuple[Identifier, ...] = Field(
+        min_length=1,
+        description="Columns that identify a row: a later one replaces it. A record without a value deletes the row that "
+        "came with its key",
+    )
+    max_rows: Count = Field(
+        default=100_000,
+        ge=1,
+        le=10_000_000,
+        description="Rows that the table may have; a record of one more becomes a dead letter. Each replica keeps all of "
+        "them in memory",
+    )
 
 
 class SourceSpec(Section):
@@ -66,6 +83,10 @@ class SourceSpec(Section):
     )
     key_schema: RegistrySchema | None = Field(
         default=None, description="What keys are read by; only with keyFormat avro or protobuf"
+    )
+    table: TableSpec | None = Field(
+        default=None,
+        description="The job gets the latest row of every key, as a DataFrame to join with, instead of a stream of records",
     )
 
 

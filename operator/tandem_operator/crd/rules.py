@@ -15,6 +15,7 @@ from tandem_operator.crd.rules_job import JOB
 from tandem_operator.crd.rules_kafka import KAFKA
 from tandem_operator.crd.rules_spark import SPARK
 from tandem_operator.crd.rules_streams import STREAMS
+from tandem_operator.crd.rules_tables import TABLES
 from tandem_operator.crd.rules_values import VALUES
 
-RULES: Final[tuple[Rule, ...]] = (*JOB, *STREAMS, *FORMATS, *KAFKA, *SPARK, *VALUES, *CHANGES)
+RULES: Final[tuple[Rule, ...]] = (*JOB, *STREAMS, *FORMATS, *TABLES, *KAFKA, *SPARK, *VALUES, *CHANGES)
