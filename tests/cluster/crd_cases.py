@@ -7,8 +7,9 @@ from typing import Final
 from cluster.crd_case import Case
 from cluster.crd_cases_job import JOB, STREAMS
 from cluster.crd_cases_settings import KAFKA, forbidden
+from cluster.crd_cases_sinks import SINKS
 from cluster.crd_cases_values import CHANGES, VALUES
 
 __all__ = ["CASES", "Case"]
 
-CASES: Final[tuple[Case, ...]] = (*JOB, *STREAMS, *KAFKA, *VALUES, *CHANGES, *forbidden())
+CASES: Final[tuple[Case, ...]] = (*JOB, *STREAMS, *SINKS, *KAFKA, *VALUES, *CHANGES, *forbidden())

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tandem.manifest.code import find_code
 from tandem.manifest.loading import Manifest
-from tandem.manifest.streams import SourceSpec
+from tandem.manifest.streams import SinkSpec, SourceSpec
 
 STATE_FORMAT: Final = "2"
 """Raised whenever a new Tandem cannot go on from an older one's checkpoints, or would compute other rows from them."""
@@ -92,7 +92,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
         **({} if spec.job.on_error == "stop" else {"onError": spec.job.on_error}),
         "options": dict(spec.job.options),
         "sources": [_source(source) for source in spec.sources],
-        "sinks": [sink.model_dump(mode="json") for sink in spec.sinks],
+        "sinks": [_sink(sink) for sink in spec.sinks],
         "delivery": spec.delivery,
         "maxRecordBytes": spec.max_record_bytes,
         "topics": {"ordering": topics.ordering, "commits": topics.commits, "deadLetter": topics.dead_letter},
@@ -107,6 +107,18 @@ def _source(source: SourceSpec) -> dict[str, Any]:
     """What came later counts only where it is used: older jobs keep their identity."""
     used = {"include_headers": source.include_headers, "idle_timeout": source.idle_timeout is not None}
     return source.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
+
+
+_LATER_SINKS: Final = ("postgres",)
+_PLACE_OF_POSTGRES: Final = ("schema_name", "table", "mode", "key")
+
+
+def _sink(sink: SinkSpec) -> dict[str, Any]:
+    """Kinds that came later count only where they are used; of a database counts what is written, not how it is reached."""
+    dumped = sink.model_dump(mode="json", exclude={name for name in _LATER_SINKS if getattr(sink, name) is None})
+    if sink.postgres is not None:
+        dumped["postgres"] = sink.postgres.model_dump(mode="json", include=set(_PLACE_OF_POSTGRES))
+    return dumped
 
 
 def _time_zone(conf: Mapping[str, str]) -> dict[str, str]:

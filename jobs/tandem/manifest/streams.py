@@ -1,10 +1,11 @@
 """What a job reads and what it writes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
 from tandem.manifest.ddl import DdlError, column_names
+from tandem.manifest.postgres import PostgresSink
 from tandem.manifest.problems import refusal
 from tandem.manifest.values import Duration, Flag, Identifier, PathText, Section, Topic, Within
 
@@ -64,11 +65,12 @@ class FileSink(Section):
     )
 
 
-SinkKind = Literal["topic", "parquet", "delta"]
+SinkKind = Literal["topic", "parquet", "delta", "postgres"]
+KINDS: Final[tuple[SinkKind, ...]] = get_args(SinkKind)
 
 
 class SinkSpec(Section):
-    """One output of the job: exactly one of `topic`, `parquet` and `delta`."""
+    """One output of the job: exactly one of its kinds."""
 
     name: Identifier = Field(description="The key of its rows in what the job function returns")
     topic: Topic | None = Field(
@@ -78,15 +80,16 @@ class SinkSpec(Section):
     delta: FileSink | None = Field(
         default=None, description="A Delta table; needs the package deltalake, which Tandem's image has not got"
     )
+    postgres: PostgresSink | None = Field(
+        default=None, description="A table of PostgreSQL; an epoch is one transaction of the database"
+    )
 
     @property
     def kind(self) -> SinkKind:
-        """Which of the three it is."""
-        if self.topic is not None:
-            return "topic"
-        return "parquet" if self.parquet is not None else "delta"
+        """Which of its kinds it is."""
+        return next((kind for kind in KINDS if getattr(self, kind) is not None), "topic")
 
     @property
     def files(self) -> FileSink | None:
-        """The table's folder; None for a Kafka topic."""
+        """The table's folder; None for what is no table of files."""
         return self.parquet or self.delta

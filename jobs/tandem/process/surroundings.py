@@ -47,6 +47,8 @@ def _packages(manifest: Manifest) -> Iterator[Issue]:
         if sink.files is not None:
             at: Location = ("spec", "sinks", index, sink.kind, "path")
             yield from _missing(at, sink.files.path, needed_module(sink.kind, sink.files.path))
+        if sink.postgres is not None:
+            yield from _missing(("spec", "sinks", index, "postgres"), "a postgres sink", "psycopg")
     snapshots = manifest.spec.snapshots
     if snapshots is not None:
         yield from _missing(
@@ -93,6 +95,10 @@ def _files(manifest: Manifest) -> Iterator[Issue]:
     if zookeeper is not None:
         files = {"caFile": zookeeper.ca_file, "certFile": zookeeper.cert_file, "keyFile": zookeeper.key_file}
         named += [(("spec", "zookeeper", key), value) for key, value in files.items()]
+    for index, sink in enumerate(manifest.spec.sinks):
+        if (one := sink.postgres) is not None:
+            files = {"caFile": one.ca_file, "certFile": one.cert_file, "keyFile": one.key_file}
+            named += [(("spec", "sinks", index, "postgres", key), value) for key, value in files.items()]
     named += _files_of_spark(manifest.spec.spark.conf)
     for at, value in named:
         if (

@@ -15,6 +15,8 @@ _SECRETS: Final = (
     path("spec.snapshots.secretProperties{}"),
     path("spec.zookeeper.keyPassword"),
     path("spec.zookeeper.auth.credentials"),
+    path("spec.sinks[].postgres.password"),
+    path("spec.sinks[].postgres.keyPassword"),
 )
 
 JOB: Final[tuple[Rule, ...]] = (

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from tandem.manifest.places import DELTA, PACKAGES
-from tandem_operator.crd.cel import Rule, exactly_one, path, text
+from tandem_operator.crd.cel import Rule, path, text
 
 _ROOT: Final = ((),)
 _SPEC: Final = (path("spec"),)
@@ -81,14 +81,6 @@ STREAMS: Final[tuple[Rule, ...]] = (
         field_path=".schema",
         reason="FieldValueForbidden",
         mirrors=("schema_goes_with_json",),
-    ),
-    Rule(
-        "sink-is-of-one-kind",
-        (path("spec.sinks[]"),),
-        exactly_one("self.topic", "self.parquet", "self.delta"),
-        "says of none or of several places where to write. Give exactly one of topic: name, parquet: {path: …} and "
-        "delta: {path: …}",
-        mirrors=("sinks_are_of_one_kind",),
     ),
     Rule(
         "tables-do-not-meet",

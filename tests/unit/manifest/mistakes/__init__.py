@@ -4,9 +4,10 @@ from unit.manifest.mistakes.job import JOB
 from unit.manifest.mistakes.kafka import KAFKA
 from unit.manifest.mistakes.mark import HERE, Mistake
 from unit.manifest.mistakes.running import RUNNING
+from unit.manifest.mistakes.sinks import SINKS
 from unit.manifest.mistakes.streams import STREAMS
 
-BAD: dict[str, Mistake] = {**JOB, **KAFKA, **STREAMS, **RUNNING}
+BAD: dict[str, Mistake] = {**JOB, **KAFKA, **STREAMS, **SINKS, **RUNNING}
 
 LINES_OF_PARENTS = {
     "no name": "metadata:",
