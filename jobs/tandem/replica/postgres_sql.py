@@ -39,6 +39,9 @@ SELECT set_config('lock_timeout', '2s', true), set_config('idle_in_transaction_s
 """Of one transaction, so that they also hold behind a pool of connections. With synchronous_commit off, a crash of the
 database would lose an epoch that Kafka says is published."""
 
+AT_ONCE: Final = "SET CONSTRAINTS ALL IMMEDIATE"
+"""So that the statement fails whose row a constraint refuses, and not the commit."""
+
 TERMINATE_IDLE: Final = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE application_name = %s AND datname = current_database() AND pid <> pg_backend_pid()

@@ -17,6 +17,7 @@ from tandem.replica.postgres import PostgresTable, connect, said, speaking
 from tandem.replica.postgres_fit import Shape
 from tandem.replica.postgres_rows import encode
 from tandem.replica.postgres_sql import (
+    AT_ONCE,
     SETTINGS,
     TERMINATE_IDLE,
     application_name,
@@ -86,6 +87,7 @@ class PostgresWriter:
         written = self._written(connection, epoch)
         if written is not None:
             return written
+        connection.execute(AT_ONCE)
         encoded = encode(rows, indexes, table.sink.key)
         refused = {**encoded.refused}
         statement = insert(table.sink, [field.name for field in rows.type], self._shape.columns)
