@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from integration.engine import Job, kafka_sink, raw_source
 from integration.planning_replica import Replica
+from integration.postgres_server import PASSWORD, PostgresServer
 from integration.registry_server import RegistryServer
 from integration.written_job import create_topics
 from tandem.devservers import KafkaBroker, ZooKeeperServer
@@ -128,3 +129,19 @@ def topic_prefix(request: pytest.FixtureRequest) -> str:
     """A name that no other test or run uses: fit for topics, transactional ids, job names and ZooKeeper paths."""
     readable = re.sub(r"[^a-z0-9]+", "-", request.node.name.removeprefix("test_").lower())[:30].strip("-")
     return f"{readable}-{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
+    """A PostgreSQL that lives as long as the session: do not stop it."""
+    os.environ["PG_PASSWORD"] = PASSWORD
+    with PostgresServer(tmp_path_factory.mktemp("postgres")) as server:
+        yield server
+
+
+@pytest.fixture
+def own_postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresServer]:
+    """A PostgreSQL of the test's own, running, to stop, kill, pause and restart."""
+    monkeypatch.setenv("PG_PASSWORD", PASSWORD)
+    with PostgresServer(tmp_path / "postgres") as server:
+        yield server

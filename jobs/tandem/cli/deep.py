@@ -14,6 +14,7 @@ from tandem.manifest import CodeNotFoundError, Manifest, SecretError, find_code
 from tandem.process.info import RefusedError
 from tandem.replica.computing import Computing
 from tandem.replica.formats import formats_of
+from tandem.replica.postgres import check_fit, postgres_tables
 from tandem.replica.table_access import TableUnreachableError, reach
 from tandem.replica.tables import TableError, table_sinks
 from tandem.snapshots import SnapshotStore, SnapshotStoreError
@@ -48,6 +49,8 @@ def look_deep(manifest: Manifest) -> Choice:
         try:
             formats = formats_of(manifest, {})
             engine = computing.prepare(code, _unused, _untimed, _unused, None, lambda _: None, formats)
+            with suppress(SecretError):
+                check_fit(postgres_tables(manifest, os.environ, "validate"), engine.job.query.frame.schema)
             return engine.job.choice
         finally:
             computing.close()

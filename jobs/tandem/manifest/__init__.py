@@ -22,6 +22,7 @@ from tandem.manifest.models import (
     Spec,
     TakeOverSpec,
 )
+from tandem.manifest.postgres import PostgresOptions, PostgresSink
 from tandem.manifest.problems import Issue, ManifestError, Problem
 from tandem.manifest.secrets import SecretError, SecretReference
 from tandem.manifest.snapshots import SnapshotsSpec
@@ -56,6 +57,8 @@ __all__ = [
     "OrderingMode",
     "OrderingSpec",
     "OutputMode",
+    "PostgresOptions",
+    "PostgresSink",
     "Problem",
     "ReplicatedStreamJob",
     "Resources",

@@ -125,10 +125,16 @@ def _source(source: SourceSpec) -> dict[str, Any]:
     return source.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
 
 
+_PLACE_OF_POSTGRES: Final = ("schema_name", "table", "mode", "key")
+
+
 def _sink(sink: SinkSpec) -> dict[str, Any]:
-    """As `_source`."""
-    used = {"format": sink.format != "raw", **_with_schemas(sink)}
-    return sink.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
+    """As `_source`; of a database counts what is written, not how it is reached."""
+    used = {"format": sink.format != "raw", "postgres": sink.postgres is not None, **_with_schemas(sink)}
+    dumped = sink.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
+    if sink.postgres is not None:
+        dumped["postgres"] = sink.postgres.model_dump(mode="json", include=set(_PLACE_OF_POSTGRES))
+    return dumped
 
 
 def _with_schemas(one: SourceSpec | SinkSpec) -> dict[str, bool]:

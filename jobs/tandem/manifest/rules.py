@@ -26,6 +26,7 @@ from tandem.manifest.rules_kafka import (
     properties_are_given_once,
     topics_do_not_meet,
 )
+from tandem.manifest.rules_sinks import SINK_RULES
 from tandem.manifest.rules_spark import (
     epochs_fit_into_the_heap,
     heap_fits_into_the_container,
@@ -107,46 +108,6 @@ def names_are_unique(job: ReplicatedStreamJob) -> Iterator[Issue]:
             if at != first:
                 message = f"{name} is also the name of {dotted(first[:-1])}"
                 yield Issue(at, message, f"Give each of the {kind} a name of its own", (at, first))
-
-
-def tables_are_told_apart(job: ReplicatedStreamJob) -> Iterator[Issue]:
-    """The rows of a table are in a column that is named after the sink."""
-    seen: dict[str, tuple[str, int]] = {}
-    for index, sink in enumerate(job.spec.sinks):
-        if sink.files is None:
-            continue
-        name, first = seen.setdefault(sink.name.lower(), (sink.name, index))
-        if name != sink.name:
-            at: Location = ("spec", "sinks", index, "name")
-            message = (
-                f"{sink.name} and {name}, the name of spec.sinks[{first}], differ only in case, which Spark ignores"
-            )
-            yield Issue(at, message, "Give each table another name", (at, ("spec", "sinks", first, "name")))
-
-
-def sinks_are_of_one_kind(job: ReplicatedStreamJob) -> Iterator[Issue]:
-    for index, sink in enumerate(job.spec.sinks):
-        at: Location = ("spec", "sinks", index)
-        given = [kind for kind in ("topic", "parquet", "delta") if getattr(sink, kind) is not None]
-        if len(given) != 1:
-            message = f"{' and '.join(given)} exclude each other" if given else "says nothing of where to write"
-            remedy = "Give exactly one of topic: name, parquet: {path: …} and delta: {path: …}"
-            kinds = tuple((*at, kind) for kind in ("topic", "parquet", "delta"))
-            yield Issue((*at, given[1]) if given else at, message, remedy, kinds)
-
-
-def tables_do_not_meet(job: ReplicatedStreamJob) -> Iterator[Issue]:
-    seen: list[tuple[Location, PurePosixPath]] = []
-    for index, sink in enumerate(job.spec.sinks):
-        if sink.files is None:
-            continue
-        at: Location = ("spec", "sinks", index, "parquet" if sink.parquet else "delta", "path")
-        path = PurePosixPath(normpath(sink.files.path))
-        for other_at, other in seen:
-            if path.is_relative_to(other) or other.is_relative_to(path):
-                message = f"{path} and {other} of {dotted(other_at[:3])} lie within each other"
-                yield Issue(at, message, "Give each table a folder of its own", (at, other_at))
-        seen.append((at, path))
 
 
 def tables_are_apart_from_state(job: ReplicatedStreamJob) -> Iterator[Issue]:
@@ -253,6 +214,12 @@ def _secrets(job: ReplicatedStreamJob) -> Iterable[tuple[Location, SecretReferen
     if job.spec.schema_registry is not None:
         for name, reference in job.spec.schema_registry.secret_properties.items():
             yield ("spec", "schemaRegistry", "secretProperties", name), reference
+    for index, sink in enumerate(job.spec.sinks):
+        if sink.postgres is not None:
+            given = {"password": sink.postgres.password, "keyPassword": sink.postgres.key_password}
+            for name, secret in given.items():
+                if secret is not None:
+                    yield ("spec", "sinks", index, "postgres", name), secret
     zookeeper = job.spec.zookeeper
     if zookeeper is not None and zookeeper.key_password is not None:
         yield ("spec", "zookeeper", "keyPassword"), zookeeper.key_password
@@ -269,7 +236,6 @@ RULES: Final[tuple[Rule, ...]] = (
     real_time_runs_in_one_task,
     barriers_need_the_real_time_engine,
     names_are_unique,
-    tables_are_told_apart,
     schema_goes_with_json,
     formats_have_a_registry,
     schemas_go_with_formats,
@@ -281,8 +247,7 @@ RULES: Final[tuple[Rule, ...]] = (
     a_table_is_read_from_its_beginning,
     a_table_has_its_key,
     a_table_needs_micro_batches,
-    sinks_are_of_one_kind,
-    tables_do_not_meet,
+    *SINK_RULES,
     tables_are_apart_from_state,
     places_can_be_written_to,
     topics_do_not_meet,

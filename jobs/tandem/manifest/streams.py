@@ -1,11 +1,12 @@
 """What a job reads and what it writes."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
 from tandem.manifest.ddl import DdlError, column_names
 from tandem.manifest.formats import RegistrySchema
+from tandem.manifest.postgres import PostgresSink
 from tandem.manifest.problems import refusal
 from tandem.manifest.values import Count, Duration, Flag, Identifier, PathText, Section, Topic, Within
 
@@ -100,11 +101,12 @@ class FileSink(Section):
     )
 
 
-SinkKind = Literal["topic", "parquet", "delta"]
+SinkKind = Literal["topic", "parquet", "delta", "postgres"]
+KINDS: Final[tuple[SinkKind, ...]] = get_args(SinkKind)
 
 
 class SinkSpec(Section):
-    """One output of the job: exactly one of `topic`, `parquet` and `delta`."""
+    """One output of the job: exactly one of its kinds."""
 
     name: Identifier = Field(description="The key of its rows in what the job function returns")
     topic: Topic | None = Field(
@@ -113,6 +115,9 @@ class SinkSpec(Section):
     parquet: FileSink | None = Field(default=None, description="A folder of Parquet files")
     delta: FileSink | None = Field(
         default=None, description="A Delta table; needs the package deltalake, which Tandem's image has not got"
+    )
+    postgres: PostgresSink | None = Field(
+        default=None, description="A table of PostgreSQL; an epoch is one transaction of the database"
     )
 
     format: Format = Field(
@@ -132,12 +137,10 @@ class SinkSpec(Section):
 
     @property
     def kind(self) -> SinkKind:
-        """Which of the three it is."""
-        if self.topic is not None:
-            return "topic"
-        return "parquet" if self.parquet is not None else "delta"
+        """Which of its kinds it is."""
+        return next((kind for kind in KINDS if getattr(self, kind) is not None), "topic")
 
     @property
     def files(self) -> FileSink | None:
-        """The table's folder; None for a Kafka topic."""
+        """The table's folder; None for what is no table of files."""
         return self.parquet or self.delta

@@ -48,6 +48,8 @@ def _packages(manifest: Manifest) -> Iterator[Issue]:
         if sink.files is not None:
             at: Location = ("spec", "sinks", index, sink.kind, "path")
             yield from _missing(at, sink.files.path, needed_module(sink.kind, sink.files.path))
+        if sink.postgres is not None:
+            yield from _missing(("spec", "sinks", index, "postgres"), "a postgres sink", "psycopg")
     snapshots = manifest.spec.snapshots
     if snapshots is not None:
         yield from _missing(
@@ -101,6 +103,10 @@ def _files(manifest: Manifest) -> Iterator[Issue]:
             for name, value in properties.items()
             if name in REGISTRY_FILES
         ]
+    for index, sink in enumerate(manifest.spec.sinks):
+        if (one := sink.postgres) is not None:
+            files = {"caFile": one.ca_file, "certFile": one.cert_file, "keyFile": one.key_file}
+            named += [(("spec", "sinks", index, "postgres", key), value) for key, value in files.items()]
     named += _files_of_spark(manifest.spec.spark.conf)
     for at, value in named:
         if (

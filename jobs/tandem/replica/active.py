@@ -35,9 +35,11 @@ from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.failure import FirstFailure, classified
 from tandem.replica.handed import HandedEpochs
 from tandem.replica.loop import Loop, Ports
+from tandem.replica.postgres_writer import PostgresWriter
 from tandem.replica.prepared import Prepared
 from tandem.replica.reader import LogReader
 from tandem.replica.rows import EpochRows
+from tandem.replica.sinks import SinkWriters
 from tandem.replica.steps import OUTPUT, StepPorts, Steps
 from tandem.replica.tables import TableWriter, table_sinks
 from tandem.replica.warm import Warm, join_slots
@@ -243,12 +245,16 @@ def _begin(
     place = channels.place_at(position)
     core = _core(warm, place, position.epoch)
     task = setting.waits.task()
-    tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), task.at, output.refused.sinks.deltas)
+    sinking = setting.waits.task()
+    tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), sinking.at, output.refused.sinks.deltas)
+    postgres = {table.name: PostgresWriter(table, config.generation, sinking.at) for table in output.postgres}
+    sinks = SinkWriters(tables, postgres, sinking)
     author = Author(setting.incarnation, config.generation, channels.logs.commits, prepared.engine.job.one_row)
-    writer = EpochWriter(author, output.producer, output.refused, setting.metrics, tables.write, task.at)
+    writer = EpochWriter(author, output.producer, output.refused, setting.metrics, sinks.write, task.at)
 
     def on_marked(marked: Marked) -> None:
         output.troubles.over(OUTPUT)
+        sinking.ends()
         if marked.epoch is not None and marked.marker.owner == setting.incarnation:
             setting.metrics.publish_latency.observe(max(0.0, time.time() - marked.epoch.time_ms / 1000))
 

@@ -1,7 +1,7 @@
 """Writes an epoch's rows and its marker: tables first, then one transaction."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tandem.kafka.errors import TransactionTooSlowError
@@ -36,7 +36,7 @@ class EpochWriter:
     """One incarnation's writer.
 
     `refused` : knows where rows go, and learns which of them the broker does not take.
-    `write_tables` : writes the rows of an epoch that go to tables.
+    `write_tables` : writes the rows of an epoch that go to tables; returns those that are refused, index → why.
     `at` : called with each step.
     `clock_s` : any monotonic clock, s.
     """
@@ -47,7 +47,7 @@ class EpochWriter:
         producer: EpochProducer,
         refused: RefusedRows,
         metrics: ReplicaMetrics,
-        write_tables: Callable[[EpochRows], None] = lambda _: None,
+        write_tables: Callable[[EpochRows], Mapping[int, str]] = lambda _: {},
         at: Callable[[str], None] = lambda _: None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -80,8 +80,8 @@ class EpochWriter:
         if not action.skipped:
             self._at("its rows are made into records")
             with self.metrics.phase("encode"):
+                self._refused.note(rows.epoch, self._write_tables(rows))
                 records = self._records(rows)
-                self._write_tables(rows)
         marker = Marker(
             action.epoch,
             action.attempt,

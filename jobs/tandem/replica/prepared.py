@@ -39,6 +39,7 @@ from tandem.replica.identity import (
 )
 from tandem.replica.identity_parts import agreed_schemas, agreed_tables, identity_of, plan_parts
 from tandem.replica.late import LateRows
+from tandem.replica.postgres import PostgresTable, check_fit, postgres_tables, prepare, refuse_earlier_runs
 from tandem.replica.refused import RefusedRows
 from tandem.replica.setting import START_TIMEOUT_S, Setting
 from tandem.replica.shipping import StateShipping
@@ -66,6 +67,7 @@ class Output:
     producer: EpochProducer
     compacted: Mapping[str, str]
     """Inputs that are compacted: topic → what that means."""
+    postgres: tuple[PostgresTable, ...] = ()
 
     @classmethod
     def of(cls, setting: Setting, topics: Topics) -> Output:
@@ -79,8 +81,11 @@ class Output:
         deltas = reach(tables)
         refused = RefusedRows(sink_topics(topics, manifest, deltas), lambda: sink_topics(topics, manifest, deltas))
         check_limits(refused.sinks)
+        postgres = postgres_tables(manifest, os.environ, setting.name)
+        newest = prepare(postgres)
         if setting.spec.ordering.mode != "none":  # else each replica has epochs of its own
             refuse_tables_of_earlier_runs(manifest.name, tables, lambda: channels.newest_published().epoch)
+            refuse_earlier_runs(postgres, newest, lambda: channels.newest_published().epoch)
         written = (logs.ordering, logs.commits, *refused.sinks.partitions, TRANSACTIONS)
         troubles = Troubles(look_at(channels.connection, lambda: written), setting.metrics.refused)
         appender = ProposalAppender(
@@ -91,7 +96,7 @@ class Output:
         )
         troubles.poke = appender.serve
         producer = channels.producer(setting.incarnation, lambda: refused.sinks.output_limits, troubles.throttled)
-        return cls(refused, troubles, appender, producer, compacted)
+        return cls(refused, troubles, appender, producer, compacted, postgres)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +184,7 @@ class _Preparation:
         schemas = agreed_schemas(known.config) if known is not None and settled else {}
         formats = formats_of(manifest, schemas, START_TIMEOUT_S, self._starting.at, may_register=True)
         engine = self._engine(computing, code, agreed, formats)
+        check_fit(output.postgres, engine.job.query.frame.schema)
         membership = self._planned(engine, known, mine, output.appender)
         if not settled:
             self._belong_to(membership)

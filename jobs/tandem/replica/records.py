@@ -25,7 +25,7 @@ Header = tuple[str, bytes | None]
 def records_of(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str] | None = None) -> list[OutputRecord]:
     """The records of all Kafka sinks, in order. Each carries the epoch, its index in it, and the job as headers.
 
-    `refused` : index of a row → why the broker did not take it; those become dead letters too.
+    `refused` : index of a row → why the broker, or its table, did not take it; those become dead letters too.
     """
     return list(_records(rows, sinks, refused or {}))
 
@@ -51,7 +51,7 @@ def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> 
     headers = plain(table["headers"]).to_pylist() if "headers" in names else nothing
     columns = (table[name].to_pylist() for name in ("sink", "key", "value"))
     letters_key = _letters_keys(sinks, rows.epoch)
-    unfit = {**unfit_for_delta(table, sinks.deltas), **_unencoded(table)}
+    unfit = {**refused, **unfit_for_delta(table, sinks.deltas), **_unencoded(table)}
     first = {topic: first_partition(rows.epoch, count) for topic, count in sinks.partitions.items()}
     for index, (sink, key, value, partition, extra) in enumerate(zip(*columns, partitions, headers, strict=True)):
         topic = sinks.topics.get(sink)

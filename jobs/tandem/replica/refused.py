@@ -1,4 +1,4 @@
-"""Which rows the broker does not take, and what is known of the topics that they go to."""
+"""Which rows the broker does not take, or a table, and what is known of the topics that they go to."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -36,7 +36,7 @@ class RefusedRows:
         return self._sinks
 
     def of(self, epoch: int) -> Mapping[int, str]:
-        """Index of a row of `epoch` → why the broker does not take it."""
+        """Index of a row of `epoch` → why the broker, or its table, does not take it."""
         return self._reasons if epoch == self._epoch else {}
 
     def look(self) -> None:
@@ -45,10 +45,15 @@ class RefusedRows:
             now = self._look()
             self._sinks = replace(now, compacted=now.compacted | (self._need_keys & now.unseen))
 
-    def learn(self, epoch: int, refused: RowsRefusedError) -> None:
-        """Records of `epoch` were refused."""
+    def note(self, epoch: int, reasons: Mapping[int, str]) -> None:
+        """Rows of `epoch` that their table does not take."""
         if epoch != self._epoch:
             self._epoch, self._reasons = epoch, {}
+        self._reasons |= reasons
+
+    def learn(self, epoch: int, refused: RowsRefusedError) -> None:
+        """Records of `epoch` were refused."""
+        self.note(epoch, {})
         before = self._sinks
         try:
             self.look()

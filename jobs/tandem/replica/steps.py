@@ -22,8 +22,10 @@ from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewPro
 from tandem.protocol.values import EpochRange
 from tandem.replica.epoch_writer import EpochWriter
 from tandem.replica.failure import FirstFailure
+from tandem.replica.postgres_writer import LaterGenerationError
 from tandem.replica.reader import LogReader
 from tandem.replica.rows import EpochRows
+from tandem.replica.table_access import TableUnreachableError
 
 _log = get_logger(__name__)
 
@@ -131,6 +133,11 @@ class Steps(Background):
         ports = self._ports
         try:
             outcome = ports.writer.write(step, job.rows, job.epoch)
+        except (TableUnreachableError, LaterGenerationError) as error:
+            # Who owns the epoch may be another one by then: the log is read to its end before it is tried again.
+            _log.warning("sink_retried", reason=str(error))
+            self._stopped.wait(_PAUSE_S)
+            return Outcome.UNKNOWN
         except TransactionTooSlowError as error:
             if words := ports.troubles.words:
                 raise TransactionTooSlowError(f"epoch {step.epoch} cannot be published: {words}") from error

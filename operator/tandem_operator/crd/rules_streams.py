@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from tandem.manifest.places import DELTA, PACKAGES
-from tandem_operator.crd.cel import Rule, exactly_one, path, text
+from tandem_operator.crd.cel import Rule, path, text
 
 _ROOT: Final = ((),)
 _SPEC: Final = (path("spec"),)
@@ -62,14 +62,6 @@ STREAMS: Final[tuple[Rule, ...]] = (
         _lies_in(DELTA),
         f"no Delta table can be written there. Write a path, or a URL of one of {', '.join(DELTA)}",
         mirrors=("places_can_be_written_to",),
-    ),
-    Rule(
-        "sink-is-of-one-kind",
-        (path("spec.sinks[]"),),
-        exactly_one("self.topic", "self.parquet", "self.delta"),
-        "says of none or of several places where to write. Give exactly one of topic: name, parquet: {path: …} and "
-        "delta: {path: …}",
-        mirrors=("sinks_are_of_one_kind",),
     ),
     Rule(
         "tables-do-not-meet",

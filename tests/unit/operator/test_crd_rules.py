@@ -27,6 +27,7 @@ SAID_OTHERWISE = {
     "schemas_of_avro_are_json",
     "tables_are_told_apart",
     "tables_are_apart_from_state",
+    "postgres_tables_differ",
 }
 """Rules of the runtime that a list with keys says without CEL, or that only the operator checks: CEL cannot bound what it
 costs to compare amounts that may be numbers or texts, reads no schema, and knows no list of Spark's settings."""

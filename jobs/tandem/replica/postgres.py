@@ -1,0 +1,193 @@
+"""Sinks in PostgreSQL: how they are reached, and what is made sure of at the start. `postgres_writer.py` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from pyspark.sql.types import StructType
+
+from tandem.manifest import Manifest, PostgresOptions, PostgresSink, SecretError
+from tandem.replica.postgres_fit import Shape, create_statement, misfits, shown
+from tandem.replica.postgres_sql import application_name, create_epochs, describe, epochs_table
+from tandem.replica.table_access import TableUnreachableError
+from tandem.replica.tables import TableError
+from tandem.topics.declared import TABLE_PREFIX
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_T = TypeVar("_T")
+
+CONNECT_TIMEOUT_S: Final = 10
+_LONGEST_REASON: Final = 400
+_FOR_GOOD: Final = ("28", "3D", "3F", "42")
+"""Classes that say that the set-up is wrong: login, database, schema, names and rights."""
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresTable:
+    """A sink in PostgreSQL and how it is reached. `job`: who writes, as `tandem_epochs` names it."""
+
+    name: str
+    sink: PostgresSink
+    options: PostgresOptions
+    job: str
+
+    def __str__(self) -> str:
+        return f"the postgres table {shown(self.sink)} of sink {self.name}"
+
+    def __repr__(self) -> str:
+        return str(self)  # without the password
+
+
+def postgres_tables(manifest: Manifest, environ: Mapping[str, str], replica: str) -> tuple[PostgresTable, ...]:
+    """The sinks of a job that are tables of PostgreSQL. Raises `TableError`: no psycopg, or a secret is missing.
+
+    replica : its name; without ordering each replica has epochs of its own.
+    """
+    found = [(sink.name, sink.postgres) for sink in manifest.spec.sinks if sink.postgres is not None]
+    if not found:
+        return ()
+    try:
+        import psycopg  # noqa: F401
+    except ImportError as error:
+        raise TableError("a postgres sink needs the package psycopg: pip install 'tandem-stream[postgres]'") from error
+    job = f"{manifest.name}/{replica}" if manifest.spec.ordering.mode == "none" else manifest.name
+    try:
+        return tuple(PostgresTable(name, sink, sink.options(environ, manifest.base, name), job) for name, sink in found)
+    except SecretError as error:
+        raise TableError(str(error)) from error
+
+
+def connect(table: PostgresTable) -> Connection[Any]:
+    """A connection that begins no transaction by itself. Raises `psycopg.Error`."""
+    import psycopg
+
+    return psycopg.connect(
+        **table.options,
+        application_name=application_name(table.job, table.name),
+        connect_timeout=CONNECT_TIMEOUT_S,
+        keepalives_idle=10,
+        keepalives_interval=5,
+        keepalives_count=3,
+        tcp_user_timeout=20_000,
+        autocommit=True,
+        prepare_threshold=None,  # a pool of connections between us and the server may not keep what is prepared
+        client_encoding="utf8",
+    )
+
+
+@contextmanager
+def speaking(table: PostgresTable, at_start: bool = True) -> Iterator[None]:
+    """Errors of the database as `TableUnreachableError`; `at_start` as `TableError`, if the set-up is wrong."""
+    import psycopg
+
+    try:
+        yield
+    except psycopg.Error as error:
+        words = f"{table} cannot be written: {said(error)}"
+        if at_start and ((error.sqlstate or "")[:2] in _FOR_GOOD or _is_refused_login(error)):
+            raise TableError(f"{words}. Correct spec.sinks, or what the database knows of user and table") from error
+        raise TableUnreachableError(f"{words}. It is tried again") from error
+
+
+def prepare(tables: Sequence[PostgresTable]) -> dict[str, int]:
+    """Make sure that each sink has its row in `tandem_epochs`. Returns the last epoch of each; −1: none was written.
+
+    Raises `TableError`, `TableUnreachableError`.
+    """
+    return {table.name: _with(table, partial(_begun, table=table)) for table in tables}
+
+
+def refuse_earlier_runs(
+    tables: Sequence[PostgresTable], newest: Mapping[str, int], last_published: Callable[[], int]
+) -> None:
+    """Raise `TableError` if nothing of this run is published yet, but a table has epochs of a job that ran before.
+
+    `newest` : as `prepare` returns it. `last_published` : as for `refuse_tables_of_earlier_runs`.
+    """
+    for table in tables:
+        # A run that ended before its first marker may have left epoch 0, which is the same in this one.
+        if newest[table.name] > 0 and last_published() < 0:
+            raise TableError(
+                f"sink {table.name}: {shown(table.sink)} has epochs up to {newest[table.name]} of an earlier run, and the "
+                "job begins again with epoch 0: rows would be lost. Give the job another metadata.name; or, if it shall "
+                f"write behind the rows of that run: DELETE FROM {epochs_table(table.sink)} WHERE job = '{table.job}' "
+                f"AND sink = '{table.name}'"
+            )
+
+
+def check_fit(tables: Sequence[PostgresTable], rows: StructType) -> None:
+    """Raise `TableError` with each column of the job's rows that a table would change or refuse.
+
+    rows : of all sinks, those of a table in a column of its own; see `one_stream`.
+
+    Raises `TableUnreachableError` too.
+    """
+    for table in tables:
+        shape = _with(table, partial(describe, sink=table.sink))
+        check_shape(table, shape, cast(StructType, rows[TABLE_PREFIX + table.name].dataType))
+
+
+def check_shape(table: PostgresTable, shape: Shape, rows: StructType) -> None:
+    """Raise `TableError` if the rows do not fit."""
+    if not shape.columns:
+        statement = create_statement(table.sink, rows)
+        raise TableError(f"sink {table.name}: there is no table {shown(table.sink)}. Create it, e.g. {statement}")
+    if found := list(misfits(shape, rows, table.sink)):
+        raise TableError(f"sink {table.name}: the rows do not fit {table}: {'; '.join(found)}")
+
+
+def _begun(connection: Connection[Any], table: PostgresTable) -> int:
+    import psycopg
+
+    where = (table.job, table.name)
+    newest = f"SELECT epoch FROM {epochs_table(table.sink)} WHERE job = %s AND sink = %s"
+    exists = connection.execute("SELECT to_regclass(%s)", (epochs_table(table.sink),)).fetchone()
+    if exists is None or exists[0] is None:
+        with connection.transaction():  # two replicas at once: one of them waits
+            connection.execute("SELECT pg_advisory_xact_lock(7235461001)")
+            try:
+                connection.execute(create_epochs(table.sink))
+            except psycopg.errors.InsufficientPrivilege as error:
+                raise TableError(
+                    f"sink {table.name}: the user {table.sink.user} may not create Tandem's own table in the schema "
+                    f"{table.sink.schema_name}. GRANT CREATE on it, or create it: {create_epochs(table.sink)}"
+                ) from error
+    connection.execute(
+        f"INSERT INTO {epochs_table(table.sink)} (job, sink, generation, epoch, refused) VALUES (%s, %s, -1, -1, '{{}}') "
+        "ON CONFLICT DO NOTHING",
+        where,
+    )
+    row = connection.execute(newest, where).fetchone()
+    return -1 if row is None else int(row[0])
+
+
+def _with(table: PostgresTable, look: Callable[[Connection[Any]], _T]) -> _T:
+    with speaking(table), connect(table) as connection:
+        return look(connection)
+
+
+def _is_refused_login(error: Exception) -> bool:
+    """The client has no SQLSTATE for what ended a connection before it was one."""
+    words = (
+        "authentication failed",
+        "no password supplied",
+        "does not exist",
+        "certificate verify failed",
+        "pg_hba.conf",
+    )
+    return any(word in str(error) for word in words)
+
+
+def said(error: Any) -> str:
+    """What the database says, in a line, with the detail that names the values."""
+    diagnosis = getattr(error, "diag", None)
+    detail = getattr(diagnosis, "message_detail", None)
+    text = getattr(diagnosis, "message_primary", None) or str(error)
+    words = " ".join(f"{text}. {detail}".split() if detail else str(text).split())
+    return words[:_LONGEST_REASON].rstrip(". ")

@@ -1,0 +1,167 @@
+"""Writes epochs to a table of PostgreSQL: the rows and the epoch's number in one transaction of the database.
+
+A row of `tandem_epochs` is locked before anything is written, and says which epoch was written last. Whoever comes second,
+a deposed owner that wakes up or its successor, waits for the lock, sees the epoch there and writes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from tandem.logs import get_logger
+from tandem.replica.postgres import PostgresTable, connect, said, speaking
+from tandem.replica.postgres_fit import Shape
+from tandem.replica.postgres_rows import encode
+from tandem.replica.postgres_sql import (
+    AT_ONCE,
+    SETTINGS,
+    TERMINATE_IDLE,
+    application_name,
+    describe,
+    epochs_table,
+    insert,
+)
+from tandem.replica.table_access import TableUnreachableError
+from tandem.replica.tables import TableError
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+_log = get_logger(__name__)
+
+_OF_A_ROW: Final = ("21000", "44000", "54000")
+_OF_A_ROW_CLASSES: Final = ("22", "23", "P0")
+"""SQLSTATEs that say that the database does not take a row: bad data, constraints, checks of views, limits, what triggers
+raise. 21000: two rows of one key by the rules of its index; one after the other, both are taken."""
+
+
+class LaterGenerationError(Exception):
+    """A later generation of the job writes the table."""
+
+
+class PostgresWriter:
+    """Writes the epochs of one generation to one table. `at` : called with each step."""
+
+    def __init__(self, table: PostgresTable, generation: int, at: Callable[[str], None] = lambda _: None) -> None:
+        self._table, self._generation, self._at = table, generation, at
+        self._connection: Connection[Any] | None = None
+        self._shape = Shape({})
+
+    def close(self) -> None:
+        """Let the connection go."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def write(self, epoch: int, rows: pa.StructArray, indexes: Sequence[int]) -> Mapping[int, str]:
+        """Write an epoch's rows, unless they were written before. Returns those that are refused: index → why.
+
+        indexes : of the rows in their epoch.
+
+        Raises `TableUnreachableError`: not now; `TableError`: nobody knows what is written; `LaterGenerationError`.
+        """
+        import psycopg
+
+        try:
+            with speaking(self._table, at_start=False):
+                connection = self._connected(rows.type)
+                try:
+                    with connection.transaction():
+                        return self._transacted(connection, epoch, rows, indexes)
+                except psycopg.errors.LockNotAvailable:
+                    _free(connection, self._table)
+                    raise
+        except BaseException:
+            self.close()
+            raise
+
+    def _transacted(
+        self, connection: Connection[Any], epoch: int, rows: pa.StructArray, indexes: Sequence[int]
+    ) -> Mapping[int, str]:
+        table = self._table
+        connection.execute(SETTINGS)
+        written = self._written(connection, epoch)
+        if written is not None:
+            return written
+        connection.execute(AT_ONCE)
+        encoded = encode(rows, indexes, table.sink.key)
+        refused = {**encoded.refused}
+        statement = insert(table.sink, [field.name for field in rows.type], self._shape.columns)
+        for chunk in encoded.chunks():
+            self._at(f"{table}, which takes {len(encoded.rows):,} rows")
+            refused |= _inserted(connection, statement, chunk)
+        self._note(connection, epoch, refused)
+        self._at(f"the commit of {table}")
+        for index, why in refused.items():
+            _log.warning("row_refused", epoch=epoch, index=index, sink=table.name, reason=why)
+        return refused
+
+    def _connected(self, rows: pa.StructType) -> Connection[Any]:
+        if self._connection is None or self._connection.closed:
+            self._at(f"{self._table}, which is connected to")
+            connection = self._connection = connect(self._table)
+            self._shape = describe(connection, self._table.sink)
+            if missing := [field.name for field in rows if field.name not in self._shape.columns]:
+                raise TableUnreachableError(
+                    f"{self._table} is not there any more, or has not the column {missing[0]}. It is tried again"
+                )
+        return self._connection
+
+    def _written(self, connection: Connection[Any], epoch: int) -> Mapping[int, str] | None:
+        """Which rows of the epoch were refused when it was written; None: it was not. Holds the lock from now on."""
+        table = self._table
+        self._at(f"the lock of {table}")
+        row = connection.execute(
+            f"SELECT generation, epoch, refused FROM {epochs_table(table.sink)} WHERE job = %s AND sink = %s FOR UPDATE",
+            (table.job, table.name),
+        ).fetchone()
+        if row is None:
+            raise TableError(
+                f"sink {table.name}: its row in {table.sink.schema_name}.tandem_epochs was removed, so nobody knows which "
+                "epochs are written. Put it back, or give the job another metadata.name and the sink another table"
+            )
+        generation, last, refused = row
+        if last >= epoch:
+            return {int(index): why for index, why in refused.items()} if last == epoch else {}
+        if generation > self._generation:
+            raise LaterGenerationError(f"generation {generation} writes {table}, and this is {self._generation}")
+        return None
+
+    def _note(self, connection: Connection[Any], epoch: int, refused: Mapping[int, str]) -> None:
+        table = self._table
+        connection.execute(
+            f"UPDATE {epochs_table(table.sink)} SET generation = %s, epoch = %s, refused = %s::jsonb, written_at = now() "
+            "WHERE job = %s AND sink = %s",
+            (self._generation, epoch, json.dumps(refused), table.job, table.name),
+        )
+
+
+def _inserted(connection: Connection[Any], statement: str, rows: Sequence[tuple[int, str]]) -> dict[int, str]:
+    """Insert rows, in their order, without those that the database does not take: index → why."""
+    import psycopg
+
+    try:
+        with connection.transaction():
+            connection.execute(statement, (f"[{','.join(text for _, text in rows)}]",))
+    except psycopg.Error as error:
+        state = error.sqlstate or ""
+        if state not in _OF_A_ROW and state[:2] not in _OF_A_ROW_CLASSES:
+            raise
+        if len(rows) == 1:
+            return {rows[0][0]: f"the database does not take it: {said(error)}"}
+        half = len(rows) // 2
+        return _inserted(connection, statement, rows[:half]) | _inserted(connection, statement, rows[half:])
+    return {}
+
+
+def _free(connection: Connection[Any], table: PostgresTable) -> None:
+    """End sessions of this sink that hold the lock and do nothing: those of an owner that is stopped or cut off."""
+    ended = connection.execute(TERMINATE_IDLE, (application_name(table.job, table.name),)).fetchall()
+    if ended:
+        _log.warning(
+            "postgres_session_ended", sink=table.name, sessions=len(ended), reason="it held the lock, and idled"
+        )

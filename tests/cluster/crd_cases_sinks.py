@@ -1,0 +1,43 @@
+"""Trials of the rules about what each kind of sink needs."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from cluster.crd_base import Overrides
+from cluster.crd_case import SECRET, TWO_PLACES, Case
+
+
+def postgres(**more: Any) -> Overrides:
+    """A sink in PostgreSQL."""
+    table = {"host": "db", "database": "shop", "user": "tandem", "table": "totals", **more}
+    return {"spec.sinks": [{"name": "totals", "postgres": table}]}
+
+
+_FILES: Final = {"certFile": "/c.pem", "keyFile": "/k.pem"}
+
+SINKS: Final = (
+    Case(
+        "upsert-has-a-key",
+        postgres(mode="upsert", key=["customer", "day"]),
+        postgres(mode="upsert"),
+        "mode upsert needs the columns of a key",
+    ),
+    Case("upsert-has-a-key", postgres(), postgres(key=["customer"]), "mode append (the default) has none"),
+    Case("postgres-files-need-tls", postgres(useTls=True, caFile="/ca"), postgres(caFile="/ca"), "as useTls is false"),
+    Case(
+        "postgres-certificate-has-its-key",
+        postgres(useTls=True, **_FILES),
+        postgres(useTls=True, certFile="/c.pem"),
+        "certFile and keyFile need each other",
+    ),
+    *(
+        Case(
+            "secret-comes-from-one-place",
+            postgres(useTls=True, **_FILES, **{name: SECRET}),
+            postgres(useTls=True, **_FILES, **{name: TWO_PLACES}),
+            "of none or of several places",
+        )
+        for name in ("password", "keyPassword")
+    ),
+)
