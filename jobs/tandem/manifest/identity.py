@@ -109,7 +109,7 @@ def _source(source: SourceSpec) -> dict[str, Any]:
     return source.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
 
 
-_LATER_SINKS: Final = ("postgres",)
+_LATER_SINKS: Final = ("iceberg", "postgres", "foreach_batch")
 _PLACE_OF_POSTGRES: Final = ("schema_name", "table", "mode", "key")
 
 
@@ -118,6 +118,8 @@ def _sink(sink: SinkSpec) -> dict[str, Any]:
     dumped = sink.model_dump(mode="json", exclude={name for name in _LATER_SINKS if getattr(sink, name) is None})
     if sink.postgres is not None:
         dumped["postgres"] = sink.postgres.model_dump(mode="json", include=set(_PLACE_OF_POSTGRES))
+    if sink.iceberg is not None:
+        dumped["iceberg"] = {"table": sink.iceberg.table}
     return dumped
 
 

@@ -15,6 +15,7 @@ _SECRETS: Final = (
     path("spec.snapshots.secretProperties{}"),
     path("spec.zookeeper.keyPassword"),
     path("spec.zookeeper.auth.credentials"),
+    path("spec.sinks[].iceberg.secretProperties{}"),
     path("spec.sinks[].postgres.password"),
     path("spec.sinks[].postgres.keyPassword"),
 )
