@@ -42,11 +42,11 @@ SINKS: dict[str, Mistake] = {
         "topic: delays", f"iceberg: {{table: orders}} {HERE}", "spec.sinks[0].iceberg.table", "Write namespace.table",
     ),
     "a token of a catalog in the manifest": (
-        "topic: delays", f"iceberg: {{table: a.b, properties: {{token: abc}}}} {HERE}", "spec.sinks[0].iceberg.properties",
-        "a secret must not stand in a manifest. Move it to secretProperties of the sink",
+        "topic: delays", f"iceberg: {{table: a.b, properties: {{token: abc}}}} {HERE}",
+        "spec.sinks[0].iceberg.properties.token", "a secret must not stand in a manifest. Move it to secretProperties of",
     ),
     "a secret of a catalog from nowhere": (
         "topic: delays", f"iceberg: {{table: a.b, secretProperties: {{token: {{}}}}}} {HERE}",
-        "spec.sinks[0].iceberg.secretProperties", "says nothing of where the secret is",
+        "spec.sinks[0].iceberg.secretProperties.token", "says nothing of where the secret is",
     ),
 }  # fmt: skip
