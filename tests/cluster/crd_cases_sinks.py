@@ -14,6 +14,11 @@ def postgres(**more: Any) -> Overrides:
     return {"spec.sinks": [{"name": "totals", "postgres": table}]}
 
 
+def iceberg(**secrets: Any) -> Overrides:
+    """A sink that is an Iceberg table."""
+    return {"spec.sinks": [{"name": "lake", "iceberg": {"table": "shop.orders", "secretProperties": secrets}}]}
+
+
 _FILES: Final = {"certFile": "/c.pem", "keyFile": "/k.pem"}
 
 SINKS: Final = (
@@ -30,6 +35,12 @@ SINKS: Final = (
         postgres(useTls=True, **_FILES),
         postgres(useTls=True, certFile="/c.pem"),
         "certFile and keyFile need each other",
+    ),
+    Case(
+        "secret-comes-from-one-place",
+        iceberg(token=SECRET),
+        iceberg(token=TWO_PLACES),
+        "of none or of several places",
     ),
     *(
         Case(

@@ -17,6 +17,7 @@ from tandem.consumer import EpochConsumer
 from tandem.kafka.headers import RowId, headers_of, row_id
 from tandem.kafka.history import markers_back_to, read_range, watermarks
 from tandem.local import LocalJob
+from tandem.local.observe import Observer
 from tandem.local.outcome import Outcome
 from tandem.protocol.codec import decode_proposal
 from tandem.protocol.values import Marker, Proposal
@@ -144,3 +145,14 @@ class SmallJob:
             return found
         finally:
             consumer.close()
+
+
+def when_whole(job: SmallJob) -> None:
+    """Wait until all replicas of a job run and are ready, e.g. after a kill."""
+    observer = Observer.of(job.local)
+
+    def is_whole() -> bool:
+        replicas = observer.look().replicas
+        return bool(replicas) and all(replica.alive and replica.ready for replica in replicas)
+
+    job.wait(is_whole, "all replicas ready")

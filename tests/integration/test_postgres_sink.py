@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 
 from integration.postgres_server import PostgresServer
-from integration.small_job import HEARTBEAT, SmallJob
+from integration.small_job import HEARTBEAT, SmallJob, when_whole
 from integration.workload import Cluster
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.protocol.values import Claim
@@ -186,7 +186,7 @@ def test_a_kill_of_the_owner_in_its_transaction_loses_and_repeats_nothing(
 ) -> None:
     pair.feed(f"to {len(point)}")
     pair.wait_for(f"to {len(point)}")
-    pair.wait(lambda: pair.local.names != [], "replicas")
+    when_whole(pair)
     before = names(postgres, pair)
     holds, kind = POINTS[point]
     with holds(postgres, pair):
@@ -206,6 +206,7 @@ def test_a_kill_of_the_owner_between_the_commit_and_the_marker_loses_and_repeats
 ) -> None:
     pair.feed("first")
     pair.wait_for("first")
+    when_whole(pair)
     before = names(postgres, pair)
     with pair.withheld(pair.commits):
         pair.feed("between")
@@ -222,6 +223,7 @@ def test_an_owner_that_is_paused_in_its_transaction_holds_nobody_up_and_commits_
 ) -> None:
     pair.feed("calm")
     pair.wait_for("calm")
+    when_whole(pair)
     before = names(postgres, pair)
     with at_the_rows(postgres, pair):
         pair.feed("pause")
@@ -281,6 +283,7 @@ def test_an_upsert_holds_the_newest_row_of_each_key_over_a_kill(make_job: MakeJo
     job = make_job(postgres, "name text PRIMARY KEY, count numeric", COUNTS, replicas=2, mode="upsert", key=["name"])
     job.feed("x", "y", "x")
     job.wait(lambda: {"x:2", "y:1"} <= set(job.values()), "the first counts")
+    when_whole(job)
     with job.withheld(job.commits):
         job.feed("x")
         table = job.name.replace("-", "_")

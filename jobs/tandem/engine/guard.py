@@ -36,8 +36,8 @@ _READ: Final = (
 )
 _STOP: Final = "stops Spark, which Tandem still needs. Remove the line: Tandem starts and stops the session"
 _HAND: Final = (
-    "hands rows to a function of its own, which Tandem cannot have done once. Return the DataFrame, name where its rows go "
-    "in spec.sinks, and let what shall happen beyond that read there"
+    "hands rows to a function of its own. Return the DataFrame, and name the function in spec.sinks, as "
+    "{name: calls, foreachBatch: module:function}, or where its rows go"
 )
 _WRITE: Final = (
     "writes a table of its own, which each replica would write, each time that it calls the function. Return a stream, and "

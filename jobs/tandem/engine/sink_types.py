@@ -65,11 +65,15 @@ _REMEDIES: Final[tuple[tuple[type[DataType], str], ...]] = (
 _OTHERS: Final = "Cast it to STRING, or select what it is made of"
 
 
+_PLACES: Final = {"foreachBatch": "DataFrame for foreachBatch"}
+
+
 def check_table(sink: str, kind: str, schema: StructType) -> None:
-    """Raise `JobError` if a table of `kind` (parquet, delta) would not give back what was selected.
+    """Raise `JobError` if a table of `kind` (a table's, or foreachBatch) would not give back what was selected.
 
     Source: what Spark 4.3 reads of Parquet files that Arrow has written, and what delta-rs takes.
     """
+    kind = _PLACES.get(kind, f"{kind} table")
     if not schema.fields:
         raise JobError(f"sink {sink}: the job selects no column. A table needs one")
     for problem in _of_struct("", schema, kind):
@@ -126,7 +130,7 @@ def _of_struct(path: str, struct: StructType, kind: str, in_map: bool = False) -
         names = ", ".join(name for name in struct.names if name.lower() == again[0])
         yield f"{where} several fields of one name ({names}): Spark does not tell upper from lower case. Rename them"
     if path and not struct.fields:
-        yield f"column `{path[:-1]}` is a struct without fields, which no {kind} table can hold. Leave it out"
+        yield f"column `{path[:-1]}` is a struct without fields, which no {kind} can hold. Leave it out"
     for field in struct.fields:
         yield from _of_type(path + field.name, field.dataType, kind, in_map)
 
@@ -139,9 +143,9 @@ def _of_type(column: str, found: DataType, kind: str, in_map: bool) -> Iterator[
     elif isinstance(found, MapType):
         yield from _of_type(f"{column}.key", found.keyType, kind, True)
         yield from _of_type(f"{column}.value", found.valueType, kind, True)
-    elif kind == "delta" and in_map and isinstance(found, TimestampNTZType):
+    elif kind == "delta table" and in_map and isinstance(found, TimestampNTZType):
         yield f"column `{column}` is TIMESTAMP_NTZ in a map, which the writer of Delta tables refuses. Cast it to TIMESTAMP"
     elif type(found) not in _HELD and not (type(found) is StringType and found == StringType()):
         remedy = next((text for one, text in _REMEDIES if isinstance(found, one)), _OTHERS)
         name = found.simpleString().upper()
-        yield f"column `{column}` is {name}, and a {kind} table would not give it back as it is. {remedy}"
+        yield f"column `{column}` is {name}, and a {kind} would not give it back as it is. {remedy}"

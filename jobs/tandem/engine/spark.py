@@ -17,6 +17,7 @@ from tandem.engine import lasting
 from tandem.engine.blame import Failed, explained
 from tandem.engine.culprit import Attempt
 from tandem.engine.faults import job_fault
+from tandem.engine.foreach_batch import BatchFunctions
 from tandem.engine.interface import OnEpoch, OnFailure, StoppedError
 from tandem.engine.isolation import isolated
 from tandem.engine.memory import EpochSize
@@ -73,6 +74,8 @@ class SparkEngine:
         self.task = Task()
         """Says what an epoch waits for."""
         self._first_epoch: dict[str, int] = {}  # ms from `start` to what happened: where a promotion's time goes
+        self.functions = BatchFunctions(job.query.frame.sparkSession, {}, job.query.frame.schema)
+        """Of the job's sinks `foreachBatch`."""
         self.given: EpochSize | None = None
         """The epoch that Spark was given last."""
         self._started_s = 0.0

@@ -143,6 +143,11 @@ def call(function: Callable[..., object], context: JobContext, sources: Mapping[
         ) from error
 
 
+def raised(error: BaseException, function: Callable[..., object]) -> str:
+    """What a function of the user raised, with its line, and what to do where that is known."""
+    return f"{_last_frame(error, _file_of(function))}{advice(error)}"
+
+
 @contextmanager
 def no_arguments(where: object) -> Iterator[None]:
     """While the block runs, the command line is that of a program called without arguments, in every process alike.
@@ -195,4 +200,4 @@ def _last_frame(error: BaseException, where: object) -> str:
     return f"{type(error).__name__}: {in_a_line(error)}{place}"
 
 
-__all__ = ["JobContext", "call", "in_a_line", "load_function", "make_importable"]
+__all__ = ["JobContext", "call", "in_a_line", "load_function", "make_importable", "raised"]

@@ -1,6 +1,7 @@
 """The ReplicatedStreamJob manifest: models, loading, and every error with its line and remedy."""
 
 from tandem.manifest.code import Code, CodeNotFoundError, check_code, find_code
+from tandem.manifest.iceberg import IcebergSink
 from tandem.manifest.identity import config_hash, config_parts, installed_versions
 from tandem.manifest.kafka import KafkaSpec, TopicNames
 from tandem.manifest.kubernetes import ExecutorsSpec, KubernetesSpec, Resources, SecretKeyRef
@@ -43,6 +44,7 @@ __all__ = [
     "ExecutorsSpec",
     "FileSink",
     "Format",
+    "IcebergSink",
     "IsolationLevel",
     "Issue",
     "JobSpec",

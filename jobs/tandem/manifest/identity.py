@@ -130,10 +130,18 @@ _PLACE_OF_POSTGRES: Final = ("schema_name", "table", "mode", "key")
 
 def _sink(sink: SinkSpec) -> dict[str, Any]:
     """As `_source`; of a database counts what is written, not how it is reached."""
-    used = {"format": sink.format != "raw", "postgres": sink.postgres is not None, **_with_schemas(sink)}
+    used = {
+        "format": sink.format != "raw",
+        "postgres": sink.postgres is not None,
+        "iceberg": sink.iceberg is not None,
+        "foreach_batch": sink.foreach_batch is not None,
+        **_with_schemas(sink),
+    }
     dumped = sink.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
     if sink.postgres is not None:
         dumped["postgres"] = sink.postgres.model_dump(mode="json", include=set(_PLACE_OF_POSTGRES))
+    if sink.iceberg is not None:
+        dumped["iceberg"] = {"table": sink.iceberg.table}
     return dumped
 
 

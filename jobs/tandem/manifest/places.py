@@ -45,5 +45,5 @@ def needed_module(kind: str, place: str) -> str:
 
 def install(module: str) -> str:
     """How to get a module."""
-    extra = {"s3fs": "s3", "deltalake": "delta", "psycopg": "postgres"}.get(module)
+    extra = {"s3fs": "s3", "deltalake": "delta", "psycopg": "postgres", "pyiceberg": "iceberg"}.get(module)
     return f"pip install 'tandem-stream[{extra}]'" if extra else f"pip install {module}"

@@ -215,6 +215,9 @@ def _secrets(job: ReplicatedStreamJob) -> Iterable[tuple[Location, SecretReferen
         for name, reference in job.spec.schema_registry.secret_properties.items():
             yield ("spec", "schemaRegistry", "secretProperties", name), reference
     for index, sink in enumerate(job.spec.sinks):
+        if sink.iceberg is not None:
+            for name, reference in sink.iceberg.secret_properties.items():
+                yield ("spec", "sinks", index, "iceberg", "secretProperties", name), reference
         if sink.postgres is not None:
             given = {"password": sink.postgres.password, "keyPassword": sink.postgres.key_password}
             for name, secret in given.items():

@@ -28,7 +28,7 @@ def tables_are_told_apart(job: ReplicatedStreamJob) -> Iterator[Issue]:
 def sinks_are_of_one_kind(job: ReplicatedStreamJob) -> Iterator[Issue]:
     for index, sink in enumerate(job.spec.sinks):
         at: Location = ("spec", "sinks", index)
-        given = [kind for kind in KINDS if getattr(sink, kind) is not None]
+        given = sink.kinds
         if len(given) != 1:
             message = f"{' and '.join(given)} exclude each other" if given else "says nothing of where to write"
             remedy = f"Give exactly one of {', '.join(KINDS)}, e.g. topic: name, or parquet: {{path: …}}"

@@ -11,7 +11,7 @@ from tandem.manifest.problems import refusal
 from tandem.manifest.secrets import SecretReference, resolve_all
 from tandem.manifest.values import Count, Duration, PathText, Section, Within
 
-_SECRET: Final = re.compile(
+SECRET: Final = re.compile(
     r"(^key$|secret|token|password|passwd|credential|account_key|connection_string|private)", re.I
 )
 _FLAGS: Final = {"true": True, "false": False}
@@ -37,7 +37,7 @@ def _name(name: str) -> str:
 
 
 def _plain(name: str) -> str:
-    if _SECRET.search(_name(name)):
+    if SECRET.search(_name(name)):
         raise refusal(
             "a secret must not stand in a manifest",
             f"Move it to spec.snapshots.secretProperties, e.g. {name}: {{env: SNAPSHOTS_{name.upper()}}}",

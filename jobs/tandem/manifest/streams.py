@@ -6,9 +6,10 @@ from pydantic import AfterValidator, Field
 
 from tandem.manifest.ddl import DdlError, column_names
 from tandem.manifest.formats import RegistrySchema
+from tandem.manifest.iceberg import IcebergSink
 from tandem.manifest.postgres import PostgresSink
 from tandem.manifest.problems import refusal
-from tandem.manifest.values import Count, Duration, Flag, Identifier, PathText, Section, Topic, Within
+from tandem.manifest.values import Count, Duration, Flag, FunctionName, Identifier, PathText, Section, Topic, Within
 
 Format = Literal["raw", "json", "avro", "protobuf"]
 KeyFormat = Literal["raw", "avro", "protobuf"]
@@ -101,8 +102,9 @@ class FileSink(Section):
     )
 
 
-SinkKind = Literal["topic", "parquet", "delta", "postgres"]
+SinkKind = Literal["topic", "parquet", "delta", "iceberg", "postgres", "foreachBatch"]
 KINDS: Final[tuple[SinkKind, ...]] = get_args(SinkKind)
+_FIELDS: Final = {"foreachBatch": "foreach_batch"}
 
 
 class SinkSpec(Section):
@@ -116,8 +118,14 @@ class SinkSpec(Section):
     delta: FileSink | None = Field(
         default=None, description="A Delta table; needs the package deltalake, which Tandem's image has not got"
     )
+    iceberg: IcebergSink | None = Field(default=None, description="An Iceberg table; needs the package pyiceberg")
     postgres: PostgresSink | None = Field(
         default=None, description="A table of PostgreSQL; an epoch is one transaction of the database"
+    )
+    foreach_batch: FunctionName | None = Field(
+        default=None,
+        description="module:function, called with a DataFrame of each epoch's rows and the epoch, as by Spark's "
+        "foreachBatch: at least once, before the epoch is published",
     )
 
     format: Format = Field(
@@ -138,7 +146,12 @@ class SinkSpec(Section):
     @property
     def kind(self) -> SinkKind:
         """Which of its kinds it is."""
-        return next((kind for kind in KINDS if getattr(self, kind) is not None), "topic")
+        return next(iter(self.kinds), "topic")
+
+    @property
+    def kinds(self) -> tuple[SinkKind, ...]:
+        """All that are given; in a good manifest one."""
+        return tuple(kind for kind in KINDS if getattr(self, _FIELDS.get(kind, kind)) is not None)
 
     @property
     def files(self) -> FileSink | None:

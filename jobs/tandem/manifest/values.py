@@ -168,6 +168,15 @@ ModuleName = Annotated[
         512,
     ),
 ]
+FunctionName = Annotated[
+    str,
+    Shape(
+        r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*",
+        "is no function of a module",
+        "Write module:function, e.g. job:write for the function write in job.py",
+        512,
+    ),
+]
 LabelValue = Annotated[
     str,
     Shape(

@@ -48,6 +48,8 @@ def _packages(manifest: Manifest) -> Iterator[Issue]:
         if sink.files is not None:
             at: Location = ("spec", "sinks", index, sink.kind, "path")
             yield from _missing(at, sink.files.path, needed_module(sink.kind, sink.files.path))
+        if sink.iceberg is not None:
+            yield from _missing(("spec", "sinks", index, "iceberg"), "an iceberg sink", "pyiceberg")
         if sink.postgres is not None:
             yield from _missing(("spec", "sinks", index, "postgres"), "a postgres sink", "psycopg")
     snapshots = manifest.spec.snapshots

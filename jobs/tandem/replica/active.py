@@ -35,11 +35,10 @@ from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.failure import FirstFailure, classified
 from tandem.replica.handed import HandedEpochs
 from tandem.replica.loop import Loop, Ports
-from tandem.replica.postgres_writer import PostgresWriter
 from tandem.replica.prepared import Prepared
 from tandem.replica.reader import LogReader
 from tandem.replica.rows import EpochRows
-from tandem.replica.sinks import SinkWriters
+from tandem.replica.sinks import SinkWriters, longest_silence_ms, writers_of
 from tandem.replica.steps import OUTPUT, StepPorts, Steps
 from tandem.replica.tables import TableWriter, table_sinks
 from tandem.replica.warm import Warm, join_slots
@@ -214,7 +213,7 @@ def _ship(prepared: Prepared) -> None:
 def _core(warm: Warm, place: Place, epoch: int) -> ReplicaCore:
     """What decides, from the state of `epoch` on."""
     prepared, setting, spec = warm.prepared, warm.prepared.setting, warm.prepared.setting.spec
-    bound = SilenceBound(spec.take_over.min_bound.ms, spec.take_over.max_bound.ms)
+    bound = SilenceBound(spec.take_over.min_bound.ms, longest_silence_ms(spec))
     batches, config = prepared.engine.batches, prepared.membership.config
     turn = place_of(None if warm.slots is None else warm.slots.slot, setting.name)
     delivery = setting.channels.delivery
@@ -247,8 +246,8 @@ def _begin(
     task = setting.waits.task()
     sinking = setting.waits.task()
     tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), sinking.at, output.refused.sinks.deltas)
-    postgres = {table.name: PostgresWriter(table, config.generation, sinking.at) for table in output.postgres}
-    sinks = SinkWriters(tables, postgres, sinking)
+    others = writers_of(output.iceberg, output.postgres, config.generation, sinking.at)
+    sinks = SinkWriters(tables, others, prepared.engine.functions, sinking)
     author = Author(setting.incarnation, config.generation, channels.logs.commits, prepared.engine.job.one_row)
     writer = EpochWriter(author, output.producer, output.refused, setting.metrics, sinks.write, task.at)
 

@@ -8,6 +8,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tandem.engine.executors import Executors
+from tandem.engine.foreach_batch import BatchFunctions, load_functions
 from tandem.engine.jvm.jars import file_system_jar
 from tandem.engine.prepared import prepare_job
 from tandem.engine.refused_settings import blaming
@@ -105,6 +106,8 @@ class Computing:
         with blaming(manifest.spec.spark.conf):
             job = prepare_job(session, manifest, kept, self.near, tables, compare, formats)
         engine = SparkEngine(job, self._folder, make_fetcher, phase, count)
+        if functions := load_functions(manifest):
+            engine.functions = BatchFunctions(session, functions, job.query.frame.schema, job.command)
         if executors is not None and engine.stateful_operators:
             check_shared(session, self._folder, engine.stateful_operators, executors.count)
         return engine

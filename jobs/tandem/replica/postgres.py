@@ -158,6 +158,8 @@ def _begun(connection: Connection[Any], table: PostgresTable) -> int:
                     f"sink {table.name}: the user {table.sink.user} may not create Tandem's own table in the schema "
                     f"{table.sink.schema_name}. GRANT CREATE on it, or create it: {create_epochs(table.sink)}"
                 ) from error
+    if (row := connection.execute(newest, where).fetchone()) is not None:
+        return int(row[0])  # an INSERT would wait for an owner that writes at the moment
     connection.execute(
         f"INSERT INTO {epochs_table(table.sink)} (job, sink, generation, epoch, refused) VALUES (%s, %s, -1, -1, '{{}}') "
         "ON CONFLICT DO NOTHING",

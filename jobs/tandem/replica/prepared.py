@@ -24,10 +24,12 @@ from tandem.logs import get_logger
 from tandem.manifest import Code, config_parts, find_code
 from tandem.manifest.going_on import accepting_command, how_to_accept
 from tandem.protocol.values import Config, TopicIds
+from tandem.replica import iceberg
 from tandem.replica.computing import Computing
 from tandem.replica.failing_calls import FailingCalls
 from tandem.replica.folders import Folders
 from tandem.replica.formats import formats_of
+from tandem.replica.iceberg import IcebergTable, iceberg_tables
 from tandem.replica.identity import (
     Changes,
     Membership,
@@ -68,6 +70,7 @@ class Output:
     compacted: Mapping[str, str]
     """Inputs that are compacted: topic → what that means."""
     postgres: tuple[PostgresTable, ...] = ()
+    iceberg: tuple[IcebergTable, ...] = ()
 
     @classmethod
     def of(cls, setting: Setting, topics: Topics) -> Output:
@@ -83,9 +86,12 @@ class Output:
         check_limits(refused.sinks)
         postgres = postgres_tables(manifest, os.environ, setting.name)
         newest = prepare(postgres)
+        lake = iceberg_tables(manifest, os.environ, setting.name)
+        newest_of_lake = iceberg.newest_epochs(lake)
         if setting.spec.ordering.mode != "none":  # else each replica has epochs of its own
             refuse_tables_of_earlier_runs(manifest.name, tables, lambda: channels.newest_published().epoch)
             refuse_earlier_runs(postgres, newest, lambda: channels.newest_published().epoch)
+            iceberg.refuse_earlier_runs(lake, newest_of_lake, lambda: channels.newest_published().epoch)
         written = (logs.ordering, logs.commits, *refused.sinks.partitions, TRANSACTIONS)
         troubles = Troubles(look_at(channels.connection, lambda: written), setting.metrics.refused)
         appender = ProposalAppender(
@@ -96,7 +102,7 @@ class Output:
         )
         troubles.poke = appender.serve
         producer = channels.producer(setting.incarnation, lambda: refused.sinks.output_limits, troubles.throttled)
-        return cls(refused, troubles, appender, producer, compacted, postgres)
+        return cls(refused, troubles, appender, producer, compacted, postgres, lake)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tandem.engine.foreach_batch import BatchFunctions, TryAgainError
+from tandem.manifest.models import Spec
+from tandem.replica.iceberg import IcebergTable, IcebergWriter
+from tandem.replica.postgres import PostgresTable
 from tandem.replica.postgres_writer import LaterGenerationError, PostgresWriter
 from tandem.replica.rows import EpochRows
 from tandem.replica.table_access import TableUnreachableError
@@ -14,26 +19,39 @@ from tandem.replica.tables import TableWriter
 from tandem.topics.declared import TABLE_PREFIX
 from tandem.waits import Task
 
+TRY_AGAIN: Final = (TableUnreachableError, LaterGenerationError, TryAgainError)
+"""What a sink raises that may take the epoch later, or that somebody else has given it to."""
+
+
+_PATIENCE_WITH_FUNCTIONS_MS: Final = 60_000
+
 
 class SinkWriters:
     """Writes an epoch's rows to every sink beside Kafka.
 
-    files : writes Parquet and Delta tables. postgres : sink → what writes its table.
+    files : writes Parquet and Delta tables. tables : sink → what writes its table, in Iceberg or PostgreSQL.
+    functions : of sinks `foreachBatch`.
     task : says what the epoch waits for in its sinks, until it is written, or published by somebody else.
     """
 
-    def __init__(self, files: TableWriter, postgres: Mapping[str, PostgresWriter], task: Task) -> None:
-        self._files, self._postgres, self._task = files, postgres, task
+    def __init__(
+        self,
+        files: TableWriter,
+        tables: Mapping[str, IcebergWriter | PostgresWriter],
+        functions: BatchFunctions,
+        task: Task,
+    ) -> None:
+        self._files, self._tables, self._functions, self._task = files, tables, functions, task
 
     def write(self, rows: EpochRows) -> Mapping[int, str]:
         """Write an epoch's rows; again, if they were written before. Returns those that a sink refused: index → why.
 
-        Raises `TableError`, `TableUnreachableError`, `LaterGenerationError`.
+        Raises `TableError`, `JobError`, and `TRY_AGAIN`.
         """
         self._task.begins(f"the tables of epoch {rows.epoch}")
         try:
             refused = self._write(rows)
-        except (TableUnreachableError, LaterGenerationError) as error:
+        except TRY_AGAIN as error:
             self._task.at(str(error))
             raise
         self._task.ends()
@@ -42,16 +60,25 @@ class SinkWriters:
     def _write(self, rows: EpochRows) -> Mapping[int, str]:
         self._files.write(rows)
         refused: dict[int, str] = {}
-        for name, writer in self._postgres.items():
+        for name, writer in self._tables.items():
             mine, indexes = rows_of(rows, name)
             if indexes:
                 refused |= writer.write(rows.epoch, mine, indexes)
+        for name in self._functions.sinks:
+            mine, _ = rows_of(rows, name)
+            self._task.at(f"the function of sink {name}, which is called with {len(mine):,} rows")
+            self._functions.call(name, rows.epoch, mine)
         return refused
 
-    def close(self) -> None:
-        """Let connections go."""
-        for writer in self._postgres.values():
-            writer.close()
+
+def writers_of(
+    iceberg: Sequence[IcebergTable], postgres: Sequence[PostgresTable], generation: int, at: Callable[[str], None]
+) -> dict[str, IcebergWriter | PostgresWriter]:
+    """What writes the epochs of a generation to tables with a catalog or a database, by sink."""
+    return {
+        **{table.name: IcebergWriter(table, generation, at) for table in iceberg},
+        **{table.name: PostgresWriter(table, generation, at) for table in postgres},
+    }
 
 
 def rows_of(rows: EpochRows, sink: str) -> tuple[pa.StructArray, Sequence[int]]:
@@ -63,3 +90,13 @@ def rows_of(rows: EpochRows, sink: str) -> tuple[pa.StructArray, Sequence[int]]:
     indexes: list[int] = pc.indices_nonzero(chosen).to_pylist()
     mine = rows.table.filter(chosen)[column].combine_chunks()
     return (mine.combine_chunks() if isinstance(mine, pa.ChunkedArray) else mine), indexes
+
+
+def longest_silence_ms(spec: Spec) -> int:
+    """How long an owner may be silent, if the job's epochs take so long: functions of the user may be slow, ms.
+
+    Whoever takes over calls them again, so without failures nobody should.
+    """
+    is_given = "max_bound" in spec.take_over.model_fields_set
+    calls = any(sink.foreach_batch is not None for sink in spec.sinks)
+    return _PATIENCE_WITH_FUNCTIONS_MS if calls and not is_given else spec.take_over.max_bound.ms

@@ -22,10 +22,9 @@ from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewPro
 from tandem.protocol.values import EpochRange
 from tandem.replica.epoch_writer import EpochWriter
 from tandem.replica.failure import FirstFailure
-from tandem.replica.postgres_writer import LaterGenerationError
 from tandem.replica.reader import LogReader
 from tandem.replica.rows import EpochRows
-from tandem.replica.table_access import TableUnreachableError
+from tandem.replica.sinks import TRY_AGAIN
 
 _log = get_logger(__name__)
 
@@ -133,7 +132,7 @@ class Steps(Background):
         ports = self._ports
         try:
             outcome = ports.writer.write(step, job.rows, job.epoch)
-        except (TableUnreachableError, LaterGenerationError) as error:
+        except TRY_AGAIN as error:
             # Who owns the epoch may be another one by then: the log is read to its end before it is tried again.
             _log.warning("sink_retried", reason=str(error))
             self._stopped.wait(_PAUSE_S)

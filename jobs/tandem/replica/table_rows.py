@@ -33,9 +33,9 @@ def unfit_for_delta(table: pa.Table, deltas: Mapping[str, Sequence[str]]) -> Map
         found |= {
             index: f"{why} (the Delta table of {sink} is partitioned by it)" for index, why in _parts(rows, partitions)
         }
-        if not _fits(rows):
+        if not has_days_of_iso_years(rows):
             for index in range(len(rows)):
-                if rows[index].is_valid and not _fits(rows.take([index])):
+                if rows[index].is_valid and not has_days_of_iso_years(rows.take([index])):
                     found[index] = (
                         f"it has a DATE outside of the years 1 to 9999, which the Delta table of {sink} cannot hold"
                     )
@@ -53,7 +53,8 @@ def _parts(rows: pa.Array, partitions: Sequence[str]) -> Iterator[tuple[int, str
                 yield index, f"its {why}"
 
 
-def _fits(values: pa.Array) -> bool:
+def has_days_of_iso_years(values: pa.Array) -> bool:
+    """Whether all dates, however deep they lie, are of the years 1 to 9999."""
     for dates in _dates(values):
         ends = pc.min_max(dates.cast(pa.int32())).as_py()
         if ends["min"] is not None and (ends["min"] < _FIRST_DAY or ends["max"] > _LAST_DAY):

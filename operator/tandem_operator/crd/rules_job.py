@@ -16,6 +16,7 @@ _SECRETS: Final = (
     path("spec.schemaRegistry.secretProperties{}"),
     path("spec.zookeeper.keyPassword"),
     path("spec.zookeeper.auth.credentials"),
+    path("spec.sinks[].iceberg.secretProperties{}"),
     path("spec.sinks[].postgres.password"),
     path("spec.sinks[].postgres.keyPassword"),
 )

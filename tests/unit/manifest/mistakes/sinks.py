@@ -35,4 +35,18 @@ SINKS: dict[str, Mistake] = {
         f"      postgres: {{{POSTGRES}, mode: upsert, key: [carrier]}} {HERE}",
         "spec.sinks[1].postgres.table", "each would replace rows of the other. Give each sink a table of its own",
     ),
+    "a function without its module": (
+        "topic: delays", f"foreachBatch: write {HERE}", "spec.sinks[0].foreachBatch", "Write module:function, e.g. job",
+    ),
+    "an Iceberg table without a namespace": (
+        "topic: delays", f"iceberg: {{table: orders}} {HERE}", "spec.sinks[0].iceberg.table", "Write namespace.table",
+    ),
+    "a token of a catalog in the manifest": (
+        "topic: delays", f"iceberg: {{table: a.b, properties: {{token: abc}}}} {HERE}",
+        "spec.sinks[0].iceberg.properties.token", "a secret must not stand in a manifest. Move it to secretProperties of",
+    ),
+    "a secret of a catalog from nowhere": (
+        "topic: delays", f"iceberg: {{table: a.b, secretProperties: {{token: {{}}}}}} {HERE}",
+        "spec.sinks[0].iceberg.secretProperties.token", "says nothing of where the secret is",
+    ),
 }  # fmt: skip

@@ -1,0 +1,244 @@
+"""Iceberg tables: each epoch is one append, and the commit carries the epoch, as a table property and in its snapshot.
+
+A commit asks the catalog that the table's snapshot is still the one that was looked at. So an owner looks for its epoch,
+appends, and where somebody else has committed meanwhile, looks again: of two owners of an epoch, one commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as LateError
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from tandem.manifest import Manifest, SecretError
+from tandem.replica.postgres_writer import LaterGenerationError
+from tandem.replica.table_access import TIMEOUT_S, TableUnreachableError
+from tandem.replica.table_rows import has_days_of_iso_years
+from tandem.replica.tables import TableError
+
+_COMMIT_TRIES: Final = 5
+_NO_RETRIES: Final = "commit.retry.num-retries"
+_LONGEST: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class IcebergTable:
+    """A sink that is an Iceberg table, and how its catalog is reached. `job`: who writes."""
+
+    name: str
+    table: str
+    options: Mapping[str, str]
+    job: str
+
+    def __repr__(self) -> str:
+        return f"the iceberg table {self.table} of sink {self.name}"  # without secrets
+
+    @property
+    def property(self) -> str:
+        """The table property with generation and epoch of what was written last."""
+        return f"tandem.epoch.{self.job}.{self.name}"
+
+    def catalog(self) -> Any:
+        """The catalog; it connects when it is asked."""
+        from pyiceberg.catalog import load_catalog
+
+        return load_catalog(f"tandem-{self.name}", **self.options)
+
+
+def iceberg_tables(manifest: Manifest, environ: Mapping[str, str], replica: str) -> tuple[IcebergTable, ...]:
+    """The sinks of a job that are Iceberg tables. Raises `TableError`: no pyiceberg, or a secret is missing.
+
+    replica : its name; without ordering each replica has epochs of its own.
+    """
+    found = [(sink.name, sink.iceberg) for sink in manifest.spec.sinks if sink.iceberg is not None]
+    if not found:
+        return ()
+    try:
+        import pyiceberg  # noqa: F401
+    except ImportError as error:
+        raise TableError("an iceberg sink needs the package pyiceberg: pip install 'tandem-stream[iceberg]'") from error
+    job = f"{manifest.name}.{replica}" if manifest.spec.ordering.mode == "none" else manifest.name
+    try:
+        return tuple(IcebergTable(name, s.table, s.options(environ, manifest.base, name), job) for name, s in found)
+    except SecretError as error:
+        raise TableError(str(error)) from error
+
+
+def newest_epochs(tables: Sequence[IcebergTable], timeout_s: float = TIMEOUT_S) -> dict[str, int]:
+    """Look at each table once: sink → the last epoch of the job in it; −1: there is none.
+
+    Raises `TableError`: the catalog's settings are wrong; `TableUnreachableError`: no answer.
+    """
+    found = {}
+    for table in tables:
+        pool = ThreadPoolExecutor(1, f"reach-{table.name}")
+        try:
+            with _speaking(table, at_start=True):
+                found[table.name] = pool.submit(_newest, table).result(timeout_s)
+        finally:
+            pool.shutdown(wait=False)
+    return found
+
+
+def refuse_earlier_runs(
+    tables: Sequence[IcebergTable], newest: Mapping[str, int], last_published: Callable[[], int]
+) -> None:
+    """Raise `TableError` if nothing of this run is published yet, but a table has epochs of a job that ran before."""
+    for table in tables:
+        if newest[table.name] > 0 and last_published() < 0:
+            raise TableError(
+                f"sink {table.name}: {table} has epochs up to {newest[table.name]} of an earlier run, and the job begins "
+                "again with epoch 0: rows would be lost. Give the job another metadata.name, or the sink another table; or "
+                f"remove the table property {table.property}, to write behind the rows of that run"
+            )
+
+
+class IcebergWriter:
+    """Writes the epochs of one generation to one table. `at` : called with each step."""
+
+    def __init__(self, table: IcebergTable, generation: int, at: Callable[[str], None] = lambda _: None) -> None:
+        self._table, self._generation, self._at = table, generation, at
+        self._catalog: Any = None
+
+    def write(self, epoch: int, rows: pa.StructArray, indexes: Sequence[int]) -> Mapping[int, str]:
+        """Append an epoch's rows, unless they are there. Returns those that no table can hold: index → why.
+
+        indexes : of the rows in their epoch.
+
+        Raises `TableError`: they do not fit the table; `TableUnreachableError`: not now; `LaterGenerationError`.
+        """
+        refused = unfit(rows, indexes)
+        taken = [index not in refused for index in indexes]
+        table = pa.Table.from_struct_array(rows.filter(pa.array(taken, pa.bool_())))
+        table = table.cast(pa.schema([field.with_type(_in_utc(field.type)) for field in table.schema]))
+        if table.num_rows:
+            with _speaking(self._table):
+                self._append(epoch, table)
+        return refused
+
+    def _append(self, epoch: int, rows: pa.Table) -> None:
+        from pyiceberg.exceptions import CommitFailedException
+
+        self._at(f"the catalog of {self._table}")
+        self._catalog = self._table.catalog() if self._catalog is None else self._catalog
+        for tries_left in reversed(range(_COMMIT_TRIES)):
+            there = _loaded(self._catalog, self._table, rows.schema)
+            # The library would append again behind whatever another owner has committed, without a look at it.
+            there.metadata.properties[_NO_RETRIES] = "0"
+            generation, last = _last(there, self._table)
+            if last >= epoch:
+                return
+            if generation > self._generation:
+                raise LaterGenerationError(f"generation {generation} writes {self._table}, this is {self._generation}")
+            self._at(f"the commit of {self._table}")
+            try:
+                self._commit(there, epoch, rows)
+            except CommitFailedException:
+                if not tries_left:
+                    raise
+            else:
+                return
+
+    def _commit(self, there: Any, epoch: int, rows: pa.Table) -> None:
+        own = {"job": self._table.job, "sink": self._table.name, "generation": self._generation, "epoch": epoch}
+        transaction = there.transaction()
+        transaction.set_properties({self._table.property: f"{self._generation}:{epoch}"})
+        transaction.append(rows, snapshot_properties={f"tandem.{name}": str(value) for name, value in own.items()})
+        self._at(f"the end of the commit of {self._table}")
+        transaction.commit_transaction()
+
+
+def unfit(rows: pa.StructArray, indexes: Sequence[int]) -> dict[int, str]:
+    """Rows that no table can hold: index → why."""
+    if _is_text(rows) and has_days_of_iso_years(rows):
+        return {}
+    found = {}
+    for place, index in enumerate(indexes):
+        row = rows.take([place])
+        if not _is_text(row):
+            found[index] = "it has a text that is no UTF-8, which an Iceberg table cannot hold"
+        elif not has_days_of_iso_years(row):
+            found[index] = "it has a DATE outside of the years 1 to 9999, which many readers of Iceberg refuse"
+    return found
+
+
+def _is_text(rows: pa.Array) -> bool:
+    try:
+        rows.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _in_utc(kind: pa.DataType) -> pa.DataType:
+    """Iceberg knows no other time zone; the moments are the same."""
+    if pa.types.is_timestamp(kind):
+        return kind if kind.tz is None else pa.timestamp(kind.unit, "UTC")
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_in_utc(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(kind.value_field.with_type(_in_utc(kind.value_type)))
+    if pa.types.is_map(kind):
+        return pa.map_(_in_utc(kind.key_type), _in_utc(kind.item_type))
+    return kind
+
+
+def _loaded(catalog: Any, table: IcebergTable, schema: pa.Schema) -> Any:
+    """The table as it is now; made if there is none, whoever is first."""
+    from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
+
+    try:
+        return catalog.load_table(table.table)
+    except NoSuchTableError:
+        catalog.create_namespace_if_not_exists(table.table.rpartition(".")[0])
+        try:
+            return catalog.create_table(table.table, pa.schema([field.with_nullable(True) for field in schema]))
+        except TableAlreadyExistsError:
+            return catalog.load_table(table.table)
+
+
+def _last(there: Any, table: IcebergTable) -> tuple[int, int]:
+    """Generation and epoch of what was written last; −1: nothing was."""
+    generation, _, epoch = there.metadata.properties.get(table.property, "-1:-1").partition(":")
+    return int(generation), int(epoch)
+
+
+def _newest(table: IcebergTable) -> int:
+    from pyiceberg.exceptions import NoSuchTableError
+
+    try:
+        return _last(table.catalog().load_table(table.table), table)[1]
+    except NoSuchTableError:
+        return -1
+
+
+@contextmanager
+def _speaking(table: IcebergTable, at_start: bool = False) -> Iterator[None]:
+    """Errors of the library as `TableError`, if nothing but a change helps, and else as `TableUnreachableError`."""
+    from pyiceberg import exceptions
+
+    wrong: tuple[type[Exception], ...] = (ValueError, TypeError, ImportError, exceptions.NotInstalledError)
+    if at_start:
+        wrong = (*wrong, exceptions.UnauthorizedError, exceptions.ForbiddenError, exceptions.OAuthError)
+    try:
+        yield
+    except (TableError, TableUnreachableError, LaterGenerationError):
+        raise
+    except LateError as error:
+        raise TableUnreachableError(f"{table}: no answer within {TIMEOUT_S:.0f} s. It is tried again") from error
+    except wrong as error:
+        raise TableError(
+            f"sink {table.name}: {table} cannot be written: {_said(error)}. Change the job's columns, the "
+            "table, or the sink's properties"
+        ) from error
+    except Exception as error:
+        raise TableUnreachableError(f"{table} cannot be written: {_said(error)}. It is tried again") from error
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST].rstrip(". ")
