@@ -1,7 +1,7 @@
 # Everything that a user or a contributor runs. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jars test lint unit integration cluster simulate demo bench clean
+.PHONY: help setup prerequisites jars test lint unit integration cluster simulate demo bench docs clean
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$python; break; }; done)
@@ -73,7 +73,15 @@ demo: setup ## two replicas over real data, one is killed, no reader notices
 bench: setup ## measure beside plain Spark; tables and plots go to bench/results
 	$(BIN)/python -m bench $(ARGS)
 
+docs: $(BIN)/.docs ## the documentation as a site in site/, with all links checked
+	PYTHONPATH=operator $(BIN)/python -m reference_pages --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+$(BIN)/.docs: pyproject.toml | $(INSTALLED)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[docs]'
+	@touch $@
+
 clean: ## remove what builds, checks and runs leave behind (not .venv, not the cache of jars)
-	rm -rf build dist demo-output spark-warehouse metastore_db derby.log .tandem
+	rm -rf build dist site demo-output spark-warehouse metastore_db derby.log .tandem
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

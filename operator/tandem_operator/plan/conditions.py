@@ -218,7 +218,9 @@ def _held(facts: Facts) -> Said:
         reason, said = facts.upgrading
         return Said("Progressing", "True", reason, f"{said}{_because(facts.hindered)}")
     said = f"The spec asks for another configuration than the one that runs, which goes on unchanged: {facts.needs}"
-    remedy = "Such a change needs a new generation, from a savepoint: see docs/upgrades.md, or take the change back"
+    remedy = (
+        "Such a change needs a new generation from a savepoint (docs/how-to/upgrade-a-job.md). Or revert the change"
+    )
     return Said("Progressing", "False", "ConfigurationChanged", f"{said}. {remedy}")
 
 
@@ -231,7 +233,7 @@ def _rolled_back(facts: Facts) -> Said:
         return Said("Progressing", "False", "RollingBack", said)
     remedy = (
         "Fix the job; or set another spec.restartNonce to try the same again; or, if its code or versions are meant to be "
-        "others, change an option too, so that it begins another generation (docs/upgrades.md)"
+        "others, change an option too, so that it begins another generation (docs/how-to/upgrade-a-job.md)"
     )
     said = f"{facts.failed}. The job runs as the last revision that worked says{more}. {remedy}"
     return Said("Progressing", "False", "RolledBack", said)
