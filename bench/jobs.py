@@ -39,8 +39,8 @@ def _if(condition: Column) -> Column:
 def latest(events: DataFrame) -> DataFrame:
     """The largest value of each key: a state as large as all keys with one value each."""
     kept = events.groupBy("key").agg(F.count("*").alias("number"), F.max("value").alias("value"))
-    told: DataFrame = kept.select("key", F.concat_ws(" ", "number", F.length("value")).cast("binary").alias("value"))
-    return told
+    rows: DataFrame = kept.select("key", F.concat_ws(" ", "number", F.length("value")).cast("binary").alias("value"))
+    return rows
 
 
 def fixwindow(events: DataFrame) -> DataFrame:
@@ -54,11 +54,11 @@ def fixwindow(events: DataFrame) -> DataFrame:
         F.count("*").alias("number"), F.max("created").alias("created"), F.min("event").alias("first")
     )
     key = F.unix_millis("window.start") + F.col("ip")  # ten thousand IPs, and as many ms in a window
-    told: DataFrame = visited.select(
+    rows: DataFrame = visited.select(
         F.concat(F.lit("key-"), key).cast("binary").alias("key"),
         F.concat_ws(" ", "number", "created", "first").cast("binary").alias("value"),
     )
-    return told
+    return rows
 
 
 def q3(events: DataFrame) -> DataFrame:
@@ -85,11 +85,11 @@ def _of_kind(events: DataFrame, kind: str) -> DataFrame:
 
 def _sold(pairs: DataFrame) -> DataFrame:
     """One row per auction: its number, and when the later one of it and its seller was created."""
-    told: DataFrame = pairs.select(
+    rows: DataFrame = pairs.select(
         F.concat(F.lit("key-"), "a.event").cast("binary").alias("key"),
         F.concat_ws(" ", "a.event", F.greatest("a.created", "p.created")).cast("binary").alias("value"),
     )
-    return told
+    return rows
 
 
 def _field(place: int, length: int) -> Column:

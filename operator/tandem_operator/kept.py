@@ -36,18 +36,18 @@ def of_pod(body: Body) -> Body:
 
 def _init_containers(spec: Body) -> Body:
     """Which of them go on running beside the others: that is said in the spec alone."""
-    told = [
+    containers = [
         {key: one[key] for key in ("name", "restartPolicy") if key in one} for one in spec.get("initContainers") or ()
     ]
-    return {"initContainers": told} if told else {}
+    return {"initContainers": containers} if containers else {}
 
 
 def _metadata(body: Body) -> Body:
-    told = {name: value for name, value in body["metadata"].items() if name != "managedFields"}
-    annotations = told.get("annotations")
+    metadata = {name: value for name, value in body["metadata"].items() if name != "managedFields"}
+    annotations = metadata.get("annotations")
     if annotations:
-        told["annotations"] = {name: value for name, value in annotations.items() if name != _LAST_APPLIED}
-    return told
+        metadata["annotations"] = {name: value for name, value in annotations.items() if name != _LAST_APPLIED}
+    return metadata
 
 
 def _plain(body: Body) -> Body:

@@ -40,8 +40,8 @@ class PodPhase(StrEnum):
 
 
 def _because(reason: str, message: str) -> str:
-    told = message if message.startswith(reason) else f"{reason}: {message}"
-    return told.rstrip(": .")
+    text = message if message.startswith(reason) else f"{reason}: {message}"
+    return text.rstrip(": .")
 
 
 @dataclass(frozen=True, slots=True)

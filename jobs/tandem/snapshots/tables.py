@@ -91,8 +91,8 @@ class StoredTables:
     def _fetch(self, copies: Path, version: str) -> bool:
         temporary = copies / f".{uuid.uuid4().hex}"
         try:
-            told: Any = json.loads(self._remote.read(f"{TABLES}/{version}.json"))
-            for name, expected in told["files"].items():
+            entry: Any = json.loads(self._remote.read(f"{TABLES}/{version}.json"))
+            for name, expected in entry["files"].items():
                 target = temporary / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as out:

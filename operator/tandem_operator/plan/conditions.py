@@ -99,8 +99,8 @@ def _ready(observed: Observed, facts: Facts) -> Said:
 
 def _refused_by_kafka(observed: Observed) -> str:
     """What Kafka does not take from replicas or orderers, in the words of their reports; "": it takes all."""
-    told = [report for pod in observed.pods if not pod.is_gone for report in (pod.reported, pod.orderer)]
-    said = [report.trouble for report in told if report is not None and report.trouble]
+    reports = [report for pod in observed.pods if not pod.is_gone for report in (pod.reported, pod.orderer)]
+    said = [report.trouble for report in reports if report is not None and report.trouble]
     return "\n".join(dict.fromkeys(said))
 
 

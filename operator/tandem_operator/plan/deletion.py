@@ -54,8 +54,8 @@ def deletion(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     if observed.pods or others:
         names = ", ".join(sorted([*(pod.name for pod in observed.pods), *(task.name for task in others)]))
         forced = "One whose node is gone for good: kubectl delete pod NAME --force"
-        told = gets_on(old, "Deleting", f"Pods end: {names}. {forced}", observed.generation, observed.now_ms)
-        return (*_ended(observed, settings, old, others), *_said(observed, old, told, _begun(observed)))
+        condition = gets_on(old, "Deleting", f"Pods end: {names}. {forced}", observed.generation, observed.now_ms)
+        return (*_ended(observed, settings, old, others), *_said(observed, old, condition, _begun(observed)))
     return _cleaned_up(observed, settings, old)
 
 
@@ -86,8 +86,11 @@ def _cleaned_up(observed: Observed, settings: Settings, old: Status) -> tuple[Ac
         f"Topics and snapshots are not deleted yet: {newest.name} failed: {newest.words.rstrip('. ')}. It is tried again "
         f"after {wait_ms // 1000} s. {_GIVE_UP}"
     )
-    told = not_progressing(old, "CleanupFailed", message[:4096], observed.generation, observed.now_ms)
-    return (*stale, *_said(observed, old, told, Emit("Warning", "CleanupFailed", told.message, once=newest.uid)))
+    condition = not_progressing(old, "CleanupFailed", message[:4096], observed.generation, observed.now_ms)
+    return (
+        *stale,
+        *_said(observed, old, condition, Emit("Warning", "CleanupFailed", condition.message, once=newest.uid)),
+    )
 
 
 def _attempt(observed: Observed, settings: Settings, number: int) -> tuple[Action, ...]:
@@ -101,11 +104,11 @@ def _deleting(observed: Observed, old: Status, waits_for: str) -> tuple[Action, 
     """A task is under way. `waits_for`: why it does not begin, as Kubernetes says."""
     because = f", but does not begin: {waits_for.rstrip('. ')}" if waits_for else ""
     message = f"A task deletes its topics and snapshots{because[:2048]}. {_GIVE_UP}"
-    told = gets_on(old, "Deleting", message, observed.generation, observed.now_ms)
-    return _said(observed, old, told, _begun(observed))
+    condition = gets_on(old, "Deleting", message, observed.generation, observed.now_ms)
+    return _said(observed, old, condition, _begun(observed))
 
 
-def _said(observed: Observed, old: Status, told: Condition, event: Emit) -> tuple[Action, ...]:
+def _said(observed: Observed, old: Status, condition: Condition, event: Emit) -> tuple[Action, ...]:
     """The status of a job that is deleted, and the event, unless the status says it already."""
     spec = observed.job.spec
     status = old.model_copy(
@@ -116,7 +119,7 @@ def _said(observed: Observed, old: Status, told: Condition, event: Emit) -> tupl
             "standby": f"0/{spec.standbys}",
             "replicas": 0,
             "members": (),
-            "conditions": (told,),
+            "conditions": (condition,),
         }
     )
     return () if status == old else (event, SetStatus(as_object(status)))

@@ -54,7 +54,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
     spec, live = observed.job.spec, roster.live
     deadline_s = spec.progress_deadline_seconds
     shown = [shown_role(member, roster) for member in live]
-    told = [member.pod.reported for member in roster.standbys]
+    reports = [member.pod.reported for member in roster.standbys]
     failures = [failure(m.pod, observed.now_ms, deadline_s) for m in live if not m.is_back]
     waiting = [
         *(m.pod for m in live if not m.is_back),
@@ -66,9 +66,9 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
         standby=shown.count("standby"),
         wanted_active=spec.replicas,
         wanted_standby=spec.standbys,
-        verified=sum(reported is not None and reported.verified_epoch >= 0 for reported in told),
-        unprovable=sum(r is not None and r.verified_epoch < 0 and not r.has_to_prove for r in told),
-        unfit=next((r.unfitness for r in told if r is not None and r.unfitness), ""),
+        verified=sum(reported is not None and reported.verified_epoch >= 0 for reported in reports),
+        unprovable=sum(r is not None and r.verified_epoch < 0 and not r.has_to_prove for r in reports),
+        unfit=next((r.unfitness for r in reports if r is not None and r.unfitness), ""),
         running=sum(member.pod.phase is PodPhase.RUNNING for member in live),
         beating=sum(pod.ready for pod in live_generators(observed)),
         unclear=bool(roster.of(Standing.UNKNOWN)),

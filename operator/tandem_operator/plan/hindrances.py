@@ -47,7 +47,7 @@ def _sources(job: ReplicatedStreamJob) -> Iterator[str]:
 
 def _named(source: Mapping[str, Any]) -> Iterator[str]:
     for key, kind in _KINDS.items():
-        told = source.get(key) or {}
-        name = next((told[at] for at in ("name", "secretName", "claimName") if told.get(at)), None)
+        reference = source.get(key) or {}
+        name = next((reference[at] for at in ("name", "secretName", "claimName") if reference.get(at)), None)
         if name is not None:
             yield f"{kind} {name}"

@@ -152,14 +152,14 @@ def _is_refused_by_the_log(seen: PodSeen) -> bool:
 
 
 def _works(seen: PodSeen) -> bool:
-    told = seen.reported
+    report = seen.reported
     return (
         seen.component is not Component.GENERATOR
         and not seen.is_gone
         and bool(seen.config)
-        and told is not None
-        and told.ready
-        and not told.candidate
+        and report is not None
+        and report.ready
+        and not report.candidate
     )
 
 

@@ -44,10 +44,10 @@ def screen(body: Mapping[str, Any], pods: Pods, now: datetime) -> Iterator[str]:
     yield f"  Measured     {'never' if age_s is None else _duration(age_s) + ' ago'}"
     yield ""
     yield from _members(status)
-    told = [condition for condition in status.conditions if _is_trouble(condition)]
-    if told:
+    troubles = [condition for condition in status.conditions if _is_trouble(condition)]
+    if troubles:
         yield ""
-        yield from (f"  {condition.type}={condition.status}: {condition.message}" for condition in told)
+        yield from (f"  {condition.type}={condition.status}: {condition.message}" for condition in troubles)
 
 
 def _safety(
@@ -78,8 +78,8 @@ def _not_ready(status: Status, pods: Pods) -> Sequence[str]:
 
 
 def _is_ready(pod: Mapping[str, Any]) -> bool:
-    told = pod.get("status", {}).get("conditions", ())
-    is_ready = any((one["type"], one["status"]) == ("Ready", "True") for one in told)
+    conditions = pod.get("status", {}).get("conditions", ())
+    is_ready = any((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
     return is_ready and "deletionTimestamp" not in pod["metadata"]
 
 
