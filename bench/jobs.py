@@ -46,7 +46,7 @@ def latest(events: DataFrame) -> DataFrame:
 def fixwindow(events: DataFrame) -> DataFrame:
     """HiBench's fixed window: of each IP (key) in each ten seconds of event time, how many visits so far, and the first.
 
-    Without a watermark, so that every change is told, and a gap can be seen.
+    Without a watermark, so that every change is reported, and a gap can be seen.
     """
     ip = F.substring(F.col("key").cast("string"), 5, 10).cast("long")
     visits = events.select(ip.alias("ip"), _number(), _created(), _event_time())

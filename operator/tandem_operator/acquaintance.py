@@ -1,4 +1,4 @@
-"""What the watches may not have told: asked of the API server itself.
+"""What the watches may not have reported: asked of the API server itself.
 
 Before the first pass over a job and now and then again; after a watch had to list everything again, which says nothing of
 what was deleted in between; and before a pod is made or taken away. For an operator that was cut off, or paused, comes back

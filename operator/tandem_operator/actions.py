@@ -96,7 +96,7 @@ class SetStatus:
 class Emit:
     """Tell the job's story in an event. `reason` is UpperCamelCase.
 
-    `once` : a Kubernetes uid of what it tells of, which no other event does: told already is a success.
+    `once` : a Kubernetes uid of what it tells of, which no other event does: one that was reported already is a success.
     """
 
     type: Literal["Normal", "Warning"]

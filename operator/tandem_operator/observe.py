@@ -47,7 +47,7 @@ async def observe(
     now_ms: int,
     invalid: str = "",
 ) -> Observed:
-    """Everything that the plan may decide from. `body`: the job, as it was seen; `job`: what its pods are made from."""
+    """Everything that the plan may decide from. `body`: the job, as it was seen; `job`: what its pods use."""
     key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
     mine = [pod for pod in store.pods(key) if _is_owned(pod, body["metadata"]["uid"])]
     pods = [_pod(pod, store) for pod in mine if _component(pod) in _COMPONENTS]

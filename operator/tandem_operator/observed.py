@@ -190,7 +190,7 @@ class TaskSeen:
 
     @property
     def over_ms(self) -> int:
-        """When it failed, as far as can be told."""
+        """When it failed, as far as is known."""
         return self.ended_ms or (self.created_ms if self.has_ended else self.due_ms)
 
     @property

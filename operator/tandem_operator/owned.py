@@ -69,7 +69,7 @@ class Owned:
             return self._api.list(kind, key.namespace, {JOB: key.name})
         except ApiError as error:
             if kind in _KINDS_OF_RIGHTS and error.status == 403:
-                return ()  # then they cannot be made either, which is told
+                return ()  # then they cannot be made either, which is reported
             raise
 
 

@@ -39,9 +39,9 @@ RESTLESS_S: Final = 2.0
 AT_ONCE_S: Final = 0.1
 """And one of which a pass has just learnt that it is not as it seemed."""
 PATIENCE: Final = 3
-"""So many passes in a row may fail at an API server that is busy or out of order before that is told."""
+"""So many passes in a row may fail at an API server that is busy or out of order before that is reported."""
 _STAFFING: Final = (CreatePod, DeletePod, Delete, Switch)
-"""Deeds that may do harm if the world is not what the watches have told; who else is there must be known for certain."""
+"""Actions that are unsafe on a stale cache: who else is there must be known for certain."""
 _WORDS: Final = (Emit, SetStatus)
 """What concerns the job itself; everything else is a deed."""
 
@@ -197,7 +197,7 @@ class Reconciler:
     def _words(
         self, key: Key, observed: Observed, actions: Sequence[Action], refused: Sequence[tuple[Action, ApiError]]
     ) -> Sequence[Action]:
-        """What is to be told: of what may pass by itself, not at once."""
+        """What is to be reported: what may pass by itself, not at once."""
         lasting = [one for one in refused if not one[1].is_passing]
         self._put_off[key] = self._put_off.get(key, 0) + 1 if refused and not lasting else 0
         if not refused:
@@ -226,7 +226,7 @@ class Reconciler:
         return first
 
     def _saw(self, thing: Object | None) -> None:
-        """What the API server answered is newer than what the watches have told."""
+        """What the API server answered is newer than what the watches have reported."""
         if thing is not None and thing["kind"] == KIND:
             self._store.see_job(thing, gone=False)
         elif thing is not None:

@@ -144,9 +144,9 @@ class HistoryEntry(Part):
 
 
 class Wish(Part):
-    """A wish that was made once, by an annotation or a nonce, and what became of it."""
+    """A request, made once by an annotation or a nonce, and its outcome."""
 
-    value: str = Field(max_length=LONGEST_WISH, description="What was wished: the annotation's value, or the nonce")
+    value: str = Field(max_length=LONGEST_WISH, description="What was requested: the annotation's value, or the nonce")
     outcome: Outcome = Field(description="Pending: under way; Done; Refused: it cannot be done, the message says why")
     message: str = Field(default="", max_length=1024, description="What was done, or why not and what to do instead")
     time: Time | None = Field(default=None, description="When the outcome was written")
@@ -197,5 +197,5 @@ class Status(Part):
         default=(), max_length=LONGEST_HISTORY, description="What happened last, the newest at the end"
     )
     wishes: Mapping[WishName, Wish] = Field(
-        default_factory=dict, description="Wishes that were carried out or refused, by their name"
+        default_factory=dict, description="Requests that were carried out or refused, by their name"
     )

@@ -1,4 +1,4 @@
-"""What the watches have told: every job, and the pods of ours by job. Memory only; filled again by listing after a start."""
+"""What the watches have reported: every job, and our pods by job. Memory only; filled again by listing after a start."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Store:
     def relisted(self, key: Key, before: Mapping[str, str], bodies: Iterable[Body]) -> None:
         """The pods of a job were listed; `before`: the `uids` when that began. Of these, those not in the answer are gone.
 
-        And those that the watches have told meanwhile are gone do not come back with an answer that is older.
+        And those that the watches have meanwhile reported as gone do not come back with an answer that is older.
         """
         now = self.uids(key)
         gone_meanwhile = {uid for name, uid in before.items() if now.get(name) != uid}
@@ -110,7 +110,7 @@ class Store:
         return tuple(pod for _, pod in sorted(self._pods.get(key, {}).items()))
 
     def is_lost(self, node: str) -> bool:
-        """Whether Kubernetes takes the node for dead. Nodes that nobody told us of are taken for alive."""
+        """Whether Kubernetes takes the node for dead. Nodes without a report are taken for alive."""
         return not self._nodes.get(node, True)
 
 

@@ -26,7 +26,7 @@ GRACE_MS: Final = 3_600_000
 
 
 class StoredTables:
-    """Safe for several replicas at once: a copy of a version is the same, whoever writes it."""
+    """Safe for several replicas at once: a copy of a version is the same from each of them."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote

@@ -86,15 +86,15 @@ def _ready(observed: Observed, facts: Facts) -> Said:
     if facts.active and (waits := all_wait(observed)):
         return Said("Ready", "False", "StillWaiting", waits)
     if facts.active:
-        counted = _count(facts.active, facts.wanted_active, "active replicas at the head")
+        counted = _count(facts.active, facts.wanted_active, "active replicas have caught up")
         return Said("Ready", "True", "Active", f"{counted}{_because(who_waits(observed))}")
     if facts.refused:
-        return Said("Ready", "False", "Refused", f"{facts.refused}. Fix the job; its pods try again")
+        return Said("Ready", "False", "Refused", f"{facts.refused}. Fix the job; its pods retry by themselves")
     if facts.failing:
         return Said("Ready", "False", "Failing", facts.failing)
     if facts.unclear:
         return Said("Ready", "Unknown", "NoReport", "Replicas run, but do not answer the operator")
-    return Said("Ready", "False", "Starting", f"No replica is at the head yet{_because(facts.hindered)}")
+    return Said("Ready", "False", "Starting", f"No replica has caught up yet{_because(facts.hindered)}")
 
 
 def _refused_by_kafka(observed: Observed) -> str:
@@ -106,7 +106,7 @@ def _refused_by_kafka(observed: Observed) -> str:
 
 def _replicated(observed: Observed, facts: Facts) -> Said:
     """A failure would be masked."""
-    counted = _count(facts.active, facts.wanted_active, "active replicas at the head")
+    counted = _count(facts.active, facts.wanted_active, "active replicas have caught up")
     if observed.job.spec.suspend:
         return Said("Replicated", "False", "Suspended", "The job is suspended")
     if facts.active < facts.wanted_active:
@@ -114,7 +114,7 @@ def _replicated(observed: Observed, facts: Facts) -> Said:
         return Said("Replicated", "False", "ReplicasMissing", f"{counted}{_because(why)}")
     if facts.wanted_active == 1 and not facts.standby:
         remedy = "Set spec.replicas: 2, or spec.standbys: 1"
-        return Said("Replicated", "False", "SingleReplica", f"One replica alone masks no failure. {remedy}")
+        return Said("Replicated", "False", "SingleReplica", f"One replica cannot mask a failure. {remedy}")
     return Said("Replicated", "True", "AllActive", counted)
 
 
@@ -124,7 +124,7 @@ def _ordering(observed: Observed, facts: Facts, leader: str | None) -> Said:
     if observed.job.spec.suspend:
         return Said("OrderingAvailable", "False", "Suspended", "The job is suspended")
     if mode == "none":
-        return Said("OrderingAvailable", "True", "EachForItself", "Each replica orders for itself")
+        return Said("OrderingAvailable", "True", "EachForItself", "Each replica cuts its own epochs")
     if waits := orderers_wait(observed):
         return Said("OrderingAvailable", "False", "StillWaiting", waits)
     if mode == "heartbeat":
@@ -165,18 +165,18 @@ def _standby(observed: Observed, facts: Facts) -> Said:
     if facts.unclear:
         return Said("StandbyFresh", "Unknown", "NoReport", "Not all replicas answer the operator")
     if facts.verified < facts.wanted_standby <= facts.verified + facts.unprovable:
-        said = f"{counted}; nothing was published since they do that could prove their state"
+        said = f"{counted}; nothing was published since then that could verify their state"
         return Said("StandbyFresh", "True", "NothingToProve", said)
     if facts.verified < facts.wanted_standby:
-        said = facts.unfit or "not all have proved their state yet"
+        said = facts.unfit or "not all have verified their state yet"
         return Said("StandbyFresh", "False", "NotVerified", f"{counted}, but {said}")
     return Said("StandbyFresh", "True", "Verified", counted)
 
 
 def _progressing(observed: Observed, facts: Facts) -> Said:
-    """The job is as its spec asks, or is getting there by itself."""
+    """The job is as specified, or is getting there by itself."""
     if observed.invalid:
-        said = f"{observed.invalid}. Until that is fixed, pods are made from the last revision that worked"
+        said = f"{observed.invalid}. Until that is fixed, pods use the last revision that worked"
         return Said("Progressing", "False", INVALID, said)
     if observed.job.spec.suspend:
         return Said("Progressing", "True", "Suspended", "The job is suspended")
@@ -189,10 +189,10 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
             "Progressing",
             "False",
             "RolloutStalled",
-            f"{facts.stalled}. The other replicas stay as they are. Fix the job, or take the change back",
+            f"{facts.stalled}. The other replicas were left unchanged. Fix the job or revert the change",
         )
     if facts.rolling:
-        said = f"Replicas are replaced, one at a time{_because(facts.hindered)}"
+        said = f"Replicas are being replaced, one at a time{_because(facts.hindered)}"
         return Said("Progressing", "True", "RollingOut", said)
     missing = facts.active < facts.wanted_active or facts.standby < facts.wanted_standby
     trouble = facts.refused or facts.failing
@@ -205,19 +205,19 @@ def _progressing(observed: Observed, facts: Facts) -> Said:
     if missing:
         return Said("Progressing", "True", "Starting", "Replicas start")
     beside = waits_beside(observed)
-    return Said("Progressing", "True", "Complete", f"The job is as its spec asks{_because(beside)}")
+    return Said("Progressing", "True", "Complete", f"The job is as specified{_because(beside)}")
 
 
 def _held(facts: Facts) -> Said:
     """The spec asks for another generation than the one that runs."""
     if facts.failed:
-        remedy = "Fix the job, or take the change back; or set another spec.restartNonce to try the same again"
-        said = f"{facts.failed}. The generation that ran goes on unchanged. {remedy}"
+        remedy = "Fix the job or revert the change; or change spec.restartNonce to retry"
+        said = f"{facts.failed}. The running generation continues unchanged. {remedy}"
         return Said("Progressing", "False", "UpgradeFailed", said)
     if facts.upgrading:
         reason, said = facts.upgrading
         return Said("Progressing", "True", reason, f"{said}{_because(facts.hindered)}")
-    said = f"The spec asks for another configuration than the one that runs, which goes on unchanged: {facts.needs}"
+    said = f"The spec asks for another configuration than the running one, which continues unchanged: {facts.needs}"
     remedy = (
         "Such a change needs a new generation from a savepoint (docs/how-to/upgrade-a-job.md). Or revert the change"
     )
@@ -229,42 +229,42 @@ def _rolled_back(facts: Facts) -> Said:
     is_news = bool(trouble) and not facts.failed.startswith(trouble.rstrip(". "))
     more = f". But now {trouble}" if is_news else ""
     if facts.rolling or facts.active < facts.wanted_active or facts.standby < facts.wanted_standby:
-        said = f"{facts.failed}. Replicas are replaced by ones of the last revision that worked, one at a time{more}"
+        said = f"{facts.failed}. Replicas are being replaced with the last revision that worked, one at a time{more}"
         return Said("Progressing", "False", "RollingBack", said)
     remedy = (
-        "Fix the job; or set another spec.restartNonce to try the same again; or, if its code or versions are meant to be "
-        "others, change an option too, so that it begins another generation (docs/how-to/upgrade-a-job.md)"
+        "Fix the job, or change spec.restartNonce to retry. If the code or versions changed on purpose, "
+        "also change an option, so that a new generation starts (docs/how-to/upgrade-a-job.md)"
     )
-    said = f"{facts.failed}. The job runs as the last revision that worked says{more}. {remedy}"
+    said = f"{facts.failed}. The job runs the last revision that worked{more}. {remedy}"
     return Said("Progressing", "False", "RolledBack", said)
 
 
 def _suspended(observed: Observed) -> Said:
     if observed.job.spec.suspend:
-        return Said("Suspended", "True", "AskedFor", "The spec asks for it. Set spec.suspend: false to resume the job")
+        return Said("Suspended", "True", "AskedFor", "spec.suspend is set. Set spec.suspend: false to resume the job")
     return Said("Suspended", "False", "NotAskedFor", "The job is not suspended")
 
 
 def _diverged(facts: Facts) -> Said:
     if not facts.diverged:
-        return Said("Diverged", "False", "Equal", "No replica computed other rows than those that are published")
+        return Said("Diverged", "False", "Equal", "No replica computed other rows than the published ones")
     names = ", ".join(facts.diverged)
     return Said(
         "Diverged",
         "True",
         "OtherRows",
-        f"{names} computed other rows than those that are published. See the log of its pod",
+        f"{names} computed other rows than the published ones. See the log of its pod",
     )
 
 
 def _topics(observed: Observed, drift: Drift | None) -> Said:
     """Tandem's own topics are as it would make them."""
     if observed.job.spec.suspend:
-        return Said("TopicsAsDeclared", "Unknown", "Suspended", "The job is suspended: nobody looks at its topics")
+        return Said("TopicsAsDeclared", "Unknown", "Suspended", "The job is suspended: its topics are not checked")
     if drift is None:
-        return Said("TopicsAsDeclared", "Unknown", "NoReport", "No replica has looked at the job's topics yet")
+        return Said("TopicsAsDeclared", "Unknown", "NoReport", "No replica has checked the job's topics yet")
     if not drift:
-        return Said("TopicsAsDeclared", "True", "AsDeclared", "The job's own topics are as they should be")
+        return Said("TopicsAsDeclared", "True", "AsDeclared", "The job's own topics are as declared")
     return Said("TopicsAsDeclared", "False", "TopicDrift", "\n".join(in_words(one) for one in drift))
 
 

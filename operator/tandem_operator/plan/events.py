@@ -1,4 +1,4 @@
-"""The story of a job: what is told when something about it becomes different, and never when nothing does."""
+"""The story of a job: one event for each change, and none without."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOLD: Final[dict[tuple[ConditionType, ConditionStatus], tuple[_Kind, str]]] = {
     ("Diverged", "False"): ("Normal", "NoLongerDiverged"),
     ("TopicsAsDeclared", "True"): ("Normal", "TopicsAsDeclared"),
 }
-"""Of topics that differ, each difference is told by itself."""
+"""Of topics that differ, each difference is reported by itself."""
 _EXPECTED: Final = ("Suspended", "NoneAskedFor")
 """Reasons that follow from the spec: no news of themselves."""
 
@@ -82,7 +82,7 @@ def _promotions(old: Status, new: Status) -> Iterator[Emit]:
 def _generations(old: Status, new: Status) -> Iterator[Emit]:
     before, now = (status.config_hash.current if status.config_hash else None for status in (old, new))
     if before and now and is_other_config(before, now, by_code=old.upgrade is not None):
-        yield Emit("Normal", "GenerationBegan", "The next generation of the job publishes; its members are replaced")
+        yield Emit("Normal", "GenerationBegan", "The next generation of the job publishes; its pods are being replaced")
 
 
 def _wishes(old: Status, new: Status) -> Iterator[Emit]:

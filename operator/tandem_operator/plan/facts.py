@@ -16,7 +16,7 @@ from tandem_operator.plan.version import Version
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Counts of members that do their work, as far as can be told, and what goes wrong.
+    """Counts of members that do their work, as far as is known, and what goes wrong.
 
     `unprovable`: standbys whose state is as new as it can be, and nothing was published since to prove it with.
     `refused`, `failing`, `hindered`, `beside`, `stalled`, `failed`: in words, "": nothing; `hindered`: what a pod that may

@@ -11,7 +11,7 @@ from tandem_operator.resources.plain import plain
 
 _MOUNTED_MS: Final = 30_000
 _BEFORE_MS: Final = 30_000
-"""So that one that hangs is named within a minute, whoever looks."""
+"""So that one that hangs is named within a minute."""
 _KINDS: Final = {"configMap": "ConfigMap", "secret": "Secret", "persistentVolumeClaim": "PersistentVolumeClaim"}
 
 
@@ -33,7 +33,7 @@ def _hindrance(pod: PodSeen, job: ReplicatedStreamJob, now_ms: int) -> str:
         return ""
     waiting = f"Pod {pod.name} has waited for its volumes for more than {_MOUNTED_MS // 1000} s"
     sources = ", ".join(_sources(job))
-    return f"{waiting}: does all exist that they come from ({sources})?" if sources else waiting
+    return f"{waiting}: do all of their sources exist ({sources})?" if sources else waiting
 
 
 def _sources(job: ReplicatedStreamJob) -> Iterator[str]:

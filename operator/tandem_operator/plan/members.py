@@ -132,7 +132,7 @@ def surplus(roster: Roster) -> tuple[Action, ...]:
     return _working_surplus(roster) if len(roster.back) > roster.wanted else ()
 
 
-_WHY = "it is one too many"
+_WHY = "it is surplus"
 
 
 def _working_surplus(roster: Roster) -> tuple[Action, ...]:

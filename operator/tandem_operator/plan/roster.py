@@ -1,4 +1,4 @@
-"""Who the members of a job are and what each of them does, as far as can be told. Everything else is decided from this."""
+"""Who the members of a job are and what each of them does, as far as is known. Everything else is decided from this."""
 
 from __future__ import annotations
 

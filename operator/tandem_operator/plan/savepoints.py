@@ -22,7 +22,7 @@ _Kind = Literal["savepoint", "savepointNonce"]
 
 
 _SUSPENDED: Final = (
-    "the job is suspended, and has no pods. Set spec.suspend: false, wait until it is Ready, and wish again with "
+    "the job is suspended, and has no pods. Set spec.suspend: false, wait until it is Ready, and retry with "
     "another value"
 )
 

@@ -38,7 +38,7 @@ from tandem_operator.status import Status
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What there is to be told of the spec's version of the job, of the one that runs, and of the last one that worked.
+    """What is known of the spec's version of the job, of the one that runs, and of the last one that worked.
 
     `job` : what new pods are made from: the job as its spec asks for it, or as the last revision that worked has it.
     `templates` : of pods of each component of that job.

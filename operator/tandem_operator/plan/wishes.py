@@ -1,7 +1,7 @@
 """Annotations of a job are wishes that are carried out once: promote, drain or fence a replica.
 
 A wish is first written into the status, with the pod that it concerns, and only then carried out, again and again until
-that pod is as was wished. So a status that gets lost, or an operator that dies in between, repeats nothing: the pod that
+that pod is as was requested. So a status that gets lost, or an operator that dies in between, repeats nothing: the pod that
 took its place is another one.
 """
 
@@ -69,17 +69,16 @@ def _taken_in(kind: _Kind, value: str, roster: Roster, now_ms: int) -> Wish:
     member = roster.find(replica)
     if member is None:
         there = ", ".join(sorted({m.name for m in roster.live})) or "none"
-        return answer("Refused", f"there is no replica {replica[:100]}; there are: {there}")
+        return answer("Refused", f"no replica is named {replica[:100]}; the replicas are: {there}")
     if kind == "promote":
         if member.standing is Standing.ACTIVE:
             return answer("Done", f"{replica} is active")
         if member.standing is not Standing.STANDBY:
-            return answer(
-                "Refused", f"{replica} does not stand by; wait until it does, and wish again with another value"
-            )
+            return answer("Refused", f"{replica} is not a standby. Retry with a new annotation value once it is")
     if kind == "drain" and not _can_go(member, roster):
         return answer(
-            "Refused", f"{replica} is the only replica at the head; wait until another one is, then wish again"
+            "Refused",
+            f"{replica} is the only replica that has caught up. Retry with a new annotation value once another one has",
         )
     return answer("Pending", _concerns(member))
 
@@ -98,7 +97,7 @@ def _carried_out(kind: _Kind, wish: Wish, roster: Roster, now_ms: int) -> tuple[
 
 
 def _act(kind: _Kind, member: Member, roster: Roster) -> tuple[Action, ...]:
-    deleted = DeletePod(member.pod.name, member.pod.uid, f"its {kind} was wished", 0 if kind == "fence" else None)
+    deleted = DeletePod(member.pod.name, member.pod.uid, f"its {kind} was requested", 0 if kind == "fence" else None)
     if kind == "fence":
         return (deleted,)
     if roster.is_switching:

@@ -21,7 +21,7 @@ from tandem_operator.plugin.screen import now_utc, screen
 from tandem_operator.resources.names import JOB, PREFIX
 from tandem_operator.status import Status, Wish
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Look at ReplicatedStreamJobs, and steer them.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Inspect and control ReplicatedStreamJobs.")
 
 Job = Annotated[str, typer.Argument(metavar="JOB", help="The job's name")]
 Replica = Annotated[str, typer.Argument(metavar="REPLICA", help="E.g. replica-0; kubectl tandem status lists them")]
@@ -44,19 +44,19 @@ def status(job: Job, namespace: Namespace = "", context: Context = "") -> None:
 def promote(
     job: Job, replica: Replica, timeout: Timeout = 180, namespace: Namespace = "", context: Context = ""
 ) -> None:
-    """Planned switchover: a standby becomes active, the active that it relieves stands by. Readers notice nothing."""
+    """Planned switchover: a standby becomes active, and the active that it replaces becomes a standby."""
     _wish("promote", job, replica, timeout, namespace, context)
 
 
 @app.command()
 def drain(job: Job, replica: Replica, timeout: Timeout = 180, namespace: Namespace = "", context: Context = "") -> None:
-    """A standby takes over from a replica, which then gets a new pod, e.g. because its node is to be serviced."""
+    """A standby takes over from a replica, which then gets a new pod, e.g. to service its node."""
     _wish("drain", job, replica, timeout, namespace, context)
 
 
 @app.command()
 def fence(job: Job, replica: Replica, timeout: Timeout = 180, namespace: Namespace = "", context: Context = "") -> None:
-    """Delete a replica's pod at once, without a hand-over: for one that misbehaves. The others go on."""
+    """Delete a replica's pod at once, without a handover: for one that misbehaves. The others continue."""
     _wish("fence", job, replica, timeout, namespace, context)
 
 
@@ -74,16 +74,16 @@ def savepoint(
 
 @app.command()
 def suspend(job: Job, namespace: Namespace = "", context: Context = "") -> None:
-    """Delete the job's pods, and keep all else: it goes on where it stopped with `resume`."""
+    """Delete the job's pods, and keep everything else: `resume` continues where it stopped."""
     _change(job, {"spec": {"suspend": True}}, namespace, context)
-    typer.echo(f"{job} is to be suspended")
+    typer.echo(f"{job} will be suspended")
 
 
 @app.command()
 def resume(job: Job, namespace: Namespace = "", context: Context = "") -> None:
     """Start a suspended job again."""
     _change(job, {"spec": {"suspend": False}}, namespace, context)
-    typer.echo(f"{job} is to go on")
+    typer.echo(f"{job} will be resumed")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -117,9 +117,9 @@ def _wish(name: str, job: str, value: str, timeout_s: float, namespace: str, con
         return found is not None and found.value == wished and found.outcome != "Pending"
 
     if not timeout_s:
-        typer.echo(f"{name} {value} is asked for")
+        typer.echo(f"{name} {value} is requested")
     elif not _told(lambda: wait_until(is_over, Deadline(timeout_s), 0.5), where, job) or found is None:
-        what = f"Not done within {timeout_s:.0f} s; it is still wished for."
+        what = f"Not done within {timeout_s:.0f} s; it is still requested."
         typer.echo(f"{what}{trouble} kubectl describe rsj {job}", err=True)
         raise typer.Exit(ExitCode.FAILED)
     else:

@@ -38,7 +38,7 @@ def screen(body: Mapping[str, Any], pods: Pods, now: datetime) -> Iterator[str]:
     yield f"  Published    {published}, {_or_dash(status.lag)} records behind"
     yield f"  Ordering     {status.mode or '-'}" + (f", led by {status.leader}" if status.leader else "")
     yield f"  Engine       {status.engine or '-'}"
-    yield f"  Replicas     {status.active or '-'} active, {status.standby or '0/0'} standing by"
+    yield f"  Replicas     {status.active or '-'} active, {status.standby or '0/0'} standbys"
     yield f"  Delivery     {spec.get('delivery', 'exactlyOnce')}"
     yield f"  Failover     {_failover(status, now)}"
     yield f"  Measured     {'never' if age_s is None else _duration(age_s) + ' ago'}"
@@ -67,7 +67,7 @@ def _safety(
     if age_s is None or age_s > _OLD_S:
         old = "has no time" if age_s is None else f"is {_duration(age_s)} old"
         return f"NOT KNOWN: the status {old}. Is the operator running? {_IS_IT_RUNNING}"
-    return "Safe: a failure of any one replica costs the reader nothing"
+    return "Safe: a failure of any one replica is masked"
 
 
 def _not_ready(status: Status, pods: Pods) -> Sequence[str]:

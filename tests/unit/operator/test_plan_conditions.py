@@ -126,7 +126,7 @@ CASES: list[tuple[str, str, str, str, Callable[[], Observed]]] = [
         "Ready",
         "True",
         "Active",
-        "2 of 2 active replicas at the head. replica-0 waits for epoch 7",
+        "2 of 2 active replicas have caught up. replica-0 waits for epoch 7",
         lambda: waiting("epoch 7, for 50 s", slice(1), running(replicas=2)),
     ),
     (

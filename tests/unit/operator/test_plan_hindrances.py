@@ -51,7 +51,7 @@ def test_what_a_container_waits_for_is_told_at_once(waits: str, message: str, to
 
     text = f"Pod {observed.pods[0].name} waits: {told}"
     assert conditions["Progressing"] == ("True", "PodWaits", text)
-    assert conditions["Ready"] == ("False", "Starting", f"No replica is at the head yet. {text}")
+    assert conditions["Ready"] == ("False", "Starting", f"No replica has caught up yet. {text}")
     assert conditions["Replicated"][2].endswith(text)
 
 

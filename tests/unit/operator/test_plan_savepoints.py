@@ -157,7 +157,7 @@ def test_a_savepoint_of_a_suspended_job_is_refused_at_once(spec: dict[str, Any])
     assert wisher.passes() == []
     outcome, message = wisher.outcome("savepointNonce" if spec else "savepoint")
     assert outcome == "Refused"
-    assert "Set spec.suspend: false, wait until it is Ready, and wish again with another value" in message
+    assert "Set spec.suspend: false, wait until it is Ready, and retry with another value" in message
 
 
 def test_a_job_that_is_suspended_before_the_task_is_made_gets_none() -> None:

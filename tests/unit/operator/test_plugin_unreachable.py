@@ -130,7 +130,7 @@ def test_the_end_of_the_wait_says_that_nobody_answered(server: ApiServer, plugin
     told = plugin("promote", "flights", "replica-0", "--timeout", "0.1")
 
     assert told.exit_code == 1
-    assert "Not done within 0 s; it is still wished for. The API server does not answer: told." in told.stderr
+    assert "Not done within 0 s; it is still requested. The API server does not answer: told." in told.stderr
 
 
 def test_a_job_that_is_gone_is_not_waited_for(server: ApiServer, plugin: Callable[..., Result]) -> None:
