@@ -179,7 +179,7 @@ CASES: list[tuple[str, str, str, str, Callable[[], Observed]]] = [
     ("StandbyFresh", "True", "Verified", "1 of 1 standbys follow", lambda: running(**WITH_STANDBY)),
     ("StandbyFresh", "True", "NoneAskedFor", "no standbys", lambda: running(replicas=2)),
     ("StandbyFresh", "False", "StandbysMissing", "0 of 1", lambda: without(standing_by, running(**WITH_STANDBY))),
-    ("StandbyFresh", "False", "NotVerified", "not all have proved", lambda: unproved(running(**WITH_STANDBY))),
+    ("StandbyFresh", "False", "NotVerified", "not all have verified", lambda: unproved(running(**WITH_STANDBY))),
     (
         "StandbyFresh",
         "False",
