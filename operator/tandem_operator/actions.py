@@ -67,7 +67,7 @@ class LabelPod:
 class Switch:
     """Ask the job's replicas, through ZooKeeper, for a switchover: `leaves` gives its slot to `successor`.
 
-    `successor` "": any standby; None: to nobody, the slot is one too many. A wish that is there already is a success.
+    `successor` "": any standby; None: to nobody, the slot is one too many. A request that is there already is a success.
     `job` : what the task is made from; None: what the spec asks for.
     """
 

@@ -11,7 +11,6 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem.process.ending import End
 from tandem.protocol.switchover import Holder, Role, View, Wish
 from tandem.status.report import OrdererReport, ReplicaReport
-from tandem_operator.kept import Body
 from tandem_operator.observed import (
     BEGINNING,
     Component,
@@ -27,6 +26,7 @@ from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_POR
 from tandem_operator.resources.names import ATTEMPT, COMPONENT, CONFIG, GENERATION, INDEX, MANIFEST, ROLE, TEMPLATE
 from tandem_operator.resources.tasks import TASK
 from tandem_operator.store import Key, Store
+from tandem_operator.trim import Body
 
 _BACK_OFF: Final = "CrashLoopBackOff"
 _BY_ITSELF: Final = ("", "Completed", "Error")
@@ -35,7 +35,7 @@ _KILLED: Final = {
 }
 _MAIN_CONTAINERS: Final = ("replica", "generator")
 _COMPONENTS: Final = frozenset(Component)
-"""Others are Spark's executors, and pods that carry out a wish."""
+"""Others are Spark's executors, and pods that carry out a request."""
 
 
 async def observe(

@@ -161,7 +161,7 @@ class ObjectSeen:
 
 @dataclass(frozen=True, slots=True)
 class TaskSeen:
-    """A pod that carries out a wish, or cleans up. `message`: what it said at its end, or why it does not begin.
+    """A pod that carries out a request, or cleans up. `message`: what it said at its end, or why it does not begin.
 
     `created_ms`, `ended_ms` : 0: nobody knows when. `attempt`: counts the tries of one that is tried again.
     """

@@ -21,7 +21,7 @@ _KINDS_OF_RIGHTS: Final = ("Role", "RoleBinding")
 _AGAIN_S: Final = 300.0
 
 
-class Owned:
+class OwnedObjects:
     """What is known of one operator's jobs. Each job is used by one thread at a time."""
 
     def __init__(self, api: Api) -> None:

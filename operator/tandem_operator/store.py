@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tandem_operator import kept
-from tandem_operator.kept import Body
+from tandem_operator import trim
 from tandem_operator.resources.names import JOB
+from tandem_operator.trim import Body
 
-Outline = tuple[object, ...]
+Fingerprint = tuple[object, ...]
 """Who is there of a job; what changes otherwise leaves it equal."""
 
 
@@ -25,11 +25,11 @@ class Key(NamedTuple):
 class Store:
     """Used by one thread, the event loop's.
 
-    `doubtful` : jobs of which a watch has listed again, so that it may have missed what is gone.
+    `stale` : jobs of which a watch has listed again, so that it may have missed what is gone.
     """
 
     jobs: dict[Key, Body] = field(default_factory=dict)
-    doubtful: set[Key] = field(default_factory=set)
+    stale: set[Key] = field(default_factory=set)
     _pods: dict[Key, dict[str, Body]] = field(default_factory=dict)
     _nodes: dict[str, bool] = field(default_factory=dict)
 
@@ -39,7 +39,7 @@ class Store:
         if gone:
             self.drop_job(key, body["metadata"]["uid"])
         elif _is_news(self.jobs.get(key), body):
-            self.jobs[key] = kept.of_job(body)
+            self.jobs[key] = trim.of_job(body)
         return key
 
     def drop_job(self, key: Key, uid: str) -> None:
@@ -47,7 +47,7 @@ class Store:
         known = self.jobs.get(key)
         if known is not None and known["metadata"]["uid"] == uid:
             del self.jobs[key]
-            self.doubtful.discard(key)
+            self.stale.discard(key)
 
     def see_pod(self, body: Body, gone: bool) -> Key:
         """A pod of ours was seen, or deleted."""
@@ -59,14 +59,14 @@ class Store:
             if not pods:
                 self._pods.pop(key)
         elif _is_news(pods.get(metadata["name"]), body):
-            pods[metadata["name"]] = kept.of_pod(body)
+            pods[metadata["name"]] = trim.of_pod(body)
         return key
 
     def uids(self, key: Key) -> dict[str, str]:
         """The pods of a job: name → uid."""
         return {name: pod["metadata"]["uid"] for name, pod in self._pods.get(key, {}).items()}
 
-    def outline(self, key: Key) -> Outline:
+    def fingerprint(self, key: Key) -> Fingerprint:
         """What is there of a job: its generation, and its pods, with those that are being deleted marked."""
         job = self.jobs.get(key)
         pods = ((pod["metadata"]["uid"], "deletionTimestamp" in pod["metadata"]) for pod in self.pods(key))

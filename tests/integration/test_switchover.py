@@ -210,7 +210,7 @@ def test_a_drained_standby_ends_at_once(workload: Workload, pair: tuple[str, str
 
 
 def test_unknown_names_are_refused(workload: Workload, pair: tuple[str, str]) -> None:
-    there = "Not done: no replica is named replica-9 that is up; the replicas are: replica-0, replica-1\n"
+    there = "Not done: there is no replica replica-9 that is up; there are: replica-0, replica-1\n"
     assert tandem(workload, "promote", "replica-9") == (1, there)
     assert tandem(workload, "drain", "replica-9") == (1, there)
     assert tandem(workload, "promote", pair[0]) == (

@@ -11,8 +11,8 @@ from typing import Final
 
 from tandem_operator.actions import Action, Apply, CreatePod, DeletePod, Emit, SetFinalizers, SetStatus
 from tandem_operator.observed import Component, Observed, PodPhase, TaskSeen
-from tandem_operator.plan.conditions import gets_on, not_progressing
-from tandem_operator.plan.members import buried
+from tandem_operator.plan.conditions import not_progressing, progressing
+from tandem_operator.plan.members import garbage_collect_pods
 from tandem_operator.plan.roster import roster_of
 from tandem_operator.plan.status import as_object, old_status
 from tandem_operator.plan.suspension import suspension
@@ -54,7 +54,7 @@ def deletion(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     if observed.pods or others:
         names = ", ".join(sorted([*(pod.name for pod in observed.pods), *(task.name for task in others)]))
         forced = "If a pod's node is lost for good: kubectl delete pod NAME --force"
-        condition = gets_on(old, "Deleting", f"Pods end: {names}. {forced}", observed.generation, observed.now_ms)
+        condition = progressing(old, "Deleting", f"Pods end: {names}. {forced}", observed.generation, observed.now_ms)
         return (*_ended(observed, settings, old, others), *_said(observed, old, condition, _begun(observed)))
     return _cleaned_up(observed, settings, old)
 
@@ -62,7 +62,7 @@ def deletion(observed: Observed, settings: Settings) -> tuple[Action, ...]:
 def _ended(observed: Observed, settings: Settings, old: Status, others: tuple[TaskSeen, ...]) -> tuple[Action, ...]:
     """Everybody ends: as when the job is suspended, so that no standby is promoted on the way."""
     roster = roster_of(observed, version_of(observed, settings, old))
-    gone = [action for component in Component for action in buried(observed, component, is_served=True)]
+    gone = [action for component in Component for action in garbage_collect_pods(observed, component, is_served=True)]
     idle = (DeletePod(task.name, task.uid, _WHY, _grace_s(task, observed.now_ms)) for task in others)
     return (*gone, *suspension(observed, roster, _WHY), *idle)
 
@@ -104,7 +104,7 @@ def _deleting(observed: Observed, old: Status, waits_for: str) -> tuple[Action, 
     """A task is under way. `waits_for`: why it does not begin, as Kubernetes says."""
     because = f", but has not started: {waits_for.rstrip('. ')}" if waits_for else ""
     message = f"A task is deleting its topics and snapshots{because[:2048]}. {_GIVE_UP}"
-    condition = gets_on(old, "Deleting", message, observed.generation, observed.now_ms)
+    condition = progressing(old, "Deleting", message, observed.generation, observed.now_ms)
     return _said(observed, old, condition, _begun(observed))
 
 

@@ -86,8 +86,8 @@ def _generations(old: Status, new: Status) -> Iterator[Emit]:
 
 
 def _wishes(old: Status, new: Status) -> Iterator[Emit]:
-    for name, wish in new.wishes.items():
-        if wish == old.wishes.get(name) or wish.outcome == "Pending":
+    for name, request in new.wishes.items():
+        if request == old.wishes.get(name) or request.outcome == "Pending":
             continue
-        kind: _Kind = "Normal" if wish.outcome == "Done" else "Warning"
-        yield Emit(kind, f"Wish{wish.outcome}", f"{name} {wish.value}: {wish.message}")
+        kind: _Kind = "Normal" if request.outcome == "Done" else "Warning"
+        yield Emit(kind, f"Wish{request.outcome}", f"{name} {request.value}: {request.message}")

@@ -30,10 +30,10 @@ from tandem_operator.status import (
     HistoryEntry,
     MemberStatus,
     Phase,
+    Request,
+    RequestName,
     Revisions,
     Status,
-    Wish,
-    WishName,
 )
 
 _FIRST: tuple[Phase | None, ...] = (None, "Pending", "Starting", "Suspended")
@@ -58,7 +58,7 @@ def new_status(
     version: Version,
     settings: Settings,
     old: Status,
-    wishes: Mapping[WishName, Wish],
+    wishes: Mapping[RequestName, Request],
     step: Step,
 ) -> Status:
     """What the status shall be."""

@@ -114,7 +114,7 @@ def test_the_page_of_errors_names_each_exit_code_each_kind_of_end_and_each_error
 def test_the_page_of_errors_names_each_reason_of_a_condition() -> None:
     page = (DOCS / "reference" / "errors.md").read_text()
     sources = "".join(path.read_text() for path in (ROOT / "operator" / "tandem_operator" / "plan").glob("*.py"))
-    reasons = set(re.findall(r'Said\(\s*"\w+",\s*"(?:True|False|Unknown)",\s*"(\w+)"', sources))
+    reasons = set(re.findall(r'ConditionUpdate\(\s*"\w+",\s*"(?:True|False|Unknown)",\s*"(\w+)"', sources))
 
     assert len(reasons) > 20
     assert [reason for reason in sorted(reasons) if f"`{reason}`" not in page] == []

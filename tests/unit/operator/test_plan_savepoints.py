@@ -1,4 +1,4 @@
-"""A savepoint that is wished for is created once, by a task in the job's own image, and its outcome is told."""
+"""A savepoint that is requested is created once, by a task in the job's own image, and its outcome is told."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Wisher:
         return replace(self.cluster.observed(), tasks=() if self.task is None else (self.task,))
 
     def outcome(self, kind: str = "savepoint") -> tuple[str, str]:
-        wish = self.cluster.status["wishes"][kind]
-        return str(wish["outcome"]), str(wish.get("message", ""))
+        request = self.cluster.status["wishes"][kind]
+        return str(request["outcome"]), str(request.get("message", ""))
 
 
 def created(actions: list[Action]) -> Any:

@@ -23,7 +23,7 @@ def beginning(**spec: Any) -> Observed:
     return cluster.observed()
 
 
-def hindered(observed: Observed, **seen: Any) -> Observed:
+def blocked(observed: Observed, **seen: Any) -> Observed:
     first, *others = observed.pods
     return replace(observed, pods=(replace(first, **seen), *others))
 
@@ -47,7 +47,7 @@ def said(observed: Observed) -> dict[str, tuple[str, str, str]]:
 )
 def test_what_a_container_waits_for_is_told_at_once(waits: str, message: str, told: str) -> None:
     observed = beginning()
-    conditions = said(hindered(observed, waits=waits, message=message))
+    conditions = said(blocked(observed, waits=waits, message=message))
 
     text = f"Pod {observed.pods[0].name} waits: {told}"
     assert conditions["Progressing"] == ("True", "PodWaits", text)
@@ -58,19 +58,19 @@ def test_what_a_container_waits_for_is_told_at_once(waits: str, message: str, to
 def test_what_a_container_beside_the_replica_waits_for_is_told_too() -> None:
     orderer = ContainerSeen("orderer", waits="ImagePullBackOff", message="ImagePullBackOff: no such image")
 
-    assert "no such image" in said(hindered(beginning(), beside=(orderer,)))["Progressing"][2]
+    assert "no such image" in said(blocked(beginning(), beside=(orderer,)))["Progressing"][2]
 
 
 @pytest.mark.parametrize("waits", ["", "ContainerCreating", "PodInitializing"])
 def test_a_pod_that_is_being_started_is_not_hindered(waits: str) -> None:
-    assert said(hindered(beginning(), waits=waits))["Progressing"] == ("True", "Starting", "Replicas start")
+    assert said(blocked(beginning(), waits=waits))["Progressing"] == ("True", "Starting", "Replicas start")
 
 
 @pytest.mark.parametrize(("seconds", "reason"), [(30, "Starting"), (31, "PodWaits")])
 def test_a_pod_that_waits_for_its_volumes_says_after_a_while_what_they_come_from(seconds: int, reason: str) -> None:
     volumes = [{"name": "ca", "secret": {"secretName": "kafka-ca"}}, {"name": "x", "emptyDir": {}}]
     observed = beginning(job=CODE, podTemplate={"spec": {"volumes": volumes}})
-    waiting = hindered(observed, waits="ContainerCreating", unmounted_ms=observed.now_ms - seconds * 1000)
+    waiting = blocked(observed, waits="ContainerCreating", unmounted_ms=observed.now_ms - seconds * 1000)
 
     status, told, message = said(waiting)["Progressing"]
 
@@ -80,7 +80,7 @@ def test_a_pod_that_waits_for_its_volumes_says_after_a_while_what_they_come_from
 
 def test_that_it_waits_is_written_once_however_long_it_does() -> None:
     observed = beginning(job=CODE)
-    waiting = hindered(observed, waits="ContainerCreating", unmounted_ms=observed.now_ms - 31_000)
+    waiting = blocked(observed, waits="ContainerCreating", unmounted_ms=observed.now_ms - 31_000)
     status = next(dict(one.status) for one in plan(waiting, SETTINGS) if isinstance(one, SetStatus))
 
     later = replace(waiting, status=status, now_ms=waiting.now_ms + 300_000)
@@ -89,7 +89,7 @@ def test_that_it_waits_is_written_once_however_long_it_does() -> None:
 
 
 def test_when_its_time_is_over_it_has_failed_with_the_same_words() -> None:
-    late = hindered(beginning(), waits="ErrImagePull", message="ErrImagePull: no such host")
+    late = blocked(beginning(), waits="ErrImagePull", message="ErrImagePull: no such host")
     late = replace(late, now_ms=late.now_ms + 601_000)
 
     status, reason, message = said(late)["Progressing"]

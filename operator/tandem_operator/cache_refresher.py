@@ -21,7 +21,7 @@ _SILENT_S: Final = 30.0
 """So soon while no pod of a job answers: they may all be gone, and of that a watch that lists again says nothing."""
 
 
-class Acquaintance:
+class CacheRefresher:
     """With all jobs. What blocks runs in threads; the store is used in the event loop only."""
 
     def __init__(self, api: Api, store: Store) -> None:
@@ -34,12 +34,12 @@ class Acquaintance:
 
         Returns whether the job is still there, and the one with that uid. Raises `ApiError`.
         """
-        is_due = is_due or now_s >= self._due_s.get(key, now_s) or key in self._store.doubtful
+        is_due = is_due or now_s >= self._due_s.get(key, now_s) or key in self._store.stale
         known, made_s = self._made.get(key, ("", 0.0))
         if known == uid and (made_s == now_s or not is_due):
             return True
         self.forget(key)
-        self._store.doubtful.discard(key)  # a listing from now on is a doubt again
+        self._store.stale.discard(key)  # a listing from now on is a doubt again
         before = self._store.uids(key)
         job = await asyncio.to_thread(self._job, key)
         if job is None:
@@ -54,7 +54,7 @@ class Acquaintance:
         self._made[key], self._due_s[key] = (uid, now_s), now_s + _AGAIN_S
         return True
 
-    def hears_nothing(self, key: Key) -> None:
+    def mark_unresponsive(self, key: Key) -> None:
         """No pod that should answer does."""
         if key in self._made:
             self._due_s[key] = min(self._due_s[key], self._made[key][1] + _SILENT_S)

@@ -1,6 +1,6 @@
 """Annotations of a job are wishes that are carried out once: promote, drain or fence a replica.
 
-A wish is first written into the status, with the pod that it concerns, and only then carried out, again and again until
+A request is first written into the status, with the pod that it concerns, and only then carried out, again and again until
 that pod is as was requested. So a status that gets lost, or an operator that dies in between, repeats nothing: the pod that
 took its place is another one.
 """
@@ -18,7 +18,7 @@ from tandem_operator.plan.savepoints import savepoint_wished
 from tandem_operator.plan.times import read_ms, written
 from tandem_operator.resources.names import PREFIX
 from tandem_operator.resources.settings import Settings
-from tandem_operator.status import LONGEST_WISH, Outcome, Status, Wish, WishName
+from tandem_operator.status import LONGEST_REQUEST, Outcome, Request, RequestName, Status
 
 PATIENCE_S: Final = 120.0
 
@@ -34,20 +34,20 @@ class Wished:
     any more.
     """
 
-    wishes: Mapping[WishName, Wish]
+    wishes: Mapping[RequestName, Request]
     made: tuple[Action, ...] = ()
     actions: tuple[Action, ...] = ()
     removed: tuple[DeletePod, ...] = ()
 
 
-def wished(observed: Observed, roster: Roster, settings: Settings, old: Status) -> Wished:
+def requested(observed: Observed, roster: Roster, settings: Settings, old: Status) -> Wished:
     """Take in new wishes, and carry out those that were taken in. Other kinds of wishes are left as they are."""
-    wishes: dict[WishName, Wish] = {name: wish for name, wish in old.wishes.items() if name not in _KINDS}
+    wishes: dict[RequestName, Request] = {name: request for name, request in old.wishes.items() if name not in _KINDS}
     saved = savepoint_wished(observed, settings, old)
     wishes |= saved.wishes
     actions: list[Action] = []
     for kind in _KINDS:
-        value = observed.annotations.get(PREFIX + kind, "")[:LONGEST_WISH]
+        value = observed.annotations.get(PREFIX + kind, "")[:LONGEST_REQUEST]
         if not value:
             continue
         known = old.wishes.get(kind)
@@ -61,11 +61,11 @@ def wished(observed: Observed, roster: Roster, settings: Settings, old: Status) 
     return Wished(wishes, saved.made, tuple(actions), saved.removed)
 
 
-def _taken_in(kind: _Kind, value: str, roster: Roster, now_ms: int) -> Wish:
-    def answer(outcome: Outcome, message: str) -> Wish:
-        return Wish(value=value, outcome=outcome, message=message, time=written(now_ms))
+def _taken_in(kind: _Kind, value: str, roster: Roster, now_ms: int) -> Request:
+    def answer(outcome: Outcome, message: str) -> Request:
+        return Request(value=value, outcome=outcome, message=message, time=written(now_ms))
 
-    replica = value.partition("@")[0]  # what follows makes another wish of it
+    replica = value.partition("@")[0]  # what follows makes another request of it
     member = roster.find(replica)
     if member is None:
         there = ", ".join(sorted({m.name for m in roster.live})) or "none"
@@ -83,17 +83,17 @@ def _taken_in(kind: _Kind, value: str, roster: Roster, now_ms: int) -> Wish:
     return answer("Pending", _concerns(member))
 
 
-def _carried_out(kind: _Kind, wish: Wish, roster: Roster, now_ms: int) -> tuple[Wish, tuple[Action, ...]]:
-    member = next((m for m in roster.live if _concerns(m) == wish.message), None)
+def _carried_out(kind: _Kind, request: Request, roster: Roster, now_ms: int) -> tuple[Request, tuple[Action, ...]]:
+    member = next((m for m in roster.live if _concerns(m) == request.message), None)
     if member is None:
         if kind == "promote":
-            return _ended(wish, "Refused", f"{member_of(wish)} ended before it could take over", now_ms), ()
-        return _ended(wish, "Done", f"{member_of(wish)} has left its pod", now_ms), ()
+            return _ended(request, "Refused", f"{member_of(request)} ended before it could take over", now_ms), ()
+        return _ended(request, "Done", f"{member_of(request)} has left its pod", now_ms), ()
     if kind == "promote" and member.standing is Standing.ACTIVE:
-        return _ended(wish, "Done", f"{member_of(wish)} is active", now_ms), ()
-    if now_ms - read_ms(wish.time) > PATIENCE_S * 1000:
-        return _ended(wish, "Refused", f"not done after {PATIENCE_S:.0f} s: see the job's conditions", now_ms), ()
-    return wish, _act(kind, member, roster)
+        return _ended(request, "Done", f"{member_of(request)} is active", now_ms), ()
+    if now_ms - read_ms(request.time) > PATIENCE_S * 1000:
+        return _ended(request, "Refused", f"not done after {PATIENCE_S:.0f} s: see the job's conditions", now_ms), ()
+    return request, _act(kind, member, roster)
 
 
 def _act(kind: _Kind, member: Member, roster: Roster) -> tuple[Action, ...]:
@@ -116,14 +116,14 @@ def _can_go(member: Member, roster: Roster) -> bool:
     return bool(others) or member.standing is Standing.STARTING
 
 
-def member_of(wish: Wish) -> str:
-    """The replica that a wish names."""
-    return wish.value.partition("@")[0]
+def member_of(request: Request) -> str:
+    """The replica that a request names."""
+    return request.value.partition("@")[0]
 
 
 def _concerns(member: Member) -> str:
     return f"pod {member.pod.name}"
 
 
-def _ended(wish: Wish, outcome: Outcome, message: str, now_ms: int) -> Wish:
-    return wish.model_copy(update={"outcome": outcome, "message": message, "time": written(now_ms)})
+def _ended(request: Request, outcome: Outcome, message: str, now_ms: int) -> Request:
+    return request.model_copy(update={"outcome": outcome, "message": message, "time": written(now_ms)})

@@ -15,12 +15,12 @@ _BEFORE_MS: Final = 30_000
 _KINDS: Final = {"configMap": "ConfigMap", "secret": "Secret", "persistentVolumeClaim": "PersistentVolumeClaim"}
 
 
-def hindrance(pods: Iterable[PodSeen], job: ReplicatedStreamJob, now_ms: int) -> str:
-    """What the first of the pods that is hindered waits for, with its name; "": none is."""
-    return next((text for pod in pods if (text := _hindrance(pod, job, now_ms))), "")
+def blocked_reason(pods: Iterable[PodSeen], job: ReplicatedStreamJob, now_ms: int) -> str:
+    """What the first of the pods that is blocked waits for, with its name; "": none is."""
+    return next((text for pod in pods if (text := _blocked_reason(pod, job, now_ms))), "")
 
 
-def _hindrance(pod: PodSeen, job: ReplicatedStreamJob, now_ms: int) -> str:
+def _blocked_reason(pod: PodSeen, job: ReplicatedStreamJob, now_ms: int) -> str:
     main = ContainerSeen("", message=pod.message, waits=pod.waits)
     if main.trouble:
         return f"Pod {pod.name} waits: {main.trouble}"

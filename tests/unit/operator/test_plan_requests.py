@@ -70,7 +70,7 @@ def test_wishes_that_cannot_be_are_refused_with_a_reason() -> None:
     wishes = cluster.status["wishes"]
     assert [wishes[name]["outcome"] for name in ("drain", "promote")] == ["Refused", "Refused"]
     assert "only replica" in wishes["drain"]["message"]
-    assert "there are: replica-0" in wishes["promote"]["message"]
+    assert "the replicas are: replica-0" in wishes["promote"]["message"]
     assert set(cluster.pods) == before
 
 
