@@ -1,7 +1,7 @@
 """A job with `deletionPolicy: Delete` takes its own topics and its snapshots with it.
 
 Such a job, and no other, has a finalizer of ours. When it is deleted, its pods go first; then a task in its own image
-deletes what is left of it; then the finalizer goes, and with it the job. A task that failed stays until it will be retried,
+deletes what is left of it; then the finalizer goes, and with it the job. A task that failed stays until it is retried,
 later and later: how often it was, its annotation says.
 """
 
