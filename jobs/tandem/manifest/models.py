@@ -206,7 +206,7 @@ class Spec(KubernetesSpec):
     kafka: KafkaSpec
     zookeeper: ZooKeeperSpec | None = Field(default=None, description="Needed when ordering.mode is leader")
     schema_registry: SchemaRegistrySpec | None = Field(
-        default=None, description="Needed by the formats avro and protobuf: docs/formats.md"
+        default=None, description="Needed by the formats avro and protobuf: docs/how-to/formats.md"
     )
     sources: tuple[SourceSpec, ...] = Field(min_length=1, description="What the job reads")
     sinks: tuple[SinkSpec, ...] = Field(min_length=1, description="What the job writes")

@@ -72,7 +72,7 @@ def ends_within(
     """`ends`, or so much less that the records from `last` on have at most `max_bytes`; a single record may have more.
 
     What is not counted is not taken. The bytes are shared fairly, as `next_ends` shares records. What is left of the shares
-    goes to further records, one of an input. The inputs take turns in being first, and whoever is first gets its first
+    goes to further records, one of an input. The inputs take turns in being first, and the first one gets its first
     record in any case: so each goes on, however large its records.
 
     >>> a, b = TopicPartition("in", 0), TopicPartition("in", 1)

@@ -58,7 +58,7 @@ def prepared(
     if any(wanted(manifest)) or any(outputs(manifest)):
         raise JobError(
             "a test asks no schema registry, which this manifest's formats need. Give run_epochs the job's function, and "
-            "its sources' columns as schemas={…}; docs/formats.md has more"
+            "its sources' columns as schemas={…}; docs/how-to/formats.md has more"
         )
     folder = memory_folder()
     try:
