@@ -20,7 +20,7 @@ def more(value):
     return value + os.environ.get("MORE", "")
 
 def job(events):
-    copies = events.select("key", more("value").alias("value"))
+    copies = events.select("key", more(F.col("value").cast("string")).alias("value"))
     counts = events.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
     return {"copies": copies, "counts": counts}
 """

@@ -85,7 +85,7 @@ def at_head(job: SmallJob) -> None:
     job.wait(lambda: all(r.ready and not r.lag_epochs for r in observer.look().replicas), "both replicas at the head")
 
 
-@pytest.mark.parametrize("engine", ["microBatch", "realTime"])
+@pytest.mark.parametrize("engine", ["microBatch", pytest.param("realTime", marks=pytest.mark.thorough)])
 def test_kills_of_the_owner_while_a_newer_schema_is_registered_change_nothing(
     make_job: MakeJob, registry: RegistryServer, engine: str
 ) -> None:
@@ -146,6 +146,7 @@ def job(events):
 ROW = 'syntax = "proto3"; message Row { string id = 1; int64 n = 2; }'
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("engine", ["microBatch", "realTime"])
 def test_every_format_and_sink_is_exact_under_kills_of_the_owner(
     make_job: MakeJob, registry: RegistryServer, tmp_path: Path, engine: str
