@@ -1,6 +1,6 @@
 # The one image of Tandem: operator, orderer, replica and standby differ in their command only.
 #
-# An image with your own job (docs/quickstart-kubernetes.md):
+# An image with your own job (docs/how-to/build-an-image.md):
 #     FROM tandem:0.1.0
 #     USER root
 #     RUN pip install --no-cache-dir …

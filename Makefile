@@ -1,7 +1,7 @@
 # Everything that a user or a contributor runs. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jars test lint unit integration cluster simulate demo bench clean
+.PHONY: help setup prerequisites jars test lint words unit integration cluster simulate demo bench docs clean
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$python; break; }; done)
@@ -13,6 +13,11 @@ WORKERS ?= 2
 ARGS ?=
 # Two files at a time, each worker with a Kafka, a ZooKeeper and a Spark of its own (3 GB). WORKERS=0: one test after the other.
 INTEGRATION = $(BIN)/pytest tests/integration -n $(WORKERS) --dist loadfile
+
+# The packages that CODE leaves out still have such words in their docstrings.
+WORDS = $(BIN)/codespell --ignore-regex='`[^`]*`' --dictionary
+TEXTS = README.md CONTRIBUTING.md docs helm jobs/tandem/devtools/template
+CODE = bench operator $(filter-out $(addprefix jobs/tandem/,__pycache__ engine intake manifest replica),$(wildcard jobs/tandem/*))
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,12 +53,16 @@ test: setup lint ## all checks and all tests
 	$(BIN)/pytest tests/unit tests/simulation -n auto --dist loadfile $(ARGS)
 	$(INTEGRATION) $(ARGS)
 
-lint: $(INSTALLED) ## style, formatting, types, import contracts
+lint: $(INSTALLED) words ## style, formatting, types, import contracts, words
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tests/mypy.ini tests
 	$(BIN)/lint-imports
+
+words: ## words of .ci/words, which the field does not use, and better ones: part of lint
+	$(WORDS) .ci/words/everywhere.txt $(TEXTS) $(CODE)
+	$(WORDS) .ci/words/prose.txt $(TEXTS)
 
 unit: $(INSTALLED) ## unit tests only: a minute or two
 	$(BIN)/pytest tests/unit -n auto $(ARGS)
@@ -67,13 +76,21 @@ cluster: ## tests on a Kubernetes with three nodes that kube-lab makes (KUBE_LAB
 simulate: $(INSTALLED) ## N schedules of the protocol under simulated failures: make simulate N=200000
 	TANDEM_SCHEDULES=$(N) $(BIN)/pytest tests/simulation -n auto --dist loadfile $(ARGS)
 
-demo: setup ## two replicas over real data, one is killed, no reader notices
+demo: setup ## two replicas over real data, one is killed, the other publishes on
 	$(BIN)/tandem demo $(ARGS)
 
 bench: setup ## measure beside plain Spark; tables and plots go to bench/results
 	$(BIN)/python -m bench $(ARGS)
 
+docs: $(BIN)/.docs ## the documentation as a site in site/, with all links checked
+	PYTHONPATH=operator $(BIN)/python -m reference_pages --check
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
+
+$(BIN)/.docs: pyproject.toml | $(INSTALLED)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[docs]'
+	@touch $@
+
 clean: ## remove what builds, checks and runs leave behind (not .venv, not the cache of jars)
-	rm -rf build dist demo-output spark-warehouse metastore_db derby.log .tandem
+	rm -rf build dist site demo-output spark-warehouse metastore_db derby.log .tandem
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -path ./.venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +

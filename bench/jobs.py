@@ -39,14 +39,14 @@ def _if(condition: Column) -> Column:
 def latest(events: DataFrame) -> DataFrame:
     """The largest value of each key: a state as large as all keys with one value each."""
     kept = events.groupBy("key").agg(F.count("*").alias("number"), F.max("value").alias("value"))
-    told: DataFrame = kept.select("key", F.concat_ws(" ", "number", F.length("value")).cast("binary").alias("value"))
-    return told
+    rows: DataFrame = kept.select("key", F.concat_ws(" ", "number", F.length("value")).cast("binary").alias("value"))
+    return rows
 
 
 def fixwindow(events: DataFrame) -> DataFrame:
     """HiBench's fixed window: of each IP (key) in each ten seconds of event time, how many visits so far, and the first.
 
-    Without a watermark, so that every change is told, and a gap can be seen.
+    Without a watermark, so that every change is reported, and a gap can be seen.
     """
     ip = F.substring(F.col("key").cast("string"), 5, 10).cast("long")
     visits = events.select(ip.alias("ip"), _number(), _created(), _event_time())
@@ -54,11 +54,11 @@ def fixwindow(events: DataFrame) -> DataFrame:
         F.count("*").alias("number"), F.max("created").alias("created"), F.min("event").alias("first")
     )
     key = F.unix_millis("window.start") + F.col("ip")  # ten thousand IPs, and as many ms in a window
-    told: DataFrame = visited.select(
+    rows: DataFrame = visited.select(
         F.concat(F.lit("key-"), key).cast("binary").alias("key"),
         F.concat_ws(" ", "number", "created", "first").cast("binary").alias("value"),
     )
-    return told
+    return rows
 
 
 def q3(events: DataFrame) -> DataFrame:
@@ -85,11 +85,11 @@ def _of_kind(events: DataFrame, kind: str) -> DataFrame:
 
 def _sold(pairs: DataFrame) -> DataFrame:
     """One row per auction: its number, and when the later one of it and its seller was created."""
-    told: DataFrame = pairs.select(
+    rows: DataFrame = pairs.select(
         F.concat(F.lit("key-"), "a.event").cast("binary").alias("key"),
         F.concat_ws(" ", "a.event", F.greatest("a.created", "p.created")).cast("binary").alias("value"),
     )
-    return told
+    return rows
 
 
 def _field(place: int, length: int) -> Column:

@@ -1,7 +1,7 @@
 """Nexmark's events, as the generator of Beam makes them, and the rows of its queries 3 and 8. Pure.
 
-Of every fifty events one is a person, three are auctions, the rest bids. Event `n` is made from `n` alone, so that whoever
-knows how many were sent knows what has to come out.
+Of every fifty events one is a person, three are auctions, the rest bids. Event `n` is made from `n` alone: the number
+of events that were sent decides what has to come out.
 """
 
 from __future__ import annotations

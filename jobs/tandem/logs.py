@@ -29,7 +29,7 @@ def configure(level: str = "INFO", **context: Any) -> None:
 
 
 class _StandardError:
-    """Standard error as it is when a line is written: whoever replaces it for a while may close what it puts there."""
+    """Standard error as it is when a line is written: code that replaces it for a while may close what it puts there."""
 
     def write(self, text: str) -> int:
         return sys.stderr.write(text)

@@ -67,7 +67,7 @@ class LabelPod:
 class Switch:
     """Ask the job's replicas, through ZooKeeper, for a switchover: `leaves` gives its slot to `successor`.
 
-    `successor` "": any standby; None: to nobody, the slot is one too many. A wish that is there already is a success.
+    `successor` "": any standby; None: to nobody, the slot is one too many. A request that is there already is a success.
     `job` : what the task is made from; None: what the spec asks for.
     """
 
@@ -96,7 +96,7 @@ class SetStatus:
 class Emit:
     """Tell the job's story in an event. `reason` is UpperCamelCase.
 
-    `once` : a Kubernetes uid of what it tells of, which no other event does: told already is a success.
+    `once` : a Kubernetes uid of what it tells of, which no other event does: one that was reported already is a success.
     """
 
     type: Literal["Normal", "Warning"]

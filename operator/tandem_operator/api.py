@@ -57,7 +57,7 @@ class Api:
     """Blocking calls, each bounded by 15 s. Safe for several threads. All raise `ApiError` and urllib3's errors.
 
     `api_client` : configured, e.g. by `kubernetes.config.load_incluster_config`.
-    `asked` : told of each request, in the thread that makes it.
+    `asked` : called for each request, in the thread that makes it.
     """
 
     def __init__(self, api_client: client.ApiClient, asked: Callable[[Verb], None] = lambda _: None) -> None:

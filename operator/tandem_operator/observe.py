@@ -11,7 +11,6 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem.process.ending import End
 from tandem.protocol.switchover import Holder, Role, View, Wish
 from tandem.status.report import OrdererReport, ReplicaReport
-from tandem_operator.kept import Body
 from tandem_operator.observed import (
     BEGINNING,
     Component,
@@ -27,6 +26,7 @@ from tandem_operator.resources.manifest import METRICS_PORT, ORDERER_METRICS_POR
 from tandem_operator.resources.names import ATTEMPT, COMPONENT, CONFIG, GENERATION, INDEX, MANIFEST, ROLE, TEMPLATE
 from tandem_operator.resources.tasks import TASK
 from tandem_operator.store import Key, Store
+from tandem_operator.trim import Body
 
 _BACK_OFF: Final = "CrashLoopBackOff"
 _BY_ITSELF: Final = ("", "Completed", "Error")
@@ -35,7 +35,7 @@ _KILLED: Final = {
 }
 _MAIN_CONTAINERS: Final = ("replica", "generator")
 _COMPONENTS: Final = frozenset(Component)
-"""Others are Spark's executors, and pods that carry out a wish."""
+"""Others are Spark's executors, and pods that carry out a request."""
 
 
 async def observe(
@@ -47,14 +47,14 @@ async def observe(
     now_ms: int,
     invalid: str = "",
 ) -> Observed:
-    """Everything that the plan may decide from. `body`: the job, as it was seen; `job`: what its pods are made from."""
+    """Everything that the plan may decide from. `body`: the job, as it was seen; `job`: what its pods use."""
     key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
     mine = [pod for pod in store.pods(key) if _is_owned(pod, body["metadata"]["uid"])]
     pods = [_pod(pod, store) for pod in mine if _component(pod) in _COMPONENTS]
     alive = [pod for pod in pods if pod.ip and not pod.node_lost and pod.phase is not PodPhase.FAILED]
     asked = [(pod.ip, port) for pod in alive for port in (METRICS_PORT, ORDERER_METRICS_PORT)]
     answers = await reports.of(asked)
-    told = [answer for answer in answers.values() if isinstance(answer, ReplicaReport)]
+    replicas = [answer for answer in answers.values() if isinstance(answer, ReplicaReport)]
     orderers = [answer for answer in answers.values() if isinstance(answer, OrdererReport)]
     return Observed(
         job=job,
@@ -64,7 +64,7 @@ async def observe(
         pods=tuple(_with(pod, answers) for pod in pods),
         tasks=tuple(_task(pod) for pod in mine if _component(pod) == TASK),
         objects=tuple(objects),
-        view=_view(told),
+        view=_view(replicas),
         leader=next((orderer.orderer for orderer in orderers if orderer.leading), None),
         status=body.get("status", {}),
         annotations=body["metadata"].get("annotations", {}),
@@ -118,9 +118,9 @@ def _pod(body: Body, store: Store) -> PodSeen:
 
 def _task(body: Body) -> TaskSeen:
     status = body.get("status", {})
-    told = status.get("containerStatuses", ())
+    reported = status.get("containerStatuses", ())
     # Beside it, sidecars may run that the cluster has added.
-    container: Mapping[str, Any] = next((one for one in told if one["name"] == TASK), {})
+    container: Mapping[str, Any] = next((one for one in reported if one["name"] == TASK), {})
     metadata, ended = body["metadata"], container.get("state", {}).get("terminated", {})
     before = next((f"{one.label}: {one.trouble}" for one in _inits(body) if one.trouble), "")
     return TaskSeen(
@@ -148,13 +148,13 @@ def _component(body: Body) -> str:
 
 def _phase(status: Mapping[str, Any]) -> PodPhase:
     """Kubernetes' own phase; Unknown, which only old clusters say, is `LOST`."""
-    told = status.get("phase", "Pending")
-    return PodPhase(told) if told in list(PodPhase) else PodPhase.LOST
+    reported = status.get("phase", "Pending")
+    return PodPhase(reported) if reported in list(PodPhase) else PodPhase.LOST
 
 
 def _containers(body: Body) -> tuple[ContainerSeen, tuple[ContainerSeen, ...]]:
     """The main one, and those beside it; others may have been added by the cluster, and stand anywhere among them."""
-    seen = [_container(told) for told in body.get("status", {}).get("containerStatuses", ())]
+    seen = [_container(reported) for reported in body.get("status", {}).get("containerStatuses", ())]
     main = next((one for one in seen if one.name in _MAIN_CONTAINERS), ContainerSeen(""))
     return main, (*_inits(body), *(one for one in seen if one is not main))
 
@@ -162,10 +162,10 @@ def _containers(body: Body) -> tuple[ContainerSeen, tuple[ContainerSeen, ...]]:
 def _inits(body: Body) -> Iterator[ContainerSeen]:
     """Init containers that have not ended well yet, and native sidecars: init containers that go on running."""
     sidecars = {one["name"] for one in body["spec"].get("initContainers", ()) if one.get("restartPolicy") == "Always"}
-    for told in body.get("status", {}).get("initContainerStatuses", ()):
-        is_init = told["name"] not in sidecars
-        if not is_init or told.get("state", {}).get("terminated", {}).get("exitCode") != 0:
-            seen = _container(told)
+    for reported in body.get("status", {}).get("initContainerStatuses", ()):
+        is_init = reported["name"] not in sidecars
+        if not is_init or reported.get("state", {}).get("terminated", {}).get("exitCode") != 0:
+            seen = _container(reported)
             yield replace(seen, is_init=is_init, message=_first_line(seen.message) if is_init else seen.message)
 
 
@@ -175,17 +175,17 @@ def _first_line(text: str) -> str:
     return "" if not lines else lines[-1 if lines[0].startswith("Traceback") else 0]
 
 
-def _container(told: Mapping[str, Any]) -> ContainerSeen:
+def _container(reported: Mapping[str, Any]) -> ContainerSeen:
     return ContainerSeen(
-        name=told["name"],
-        ready=told.get("ready", False),
-        started_ms=_ms(told.get("state", {}).get("running", {}).get("startedAt")),
-        restarts=told.get("restartCount", 0),
-        exit_code=_exit_code(told),
-        ended="terminated" in told.get("state", {}),
-        end=None if (end := _end(told)) is None else end.kind,
-        message=_message(told),
-        waits=told.get("state", {}).get("waiting", {}).get("reason", ""),
+        name=reported["name"],
+        ready=reported.get("ready", False),
+        started_ms=_ms(reported.get("state", {}).get("running", {}).get("startedAt")),
+        restarts=reported.get("restartCount", 0),
+        exit_code=_exit_code(reported),
+        ended="terminated" in reported.get("state", {}),
+        end=None if (end := _end(reported)) is None else end.kind,
+        message=_message(reported),
+        waits=reported.get("state", {}).get("waiting", {}).get("reason", ""),
     )
 
 
@@ -197,8 +197,8 @@ def _is_ready(main: ContainerSeen, status: Mapping[str, Any]) -> bool:
 
 def _told(status: Mapping[str, Any], type: str, value: str) -> Mapping[str, Any]:
     """The condition of that type, if it has that value; else an empty one."""
-    told = (one for one in status.get("conditions", ()) if (one["type"], one["status"]) == (type, value))
-    return next(told, {})
+    reported = (one for one in status.get("conditions", ()) if (one["type"], one["status"]) == (type, value))
+    return next(reported, {})
 
 
 def _unmounted_ms(main: ContainerSeen, status: Mapping[str, Any]) -> int:
@@ -221,9 +221,9 @@ def _message(container: Mapping[str, Any]) -> str:
     ended = [_ending(container.get(name, {}).get("terminated", {})) for name in ("state", "lastState")]
     waiting = container.get("state", {}).get("waiting", {})
     reason = waiting.get("reason", "")
-    told = ": ".join(part for part in (reason, waiting.get("message", "")) if part)
+    reported = ": ".join(part for part in (reason, waiting.get("message", "")) if part)
     # That it waits since it has ended again and again says less than how it ended; any other reason is another one.
-    by_weight = (*ended, told) if reason in (_BACK_OFF, *BEGINNING) else (told, *ended)
+    by_weight = (*ended, reported) if reason in (_BACK_OFF, *BEGINNING) else (reported, *ended)
     return next((text for text in by_weight if text), "").strip()
 
 
@@ -245,8 +245,8 @@ def _end(container: Mapping[str, Any]) -> End | None:
 
 def _fate(status: Mapping[str, Any]) -> str:
     """Why the node has ended or rejected the whole pod (`Evicted`), which none of its containers knows."""
-    told = [status.get(part, "").strip() for part in ("reason", "message")]
-    return ": ".join(filter(None, told)) if status.get("phase") == PodPhase.FAILED else ""
+    reported = [status.get(part, "").strip() for part in ("reason", "message")]
+    return ": ".join(filter(None, reported)) if status.get("phase") == PodPhase.FAILED else ""
 
 
 def _unscheduled(status: Mapping[str, Any]) -> str:
@@ -274,9 +274,9 @@ def _view(reports: Sequence[ReplicaReport]) -> View | None:
     )
 
 
-def _role(told: str) -> Role:
+def _role(reported: str) -> Role:
     """A role that only newer replicas know counts as none of ours."""
-    return Role(told) if told in list(Role) else Role.CATCHING_UP
+    return Role(reported) if reported in list(Role) else Role.CATCHING_UP
 
 
 def _ms(timestamp: str | None) -> int:

@@ -40,8 +40,8 @@ class PodPhase(StrEnum):
 
 
 def _because(reason: str, message: str) -> str:
-    told = message if message.startswith(reason) else f"{reason}: {message}"
-    return told.rstrip(": .")
+    text = message if message.startswith(reason) else f"{reason}: {message}"
+    return text.rstrip(": .")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class ObjectSeen:
 
 @dataclass(frozen=True, slots=True)
 class TaskSeen:
-    """A pod that carries out a wish, or cleans up. `message`: what it said at its end, or why it does not begin.
+    """A pod that carries out a request, or cleans up. `message`: what it said at its end, or why it does not begin.
 
     `created_ms`, `ended_ms` : 0: nobody knows when. `attempt`: counts the tries of one that is tried again.
     """
@@ -190,7 +190,7 @@ class TaskSeen:
 
     @property
     def over_ms(self) -> int:
-        """When it failed, as far as can be told."""
+        """When it failed, as far as is known."""
         return self.ended_ms or (self.created_ms if self.has_ended else self.due_ms)
 
     @property

@@ -21,7 +21,7 @@ _KINDS_OF_RIGHTS: Final = ("Role", "RoleBinding")
 _AGAIN_S: Final = 300.0
 
 
-class Owned:
+class OwnedObjects:
     """What is known of one operator's jobs. Each job is used by one thread at a time."""
 
     def __init__(self, api: Api) -> None:
@@ -69,7 +69,7 @@ class Owned:
             return self._api.list(kind, key.namespace, {JOB: key.name})
         except ApiError as error:
             if kind in _KINDS_OF_RIGHTS and error.status == 403:
-                return ()  # then they cannot be made either, which is told
+                return ()  # then they cannot be made either, which is reported
             raise
 
 

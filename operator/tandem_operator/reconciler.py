@@ -10,16 +10,15 @@ from typing import Final
 
 from tandem.logs import get_logger
 from tandem.manifest import KIND, ManifestError, ReplicatedStreamJob
-from tandem_operator.acquaintance import Acquaintance
 from tandem_operator.act import Actor, Target
 from tandem_operator.actions import Action, CreatePod, Delete, DeletePod, Emit, Object, SetStatus, Switch
 from tandem_operator.api import Api, ApiError
-from tandem_operator.kept import Body
+from tandem_operator.cache_refresher import CacheRefresher
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.observe import observe
 from tandem_operator.observed import Observed
-from tandem_operator.owned import Owned
+from tandem_operator.owned import OwnedObjects
 from tandem_operator.plan import plan
 from tandem_operator.plan.deletion import released
 from tandem_operator.plan.invalid import last_working, refuse
@@ -28,7 +27,8 @@ from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
 from tandem_operator.resources.names import CLEANUP
 from tandem_operator.shown import gauges
-from tandem_operator.store import Key, Outline, Store
+from tandem_operator.store import Fingerprint, Key, Store
+from tandem_operator.trim import Body
 
 _log = get_logger(__name__)
 
@@ -39,21 +39,21 @@ RESTLESS_S: Final = 2.0
 AT_ONCE_S: Final = 0.1
 """And one of which a pass has just learnt that it is not as it seemed."""
 PATIENCE: Final = 3
-"""So many passes in a row may fail at an API server that is busy or out of order before that is told."""
+"""So many passes in a row may fail at an API server that is busy or out of order before that is reported."""
 _STAFFING: Final = (CreatePod, DeletePod, Delete, Switch)
-"""Deeds that may do harm if the world is not what the watches have told; who else is there must be known for certain."""
+"""Actions that are unsafe on a stale cache: who else is there must be known for certain."""
 _WORDS: Final = (Emit, SetStatus)
 """What concerns the job itself; everything else is a deed."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """What a pass over a job began with, all of one moment. `outline`: who was there, as the store had it; `now_s`: then."""
+    """What a pass over a job began with, all of one moment. `fingerprint`: of the store's pods; `now_s`: the time."""
 
     key: Key
     uid: str
     body: Body
-    outline: Outline
+    fingerprint: Fingerprint
     now_s: float
 
     @property
@@ -91,8 +91,8 @@ class Reconciler:
         self._api, self._store, self._reports, self._settings = api, store, reports, settings
         self._metrics, self._now_ms, self._monotonic_s = metrics, clocks.now_ms, clocks.monotonic_s
         self._actor = Actor(api, settings, me)
-        self._owned = Owned(api)
-        self._acquaintance = Acquaintance(api, store)
+        self._owned = OwnedObjects(api)
+        self._cache_refresher = CacheRefresher(api, store)
         self._put_off: dict[Key, int] = {}
 
     async def reconcile(self, key: Key) -> float | None:
@@ -105,13 +105,13 @@ class Reconciler:
             return None
         uid = known["metadata"]["uid"]
         now_s = self._monotonic_s()
-        if not await self._acquaintance.renew(key, uid, now_s):
+        if not await self._cache_refresher.renew(key, uid, now_s):
             self.forget(key)
             return RESTLESS_S if key in self._store.jobs else None
         body = self._store.jobs[key]
         if "deletionTimestamp" in body["metadata"] and CLEANUP not in body["metadata"].get("finalizers", ()):
             return STEADY_S
-        begun = _Begun(key, uid, body, self._store.outline(key), now_s)
+        begun = _Begun(key, uid, body, self._store.fingerprint(key), now_s)
         try:
             job = job_of(body)
         except ManifestError as error:
@@ -138,7 +138,7 @@ class Reconciler:
         objects = await asyncio.to_thread(self._owned.of, key, uid, has_executors, begun.now_s)
         observed = await observe(begun.body, job, self._store, objects, self._reports, self._now_ms(), invalid)
         if observed.is_silent:
-            self._acquaintance.hears_nothing(key)
+            self._cache_refresher.mark_unresponsive(key)
         actions = plan(observed, self._settings)
         if any(isinstance(one, _STAFFING) for one in actions) and not await self._is_as_it_was(begun):
             return AT_ONCE_S, None
@@ -157,8 +157,8 @@ class Reconciler:
 
     async def _is_as_it_was(self, begun: _Begun) -> bool:
         """Whether the API server itself has the spec and the pods that the pass began with. Raises `ApiError`."""
-        is_there = await self._acquaintance.renew(begun.key, begun.uid, begun.now_s, is_due=True)
-        return is_there and self._store.outline(begun.key) == begun.outline
+        is_there = await self._cache_refresher.renew(begun.key, begun.uid, begun.now_s, is_due=True)
+        return is_there and self._store.fingerprint(begun.key) == begun.fingerprint
 
     async def _let_go(self, key: Key, target: Target, observed: Observed) -> None:
         """In a namespace that is being deleted no task can run: a job in it goes, and its topics and snapshots stay."""
@@ -171,7 +171,7 @@ class Reconciler:
     def forget(self, key: Key) -> None:
         """The job is gone."""
         self._put_off.pop(key, None)
-        self._acquaintance.forget(key)
+        self._cache_refresher.forget(key)
         self._owned.forget(key)
         self._metrics.forget(key.namespace, key.name)
 
@@ -197,7 +197,7 @@ class Reconciler:
     def _words(
         self, key: Key, observed: Observed, actions: Sequence[Action], refused: Sequence[tuple[Action, ApiError]]
     ) -> Sequence[Action]:
-        """What is to be told: of what may pass by itself, not at once."""
+        """What is to be reported: what may pass by itself, not at once."""
         lasting = [one for one in refused if not one[1].is_passing]
         self._put_off[key] = self._put_off.get(key, 0) + 1 if refused and not lasting else 0
         if not refused:
@@ -220,13 +220,13 @@ class Reconciler:
                 if isinstance(word, SetStatus) and error.status == 404:
                     self._store.drop_job(key, uid)
                 elif isinstance(word, SetStatus) and error.reason == "Conflict":
-                    self._acquaintance.forget(key)
+                    self._cache_refresher.forget(key)
                 elif not error.is_terminating:
                     first = first or error
         return first
 
     def _saw(self, thing: Object | None) -> None:
-        """What the API server answered is newer than what the watches have told."""
+        """What the API server answered is newer than what the watches have reported."""
         if thing is not None and thing["kind"] == KIND:
             self._store.see_job(thing, gone=False)
         elif thing is not None:

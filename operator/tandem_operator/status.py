@@ -13,8 +13,8 @@ from tandem.manifest import OrderingMode
 LONGEST_HISTORY: Final = 10
 """So many entries of the history are kept; the oldest go first."""
 
-LONGEST_WISH: Final = 1024
-"""So many characters of a wish count."""
+LONGEST_REQUEST: Final = 1024
+"""So many characters of a request count."""
 
 LONGEST_FAILURE: Final = 4096
 """So many characters of what failed are kept: more than the last words of a container can be."""
@@ -32,7 +32,7 @@ ConditionType = Literal[
 ]
 ConditionStatus = Literal["True", "False", "Unknown"]
 Role = Literal["active", "standby", "starting", "generator"]
-WishName = Literal["promote", "drain", "fence", "savepoint", "restartNonce", "savepointNonce"]
+RequestName = Literal["promote", "drain", "fence", "savepoint", "restartNonce", "savepointNonce"]
 Outcome = Literal["Pending", "Done", "Refused"]
 
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -143,10 +143,12 @@ class HistoryEntry(Part):
     epoch: int | None = Field(default=None, ge=-1, description="The last published epoch at that time")
 
 
-class Wish(Part):
-    """A wish that was made once, by an annotation or a nonce, and what became of it."""
+class Request(Part):
+    """A request, made once by an annotation or a nonce, and its outcome."""
 
-    value: str = Field(max_length=LONGEST_WISH, description="What was wished: the annotation's value, or the nonce")
+    value: str = Field(
+        max_length=LONGEST_REQUEST, description="What was requested: the annotation's value, or the nonce"
+    )
     outcome: Outcome = Field(description="Pending: under way; Done; Refused: it cannot be done, the message says why")
     message: str = Field(default="", max_length=1024, description="What was done, or why not and what to do instead")
     time: Time | None = Field(default=None, description="When the outcome was written")
@@ -196,6 +198,6 @@ class Status(Part):
     history: tuple[HistoryEntry, ...] = Field(
         default=(), max_length=LONGEST_HISTORY, description="What happened last, the newest at the end"
     )
-    wishes: Mapping[WishName, Wish] = Field(
-        default_factory=dict, description="Wishes that were carried out or refused, by their name"
+    wishes: Mapping[RequestName, Request] = Field(
+        default_factory=dict, description="Requests that were carried out or refused, by their name"
     )

@@ -1,4 +1,4 @@
-"""What the watches have told: every job, and the pods of ours by job. Memory only; filled again by listing after a start."""
+"""What the watches have reported: every job, and our pods by job. Memory only; filled again by listing after a start."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tandem_operator import kept
-from tandem_operator.kept import Body
+from tandem_operator import trim
 from tandem_operator.resources.names import JOB
+from tandem_operator.trim import Body
 
-Outline = tuple[object, ...]
+Fingerprint = tuple[object, ...]
 """Who is there of a job; what changes otherwise leaves it equal."""
 
 
@@ -25,11 +25,11 @@ class Key(NamedTuple):
 class Store:
     """Used by one thread, the event loop's.
 
-    `doubtful` : jobs of which a watch has listed again, so that it may have missed what is gone.
+    `stale` : jobs of which a watch has listed again, so that it may have missed what is gone.
     """
 
     jobs: dict[Key, Body] = field(default_factory=dict)
-    doubtful: set[Key] = field(default_factory=set)
+    stale: set[Key] = field(default_factory=set)
     _pods: dict[Key, dict[str, Body]] = field(default_factory=dict)
     _nodes: dict[str, bool] = field(default_factory=dict)
 
@@ -39,7 +39,7 @@ class Store:
         if gone:
             self.drop_job(key, body["metadata"]["uid"])
         elif _is_news(self.jobs.get(key), body):
-            self.jobs[key] = kept.of_job(body)
+            self.jobs[key] = trim.of_job(body)
         return key
 
     def drop_job(self, key: Key, uid: str) -> None:
@@ -47,7 +47,7 @@ class Store:
         known = self.jobs.get(key)
         if known is not None and known["metadata"]["uid"] == uid:
             del self.jobs[key]
-            self.doubtful.discard(key)
+            self.stale.discard(key)
 
     def see_pod(self, body: Body, gone: bool) -> Key:
         """A pod of ours was seen, or deleted."""
@@ -59,14 +59,14 @@ class Store:
             if not pods:
                 self._pods.pop(key)
         elif _is_news(pods.get(metadata["name"]), body):
-            pods[metadata["name"]] = kept.of_pod(body)
+            pods[metadata["name"]] = trim.of_pod(body)
         return key
 
     def uids(self, key: Key) -> dict[str, str]:
         """The pods of a job: name → uid."""
         return {name: pod["metadata"]["uid"] for name, pod in self._pods.get(key, {}).items()}
 
-    def outline(self, key: Key) -> Outline:
+    def fingerprint(self, key: Key) -> Fingerprint:
         """What is there of a job: its generation, and its pods, with those that are being deleted marked."""
         job = self.jobs.get(key)
         pods = ((pod["metadata"]["uid"], "deletionTimestamp" in pod["metadata"]) for pod in self.pods(key))
@@ -75,7 +75,7 @@ class Store:
     def relisted(self, key: Key, before: Mapping[str, str], bodies: Iterable[Body]) -> None:
         """The pods of a job were listed; `before`: the `uids` when that began. Of these, those not in the answer are gone.
 
-        And those that the watches have told meanwhile are gone do not come back with an answer that is older.
+        And those that the watches have meanwhile reported as gone do not come back with an answer that is older.
         """
         now = self.uids(key)
         gone_meanwhile = {uid for name, uid in before.items() if now.get(name) != uid}
@@ -110,7 +110,7 @@ class Store:
         return tuple(pod for _, pod in sorted(self._pods.get(key, {}).items()))
 
     def is_lost(self, node: str) -> bool:
-        """Whether Kubernetes takes the node for dead. Nodes that nobody told us of are taken for alive."""
+        """Whether Kubernetes takes the node for dead. Nodes without a report are taken for alive."""
         return not self._nodes.get(node, True)
 
 

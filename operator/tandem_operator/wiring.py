@@ -68,7 +68,7 @@ class Intake:
 
     def _look(self, type: str | None, key: Key) -> None:
         if type is None:
-            self._store.doubtful.add(key)
+            self._store.stale.add(key)
         self._loop.wake(key)
 
 

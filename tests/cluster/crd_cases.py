@@ -5,11 +5,23 @@ from __future__ import annotations
 from typing import Final
 
 from cluster.crd_case import Case
+from cluster.crd_cases_formats import FORMATS
 from cluster.crd_cases_job import JOB, STREAMS
 from cluster.crd_cases_settings import KAFKA, forbidden
 from cluster.crd_cases_sinks import SINKS
+from cluster.crd_cases_tables import TABLES
 from cluster.crd_cases_values import CHANGES, VALUES
 
 __all__ = ["CASES", "Case"]
 
-CASES: Final[tuple[Case, ...]] = (*JOB, *STREAMS, *SINKS, *KAFKA, *VALUES, *CHANGES, *forbidden())
+CASES: Final[tuple[Case, ...]] = (
+    *JOB,
+    *STREAMS,
+    *FORMATS,
+    *TABLES,
+    *SINKS,
+    *KAFKA,
+    *VALUES,
+    *CHANGES,
+    *forbidden(),
+)

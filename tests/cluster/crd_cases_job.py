@@ -74,6 +74,12 @@ JOB: Final = (
     Case("bounds-are-in-order", {}, {"spec.takeOver": {"minBound": "5s"}}, "minBound is more than maxBound"),
     Case(
         "secret-comes-from-one-place",
+        {"spec.schemaRegistry": {"url": "http://r", "secretProperties": {"bearer.auth.token": SECRET}}},
+        {"spec.schemaRegistry": {"url": "http://r", "secretProperties": {"bearer.auth.token": TWO_PLACES}}},
+        "of none or of several places",
+    ),
+    Case(
+        "secret-comes-from-one-place",
         properties(LOGIN, {"sasl.password": SECRET}),
         properties(LOGIN, {"sasl.password": TWO_PLACES}),
         "of none or of several places",
@@ -117,8 +123,6 @@ JOB: Final = (
 )
 
 STREAMS: Final = (
-    Case("json-needs-a-schema", {}, {"spec.sources.0.schema": ABSENT}, "format json needs a schema"),
-    Case("raw-has-no-schema", {}, {"spec.sources.1.schema": "a INT"}, "format raw (the default) has no schema"),
     Case(
         "sink-is-of-one-kind",
         {"spec.sinks.0": {"name": "delays", "delta": {"path": "/data/delta"}}},

@@ -156,7 +156,7 @@ class ClusterJob(Fed):
             status = self.status
             return (status.get("active"), status.get("standby")) == wanted and self.is_true("Replicated")
 
-        self.kubectl.wait(staffed, deadline_s, f"{active} active and {standby} standing by")
+        self.kubectl.wait(staffed, deadline_s, f"{active} active and {standby} standbys")
         self.flows_on(1)
 
     def made_from(self) -> set[str]:

@@ -11,7 +11,21 @@ from integration.workload import Cluster
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900), pytest.mark.thorough]
 
 MASKED_S = 5.0
-ASKS_ITS_POD = """
+ASKS_WHEN_IT_COMPUTES = """
+import os
+from pyspark.sql import functions as F
+
+@F.udf("string")
+def more(value):
+    return value + os.environ.get("MORE", "")
+
+def job(events):
+    copies = events.select("key", more(F.col("value").cast("string")).alias("value"))
+    counts = events.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
+    return {"copies": copies, "counts": counts}
+"""
+"""The same code and plan in every pod, and other rows in one that has the variable."""
+ASKS_WHEN_IT_PLANS = """
 import os
 from pyspark.sql import functions as F
 
@@ -21,16 +35,16 @@ def job(events):
     counts = events.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
     return {"copies": copies, "counts": counts}
 """
-"""The same code in every pod, and other rows in one that has the variable."""
+"""The same code in every pod, and another plan in one that has the variable."""
 OTHERWISE = {"spec": {"containers": [{"name": "replica", "env": [{"name": "MORE", "value": "0"}]}]}}
 
 
-def test_it_is_told_and_rolled_back_and_the_reader_sees_none_of_it(
+def test_it_is_reported_and_rolled_back_and_the_reader_sees_none_of_it(
     servers: Cluster,
     kubectl: Kubectl,
     tandem: str,  # noqa: ARG001, it must be installed
 ) -> None:
-    with running_job(kubectl, servers, "skewed", code=ASKS_ITS_POD) as job:
+    with running_job(kubectl, servers, "skewed", code=ASKS_WHEN_IT_COMPUTES) as job:
         job.when_known_to_work()
         good = job.made_from()
         with job.output_goes_on(MASKED_S):
@@ -42,3 +56,21 @@ def test_it_is_told_and_rolled_back_and_the_reader_sees_none_of_it(
         job.when_ready()
         status, reason, _ = job.condition("Diverged")
         assert (status, reason) == ("False", "Equal")
+
+
+def test_one_that_would_plan_something_else_computes_nothing_and_is_rolled_back(
+    servers: Cluster,
+    kubectl: Kubectl,
+    tandem: str,  # noqa: ARG001, it must be installed
+) -> None:
+    with running_job(kubectl, servers, "otherwise", code=ASKS_WHEN_IT_PLANS) as job:
+        job.when_known_to_work()
+        good = job.made_from()
+        with job.output_goes_on(MASKED_S):
+            job.patch({"podTemplate": OTHERWISE})
+            said = job.when_rolled_back(good)
+            job.flows_on(400)
+        assert "plan is not the one that the job began with" in said
+        assert "takes it from its surroundings" in said
+        assert "Diverged" not in job.told()
+        job.when_ready()

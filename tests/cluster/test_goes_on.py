@@ -58,7 +58,7 @@ def when_stopped(job: ClusterJob) -> None:
 
 
 def apply_mended(job: ClusterJob, **spec: Any) -> None:
-    """As docs/upgrades.md says: code in a ConfigMap of another name."""
+    """As docs/how-to/upgrade-a-job.md says: code in a ConfigMap of another name."""
     code, _ = manifests(job.cluster, f"{job.name}-fixed", FIXED)
     job.kubectl.apply(code)
     job.patch({"job": {"configMap": code["metadata"]["name"]}, **spec})

@@ -37,7 +37,7 @@ def guarded(servers: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def build(lab: Lab, folder: Path, image: str, base: str, version: int) -> str:
-    """As docs/quickstart-kubernetes.md says: FROM Tandem's image, and the job's file."""
+    """As docs/how-to/build-an-image.md says: FROM Tandem's image, and the job's file."""
     tag = f"{image}:{version}"
     (folder / "job.py").write_text(JOB)
     (folder / "Dockerfile").write_text(f"FROM {base}\nLABEL version={version}\nCOPY job.py /opt/tandem/work/\n")

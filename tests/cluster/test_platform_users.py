@@ -78,7 +78,7 @@ def test_members_generators_candidates_and_tasks_run(platform: Kubectl, servers:
         check(of(job, "member"), 2, "replica")
         check(of(job, "generator"), 2, "generator")
         job.patch({"savepointNonce": 1})
-        job.wait(lambda: "savepointNonce" in job.status.get("wishes", {}), 60, "a savepoint is asked for")
+        job.wait(lambda: "savepointNonce" in job.status.get("wishes", {}), 60, "a savepoint is requested")
         job.wait(lambda: job.status["wishes"]["savepointNonce"]["outcome"] == "Done", 120, "and made")
         job.patch({"maxRecordBytes": 900_000})
         job.wait(lambda: ready(of(job, "candidate")) == 2, 2 * START_S, "the candidates are at the head")

@@ -29,7 +29,7 @@ def test_an_image_that_does_not_exist_is_gone_back_from(two: ClusterJob) -> None
         two.patch({"image": "example.com/no/such:1", "progressDeadlineSeconds": SOON_S})
         said = two.when_rolled_back(good)
         two.flows_on(400)
-    assert f"is not at the head after {SOON_S} s" in said
+    assert f"has not caught up after {SOON_S} s" in said
 
     before = {pod["metadata"]["name"] for pod in two.pods()}
     two.patch({"image": None, "progressDeadlineSeconds": 600})

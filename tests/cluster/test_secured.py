@@ -1,4 +1,4 @@
-"""A job whose Kafka, ZooKeeper and S3 refuse whoever has no password, by TLS: from Secrets, as docs/operations.md says."""
+"""A job whose Kafka, ZooKeeper and S3 refuse whoever has no password, by TLS: from Secrets (docs/how-to/secure.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From an older chart and CRD to today's, back, away and there again, as docs/operations.md says: the job stays as it is.
+"""From an older chart and CRD to today's, back, away and there again, as in docs/how-to/install.md: the job stays as it is.
 
 There is no released version before this one. What stands in for it is today's chart with another version and settings, one
 template less, and a CRD that lacks a field.

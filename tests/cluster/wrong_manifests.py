@@ -46,7 +46,7 @@ WRONG: Final[tuple[Wrong, ...]] = (
     Wrong("two sinks of one name", {"spec.sinks.1.name": "delays"}, "schema", "Duplicate value"),
     Wrong("two sources of one name", {"spec.sources.1.name": "flights"}, "schema", "Duplicate value"),
     Wrong("a pattern of topics", {"spec.sources.0.topics": ["flights.*"]}, "schema", "should match"),
-    Wrong("an unknown format", {"spec.sources.0.format": "avro"}, "schema", "supported values"),
+    Wrong("an unknown format", {"spec.sources.0.format": "csv"}, "schema", "supported values"),
     Wrong("an unknown mode", {"spec.ordering.mode": "raft"}, "schema", "supported values"),
     Wrong("a period without a unit", {"spec.ordering.heartbeatPeriod": "10"}, "schema", "should match"),
     Wrong("a period as a number", {"spec.ordering.heartbeatPeriod": 10}, "schema", "must be of type string"),

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from integration.engine import Job, kafka_sink, raw_source
 from integration.planning_replica import Replica
 from integration.postgres_server import PASSWORD, PostgresServer
+from integration.registry_server import RegistryServer
 from integration.written_job import create_topics
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.engine.jvm.jars import Jars
@@ -41,6 +42,20 @@ def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
     """A ZooKeeper that lives as long as the session: do not stop it."""
     with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryServer]:
+    """A schema registry that lives as long as the session: do not stop it."""
+    with RegistryServer(tmp_path_factory.mktemp("registry")) as server:
+        yield server
+
+
+@pytest.fixture
+def own_registry(tmp_path: Path) -> Iterator[RegistryServer]:
+    """A schema registry of the test's own, running, to stop, kill, pause and restart."""
+    with RegistryServer(tmp_path / "registry") as server:
         yield server
 
 

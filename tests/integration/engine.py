@@ -26,6 +26,8 @@ from tandem.engine.python_times import times_of_python
 from tandem.engine.query import EpochQuery, GiveUp, MicroBatchQuery
 from tandem.engine.realtime.query import RealTimeQuery
 from tandem.engine.shared_state import stateful_operators
+from tandem.engine.tables.query import TableFedQuery
+from tandem.formats.decoding import Decoding
 from tandem.intake.fetch import Answered, Fetched
 from tandem.intake.parsing import Intake
 from tandem.jobapi.frames import split_sources
@@ -63,7 +65,8 @@ def fetched(epoch: int, records: Sequence[Record], answers: Sequence[Answered] =
         for offset, record in enumerate(records)
     ]
     place = EpochRange(epoch, Positions(), Positions(), epoch_time_us(epoch) // 1_000, 1_000 + epoch, epoch * 10)
-    groups = ((TopicPartition(records[0].topic, 0), messages),) if records else ()
+    topics = {record.topic: TopicPartition(record.topic, 0) for record in records}
+    groups = tuple((tp, [one for one in messages if one.topic() == topic]) for topic, tp in topics.items())
     return Fetched(place, groups, tuple(answers))
 
 
@@ -94,14 +97,17 @@ class Job:
         sinks: Sequence[SinkSpec],
         most_bytes: int = 1_000_000,
         real_time: bool = False,
+        decoding: Decoding | None = None,
     ) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         specs = list(sources)
-        schemas = {s.name: StructType.fromDDL(s.schema_ddl) for s in specs if s.schema_ddl is not None}
-        self._intake = Intake(specs, most_bytes, schemas)
+        schemas = {s.name: StructType.fromDDL(s.schema_ddl or "") for s in specs if s.format == "json"}
+        self._intake = Intake(specs, most_bytes, schemas, decoding=decoding)
         self._bridge = EpochBridge(spark, from_arrow_schema(self._intake.schema), folder, specs)
-        self._frames = split_sources(self._bridge.stream(), specs)
+        self._frames = split_sources(self._bridge.stream(), [source for source in specs if source.table is None])
+        self._tables = self._bridge.tables()
         self.sources = {name: frame.good for name, frame in self._frames.items()}
+        self.sources |= {table.source.name: table.frame for table in self._tables}
         self._sinks = sinks
         self._checkpoint = folder / "checkpoint"
         self._real_time = real_time
@@ -113,19 +119,23 @@ class Job:
         poison = [frame.poison for frame in self._frames.values() if frame.poison is not None]
         for letters in dead_letters(poison, "dead-letter"):
             stream = stream.unionByName(letters, allowMissingColumns=True)
+        self.rows_schema = stream.schema
         self._intake = replace(self._intake, times_us=times_of_python(stream))
         if self._real_time:
             schema, stateful = from_arrow_schema(self._intake.schema), bool(stateful_operators(stream))
             self._query = RealTimeQuery(self._bridge, schema, stream, stateful, rest_s=0.0)
         else:
-            self._query = MicroBatchQuery(self._bridge, stream, output_mode(stream, wished))
+            query = MicroBatchQuery(self._bridge, stream, output_mode(stream, wished))
+            self._query = TableFedQuery(query, self._tables) if self._tables else query
         self._query.begin(self._checkpoint, after)
 
     def run(
         self, epoch: int, records: Sequence[Record], answers: Sequence[Answered] = (), barrier: bool = False
     ) -> pa.Table:
         """Compute one epoch and acknowledge it."""
-        taken_in = self._intake.take(fetched(epoch, records, answers))
+        given = fetched(epoch, records, answers)
+        self._intake.await_schemas(given, lambda _: None)
+        taken_in = self._intake.take(given)
         position, time_ms = EnginePosition(epoch, epoch * 10), epoch_time_us(epoch) // 1_000
         assert self._query is not None
         rows = self._query.compute(position, taken_in.batch, time_ms, within(EPOCH_DEADLINE_S), barrier)

@@ -53,15 +53,19 @@ class SmallJob:
     def input(self) -> str:
         return f"{self.name}-in"
 
-    def feed(self, *values: str) -> None:
+    def feed(self, *values: str | bytes | None, key: bytes | None = None) -> None:
         """Append records to partition 0 of the input."""
         for value in values:
-            self._producer.produce(self.input, value, partition=0)
+            self._producer.produce(self.input, value, key, partition=0)
         assert self._producer.flush(60) == 0
 
     def rows(self, topic: str, isolation_level: str = "read_committed") -> list[Row]:
         """All records of a topic of one partition, those of committed transactions by default."""
         return [Row(row_id(headers_of(m)), (m.value() or b"").decode()) for m in self._read(topic, isolation_level)]
+
+    def contents(self, topic: str) -> list[tuple[bytes | None, bytes | None]]:
+        """Keys and values of a topic of one partition, those of committed transactions."""
+        return [(m.key(), m.value()) for m in self._read(topic, "read_committed")]
 
     def values(self, topic: str | None = None) -> list[str]:
         """The values of the topic, of the sink `copies` by default."""

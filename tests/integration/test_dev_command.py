@@ -1,121 +1,35 @@
-"""docs/first-job.md, command by command: a new job against the servers of `tandem dev`, from nothing to a killed replica."""
+"""docs/tutorials/first-job.md, command by command: a new job, its servers, a killed replica."""
 
 from __future__ import annotations
 
-import json
-import os
-import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import psutil
 import pytest
 from typer.testing import CliRunner, Result
 
-from integration.command import PATIENCE_S, TANDEM, Command
-from integration.waiting import gone
+from integration.command import PATIENCE_S
+from integration.terminals import Terminals, opened, shows
 from integration.written_job import create_topics, transactional_producer
 from tandem.cli.main import app
 from tandem.devservers import KafkaBroker
-from tandem.devservers.server import free_ports
-from tandem.manifest.models import default_checkpoint_directory
 from tandem.process.info import ExitCode
 
 pytestmark = pytest.mark.integration
 
-PAGE = (Path(__file__).parents[2] / "docs" / "first-job.md").read_text()
-NAME = "shop"
-
-
-@dataclass
-class Terminals:
-    """Where a reader of the page types its commands: in the job's folder. The job has another name, and ports of its own."""
-
-    parent: Path
-    job: str
-    ports: tuple[int, ...] = field(default_factory=lambda: free_ports(2))
-    commands: list[Command] = field(default_factory=list)
-
-    @property
-    def folder(self) -> Path:
-        return self.parent / self.job
-
-    @property
-    def env(self) -> dict[str, str]:
-        return {"XDG_RUNTIME_DIR": str(self.parent), "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
-
-    def words(self, line: str, *more: str) -> list[str]:
-        """The arguments of a command of the page, which must be there just so."""
-        assert f"\n    {line}\n" in PAGE, f"the page has no command: {line}"
-        return [*line.replace(NAME, self.job).split()[1:], *more]
-
-    def begin(self, line: str, *more: str) -> Command:
-        """Type a command that stays in the foreground."""
-        self.commands.append(Command(*self.words(line, *more), cwd=self.folder, **self.env))
-        return self.commands[-1]
-
-    def dev(self) -> Command:
-        """`tandem dev` with the manifest, when it is up."""
-        ports = ["--kafka-port", str(self.ports[0]), "--zookeeper-port", str(self.ports[1])]
-        command = self.begin("tandem dev job.yaml", *ports)
-        assert command.says("Next, in another terminal:"), command.output
-        return command
-
-    def type(self, line: str, *more: str, at: Path | None = None) -> str:
-        """Type a command, and wait for its end; what it printed."""
-        done = subprocess.run(
-            [*TANDEM, *self.words(line, *more)],
-            cwd=at or self.folder,
-            env={**os.environ, **self.env},
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE_S,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def interrupt(self, command: Command) -> None:
-        """Ctrl-C: it ends well, and leaves no process behind."""
-        children = psutil.Process(command.pid).children(recursive=True)
-        os.kill(command.pid, signal.SIGINT)
-        assert command.exit_code() == ExitCode.OK, command.output
-        assert all(gone(child.pid) for child in children)
-
 
 @pytest.fixture
 def terminals(tmp_path: Path, topic_prefix: str) -> Iterator[Terminals]:
-    made = Terminals(tmp_path, f"{NAME}-{topic_prefix[-8:]}")
-    yield made
-    for command in reversed(made.commands):
-        command.close()
-    shutil.rmtree(default_checkpoint_directory(made.job), ignore_errors=True)
-
-
-def shows(consume: Command, orders: dict[str, int], pieces: dict[str, int]) -> bool:
-    """Wait until these are the newest totals; whether each came once, and in order."""
-
-    def rows() -> list[dict[str, Any]]:
-        return [json.loads(line) for line in consume.output.splitlines(keepends=True) if line[:1] + line[-1:] == "{\n"]
-
-    consume.when(lambda: {row["product"]: row["orders"] for row in rows()} == orders)
-    counts = {product: [row["orders"] for row in rows() if row["product"] == product] for product in orders}
-    once = all(found == sorted(set(found)) for found in counts.values())
-    return once and {row["product"]: row["pieces"] for row in rows()} == pieces
+    with opened(tmp_path, topic_prefix, "first-job") as made:
+        yield made
 
 
 def test_a_new_job_is_fed_and_read_and_outlives_a_kill_and_its_servers_keep_what_they_hold(
     terminals: Terminals,
 ) -> None:
-    terminals.type("tandem new shop", at=terminals.parent)
-    manifest = terminals.folder / "job.yaml"
-    kafka, zookeeper = terminals.ports
-    manifest.write_text(manifest.read_text().replace(":9092", f":{kafka}").replace(":2181", f":{zookeeper}"))
+    terminals.make_job()
     dev = terminals.dev()
     run = terminals.begin("tandem run job.yaml", "--no-screen")
     consume = terminals.begin("tandem dev consume job.yaml totals --from-beginning")
@@ -141,7 +55,7 @@ def test_a_new_job_is_fed_and_read_and_outlives_a_kill_and_its_servers_keep_what
 def test_the_test_of_a_new_job_passes_and_sees_a_job_that_is_wrong(terminals: Terminals) -> None:
     terminals.type("tandem new shop", at=terminals.parent)
     command = [sys.executable, "-m", "pytest", "-q"]
-    assert "\n    pytest\n" in PAGE
+    assert "\n    pytest\n" in terminals.page
 
     right = subprocess.run(command, cwd=terminals.folder, capture_output=True, text=True, timeout=PATIENCE_S)
     code = (terminals.folder / "job.py").read_text()

@@ -1,4 +1,4 @@
-"""What docs/writing-jobs.md says about bringing a job along: its job runs, and so few lines differ."""
+"""What docs/how-to/bring-a-spark-job.md says about bringing a job along: its job runs, and so few lines differ."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from integration.engine import Job, Record
 
 pytestmark = [pytest.mark.integration]
 
-PAGE = Path(__file__).parents[2] / "docs" / "writing-jobs.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "bring-a-spark-job.md"
 MOST_LINES = 10
 
 

@@ -180,6 +180,7 @@ POINTS: dict[str, tuple[Callable[[PostgresServer, SmallJob], AbstractContextMana
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("point", POINTS)
 def test_a_kill_of_the_owner_in_its_transaction_loses_and_repeats_nothing(
     pair: SmallJob, postgres: PostgresServer, point: str

@@ -201,13 +201,13 @@ def test_replicas_that_would_differ_are_found_with_the_cause(job: Callable[..., 
 def test_the_test_of_the_docs_passes_with_the_job_of_the_readme(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readme, page = (ROOT / "README.md").read_text(), (ROOT / "docs" / "writing-jobs.md").read_text()
+    readme, page = (ROOT / "README.md").read_text(), (ROOT / "docs" / "how-to" / "test-a-job.md").read_text()
     (code,), (manifest, *_) = (re.findall(rf"```{kind}\n(.*?)```", readme, re.DOTALL) for kind in ("python", "yaml"))
     (tmp_path / "job.py").write_text(code)
     (tmp_path / "job.yaml").write_text(manifest)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(compile(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[2], "page", "exec"), names)  # noqa: S102
+    exec(compile(re.findall(r"```python\n(.*?)```", page, re.DOTALL)[0], "page", "exec"), names)  # noqa: S102
 
     tests = [value for name, value in names.items() if name.startswith("test_")]
     for test in tests:

@@ -170,7 +170,7 @@ class Workload(Fed):
             at_head, standing_by = self.roles()
             return (len(at_head), len(standing_by)) == (active, standby)
 
-        self.wait(staffed, deadline_s, f"{active} active replicas at the head and {standby} standing by")
+        self.wait(staffed, deadline_s, f"{active} active replicas have caught up and {standby} standbys")
         self.flows_on(1)
 
     def when_whole(self) -> None:

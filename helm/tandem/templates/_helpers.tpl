@@ -95,13 +95,13 @@ seccompProfile:
 {{- define "tandem.tolerations" -}}
 {{- $all := .Values.operator.tolerations -}}
 {{- range $taint := list "node.kubernetes.io/not-ready" "node.kubernetes.io/unreachable" -}}
-{{- $told := false -}}
+{{- $given := false -}}
 {{- range $.Values.operator.tolerations -}}
 {{- if and (has .key (list nil "" $taint)) (has .effect (list nil "" "NoExecute")) -}}
-{{- $told = true -}}
+{{- $given = true -}}
 {{- end -}}
 {{- end -}}
-{{- if not $told -}}
+{{- if not $given -}}
 {{- $all = append $all (dict "key" $taint "operator" "Exists" "effect" "NoExecute" "tolerationSeconds" 5) -}}
 {{- end -}}
 {{- end -}}

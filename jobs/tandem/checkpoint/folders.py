@@ -30,8 +30,13 @@ WATERMARKS = "watermarks"
 """A folder of ours with one small file per batch, written before Spark commits it: what a query with several watermarks
 knows of each. A checkpoint of a job with fewer has none, nor has one that an older Tandem wrote."""
 ALL_LOGS = (*LOGS, WATERMARKS)
+STATE = "state"
+"""Spark's folder of state stores, each a folder with versions."""
+TABLES = "tables"
+"""A folder of ours of the same kind: a folder with versions for each source that is a table."""
+VERSIONED = (STATE, TABLES)
 STATE_FILE = re.compile(r"^(\d+)(?:_[\w-]+)?\.(?:changelog|zip|delta|snapshot)$")
-"""A version of a state store, or its changes since the version before."""
+"""A version of a state store or a table, or its changes since the version before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +157,7 @@ def belongs(relative: PurePath, batch: int) -> bool:
     """Whether a file is of a batch up to `batch`. State version v is the state after batch v - 1."""
     if relative.parts[0] in ALL_LOGS:
         return relative.name.isdigit() and int(relative.name) <= batch
-    if relative.parts[0] == "state" and (match := STATE_FILE.match(relative.name)):
+    if relative.parts[0] in VERSIONED and (match := STATE_FILE.match(relative.name)):
         return int(match.group(1)) <= batch + 1
     return not relative.name.startswith(".")
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from tandem.engine.choice import Choice
 from tandem.engine.jvm.errors import JarsError, JavaMissingError
+from tandem.formats.registry import RegistryTroubleError
 from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, SecretError, find_code
 from tandem.process.info import RefusedError
 from tandem.replica.computing import Computing
+from tandem.replica.formats import formats_of
 from tandem.replica.postgres import check_fit, postgres_tables
 from tandem.replica.table_access import TableUnreachableError, reach
 from tandem.replica.tables import TableError, table_sinks
@@ -26,6 +28,7 @@ REFUSED = (
     TableError,
     TableUnreachableError,
     SnapshotStoreError,
+    RegistryTroubleError,
 )
 
 
@@ -44,7 +47,8 @@ def look_deep(manifest: Manifest) -> Choice:
     with tempfile.TemporaryDirectory(prefix=f"tandem-validate-{manifest.name}-") as folder:
         computing = Computing(manifest, "validate", f"{manifest.name}.validate", Path(folder, "replica"), {})
         try:
-            engine = computing.prepare(code, _unused, _untimed, _unused, None, lambda _: None)
+            formats = formats_of(manifest, {})
+            engine = computing.prepare(code, _unused, _untimed, _unused, None, lambda _: None, formats)
             with suppress(SecretError):
                 check_fit(postgres_tables(manifest, os.environ, "validate"), engine.job.query.frame.schema)
             return engine.job.choice

@@ -1,4 +1,4 @@
-"""`tandem demo`: two replicas over real data, the publishing one is killed, and no reader notices."""
+"""`tandem demo`: two replicas over real data, the publishing one is killed."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def demo(
         typer.Option(min=1, help="When to kill the publishing replica, in seconds.", show_default="after a quarter"),
     ] = None,
     warm_up: Annotated[
-        float, typer.Option(min=1, help="Seconds of warm-up at most; it ends when the JVMs get no faster.")
+        float, typer.Option(min=1, help="Maximum warm-up in seconds; it ends when the JVMs get no faster.")
     ] = 45,
     mode: Annotated[Mode, typer.Option(help="An elected leader orders, or heartbeat generators.")] = Mode.LEADER,
     output: Annotated[Path, typer.Option(file_okay=False, help="Folder for the plots and the logs.")] = Path(
         "demo-output"
     ),
 ) -> None:
-    """Two replicas of a job; after a while the publishing one is killed with SIGKILL, and started again.
+    """Run two replicas of a job, kill the publishing one with SIGKILL, and restart it.
 
-    First a job over real flights in micro-batches, then one over payments in the real-time engine. Starts a Kafka and a
-    ZooKeeper of its own and takes everything away at the end; only the plots and the logs stay. Takes three to four minutes
-    on a laptop of two cores, less on a larger one. Ctrl-C stops it.
+    First a job over real flights in micro-batches, then one over payments in the real-time engine. It starts its own
+    Kafka and ZooKeeper, and removes everything at the end except the plots and the logs. It takes three to four minutes on
+    two cores, less on more. Ctrl-C stops it.
 
-    Exit code 0: nothing was lost, duplicated or reordered; 1: something was, or the demo did not come to its end; 78: what
-    it needs is missing, for example Java.
+    Exit code 0: nothing was lost, duplicated or reordered; 1: something was, or the demo did not finish; 78: a
+    prerequisite is missing, for example Java.
 
     Examples:
 

@@ -36,8 +36,8 @@ class _StartsByDefault(TyperGroup):
 dev_app = typer.Typer(
     name="dev",
     cls=_StartsByDefault,
-    help="A Kafka and a ZooKeeper to try a job on this machine, records into its sources, and rows out of its sinks. "
-    "`tandem dev [MANIFEST]` alone is `tandem dev start [MANIFEST]`.",
+    help="Run a Kafka and a ZooKeeper to try a job on this machine, send records, and read rows. "
+    "`tandem dev [MANIFEST]` is short for `tandem dev start [MANIFEST]`.",
 )
 
 
@@ -45,26 +45,26 @@ dev_app = typer.Typer(
 def start(
     manifest: Annotated[
         Path | None,
-        typer.Argument(exists=True, dir_okay=False, readable=True, help="A job whose topics are made, too."),
+        typer.Argument(exists=True, dir_okay=False, readable=True, help="A job whose topics are created."),
     ] = None,
-    partitions: Annotated[int, typer.Option(min=1, max=1_000, help="Of each topic that is made.")] = 2,
-    kafka_port: Annotated[int, typer.Option(min=1, max=65_535, help="Kafka's.")] = KAFKA_PORT,
-    zookeeper_port: Annotated[int, typer.Option(min=1, max=65_535, help="ZooKeeper's.")] = ZOOKEEPER_PORT,
+    partitions: Annotated[int, typer.Option(min=1, max=1_000, help="Partitions of each new topic.")] = 2,
+    kafka_port: Annotated[int, typer.Option(min=1, max=65_535, help="Port of Kafka.")] = KAFKA_PORT,
+    zookeeper_port: Annotated[int, typer.Option(min=1, max=65_535, help="Port of ZooKeeper.")] = ZOOKEEPER_PORT,
     state: Annotated[
         Path | None,
         typer.Option(
             file_okay=False,
-            help="Folder for what the servers keep, and for their logs.",
+            help="Folder for the data and logs of the servers.",
             show_default=".tandem/dev beside the manifest, or here",
         ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Begin empty: without the topics that were kept.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start empty, without the kept topics.")] = False,
 ) -> None:
-    """Run a real Kafka and a real ZooKeeper on this machine, until Ctrl-C. What they hold is kept for the next time.
+    """Run a real Kafka and a real ZooKeeper on this machine, until Ctrl-C. Their data is kept for the next start.
 
-    With a manifest its topics are made, those that it reads and those that it writes. Needs Java 17.
+    With a manifest, creates the topics that it reads and writes. Needs Java 17.
 
-    Exit code 0: stopped as asked; 1: a server ended by itself; 2: there is no such file; 78: it could not start, and why.
+    Exit code 0: stopped as asked; 1: a server ended by itself; 2: no such file; 78: it could not start.
 
     Examples:
 

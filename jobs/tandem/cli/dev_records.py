@@ -28,13 +28,15 @@ def produce(
     source: Annotated[str, typer.Argument(metavar="SOURCE", help="The name of a source in the manifest.")],
     file: Annotated[
         Path | None,
-        typer.Argument(exists=True, dir_okay=False, readable=True, help="One record a line.", show_default="the input"),
+        typer.Argument(
+            exists=True, dir_okay=False, readable=True, help="One record per line.", show_default="the input"
+        ),
     ] = None,
     key: Annotated[
         str | None, typer.Option(help="The key of every record.", show_default="records without a key")
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(min=0.001, help="Records a second at most.", show_default="as fast as they come")
+        float | None, typer.Option(min=0.001, help="Maximum records per second.", show_default="as fast as they come")
     ] = None,
     topic: Annotated[
         str | None, typer.Option(help="Which topic, if the source has several.", show_default="its first")
@@ -42,7 +44,7 @@ def produce(
 ) -> None:
     """Send lines to the topic of a source: each line is the value of a record, for example a JSON object.
 
-    Blank lines are passed over. It sends to the Kafka that the manifest names, with its security settings.
+    Blank lines are skipped. It sends to the Kafka that the manifest names, with its security settings.
 
     Exit code 0: all were sent; 2: no such file, source or topic; 78: the manifest or Kafka must be fixed first.
 
@@ -72,22 +74,20 @@ def consume(
     sink: Annotated[
         str, typer.Argument(metavar="SINK", help=f"The name of a sink in the manifest, or {DEAD_LETTER_SINK}.")
     ],
-    from_beginning: Annotated[
-        bool, typer.Option("--from-beginning", help="Also the rows that are there already.")
-    ] = False,
-    count: Annotated[int | None, typer.Option(min=1, help="Leave after so many rows.", show_default="never")] = None,
+    from_beginning: Annotated[bool, typer.Option("--from-beginning", help="Include existing rows.")] = False,
+    count: Annotated[int | None, typer.Option(min=1, help="Exit after that many rows.", show_default="never")] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(min=0.1, help="Leave when no row has come for so many seconds.", show_default="never"),
+        typer.Option(min=0.1, help="Exit when no row has arrived for that many seconds.", show_default="never"),
     ] = None,
-    epochs: Annotated[bool, typer.Option("--epochs", help="Before each row its epoch, and a tab.")] = False,
+    epochs: Annotated[bool, typer.Option("--epochs", help="Print the epoch and a tab before each row.")] = False,
 ) -> None:
-    """Print the rows of a sink's topic as they are committed, one a line, until Ctrl-C.
+    """Print the rows of a sink's topic as they are committed, one per line, until Ctrl-C.
 
-    It reads from the Kafka that the manifest names, with its security settings. Rows of different partitions may come in any
-    order.
+    It reads from the Kafka that the manifest names, with its security settings. Rows of different partitions may arrive in
+    any order.
 
-    Exit code 0: done, or stopped as asked; 1: fewer rows came than --count asked for; 2: no such file or sink; 78: the
+    Exit code 0: done, or stopped as asked; 1: fewer rows arrived than --count asked for; 2: no such file or sink; 78: the
     manifest or Kafka must be fixed first.
 
     Examples:

@@ -1,4 +1,4 @@
-"""`tandem kill`: a failure on purpose, to see that readers do not notice it."""
+"""`tandem kill`: a failure on purpose."""
 
 import signal
 from enum import StrEnum
@@ -27,28 +27,28 @@ class SignalName(StrEnum):
 
 _DONE = {
     SignalName.KILL: "killed; its supervisor restarts it",
-    SignalName.STOP: "paused; --signal CONT lets it go on",
-    SignalName.CONT: "goes on",
-    SignalName.TERM: "asked to stop; it stays down until tandem start",
+    SignalName.STOP: "paused; --signal CONT resumes it",
+    SignalName.CONT: "resumed",
+    SignalName.TERM: "asked to stop; it stays stopped until tandem start",
 }
 
 
 def kill(
     job: Annotated[str, typer.Argument(metavar="JOB", help="A job's name or its manifest.")],
     process: Annotated[
-        str, typer.Argument(metavar="PROCESS", help="As tandem status names it: replica-0, orderer-1 …")
+        str, typer.Argument(metavar="PROCESS", help="Name as shown by tandem status: replica-0, orderer-1 …")
     ],
     signal_name: Annotated[
         SignalName,
         typer.Option(
-            "--signal", case_sensitive=False, help="KILL, STOP (pause), CONT (go on), or TERM (stop for good)."
+            "--signal", case_sensitive=False, help="KILL, STOP (pause), CONT (resume), or TERM (stop for good)."
         ),
     ] = SignalName.KILL,
     run_directory: RunFolder = None,
 ) -> None:
     """Kill, pause, resume or stop one process of a running job, with the JVM and the workers that belong to it.
 
-    Exit code 0: the signal was sent; 1: there is no such job or process, or it is down at the moment.
+    Exit code 0: the signal was sent; 1: no such job or process, or it is not running.
 
     Examples:
 

@@ -22,7 +22,7 @@ from tandem.cli.verify import verify
 
 app = typer.Typer(
     name="tandem",
-    help="PySpark streaming jobs in active replicas: a failure costs the reader nothing.",
+    help="PySpark streaming jobs in active replicas; each result is published exactly once.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -38,7 +38,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def tandem(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Run, watch, check and verify replicated streaming jobs."""

@@ -11,17 +11,17 @@ from tandem.process.info import ExitCode
 
 def new(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="Of the job and of its folder: lower-case letters, digits and '-'.")
+        str, typer.Argument(metavar="NAME", help="Name of the job and its folder: lower-case letters, digits and '-'.")
     ],
     directory: Annotated[
-        Path, typer.Option(file_okay=False, help="Where the folder is made.", show_default="here")
+        Path, typer.Option(file_okay=False, help="Where to create the folder.", show_default="here")
     ] = Path(),
 ) -> None:
-    """Make a folder with a job to begin with: its manifest, its code, a test, records to feed it with, and a README.
+    """Create a folder with a job to start from: its manifest, code, a test, sample records, and a README.
 
-    It counts orders by product, and runs as it is against the servers of tandem dev.
+    It counts orders by product, and runs unchanged against the servers of tandem dev.
 
-    Exit code 0: made; 1: it could not be written; 2: no name for a job, or something is there already.
+    Exit code 0: created; 1: it could not be written; 2: invalid name, or the folder exists already.
 
     Examples:
 

@@ -21,14 +21,14 @@ def restore(
         Path | None, typer.Option(help="The run directory, if the job has one of its own.", show_default=False)
     ] = None,
 ) -> None:
-    """Let a job go on from a savepoint, with changed code, options or spec.spark.parallelism: as its next generation.
+    """Continue a job from a savepoint, with changed code, options or spec.spark.parallelism: as its next generation.
 
-    A job that runs on this machine is moved one replica at a time, as by tandem upgrade MANIFEST --savepoint NAME. One that
-    does not is started, and stays in the foreground, as by tandem run MANIFEST --savepoint NAME.
+    A job that runs on this machine is moved one replica at a time, as by tandem upgrade MANIFEST --savepoint NAME. A stopped
+    job is started, and stays in the foreground, as by tandem run MANIFEST --savepoint NAME.
 
     What is published stays published: epochs after the savepoint are computed again for their state, not for readers.
 
-    Exit code 0: done, or stopped as asked; 1: not done, and why; 2, 78: the manifest, Kafka or the store must be fixed.
+    Exit code 0: done, or stopped as asked; 1: not done; 2, 78: the manifest, Kafka or the store must be fixed.
 
     Examples:
 

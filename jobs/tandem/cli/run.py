@@ -79,15 +79,15 @@ def run(
         str,
         typer.Option(
             metavar="NAME",
-            help="Begin the job's next generation with the state of this savepoint: for changed code or parallelism.",
-            show_default="go on where the job stopped",
+            help="Start the job's next generation from this savepoint: for changed code or parallelism.",
+            show_default="continue where the job stopped",
         ),
     ] = "",
     accept_changes: Annotated[
         bool,
         typer.Option(
             "--accept-changes",
-            help="Go on with changed code, options, versions or static tables, from the newest state: as the job's next "
+            help="Continue with changed code, options, versions or static tables, from the newest state: as the job's next "
             "generation.",
         ),
     ] = False,
@@ -98,10 +98,10 @@ def run(
     """Run a job on this machine: its replicas and orderers, restarted whenever they die.
 
     Ends on Ctrl-C or SIGTERM (a second Ctrl-C does not wait), after --for, or by itself when a restart cannot help. Kafka,
-    ZooKeeper, and the topics of sources and sinks must be there. A second run goes on where the first one stopped.
+    ZooKeeper, and the topics of sources and sinks must exist. A second run continues where the first one stopped.
 
-    Exit code 0: stopped as asked; 1: gave up restarting; 2: there is no such file; 78: refused to run, as with mistakes in
-    the manifest, and why is printed.
+    Exit code 0: stopped as asked; 1: gave up restarting; 2: no such file; 78: refused to run, for example because of errors
+    in the manifest; the reason is printed.
 
     Examples:
 

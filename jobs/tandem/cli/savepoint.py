@@ -35,7 +35,7 @@ from tandem.waiting import Deadline
 
 savepoint_app = typer.Typer(
     name="savepoint",
-    help="Snapshots with a name, which stay until they are deleted: to go back to, to upgrade from, to move a job.",
+    help="Named snapshots that stay until they are deleted: to go back, to upgrade, to move a job.",
     no_args_is_help=True,
 )
 
@@ -54,11 +54,11 @@ def create(
         bool, typer.Option("--newest", help="Take the newest snapshot as it is, and do not wait.")
     ] = False,
 ) -> None:
-    """Make a savepoint of a job. It includes everything that was published when you asked; the job goes on meanwhile.
+    """Create a savepoint of a job. It includes everything that was published when you asked; the job continues meanwhile.
 
     Waits for a snapshot that is recent enough, as replicas take them every spec.snapshots.interval.
 
-    Exit code 0: made; 1: not made, and why; 78: the manifest, Kafka or the store must be fixed first.
+    Exit code 0: created; 1: not created; 78: the manifest, Kafka or the store must be fixed first.
 
     Examples:
 
@@ -86,7 +86,7 @@ def list_(
 ) -> None:
     """Show the savepoints of a job.
 
-    Exit code 0: listed; 1: some are damaged, or the store is away; 78: the manifest must be fixed first.
+    Exit code 0: listed; 1: some are damaged, or the store is unavailable; 78: the manifest must be fixed first.
     """
     screen = Screen()
     with screen.telling("savepoints cannot be listed", manifest):
@@ -109,9 +109,9 @@ savepoint_app.command()(restore)
 
 @savepoint_app.command()
 def delete(manifest: ManifestFile, name: SavepointName) -> None:
-    """Delete a savepoint. What only it needs goes from the store within half an hour, while the job runs.
+    """Delete a savepoint. Files that only it needs are removed within half an hour, while the job runs.
 
-    Exit code 0: deleted; 1: there is none of that name, or the store is away; 78: the manifest must be fixed first.
+    Exit code 0: deleted; 1: no such savepoint, or the store is unavailable; 78: the manifest must be fixed first.
     """
     screen = Screen()
     with screen.telling("not deleted", manifest):
@@ -125,15 +125,15 @@ def rescale(
     manifest: ManifestFile,
     name: SavepointName,
     partitions: Annotated[
-        int, typer.Option(min=1, max=1_024, help="Of the state: the spec.spark.parallelism to come.")
+        int, typer.Option(min=1, max=1_024, help="New number of partitions: the next spec.spark.parallelism.")
     ],
-    to: Annotated[str, typer.Option(metavar="NAME", help="Of the new savepoint; the old one stays.")],
+    to: Annotated[str, typer.Option(metavar="NAME", help="Name of the new savepoint; the old one stays.")],
 ) -> None:
-    """Make a new savepoint with the same state, divided into another number of partitions.
+    """Create a savepoint with the same state, divided into another number of partitions.
 
-    The whole state is read and written once, on this machine; the job is not touched, and need not run.
+    The whole state is read and written once, on this machine; the job is not affected, and need not run.
 
-    Exit code 0: made; 1: not made, and why; 78: the manifest must be fixed first.
+    Exit code 0: created; 1: not created; 78: the manifest must be fixed first.
 
     Examples:
 

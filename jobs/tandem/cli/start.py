@@ -16,13 +16,13 @@ def start(
     job: Annotated[str, typer.Argument(metavar="JOB", help="A job's name or its manifest.")],
     processes: Annotated[
         list[str],
-        typer.Argument(metavar="PROCESS...", help="As tandem status names them; a replica's orderer as well."),
+        typer.Argument(metavar="PROCESS...", help="Names as shown by tandem status."),
     ],
     run_directory: RunFolder = None,
 ) -> None:
-    """Start processes of a running job that stay down: drained, stopped by `tandem kill --signal TERM`, or given up.
+    """Start stopped processes of a running job: drained, stopped by `tandem kill --signal TERM`, or given up.
 
-    With a replica starts the orderer beside it. Exit code 0: they run; 1: there is no such job or process.
+    The orderer beside a replica starts with it. Exit code 0: they run; 1: no such job or process.
 
     Examples:
 

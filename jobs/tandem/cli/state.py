@@ -57,13 +57,13 @@ def state(
     savepoint: Annotated[
         str | None, typer.Option(metavar="NAME", help="Read a savepoint.", show_default="the newest snapshot")
     ] = None,
-    live: Annotated[bool, typer.Option("--live", help="Read what the replicas on this machine hold now.")] = False,
-    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="So many rows at most.")] = 20,
+    live: Annotated[bool, typer.Option("--live", help="Read the live state of the replicas on this machine.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="Maximum number of rows.")] = 20,
     format_: Annotated[Format, typer.Option("--format", help="A table for people, or one JSON object.")] = Format.TABLE,
 ) -> None:
     """Look into a job's state: in its newest snapshot, in a savepoint, or live. The job is not touched, and need not run.
 
-    Exit code 0: shown; 1: there is no such state, operator or key, and what there is; 78: the manifest must be fixed.
+    Exit code 0: shown; 1: no such state, operator or key, with what exists; 78: the manifest must be fixed.
 
     Examples:
 

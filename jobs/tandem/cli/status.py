@@ -24,7 +24,7 @@ def status(
     run_directory: RunFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False,
 ) -> None:
-    """Show how a job that runs on this machine stands: who publishes, who leads, how far each replica is.
+    """Show the state of a job that runs on this machine: who publishes, who leads, how far each replica is.
 
     Quantiles are over the life of each process; `tandem run` shows them for the last ten seconds.
 

@@ -1,4 +1,4 @@
-"""`tandem promote` and `tandem drain`: a replica gives its place to a standby, and no reader notices."""
+"""`tandem promote` and `tandem drain`: a standby takes the place of a replica."""
 
 import os
 import signal
@@ -33,27 +33,26 @@ _DOWN_S = 30.0
 Job = Annotated[str, typer.Argument(metavar="JOB", help="A job's name or its manifest.")]
 Timeout = Annotated[
     float,
-    typer.Option(metavar="DURATION", parser=parse_duration, help="Give up after that long; then nothing has changed."),
+    typer.Option(metavar="DURATION", parser=parse_duration, help="Give up after that time; then nothing has changed."),
 ]
 
 
 def promote(
     job: Job,
-    replica: Annotated[
-        str | None, typer.Argument(metavar="[REPLICA]", help="A replica that stands by.", show_default="any")
-    ] = None,
+    replica: Annotated[str | None, typer.Argument(metavar="[REPLICA]", help="A standby.", show_default="any")] = None,
     instead_of: Annotated[
-        str | None, typer.Option(metavar="REPLICA", help="The active replica that stands by then.", show_default="any")
+        str | None,
+        typer.Option(metavar="REPLICA", help="The active replica that becomes a standby.", show_default="any"),
     ] = None,
     timeout: Timeout = "2m",  # type: ignore[assignment]
     run_directory: RunFolder = None,
 ) -> None:
-    """Planned switchover: a standby becomes active, and the replica that it relieves stands by. Readers notice nothing.
+    """Planned switchover: a standby becomes active, and the replica that it replaces becomes a standby.
 
-    The standby computes beside the others until it has reached the log's head; only then does the other one give up its
-    place. Should the standby fail on the way, nothing has changed. Only ZooKeeper is needed for it.
+    The standby computes beside the others until it has caught up; only then does the other one give up its place. If the
+    standby fails before that, nothing has changed. Only ZooKeeper is needed for it.
 
-    Exit code 0: done; 1: refused or failed, and why.
+    Exit code 0: done; 1: refused or failed; the reason is printed.
 
     Examples:
 
@@ -71,17 +70,19 @@ def promote(
 
 def drain(
     job: Job,
-    replica: Annotated[str, typer.Argument(metavar="REPLICA", help="The replica that is to end.")],
-    force: Annotated[bool, typer.Option("--force", help="Also if nobody can take over from it.")] = False,
-    to_nobody: Annotated[bool, typer.Option("--to-nobody", help="No standby takes over: it is one too many.")] = False,
+    replica: Annotated[str, typer.Argument(metavar="REPLICA", help="The replica to drain.")],
+    force: Annotated[bool, typer.Option("--force", help="Even if no standby can take over.")] = False,
+    to_nobody: Annotated[
+        bool, typer.Option("--to-nobody", help="Without a successor: the replica is not needed.")
+    ] = False,
     timeout: Timeout = "2m",  # type: ignore[assignment]
     run_directory: RunFolder = None,
 ) -> None:
     """End a replica for good, after a standby has taken over from it. It comes back with: tandem start JOB REPLICA.
 
-    With it ends the orderer beside it, if the job runs on this machine.
+    The orderer beside it ends, too, if the job runs on this machine.
 
-    Exit code 0: done; 1: refused or failed, and why.
+    Exit code 0: done; 1: refused or failed; the reason is printed.
 
     Examples:
 

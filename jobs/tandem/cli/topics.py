@@ -30,7 +30,7 @@ topics_app = typer.Typer(
 
 @topics_app.command()
 def check(manifest: ManifestFile) -> None:
-    """Show a job's own topics, and how they differ from what Tandem asks of them.
+    """Show a job's own topics, and how they differ from what Tandem needs.
 
     Exit code 0: as they should be; 1: they differ, or are missing; 78: the manifest or Kafka must be fixed first.
     """
@@ -55,17 +55,17 @@ def check(manifest: ManifestFile) -> None:
 def delete(
     manifest: ManifestFile,
     with_snapshots: Annotated[
-        bool, typer.Option("--with-snapshots", help="Its snapshots and savepoints too, which go first.")
+        bool, typer.Option("--with-snapshots", help="Delete its snapshots and savepoints, too, and first.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     wait: Annotated[
         float,
-        typer.Option(metavar="DURATION", parser=parse_duration, help="How long replicas may take to be gone."),
+        typer.Option(metavar="DURATION", parser=parse_duration, help="How long to wait for replicas to end."),
     ] = "30s",  # type: ignore[assignment]
 ) -> None:
-    """Delete the topics of Tandem's own that a job has left, never those that it reads and writes.
+    """Delete a job's own topics, never those that it reads and writes.
 
-    The job must not run. Afterwards it can only begin again: what it has published it would publish again.
+    The job must not run. Afterwards it can only start from the beginning, and would publish its results again.
 
     Exit code 0: deleted; 1: the job runs, or not all could be deleted; 78: the manifest or Kafka must be fixed first.
 

@@ -24,24 +24,24 @@ def upgrade(
         str,
         typer.Option(
             metavar="NAME",
-            help="The savepoint whose state the new generation begins with.",
-            show_default="one that is made now, generation-N",
+            help="The savepoint from which the new generation starts.",
+            show_default="a new one, generation-N",
         ),
     ] = "",
     run_directory: RunFolder = None,
 ) -> None:
-    """Move a running job to a changed manifest or changed code; readers notice nothing but the new rows.
+    """Upgrade a running job to a changed manifest or changed code, one replica at a time.
 
-    MANIFEST is a file beside the one that the job runs, of the same metadata.name; or that one itself, if only static tables
-    have changed, or other things that the job's plan is made of. One replica after the other starts again with it, from a
-    savepoint, and computes what came since; the old generation publishes until the first of them has reached the head of the
-    log. From one epoch on all rows are the new generation's.
+    MANIFEST is a second file with the same metadata.name; or the file that the job runs, if only static tables have changed,
+    or other things that the job's plan is built from. One replica after the other restarts with it, from a savepoint, and
+    computes the epochs since. The old generation publishes until the first of them has caught up. From one epoch on, all
+    rows are the new generation's.
 
-    If the new code cannot go on from the savepoint's state, or does not come up, the old generation runs on. To go back
-    later, upgrade to the old manifest from the same savepoint. A job that is stopped, or takes no snapshots, goes on with
-    what has changed by tandem run MANIFEST --accept-changes.
+    If the new code cannot continue from the savepoint's state, or does not start, the old generation continues. To go back
+    later, upgrade to the old manifest from the same savepoint. For a job that is stopped, or takes no snapshots, use
+    tandem run MANIFEST --accept-changes.
 
-    Exit code 0: done; 1: not done, and what runs now; 78: a manifest, Kafka or the store must be fixed first.
+    Exit code 0: done; 1: not done, with what runs now; 78: a manifest, Kafka or the store must be fixed first.
 
     Examples:
 
@@ -52,7 +52,7 @@ def upgrade(
     screen = Screen()
     with screen.telling("not upgraded", manifest):
         new = load(manifest)
-        otherwise = f"A job that is stopped goes on with what has changed by: {accepting_command(manifest)}"
+        otherwise = f"To continue a stopped job with its changes, run: {accepting_command(manifest)}"
         directory, running = find_job(new.name, run_directory, otherwise)
         old = load(running.manifest)
         try:
@@ -63,7 +63,7 @@ def upgrade(
             if not change:
                 raise UpgradeError(
                     "nothing has changed that the job's rows depend on, neither its files nor the static tables and other "
-                    "things that its plan is made of; the job runs on as it is"
+                    "things that its plan is built from; the job continues unchanged"
                 )
             name = savepoint or _savepoint(old, new, accepted.generation + 1)
             screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}: {change}")
@@ -73,7 +73,7 @@ def upgrade(
             screen.errors.print(f"not upgraded: {error}", style="red")
             raise typer.Exit(ExitCode.FAILED) from error
         except (RefusedError, CodeNotFoundError) as error:
-            screen.errors.print(f"not upgraded: {error}; the job runs on as it is", style="red")
+            screen.errors.print(f"not upgraded: {error}; the job continues unchanged", style="red")
             raise typer.Exit(ExitCode.REFUSED) from error
         back = "" if same_files else f"; back: tandem upgrade {old.path} --savepoint {name}"
         screen.out.print(f"{new.name} runs generation {generation}{back}")
@@ -85,8 +85,8 @@ def _savepoint(job: Manifest, new: Manifest, generation: int) -> str:
         store = store_of(job)
     except NoStoreError as error:
         raise UpgradeError(
-            "a running job's next generation begins with a savepoint, and this job takes no snapshots. Stop it, and start "
-            f"it with: {accepting_command(new.path)}, which needs none. The job runs on as it is"
+            "a running job's next generation starts from a savepoint, and this job takes no snapshots. Stop it, and start "
+            f"it with: {accepting_command(new.path)}, which needs none. The job continues unchanged"
         ) from error
     savepoints, name = Savepoints(store), f"generation-{generation}"
     if name not in savepoints.list().names:

@@ -25,24 +25,24 @@ def validate(
     job: Annotated[
         bool,
         typer.Option(
-            "--job/--no-job", help="Look at the job's code too: it must parse and take the sources (nothing is run)."
+            "--job/--no-job", help="Check the job's code, too: it must parse and take the sources (nothing is run)."
         ),
     ] = True,
     deep: Annotated[
         bool,
         typer.Option(
             "--deep",
-            help="Start Spark and make the job's plan once, as a replica does; look at the tables' file systems. Kafka and "
+            help="Start Spark and build the job's plan, as a replica does; check the tables' file systems. Kafka and "
             "ZooKeeper are not needed.",
         ),
     ] = False,
 ) -> None:
-    """Check a manifest and show every mistake at once, one a line: FILE:LINE: FIELD: what is wrong. How to correct it.
+    """Check a manifest and show all errors at once, one per line: FILE:LINE: FIELD: what is wrong. How to correct it.
 
-    Files and packages that are missing on this machine are mistakes, too, unless the manifest is for Kubernetes (it has an
+    Files and packages that are missing on this machine are errors, too, unless the manifest is for Kubernetes (it has an
     image, a podTemplate or a configMap): then they are noted.
 
-    Exit code 0: valid; 1: mistakes were found; 2: there is no such file; 78: with --deep, a replica would refuse to run.
+    Exit code 0: valid; 1: errors were found; 2: no such file; 78: with --deep, a replica would refuse to run.
 
     Examples:
 

@@ -36,7 +36,7 @@ def verify(
     counted, too: each must be a row or a dead letter.
 
     Works while the job runs, and after it. Exit code 0: the output is right; 1: something is lost, duplicated, reordered
-    or diverged; 2: there is no such file; 78: it could not be verified, fix what the message says.
+    or diverged; 2: no such file; 78: it could not be verified; fix what the message says.
 
     Examples:
 
@@ -47,7 +47,7 @@ def verify(
     try:
         loaded = load(manifest)
         if loaded.spec.ordering.mode == "none":
-            errors.print("spec.ordering.mode is none: replicas agree on nothing, so there is nothing to verify against")
+            errors.print("spec.ordering.mode is none: replicas do not coordinate, so there is nothing to verify")
             raise typer.Exit(ExitCode.REFUSED)
         connection = KafkaConnection(loaded.kafka_properties(os.environ))
         with _progress(errors) as progress:

@@ -1,9 +1,9 @@
 """Who leads: an election in ZooKeeper that only ever decides who proposes first.
 
 Two processes may both believe for a while that they lead; the ordering log keeps that harmless. A suspended connection
-ends the belief at once, and nothing else: whoever cut the last epoch goes on proposing (`Pace.acts`), and others do in the
-leader's silence, so that a job outlives an outage of ZooKeeper. An orderer beside a replica that stands by resigns as soon
-as another one stands beside an active.
+ends the belief at once, and nothing else: the one that cut the last epoch continues to propose (`Pace.acts`), and others
+do in the leader's silence, so that a job outlives an outage of ZooKeeper. An orderer beside a standby resigns as soon as
+another one stands beside an active.
 """
 
 import uuid
@@ -23,7 +23,7 @@ class Election:
     active replicas if there are such.
 
     `options` : arguments of KazooClient: hosts, timeout (s), TLS and credentials.
-    `name` : who takes part, for whoever reads the node.
+    `name` : who takes part, for readers of the node.
     `on_change` : called with whether this process leads now, from a thread of the election.
     `beside` : the replica that it stands beside; `slots`: the folder that tells which replicas are active.
     `task` : says when ZooKeeper does not answer.

@@ -1,4 +1,4 @@
-"""Who has ended, told by the other end of a TCP connection: the kernel closes it when a process dies, whatever it died of.
+"""Who has ended, as the other end of a TCP connection shows: the kernel closes it when a process dies, whatever it died of.
 
 Every replica of a job with standbys holds a port open (`Beacon`) and says in ZooKeeper where. A standby keeps a connection
 to each of its peers (`FailureDetector`), so it learns of a killed process within milliseconds, long before a session ends or
@@ -75,7 +75,7 @@ class Beacon:
         self._thread.start()
 
     def close(self) -> None:
-        """Close all connections: whoever watches takes this process for ended."""
+        """Close all connections: processes that watch this one take it for ended."""
         self._stopped.set()
         self._thread.join(_LOOK_S * 4)
 
@@ -172,7 +172,7 @@ class FailureDetector:
 
 
 class Peers(FailureDetector):
-    """Watches the others, and lets them watch this replica at `address`, if that can be told."""
+    """Watches the others, and lets them watch this replica at `address`, if that can be found out."""
 
     def __init__(self, incarnation: str, host: str, environ: Mapping[str, str]) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """Slots: as many as the job shall have active replicas, each an ephemeral node in ZooKeeper.
 
-Whoever holds a slot is active; a standby that gets one is thereby promoted. Like the election, slots only say who *should*
+A replica with a slot is active; a standby that gets one is thereby promoted. Like the election, slots only say who *should*
 compute: a replica that goes on without one costs computing time, and nothing else. Beside the slots, every replica says
 what it does, and one wish at a time asks for a switchover (`protocol/switchover.py` decides what follows from that).
 
@@ -66,7 +66,7 @@ class Slots:
 
     `options` : arguments of KazooClient.
     `job`, `count` : the job, and how many slots it has; 0: nobody contends, replicas only say what they do.
-    `incarnation` : who holds the slot, for whoever reads the node.
+    `incarnation` : who holds the slot, for readers of the node.
     `peers` : the other replicas, to watch them while this one stands by, and to be watched by them; None: nobody is.
     `task` : says when ZooKeeper does not answer.
     """
@@ -164,7 +164,7 @@ class Slots:
             self._peers.stop()
 
     def tell(self, role: Role) -> None:
-        """This replica does something else now; ZooKeeper is told at once."""
+        """This replica does something else now; ZooKeeper is informed at once."""
         if role is not self._role:
             self._role = role
             self._look_again()

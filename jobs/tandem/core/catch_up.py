@@ -125,7 +125,7 @@ class CatchUp:
 
     @property
     def lags(self) -> bool:
-        """Whether it has told the orderers that it lags, and not yet that it has caught up."""
+        """Whether it has reported to the orderers that it lags, and not yet that it has caught up."""
         return self._lags
 
     def computed(self, epoch: int, head: int, now_ms: float) -> None:
@@ -138,7 +138,7 @@ class CatchUp:
         """What to append to the ordering log now, if anything.
 
         The mean of its epochs, not their median: with some slow ones among them the median would leave no room at all.
-        That it has caught up is told at once, or the others would go on leaving it room.
+        That it has caught up is reported at once, or the others would go on leaving it room.
         """
         if self.near.is_at_head(distance):
             self._was_there = self._was_there or self.has_computed

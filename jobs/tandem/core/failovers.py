@@ -52,7 +52,7 @@ class Failovers:
         before = self._relieved(marker)
         known = [at for at in (self._marked_ms, self._cut_ms.get(marker.epoch)) if at is not None]
         if before and known:
-            # The clocks of whoever wrote these records need not agree to the millisecond.
+            # The clocks of the writers of these records need not agree to the millisecond.
             self.last = Failover(marker.epoch, before, marker.owner, max(0, at_ms - max(known)), at_ms)
         self.publisher, self._marked_ms = marker.owner, at_ms
         # Markers are contiguous. A replica that catches up knows of very many epochs, and forgets one after the other.

@@ -19,7 +19,7 @@ class OrdererSettings:
 
     `repropose_ms`: when a cut that the log does not show is repeated. `look_ms`: how often a leader looks how much input
     waits while no cut is due. `barrier_ms`: how far apart common barriers are, of a generation that needs them; 0: there
-    are none.
+    are none. `tables`: topics that are read to their end before any record of another.
     """
 
     name: str
@@ -30,6 +30,7 @@ class OrdererSettings:
     repropose_ms: float = 500.0
     look_ms: float = 1_000.0
     barrier_ms: int = 0
+    tables: frozenset[str] = frozenset()
 
 
 class OrdererState(NamedTuple):
@@ -249,7 +250,8 @@ class OrdererCore:
 
     def _count(self, available: Positions, now: float) -> Sequence[OrdererEffect]:
         epoch, last = self.next_cut(now)
-        ends = next_ends(last, available, self._settings.max_records_per_epoch, epoch)
+        most, tables = self._settings.max_records_per_epoch, self._settings.tables
+        ends = next_ends(last, available, most, epoch, lambda tp: tp.topic in tables)
         has_records = ends.records_since(last) > 0
         if has_records or self._pace.wants_empty(now, owed_after_ms(self._decisions, self._settings.barrier_ms)):
             self._pace.input_seen(now)

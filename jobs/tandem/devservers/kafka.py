@@ -119,7 +119,7 @@ class KafkaBroker(Server):
     `data_dir` : folder for data, configuration and log; made and formatted if missing.
     `port` : 0 picks a free one, kept over restarts.
     `host` : address to listen on.
-    `advertised` : address that clients are told to connect to; `host` by default.
+    `advertised` : address to which clients connect; `host` by default.
     `sasl_users` : name → password. Opens a second listener, `sasl_bootstrap`, that wants SASL_PLAINTEXT with PLAIN.
     `extra` : more broker properties; they win over the ones set here.
     `java` : heap and jars; jars of the default cache are resolved, if need be, at the first start.

@@ -23,6 +23,7 @@ from tandem.checkpoint.relocation import relocate
 from tandem.engine.idle_inputs import idle_after, without_watermark
 from tandem.engine.kept_state import check_state, note_state
 from tandem.engine.pruned import dataset, java_type, pruned, singleton, states_of
+from tandem.engine.tables.parsing import TableFrames
 from tandem.logs import get_logger
 from tandem.manifest import SourceSpec
 from tandem.manifest.spark_settings import RETAINED_BATCHES
@@ -56,6 +57,7 @@ class EpochBridge:
         self._attributes = types.toAttributes(java_type(spark, schema))
         given = (java_type(spark, schema), spark._jsparkSession, self._attributes, str(self._output))
         self._bridge = jvm.tandem.EpochBridge(*given)
+        self._schema = schema
         self._after = EnginePosition()
 
     @property
@@ -74,6 +76,12 @@ class EpochBridge:
             self._spark._jsparkSession,
         )
         return DataFrame(dataset(self._spark, relation), self._spark)
+
+    def tables(self) -> tuple[TableFrames, ...]:
+        """Of one plan over this bridge: the sources that are tables."""
+        tables, folder = self._bridge.tables(), self._input.parent
+        found = (source for source in self._sources if source.table is not None)
+        return tuple(TableFrames(self._spark, tables, source, self._schema, folder) for source in found)
 
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query; from now on epochs after `after` may be offered."""

@@ -59,6 +59,13 @@ def _against(limit: Limit) -> str:
 
 
 def _of_manifest(spec: Spec, plan: PlanFacts) -> Iterator[Limit]:
+    for source in spec.sources:
+        if source.table is not None:
+            yield Limit(
+                f"a source that is a table ({source.name})",
+                "what it holds changes between epochs, and the real-time engine reads a table once",
+                "Leave the engine to Tandem with spec.engine: auto",
+            )
     if spec.job.on_error == "deadLetter" and keeps_state(plan):
         yield Limit(
             "spec.job.onError: deadLetter and an operator with state",

@@ -20,6 +20,9 @@ from tandem.engine.planning import Planning, intake_of
 from tandem.engine.shared_jvm import join
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
+from tandem.formats.pins import Pins
+from tandem.formats.registry import SchemaRegistry
+from tandem.formats.resolved import Formats
 from tandem.manifest import load
 
 _LATER: Final = timedelta(days=400, hours=13, minutes=17, seconds=29)
@@ -36,10 +39,12 @@ def main(order: dict[str, Any]) -> None:
     copies = None if order["copies"] is None else Path(order["copies"])
     tables = StaticTables(TableFiles(session, copies), order["tables"])
     with elsewhere():
-        manifest = load(Path(order["manifest"]))
+        given = load(Path(order["manifest"]))
+        formats = Formats(Pins.of_tree(order["schemas"]), SchemaRegistry({}))
+        manifest = formats.resolved(given)
         planning = Planning(session, manifest, Path(order["code"]), tables)
-        schema = from_arrow_schema(intake_of(manifest).schema)
-        plan = planning.plan(EpochBridge(session, schema, folder / "bridge"))
+        schema = from_arrow_schema(intake_of(manifest, formats).schema)
+        plan = planning.plan(EpochBridge(session, schema, folder / "bridge", manifest.spec.sources))
     Path(order["result"]).write_text(json.dumps(plan.facts))
 
 

@@ -20,8 +20,12 @@ from pyspark.sql.types import DataType, LongType
 
 from tandem.engine.plan_tree import is_computed
 from tandem.engine.sink_types import check_kafka, check_table
+from tandem.engine.sink_values import with_value
+from tandem.formats.decoding import Side
+from tandem.formats.encoding import encoded_column
 from tandem.jobapi.errors import JobError
 from tandem.manifest import SinkSpec
+from tandem.manifest.formats import REGISTRY_FORMATS
 from tandem.topics.declared import TABLE_PREFIX
 
 
@@ -101,17 +105,26 @@ def _told(result: object) -> str:
 
 
 def _kafka_rows(frame: DataFrame, sink: SinkSpec) -> DataFrame:
+    frame = with_value(frame, sink)
     schema = frame.schema
-    check_kafka(sink.name, schema, _computes(frame, "topic"))
+    check_kafka(sink, schema, _computes(frame, "topic"))
     _refuse_other_case(sink, frame)
     types = {field.name: field.dataType for field in schema.fields}
-    key = F.col("key").cast("binary") if "key" in types else F.lit(None).cast("binary")
-    columns = [F.lit(sink.name).alias("sink"), key.alias("key"), F.col("value").cast("binary").alias("value")]
+    columns = [F.lit(sink.name).alias("sink"), *_side(sink, "key", types), *_side(sink, "value", types)]
     if "partition" in types:
         columns.append(_partition(types["partition"]).alias("partition"))
     if "headers" in types:
         columns.append(F.col("headers").cast("array<struct<key:string,value:binary>>").alias("headers"))
     return frame.select(columns)
+
+
+def _side(sink: SinkSpec, side: Side, types: Mapping[str, DataType]) -> list[Column]:
+    """The column `key` or `value`, and what it will be encoded of, if it is."""
+    form = sink.format if side == "value" else sink.key_format
+    nothing = F.lit(None).cast("binary").alias(side)
+    if form in REGISTRY_FORMATS:
+        return [nothing, F.col(side).alias(encoded_column(sink.name, side))]
+    return [F.col(side).cast("binary").alias(side) if side in types else nothing]
 
 
 def _refuse_other_case(sink: SinkSpec, frame: DataFrame) -> None:

@@ -20,6 +20,8 @@ from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
 from tandem.engine.session_state import changed_settings, forget_views, settings_of, views_of
 from tandem.engine.static_tables import StaticTables
+from tandem.engine.tables.parsing import TableFrames
+from tandem.formats.resolved import NO_FORMATS, Formats
 from tandem.intake.parsing import Intake
 from tandem.jobapi.context import JobContext
 from tandem.jobapi.errors import JobError
@@ -32,11 +34,11 @@ from tandem.topics.declared import DEAD_LETTER_SINK
 _log = get_logger(__name__)
 
 
-def intake_of(manifest: Manifest) -> Intake:
-    """What takes the records of a job's sources in. Raises `JobError`."""
+def intake_of(manifest: Manifest, formats: Formats = NO_FORMATS) -> Intake:
+    """What takes the records of a job's sources in. `formats`: of which `manifest` is resolved. Raises `JobError`."""
     spec = manifest.spec
-    schemas = {s.name: _schema(s.schema_ddl, s) for s in spec.sources if s.schema_ddl is not None}
-    return Intake(spec.sources, spec.max_record_bytes, schemas)
+    schemas = {s.name: _schema(s.schema_ddl or "", s) for s in spec.sources if s.format == "json"}
+    return Intake(spec.sources, spec.max_record_bytes, schemas, decoding=formats.decoding(manifest))
 
 
 def _schema(ddl: str, source: SourceSpec) -> DataType:
@@ -52,6 +54,7 @@ class Plan:
 
     `facts`: what it is made of, see `facts_about`. `constants`: place in the code, and value, of those of `F.lit`.
     `one_row`: whether it shows that each record is one row, see `makes_one_row`.
+    `tables`: those of its sources that are tables.
     """
 
     frame: DataFrame
@@ -59,6 +62,7 @@ class Plan:
     facts: Facts
     constants: tuple[tuple[str, Any], ...] = ()
     one_row: bool = False
+    tables: tuple[TableFrames, ...] = ()
 
 
 class Planning:
@@ -84,9 +88,13 @@ class Planning:
         spec = self._manifest.spec
         taken = self._imported.copy()
         context = JobContext(self._session, dict(spec.job.options), spec.sources)
-        frames = split_sources(bridge.stream(), spec.sources)
+        streams = [source for source in spec.sources if source.table is None]
+        frames = split_sources(bridge.stream(), streams)
+        topic_tables = bridge.tables()
+        given = {name: frame.good for name, frame in frames.items()}
+        given |= {table.source.name: table.frame for table in topic_tables}
         with guarded(taken, self._tables), sent_whole(self._session):
-            result = call(self._function, context, {name: frame.good for name, frame in frames.items()})
+            result = call(self._function, context, given)
         forget_views(self._session, self._views)
         check_kept(self._kept, self._session)
         changed = changed_settings(self._settings, settings_of(self._session))
@@ -101,9 +109,9 @@ class Planning:
         except PySparkException as error:
             raise JobError(f"the job's result cannot be published: {in_a_line(error)}") from error
         check_leaves(stream, bridge.source, self._tables.roots)
-        given = {name: frame.good for name, frame in frames.items()}
         one_row = makes_one_row(result, given, spec.sources, spec.sinks)
-        return Plan(stream, context, _facts(stream, taken, settings), tuple(taken.constants), one_row)
+        facts = _facts(stream, taken, settings)
+        return Plan(stream, context, facts, tuple(taken.constants), one_row, topic_tables)
 
     def _refuse_queries(self) -> None:
         active = self._session.streams.active

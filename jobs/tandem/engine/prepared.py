@@ -20,7 +20,12 @@ from tandem.engine.query import EpochQuery, MicroBatchQuery
 from tandem.engine.realtime.query import RealTimeQuery
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.static_tables import StaticTables
+from tandem.engine.tables.query import TableFedQuery
+from tandem.formats.encoding import NO_ENCODING, Encoding
+from tandem.formats.resolved import NO_FORMATS, Formats
+from tandem.formats.schemas import SchemaError
 from tandem.intake.parsing import Intake
+from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
 
@@ -40,11 +45,13 @@ class PreparedJob:
     `facts` : what the plan is made of; see `facts_about`.
     `tables` : the static tables that the plan reads: name → version. `moving_tables`: those that are read where they
     are.
+    `topic_tables` : the sources that are tables, which are part of the job's state.
     `command` : by which the user lets the job go on with changed code. `heap`: the manifest's
     `spec.spark.driverMemory`.
     `leaves_letters` : what the job raises about a record makes that a dead letter.
     `one_row` : whether the plan shows that each record is one row, or a dead letter.
     `choice` : the engine that the job is for, and why.
+    `formats` : the schemas by which its records are read and its rows written. `encoding`: writes them.
     """
 
     query: EpochQuery
@@ -56,12 +63,15 @@ class PreparedJob:
     causal: Causal
     facts: Facts
     tables: Mapping[str, str]
+    topic_tables: frozenset[str]
     moving_tables: frozenset[str]
     command: str
     heap: str
     leaves_letters: bool
     one_row: bool
     choice: Choice
+    formats: Formats = NO_FORMATS
+    encoding: Encoding = NO_ENCODING
 
 
 def prepare_job(
@@ -71,6 +81,7 @@ def prepare_job(
     near: Path,
     tables: StaticTables,
     compare: Callable[[Plan], None] = lambda _: None,
+    formats: Formats = NO_FORMATS,
 ) -> PreparedJob:
     """Make the job's plan and check it. Raises `JobError`.
 
@@ -78,40 +89,59 @@ def prepare_job(
     `near` : a folder on this machine, in memory if there is any, for an epoch's rows on their way.
     `tables` : reads the static tables of the job.
     `compare` : called with the plan, raises `JobError` if it would be another one elsewhere.
+    `formats` : the schemas of the job.
     """
-    planning, intake, spec = Planning(spark, manifest, code, tables), intake_of(manifest), manifest.spec
+    manifest = formats.resolved(manifest)
+    planning, intake, spec = Planning(spark, manifest, code, tables), intake_of(manifest, formats), manifest.spec
     schema = from_arrow_schema(intake.schema)
     bridge, spare = (EpochBridge(spark, schema, folder, spec.sources) for folder in (near, near / "warm-up"))
     plan = planning.plan(bridge)
     check_determined(plan.frame)
     check_watermarks(plan.frame)
-    again = planning.plan(spare).frame
+    second = planning.plan(spare)
+    again = second.frame
     check_repeatable(plan.frame, again)
     compare(plan)
     mode, stateful = output_mode(plan.frame, spec.job.output_mode), bool(stateful_operators(plan.frame))
+    formats, encoding = _sink_formats(formats, manifest, plan.frame)
     choice = choose_engine(lambda: plan_facts(plan.frame, mode), manifest)
     _log.info("engine_chosen", engine=choice.engine, reason=choice.reason or "spec.engine names it")
     real_time = choice.engine == "realTime"
 
-    def query(over: EpochBridge, frame: DataFrame) -> EpochQuery:
+    def micro_batches(over: EpochBridge, of: Plan) -> EpochQuery:
+        query = MicroBatchQuery(over, of.frame, mode)
+        return TableFedQuery(query, of.tables) if of.tables else query
+
+    def query(over: EpochBridge, of: Plan) -> EpochQuery:
         if not real_time:
-            return MicroBatchQuery(over, frame, mode)
-        return RealTimeQuery(over, schema, frame, stateful, spec.ordering.barrier_interval.ms / 1000)
+            return micro_batches(over, of)
+        return RealTimeQuery(over, schema, of.frame, stateful, spec.ordering.barrier_interval.ms / 1000)
 
     return PreparedJob(
-        query=query(bridge, plan.frame),
-        spare=query(spare, again),
-        trial=MicroBatchQuery(spare, again, mode),
+        query=query(bridge, plan),
+        spare=query(spare, second),
+        trial=micro_batches(spare, second),
         real_time=real_time,
         begins_anywhere=real_time and not stateful,
         intake=replace(intake, times_us=times_of_python(plan.frame)),
         causal=Causal(tuple(plan.context.questions.values())),
         facts=plan.facts if real_time else {**plan.facts, **how_joined(plan.frame)},
         tables=dict(tables.versions),
+        topic_tables=frozenset(table.source.name for table in plan.tables),
         moving_tables=tables.moving,
         command=f"tandem run {manifest.path} --accept-changes",
         heap=spec.spark.driver_memory,
         leaves_letters=spec.job.on_error == "deadLetter",
         one_row=plan.one_row,
         choice=choice,
+        formats=formats,
+        encoding=encoding,
     )
+
+
+def _sink_formats(formats: Formats, manifest: Manifest, frame: DataFrame) -> tuple[Formats, Encoding]:
+    """With the schemas of the sinks; what could not be written by them is a mistake of the job."""
+    try:
+        return formats.with_sinks(manifest, frame.schema)
+    except SchemaError as error:
+        raise JobError(str(error)) from error

@@ -13,7 +13,8 @@ from tandem.checkpoint.position import EnginePosition
 from tandem.engine.faults import any_fault, job_fault
 from tandem.engine.prepared import PreparedJob
 from tandem.engine.query import GivenUpError
-from tandem.intake.fetch import EpochFetcher
+from tandem.intake.fetch import EpochFetcher, Fetched
+from tandem.kafka.errors import ReadTimeoutError
 from tandem.protocol.values import EpochRange
 
 _CUT_TIMEOUT_S = 5.0
@@ -60,15 +61,25 @@ class Rehearsal:
             query.begin(checkpoint, after)
             while (cut := fetcher.next_cut(_CUT_TIMEOUT_S)) is not None:
                 fetched = self._job.causal.answered(fetcher.fetch(cut, _FETCH_TIMEOUT_S), fetcher.cuts)
+                self._await_schemas(fetched, stopped)
                 records = self._job.intake.take(fetched)
                 rows = self._rows(cut, records.batch, stopped)
                 if rows is None:
                     return
-                yield cut.epoch, records.completed(rows)[0]
+                yield cut.epoch, self._job.encoding.encoded(records.completed(rows)[0])
                 query.commit()
         finally:
             query.stop()
             fetcher.close()
+
+    def _await_schemas(self, fetched: Fetched, stopped: Callable[[], bool]) -> None:
+        deadline = time.monotonic() + self._timeout_s
+
+        def wait(what: str) -> None:
+            if stopped() or time.monotonic() > deadline:
+                raise ReadTimeoutError(f"a rehearsed epoch waits for {what}")
+
+        self._job.intake.await_schemas(fetched, wait)
 
     def _rows(self, cut: EpochRange, batch: pa.RecordBatch, stopped: Callable[[], bool]) -> pa.Table | None:
         """Of an epoch; None if the rehearsal ends here, and nothing is wrong with the state."""

@@ -19,6 +19,7 @@ from tandem.engine.facts import constants_of, differing
 from tandem.engine.planning import Plan
 from tandem.engine.shared_jvm import shared
 from tandem.engine.static_tables import StaticTables
+from tandem.formats.pins import NO_PINS, Pins
 from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
@@ -41,13 +42,20 @@ class SecondPlan:
     `code` : the archive of the job's code.
     `folder` : for its files; removed afterwards.
     `tables` : what the plan has read; read there as they were here.
+    `pins` : the schemas of the job.
     """
 
     def __init__(
-        self, session: SparkSession, manifest: Manifest, code: Path, folder: Path, tables: StaticTables
+        self,
+        session: SparkSession,
+        manifest: Manifest,
+        code: Path,
+        folder: Path,
+        tables: StaticTables,
+        pins: Pins = NO_PINS,
     ) -> None:
         self._session, self._manifest, self._code = session, manifest, code
-        self._folder, self._tables = folder, tables
+        self._folder, self._tables, self._pins = folder, tables, pins
 
     def __call__(self, plan: Plan) -> None:
         """Raises `JobError` if the plan is another one there, with what differs; where no plan could be made, only warns."""
@@ -86,6 +94,7 @@ class SecondPlan:
             "result": str(result),
             "tables": self._tables.versions,
             "copies": self._tables.folder,
+            "schemas": self._pins.tree(),
         }
         argv = (sys.executable, "-m", "tandem.engine.elsewhere", json.dumps(order))
         try:

@@ -32,6 +32,8 @@ from pyspark.sql.types import (
 )
 
 from tandem.jobapi.errors import JobError
+from tandem.manifest import SinkSpec
+from tandem.manifest.formats import REGISTRY_FORMATS
 
 _HELD: Final = (
     BooleanType,
@@ -78,11 +80,12 @@ def check_table(sink: str, kind: str, schema: StructType) -> None:
         raise JobError(f"sink {sink}: {problem}")
 
 
-def check_kafka(sink: str, schema: StructType, names_topic: bool) -> None:
-    """Raise `JobError` if the columns of a Kafka sink are not those of Spark's.
+def check_kafka(spec: SinkSpec, schema: StructType, names_topic: bool) -> None:
+    """Raise `JobError` if the columns of a Kafka sink are not those of Spark's, or what its formats take.
 
     `names_topic` : the job computes a column `topic` itself.
     """
+    sink = spec.name
     types = {field.name: field.dataType for field in schema.fields}
     types = {name: kind for name, kind in types.items() if name == "value" or not isinstance(kind, NullType)}
     if "value" not in types:
@@ -90,8 +93,10 @@ def check_kafka(sink: str, schema: StructType, names_topic: bool) -> None:
             f"sink {sink}: no column `value` among {list(types)}. As for Spark's Kafka sink, select one, for example "
             'F.to_json(F.struct("*")).alias("value")'
         )
-    for name in ("key", "value"):
-        if name in types and not isinstance(types[name], BinaryType | StringType):
+    if spec.key_format in REGISTRY_FORMATS and "key" not in types:
+        raise JobError(f"sink {sink}: no column `key`, which keyFormat {spec.key_format} is for. Select one")
+    for name, form in (("key", spec.key_format), ("value", spec.format)):
+        if form not in REGISTRY_FORMATS and name in types and not isinstance(types[name], BinaryType | StringType):
             raise _wrong(sink, name, types[name], "Cast it to STRING or BINARY")
     if names_topic:
         raise JobError(

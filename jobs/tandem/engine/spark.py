@@ -93,6 +93,11 @@ class SparkEngine:
         """The operators of the job that keep state."""
         return stateful_operators(self.job.query.frame)
 
+    @property
+    def keeps_state(self) -> bool:
+        """Whether an epoch's rows depend on those before it."""
+        return bool(self.stateful_operators or self.job.topic_tables)
+
     def warm_up(self, after: EnginePosition) -> None:
         """Run a few epochs after `after`, and drop what comes out: the first epochs of a JVM take seconds."""
         self._warm_up.run(lambda: self._make_fetcher(after), self._stopped.is_set)
@@ -151,6 +156,7 @@ class SparkEngine:
                     self.task.begins(*lasting.begun(epoch))
                     with self._phase("fetch"):
                         fetched = fetcher.fetch(epoch)
+                        self.job.intake.await_schemas(fetched, self._wait_for)
                     self._passed("fetched")
                     if self.job.causal.questions:
                         with self._phase("ask"):
@@ -185,6 +191,7 @@ class SparkEngine:
                 table = self.job.query.compute(position, records.batch, time_ms, self._give_up, barrier)
         self._passed("computed")
         table, counts = records.completed(table)
+        table = self.job.encoding.encoded(table)
         if self.job.one_row:
             check_one_row(epoch, len(records.messages), table.num_rows)
         self._count(counts, self.job.query.late_rows)
@@ -195,6 +202,11 @@ class SparkEngine:
 
     def _why(self) -> str:
         return lasting.remedy(self.job.command, self.given, self.job.heap)
+
+    def _wait_for(self, what: str) -> None:
+        self.task.at(what)
+        if self._stopped.is_set():
+            raise StoppedError
 
     def _give_up(self) -> str:
         return "the replica was stopped" if self._stopped.is_set() else ""

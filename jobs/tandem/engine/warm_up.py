@@ -14,6 +14,7 @@ from tandem.checkpoint.position import EnginePosition
 from tandem.engine.faults import any_fault
 from tandem.engine.memory import EpochSize
 from tandem.engine.prepared import PreparedJob
+from tandem.engine.query import GivenUpError
 from tandem.intake.fetch import EpochFetcher, Fetched
 from tandem.logs import get_logger
 
@@ -63,6 +64,10 @@ class WarmUp:
         def give_up() -> str:
             return "it was stopped, or takes long" if stopped() or time.monotonic() > deadline else ""
 
+        def wait(what: str) -> None:
+            if reason := give_up():
+                raise GivenUpError(f"{reason}: it waits for {what}")
+
         query, intake = self._job.spare, self._job.intake
         query.begin(self._folder / "checkpoint", EnginePosition())
         try:
@@ -71,6 +76,7 @@ class WarmUp:
                 fetched = self._next(fetcher) if more else None
                 more = fetched is not None
                 if fetched is not None:
+                    intake.await_schemas(fetched, wait)
                     batch, time_ms = intake.take(fetched).batch, fetched.range.time_ms
                 elif number > 0 and not self._job.real_time:
                     return

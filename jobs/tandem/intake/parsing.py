@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 from confluent_kafka import Message
 from pyspark.sql.types import DataType
 
+from tandem.formats.decoding import Decoding
+from tandem.formats.registry import Wait
 from tandem.intake import clock_times, decimals
 from tandem.intake.batch import HEADERS, LATEST_MS, SCHEMA, Header, in_order, to_batch
 from tandem.intake.documents import text_behind
@@ -29,6 +31,9 @@ from tandem.topics.declared import DEAD_LETTER_SINK
 
 Place = tuple[str, int, int]
 """Topic, partition and offset."""
+
+SAID: Final = "!"
+"""In what Spark's rows of dead letters say: before a reason that is not to be found in the record itself."""
 
 _BOUNDS_US: Final = LATEST_MS * 1_000
 
@@ -65,7 +70,7 @@ class EpochRecords:
         """
         reasons = dict(self.refused)
         poison = np.zeros(0, dtype=bool)
-        if table.num_rows and self.intake.has_json:
+        if table.num_rows and self.intake.may_find_poison:
             poison = pc.equal(table["sink"], DEAD_LETTER_SINK).to_numpy()
         marked = table["value"].filter(pa.array(poison)).to_pylist() if poison.any() else []
         of_spark = [self._unread(mark) for mark in marked]
@@ -79,6 +84,8 @@ class EpochRecords:
 
     def _unread(self, mark: bytes) -> tuple[int, str]:
         seq, _, nulls = mark.decode().partition(" ")
+        if nulls.startswith(SAID):
+            return int(seq), nulls.removeprefix(SAID)
         message = self.messages[int(seq)]
         source = self.intake.source(message)
         columns = column_names(source.schema_ddl or "")
@@ -103,12 +110,14 @@ class Intake:
     `most_bytes` : of a dead letter, `spec.maxRecordBytes`.
     `schemas` : source → its schema, of those that have one.
     `times_us` : what the job's Python functions take of the records' times, first and last; None if they get none.
+    `decoding` : of the sources whose schemas are in a registry; None: there are none.
     """
 
     sources: Sequence[SourceSpec]
     most_bytes: int
     schemas: Mapping[str, DataType] = field(default_factory=dict)
     times_us: tuple[int, int] | None = None
+    decoding: Decoding | None = None
     _of_topic: dict[str, SourceSpec] = field(init=False, default_factory=dict)
     _decimals: dict[str, DataType] = field(init=False, default_factory=dict)
     _times: dict[str, DataType] = field(init=False, default_factory=dict)
@@ -121,7 +130,8 @@ class Intake:
     @property
     def schema(self) -> pa.Schema:
         """Of the batches."""
-        return SCHEMA.append(HEADERS) if self._with_headers else SCHEMA
+        schema = SCHEMA.append(HEADERS) if self._with_headers else SCHEMA
+        return pa.schema([*schema, *(self.decoding.fields if self.decoding is not None else ())])
 
     @property
     def nothing(self) -> pa.RecordBatch:
@@ -129,13 +139,21 @@ class Intake:
         return pa.RecordBatch.from_pylist([], schema=self.schema)
 
     @property
-    def has_json(self) -> bool:
-        """Whether Spark may find poison."""
-        return any(source.format == "json" for source in self.sources)
+    def may_find_poison(self) -> bool:
+        """Whether records may be found poison when they are read as their source's rows."""
+        return any(source.format == "json" or source.table is not None for source in self.sources)
 
     def source(self, message: Message) -> SourceSpec:
         """The source that a record belongs to."""
         return self._of_topic[message.topic() or ""]
+
+    def await_schemas(self, fetched: Fetched, wait: Wait) -> None:
+        """To be called before `take`: the schemas that an epoch's records were written with are known then.
+
+        Raises `RegistryTimeoutError`: the registry was away for too long; and what `wait` raises.
+        """
+        if self.decoding is not None:
+            self.decoding.await_schemas([message for _, group in fetched.records for message in group], wait)
 
     def take(self, fetched: Fetched, refused: Mapping[Place, str] | None = None) -> EpochRecords:
         """An epoch's records. `refused`: those that are to become dead letters in any case, with the reason."""
@@ -143,6 +161,9 @@ class Intake:
         reasons: dict[int, str] = {}
         headers = self._headers(messages, reasons) if self._with_headers else None
         batch = to_batch(fetched, messages, headers)
+        if self.decoding is not None:
+            decoded = self.decoding.columns(messages, reasons)
+            batch = pa.record_batch([*batch.columns, *decoded], schema=self.schema)
         for seq, reason in (*self._no_objects(messages, batch), *_no_times(batch, messages, self.times_us)):
             reasons[seq] = reason
         if refused:

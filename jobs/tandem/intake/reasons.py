@@ -118,10 +118,13 @@ def why_no_object(value: bytes | None, schema_ddl: str, unread: Collection[str],
 
 def _trouble(value: bytes, unread: Collection[str], schema: DataType | None) -> str:
     if value[0] == 0 and len(value) >= _SCHEMA_ID_BYTES:
+        is_json = value[_SCHEMA_ID_BYTES:].lstrip().startswith(b"{")
+        remedy = (
+            "cut it off in the job, by format raw" if is_json else "use format avro or protobuf, by spec.schemaRegistry"
+        )
         return (
             "it begins like a record of a schema registry (a zero byte, then the schema's id "
-            f"{int.from_bytes(value[1:5])}). Read the topic with format raw and decode it in the job, or let the producer "
-            "write plain JSON"
+            f"{int.from_bytes(value[1:_SCHEMA_ID_BYTES])}). To read it, {remedy}; or let the producer write plain JSON"
         )
     for mark, name in _MARKS.items():
         if value.startswith(mark):

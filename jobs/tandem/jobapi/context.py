@@ -18,7 +18,7 @@ _BITS = 53
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """The parameter `ctx` of a job: the session, `spec.job.options`, and what replaces clocks, dice and outside calls.
+    """The parameter `ctx` of a job: the session, `spec.job.options`, and what replaces clocks, randomness and outside calls.
 
     The columns that its methods give are made from the source's column `metadata`, so use them on a source's DataFrame,
     before `metadata` is dropped. Where a source's schema has a column of that name, the struct is `_metadata`, and if the
@@ -54,7 +54,7 @@ class JobContext:
         retries: int = 2,
         batch: int = 100,
     ) -> Column:
-        """Ask the outside world, once, whoever computes the epoch how often: a STRING, null if nobody answered in time.
+        """Ask the outside world, once for all replicas and restarts: a STRING, null if nobody answered in time.
 
         The function is called in the driver, before Spark runs the epoch, perhaps in more than one replica; the answer that
         stands first in the log is used by all. It should have a time-out of its own: a call that is given up still runs.
@@ -97,8 +97,8 @@ class JobContext:
     ) -> Column:
         """Anything else that replicas would not agree on by themselves, found out once for each epoch with input.
 
-        What a file says now, which version of a model is the newest, what this machine's clock shows: whoever computes an
-        epoch gets what stands first in the log (Clonos' user-defined determinants). Null if nobody found out in time.
+        What a file says now, which version of a model is the newest, what this machine's clock shows: every replica
+        gets what stands first in the log (Clonos' user-defined determinants). Null if nobody found out in time.
 
         `name` : unlike that of any other determinant or question of the job.
         `function` : takes the epoch's time (Unix, ms) and returns a value that JSON can express, or None.

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
+from pyspark.sql.types import StructType
 
+from tandem.formats.decoding import column_of
 from tandem.jobapi.errors import JobError
 from tandem.manifest import SourceSpec
 from tandem.manifest.ddl import column_names
+from tandem.manifest.formats import REGISTRY_FORMATS
 
 METADATA = ("topic", "partition", "offset", "timestamp", "epoch", "seq", "epoch_time", "epoch_seed", "answers")
 """Fields of the struct `metadata` that every record of a source has; the last three are for `engine.context`."""
@@ -32,8 +35,16 @@ def split_sources(stream: DataFrame, sources: Sequence[SourceSpec]) -> dict[str,
     frames = {}
     for source in sources:
         mine = stream if len(sources) == 1 else stream.filter(F.col("topic").isin(*source.topics))
-        frames[source.name] = _parsed(mine, source) if source.format == "json" else _raw(mine, source)
+        if source.key_format in REGISTRY_FORMATS:
+            mine = mine.withColumn("key", F.col(column_of(source.name, "key")))
+        frames[source.name] = _of_format(mine, source)
     return frames
+
+
+def _of_format(records: DataFrame, source: SourceSpec) -> SourceFrames:
+    if source.format == "json":
+        return _parsed(records, source)
+    return _decoded(records, source) if source.format in REGISTRY_FORMATS else _raw(records, source)
 
 
 def wrong_schema(source: SourceSpec, error: PySparkException) -> JobError:
@@ -74,12 +85,26 @@ def _parsed(raw: DataFrame, source: SourceSpec) -> SourceFrames:
     except PySparkException as error:
         raise wrong_schema(source, error) from error
     is_good = F.col("record").isNotNull() & F.col(f"record.{corrupt}").isNull()
-    own = ("key", _HEADERS) if source.include_headers else ("key",)
-    taken = [name for name in own if _is_taken(name, columns, spark)]
-    beside = [name for name in own if name not in taken]
-    metadata = _metadata(metadata_column(source, spark), taken)
-    good = parsed.filter(is_good).select("record.*", *beside, metadata).drop(corrupt)
+    good = parsed.filter(is_good).select("record.*", *_beside(source, spark)).drop(corrupt)
     return SourceFrames(good, _poison(parsed.filter(~is_good), columns))
+
+
+def _decoded(records: DataFrame, source: SourceSpec) -> SourceFrames:
+    """The columns of `_parsed`, of values that the intake has decoded: what could not be is not among the records.
+
+    A tombstone is a row of nulls. Values that are no records are the column `value`.
+    """
+    name = column_of(source.name, "value")
+    is_record = isinstance(records.schema[name].dataType, StructType)
+    values = [F.col(f"`{name}`.*") if is_record else F.col(f"`{name}`").alias("value")]
+    return SourceFrames(records.select(*values, *_beside(source, records.sparkSession)), None)
+
+
+def _beside(source: SourceSpec, spark: SparkSession) -> list[str | Column]:
+    """What a row has beside the columns of its value."""
+    own = ("key", _HEADERS) if source.include_headers else ("key",)
+    taken = [name for name in own if _is_taken(name, _columns(source), spark)]
+    return [*(name for name in own if name not in taken), _metadata(metadata_column(source, spark), taken)]
 
 
 def _poison(poison: DataFrame, columns: Sequence[str]) -> DataFrame:

@@ -39,7 +39,7 @@ class Admin:
         self._servers = connection.properties.get("bootstrap.servers", "")
 
     def topics(self) -> Mapping[str, TopicMetadata]:
-        """All topics. Wrong credentials are told at once: the client itself would go on trying.
+        """All topics. Wrong credentials are reported at once: the client itself would go on trying.
 
         Raises `ConnectionFailedError`.
         """

@@ -19,7 +19,7 @@ _log = get_logger(__name__)
 class ProposalAppender:
     """An idempotent producer on the ordering topic. Appends are asynchronous: the log itself is the acknowledgement.
 
-    A proposal that cannot be delivered within 3 s is dropped and logged; whoever still wants it proposes it again, through
+    A proposal that cannot be delivered within 3 s is dropped and logged; if still needed, it is proposed again, through
     a new client: the old one may have forgotten where the brokers are (`BrokerWatch`).
 
     `on_failure`, `on_success` : called when a proposal was not delivered, and when one was.

@@ -1,4 +1,4 @@
-"""What can go wrong between Tandem and Kafka, in words for whoever runs the job."""
+"""What can go wrong between Tandem and Kafka, in words for the user of the job."""
 
 
 class TandemKafkaError(Exception):

@@ -1,6 +1,6 @@
 """How much of each input partition a consumer fetches ahead, and pausing those that are read too far ahead of others.
 
-Partitions share the memory, however many there are. Who is paused bounds the memory of whoever waits for the others.
+Partitions share the memory, however many there are. Pausing bounds the memory of partitions that wait for the others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Records that a broker never takes, told from what will be taken later. Pure."""
+"""Records that a broker never takes, distinguished from what will be taken later. Pure."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class Blame:
 
 
 class RowsRefusedError(TandemKafkaError):
-    """The broker takes some of the records never, whoever sends them; nothing of the transaction is published.
+    """The broker never takes some of the records; nothing of the transaction is published.
 
     `refusals` : which, and why. Empty: it refused whole batches with the records `suspects`, so the next time each record is
     sent by itself, which shows those that are to blame.

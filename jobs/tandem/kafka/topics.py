@@ -28,7 +28,7 @@ _NO_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to create if it is not there. `is_log`: it must have exactly so many partitions, whoever made it."""
+    """A topic to create if it is not there. `is_log`: it must have exactly that many partitions, also if it was there."""
 
     name: str
     partitions: int = 1

@@ -141,7 +141,7 @@ class TransactionalProducer:
         return Outcome.FENCED if any(f.error.code() in _FENCED for f in failures) else Outcome.UNKNOWN
 
     def close(self) -> None:
-        """Give the producer up; an open transaction of it is aborted by whoever fences it, or by its time-out."""
+        """Give the producer up; an open transaction of it is aborted by the one that fences it, or by its time-out."""
         self._producer = None
 
 

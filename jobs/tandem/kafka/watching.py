@@ -119,8 +119,8 @@ class Troubles:
             if self._since_s is None or self._clock_s() - self._since_s < _SHOWN_AFTER_S:
                 return ""
             named = tuple(dict.fromkeys(reason for reason in self._reasons.values() if reason))
-            told = (*self._found, *named) or ("nobody answers in time. See the brokers, and the network to them",)
-            return f"Kafka does not take the {' and the '.join(self._reasons)}: {'; '.join(told)}"
+            causes = (*self._found, *named) or ("nobody answers in time. See the brokers, and the network to them",)
+            return f"Kafka does not take the {' and the '.join(self._reasons)}: {'; '.join(causes)}"
 
     def _watch(self) -> None:
         while True:

@@ -17,7 +17,7 @@ class BrokerWatch:
     From 2.10 on, librdkafka removes the brokers that a Metadata response does not name. One that starts may name none
     at all for a moment; the client then asks those of `bootstrap.servers` again, but now and then it loses them too,
     for good, and tells nobody: https://github.com/confluentinc/librdkafka/issues/5301 (seen with 2.16 in about one of
-    300 restarts of a broker, for each client). Whoever watches a client polls it all the time, or its statistics pile up.
+    300 restarts of a broker, for each client). Poll a watched client all the time, or its statistics pile up.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ _PATIENCE_S = 1.0
 def learn(consumer: Consumer, topics: Iterable[str]) -> None:
     """Let the consumer know where these topics are, before it is assigned to them.
 
-    A consumer whose connection is there already is not told about a topic that it has just been assigned to before
+    A consumer whose connection is there already is not informed about a topic that it has just been assigned to before
     librdkafka's next look at its topics, once a second (`rd_kafka_topic_scan_all`): the first record came after 950 ms
     instead of 2. If the brokers do not answer within a second, it goes on without.
     """

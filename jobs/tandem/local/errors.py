@@ -1,4 +1,4 @@
-"""What can go wrong with a job on this machine, in words for whoever runs it."""
+"""What can go wrong with a job on this machine, in words for its user."""
 
 from tandem.process.info import ExitCode
 

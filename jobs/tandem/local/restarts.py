@@ -68,7 +68,7 @@ class Decision:
 def decide(policy: RestartPolicy, ending: Ending) -> Decision:
     """Restart after a signal or a failure; stop the whole job when a restart cannot help.
 
-    Refusals are told apart. A broker that cannot be reached is the user's mistake at first, but an outage once the job
+    Refusals differ. A broker that cannot be reached is the user's mistake at first, but an outage once the job
     has run. And a replica that diverged, is superseded, is on trial, or starts again where its surroundings have changed,
     must not take the others with it. One whose exit code is `OK` though nobody has asked it to end has failed.
     """

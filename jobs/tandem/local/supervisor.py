@@ -237,7 +237,7 @@ class LocalJob:
                     return
                 try:
                     outcome = self._keeper.look(self.restarting)
-                except Exception as error:  # whoever waits for the job must hear of it
+                except Exception as error:  # those that wait for the job must see it
                     outcome = Outcome(ExitCode.FAILED, f"the supervisor failed: {error!r}")
                 if outcome is None:
                     self._state.wait(_POLL_S)

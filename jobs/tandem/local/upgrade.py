@@ -64,7 +64,7 @@ class Upgrade:
     """Moves the processes of the job that runs in `directory` from the manifest `old` to `new`.
 
     `savepoint` : whose state the new generation begins with.
-    `say` : told about every step, in words.
+    `say` : receives every step, in words.
     `same_files` : only what the job reads has changed: then `new` may be the file that the job was started with.
     """
 

@@ -16,6 +16,9 @@ STATE_FORMAT: Final = "2"
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "pandas")
 
+_CODECS: Final = {"avro": "fastavro", "protobuf": "protobuf"}
+"""Format → the package by which it is read and written."""
+
 
 def installed_versions() -> dict[str, str]:
     """The versions of everything that computes rows or writes state in this process."""
@@ -77,6 +80,7 @@ def _identity(manifest: Manifest, code: bytes | None, versions: Mapping[str, str
         "code": hashlib.sha256(content).hexdigest(),
         "versions": dict(installed_versions() if versions is None else versions),
         **_settings(manifest),
+        **_codecs(manifest),
     }
 
 
@@ -103,24 +107,50 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
     }
 
 
+def _codecs(manifest: Manifest) -> dict[str, Any]:
+    """The versions of what decodes and encodes, of a job that uses it."""
+    streams: list[SourceSpec | SinkSpec] = [*manifest.spec.sources, *manifest.spec.sinks]
+    used = {form for one in streams for form in (one.format, one.key_format)} & _CODECS.keys()
+    return {"codecs": {_CODECS[form]: version(_CODECS[form]) for form in sorted(used)}} if used else {}
+
+
 def _source(source: SourceSpec) -> dict[str, Any]:
     """What came later counts only where it is used: older jobs keep their identity."""
-    used = {"include_headers": source.include_headers, "idle_timeout": source.idle_timeout is not None}
+    used = {
+        "include_headers": source.include_headers,
+        "idle_timeout": source.idle_timeout is not None,
+        **_with_schemas(source),
+        "table": source.table is not None,
+    }
     return source.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
 
 
-_LATER_SINKS: Final = ("iceberg", "postgres", "foreach_batch")
 _PLACE_OF_POSTGRES: Final = ("schema_name", "table", "mode", "key")
 
 
 def _sink(sink: SinkSpec) -> dict[str, Any]:
-    """Kinds that came later count only where they are used; of a database counts what is written, not how it is reached."""
-    dumped = sink.model_dump(mode="json", exclude={name for name in _LATER_SINKS if getattr(sink, name) is None})
+    """As `_source`; of a database counts what is written, not how it is reached."""
+    used = {
+        "format": sink.format != "raw",
+        "postgres": sink.postgres is not None,
+        "iceberg": sink.iceberg is not None,
+        "foreach_batch": sink.foreach_batch is not None,
+        **_with_schemas(sink),
+    }
+    dumped = sink.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
     if sink.postgres is not None:
         dumped["postgres"] = sink.postgres.model_dump(mode="json", include=set(_PLACE_OF_POSTGRES))
     if sink.iceberg is not None:
         dumped["iceberg"] = {"table": sink.iceberg.table}
     return dumped
+
+
+def _with_schemas(one: SourceSpec | SinkSpec) -> dict[str, bool]:
+    return {
+        "key_format": one.key_format != "raw",
+        "value_schema": one.value_schema is not None,
+        "key_schema": one.key_schema is not None,
+    }
 
 
 def _time_zone(conf: Mapping[str, str]) -> dict[str, str]:

@@ -118,7 +118,10 @@ NO_IAM: Final = (
     "IAM tokens of Amazon MSK (AWS_MSK_IAM) are not supported: use MSK's SASL/SCRAM (sasl.mechanism: SCRAM-SHA-512) "
     "or mutual TLS"
 )
-_LOGIN = f"write the login as properties of librdkafka, which docs/limits.md lists for each sasl.mechanism. {NO_IAM}"
+_LOGIN = (
+    "write the login as properties of librdkafka, which docs/reference/limits/validation.md lists for each "
+    f"sasl.mechanism. {NO_IAM}"
+)
 _NO_SERIALIZER = "remove it; rows are serialised by the job"
 
 JAVA_ONLY: Final[dict[str, str]] = {

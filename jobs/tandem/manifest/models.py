@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field
 
+from tandem.manifest.formats import SchemaRegistrySpec
 from tandem.manifest.kafka import KafkaSpec
 from tandem.manifest.kubernetes import KubernetesSpec
 from tandem.manifest.places import looks_like_uri
@@ -204,6 +205,9 @@ class Spec(KubernetesSpec):
     )
     kafka: KafkaSpec
     zookeeper: ZooKeeperSpec | None = Field(default=None, description="Needed when ordering.mode is leader")
+    schema_registry: SchemaRegistrySpec | None = Field(
+        default=None, description="Needed by the formats avro and protobuf: docs/how-to/formats.md"
+    )
     sources: tuple[SourceSpec, ...] = Field(min_length=1, description="What the job reads")
     sinks: tuple[SinkSpec, ...] = Field(min_length=1, description="What the job writes")
     ordering: OrderingSpec = OrderingSpec()

@@ -5,12 +5,20 @@ from os.path import normpath
 from pathlib import PurePosixPath
 from typing import Final
 
-from tandem.manifest.ddl import columns_alike
 from tandem.manifest.models import ReplicatedStreamJob
 from tandem.manifest.places import DELTA, PACKAGES, looks_like_uri, scheme_of
 from tandem.manifest.problems import Issue, Location, dotted
 from tandem.manifest.quantities import amount
 from tandem.manifest.rules_engine import barriers_need_the_real_time_engine, real_time_runs_in_one_task
+from tandem.manifest.rules_formats import (
+    columns_are_told_apart,
+    formats_have_a_registry,
+    schema_goes_with_json,
+    schemas_go_with_formats,
+    schemas_of_avro_are_json,
+    subjects_are_clear,
+    tables_have_no_format,
+)
 from tandem.manifest.rules_kafka import (
     authentication_is_complete,
     buffers_hold_a_record,
@@ -24,6 +32,12 @@ from tandem.manifest.rules_spark import (
     heap_fits_into_the_container,
     spark_settings_have_an_effect,
     spark_settings_keep_replicas_equal,
+)
+from tandem.manifest.rules_tables import (
+    a_table_has_its_key,
+    a_table_is_read_from_its_beginning,
+    a_table_joins_a_stream,
+    a_table_needs_micro_batches,
 )
 from tandem.manifest.secrets import SecretReference
 
@@ -94,30 +108,6 @@ def names_are_unique(job: ReplicatedStreamJob) -> Iterator[Issue]:
             if at != first:
                 message = f"{name} is also the name of {dotted(first[:-1])}"
                 yield Issue(at, message, f"Give each of the {kind} a name of its own", (at, first))
-
-
-def schema_goes_with_json(job: ReplicatedStreamJob) -> Iterator[Issue]:
-    for index, source in enumerate(job.spec.sources):
-        at: Location = ("spec", "sources", index)
-        concerns = ((*at, "schema"), (*at, "format"))
-        if source.format == "json" and source.schema_ddl is None:
-            remedy = "Add columns with types, e.g. schema: carrier STRING, delay DOUBLE"
-            yield Issue((*at, "schema"), "format json needs a schema", remedy, concerns)
-        if source.format == "raw" and source.schema_ddl is not None:
-            remedy = "Set format: json, or remove the schema"
-            yield Issue((*at, "schema"), "format raw (the default) has no schema", remedy, concerns)
-
-
-def columns_are_told_apart(job: ReplicatedStreamJob) -> Iterator[Issue]:
-    if job.spec.spark.conf.get("spark.sql.caseSensitive", "").strip().lower() == "true":
-        return
-    for index, source in enumerate(job.spec.sources):
-        alike = columns_alike(source.schema_ddl) if source.schema_ddl is not None else None
-        if alike is not None:
-            at: Location = ("spec", "sources", index, "schema")
-            message = f"the columns {alike[0]} and {alike[1]} differ only in case, which Spark ignores"
-            remedy = 'Rename one of them, or set spark.sql.caseSensitive: "true" in spec.spark.conf'
-            yield Issue(at, message, remedy, (at, ("spec", "spark", "conf")))
 
 
 def tables_are_apart_from_state(job: ReplicatedStreamJob) -> Iterator[Issue]:
@@ -221,6 +211,9 @@ def _secrets(job: ReplicatedStreamJob) -> Iterable[tuple[Location, SecretReferen
     if job.spec.snapshots is not None:
         for name, reference in job.spec.snapshots.secret_properties.items():
             yield ("spec", "snapshots", "secretProperties", name), reference
+    if job.spec.schema_registry is not None:
+        for name, reference in job.spec.schema_registry.secret_properties.items():
+            yield ("spec", "schemaRegistry", "secretProperties", name), reference
     for index, sink in enumerate(job.spec.sinks):
         if sink.iceberg is not None:
             for name, reference in sink.iceberg.secret_properties.items():
@@ -247,7 +240,16 @@ RULES: Final[tuple[Rule, ...]] = (
     barriers_need_the_real_time_engine,
     names_are_unique,
     schema_goes_with_json,
+    formats_have_a_registry,
+    schemas_go_with_formats,
+    subjects_are_clear,
+    tables_have_no_format,
+    schemas_of_avro_are_json,
     columns_are_told_apart,
+    a_table_joins_a_stream,
+    a_table_is_read_from_its_beginning,
+    a_table_has_its_key,
+    a_table_needs_micro_batches,
     *SINK_RULES,
     tables_are_apart_from_state,
     places_can_be_written_to,

@@ -5,12 +5,14 @@ from typing import Annotated, Final, Literal, get_args
 from pydantic import AfterValidator, Field
 
 from tandem.manifest.ddl import DdlError, column_names
+from tandem.manifest.formats import RegistrySchema
 from tandem.manifest.iceberg import IcebergSink
 from tandem.manifest.postgres import PostgresSink
 from tandem.manifest.problems import refusal
-from tandem.manifest.values import Duration, Flag, FunctionName, Identifier, PathText, Section, Topic, Within
+from tandem.manifest.values import Count, Duration, Flag, FunctionName, Identifier, PathText, Section, Topic, Within
 
-Format = Literal["raw", "json"]
+Format = Literal["raw", "json", "avro", "protobuf"]
+KeyFormat = Literal["raw", "avro", "protobuf"]
 StartingOffsets = Literal["earliest", "latest"]
 IsolationLevel = Literal["read_committed", "read_uncommitted"]
 
@@ -31,12 +33,33 @@ def _source_name(name: str) -> str:
     return name
 
 
+class TableSpec(Section):
+    """A source as a table: in each epoch the latest row of every key, to be joined with a stream."""
+
+    key: tuple[Identifier, ...] = Field(
+        min_length=1,
+        description="Columns that identify a row: a later one replaces it. A record without a value deletes the row that "
+        "came with its key",
+    )
+    max_rows: Count = Field(
+        default=100_000,
+        ge=1,
+        le=10_000_000,
+        description="Rows that the table may have; a record of one more becomes a dead letter. Each replica keeps all of "
+        "them in memory",
+    )
+
+
 class SourceSpec(Section):
     """One input of the job: the parameter of the job function with this name."""
 
     name: Annotated[Identifier, AfterValidator(_source_name)] = Field(description="The parameter's name")
     topics: tuple[Topic, ...] = Field(min_length=1, description="Kafka topics, each of one source only")
-    format: Format = Field(default="raw", description="raw: key and value as bytes. json: columns by `schema`")
+    format: Format = Field(
+        default="raw",
+        description="Of the values. raw: bytes. json: columns by `schema`. avro, protobuf: columns by a schema of the "
+        "registry",
+    )
     schema_ddl: Annotated[str, AfterValidator(_schema)] | None = Field(
         default=None, alias="schema", description="Columns in Spark's DDL; needed with, and only with, format json"
     )
@@ -53,6 +76,19 @@ class SourceSpec(Section):
         default=None,
         description="A watermark that got no row of this source for so long, by the epochs' time, no longer holds back "
         "others, e.g. that of the other input of a join; rows that come later may be late. Default: it always waits",
+    )
+    key_format: KeyFormat = Field(
+        default="raw", description="Of the keys. raw: bytes. avro, protobuf: by a schema of the registry"
+    )
+    value_schema: RegistrySchema | None = Field(
+        default=None, description="What values are read by; only with format avro or protobuf"
+    )
+    key_schema: RegistrySchema | None = Field(
+        default=None, description="What keys are read by; only with keyFormat avro or protobuf"
+    )
+    table: TableSpec | None = Field(
+        default=None,
+        description="The job gets the latest row of every key, as a DataFrame to join with, instead of a stream of records",
     )
 
 
@@ -90,6 +126,21 @@ class SinkSpec(Section):
         default=None,
         description="module:function, called with a DataFrame of each epoch's rows and the epoch, as by Spark's "
         "foreachBatch: at least once, before the epoch is published",
+    )
+
+    format: Format = Field(
+        default="raw",
+        description="Of the values. raw: the column `value`, text or bytes. json, avro, protobuf: the column `value`, or "
+        "all columns but key, partition and headers; avro and protobuf by a schema of the registry. For topics only",
+    )
+    key_format: KeyFormat = Field(
+        default="raw", description="Of the keys. raw: text or bytes. avro, protobuf: by a schema of the registry"
+    )
+    value_schema: RegistrySchema | None = Field(
+        default=None, description="What values are written by; only with format avro or protobuf"
+    )
+    key_schema: RegistrySchema | None = Field(
+        default=None, description="What keys are written by; only with keyFormat avro or protobuf"
     )
 
     @property

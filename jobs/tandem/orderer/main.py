@@ -33,7 +33,7 @@ from tandem.protocol.silence import SilenceBound
 from tandem.status.metrics import OrdererMetrics
 from tandem.status.report import OrdererReport
 from tandem.status.serving import LOOPBACK, Health, Probes
-from tandem.topics.declared import ensure_topics, isolation_levels, names_for
+from tandem.topics.declared import ensure_topics, isolation_levels, names_for, table_topics
 from tandem.waits import Waits
 
 _log = logs.get_logger(__name__)
@@ -122,7 +122,8 @@ def _build(
         election.start()
         stack.callback(election.stop)
     isolation = isolation_levels(manifest)
-    sizes = InputSizes(connection, isolation, spec.max_bytes_per_epoch, spec.ordering.max_records_per_epoch)
+    most, most_bytes = spec.ordering.max_records_per_epoch, spec.max_bytes_per_epoch
+    sizes = InputSizes(connection, isolation, most_bytes, most, table_topics(manifest))
     stack.callback(sizes.close)
     leading = (lambda: election.leading) if election is not None else (lambda: True)
     ports = Ports(tail, appender, InputWatch(connection, isolation), sizes, leading, CLOCKS)
@@ -138,7 +139,11 @@ def _core(manifest: Manifest, name: str, decisions: Decisions) -> OrdererCore:
         SilenceBound(bounds.min_bound.ms, bounds.max_bound.ms),
     )
     settings = OrdererSettings(
-        name, ordering.max_records_per_epoch, tick_ms, barrier_ms=round(ordering.barrier_interval.ms)
+        name,
+        ordering.max_records_per_epoch,
+        tick_ms,
+        barrier_ms=round(ordering.barrier_interval.ms),
+        tables=table_topics(manifest),
     )
     return OrdererCore(settings, decisions, pace)
 

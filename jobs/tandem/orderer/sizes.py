@@ -21,7 +21,7 @@ from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import check_readable, may_come_back
 from tandem.kafka.workarounds import learn
 from tandem.logs import get_logger
-from tandem.protocol.cutting import Sizes, beyond_gaps, ends_within
+from tandem.protocol.cutting import Sizes, beyond_gaps, ends_first
 from tandem.protocol.values import Positions, TopicPartition
 
 _log = get_logger(__name__)
@@ -71,12 +71,18 @@ class InputSizes:
 
     `isolation` : topic → isolation level.
     `max_bytes`, `max_records` : of an epoch.
+    `tables` : topics of which all is taken before any record of another.
     """
 
     def __init__(
-        self, connection: KafkaConnection, isolation: Mapping[str, str], max_bytes: int, max_records: int
+        self,
+        connection: KafkaConnection,
+        isolation: Mapping[str, str],
+        max_bytes: int,
+        max_records: int,
+        tables: frozenset[str] = frozenset(),
     ) -> None:
-        self._max_bytes = max_bytes
+        self._max_bytes, self._tables = max_bytes, tables
         self._readers = {
             level: _Reader(connection, level, max_bytes, max_records) for level in sorted(set(isolation.values()))
         }
@@ -100,7 +106,7 @@ class InputSizes:
             mine = [tp for tp in ends if self._isolation[tp.topic] == level]
             sizes |= reader.sizes({tp: starts[tp] for tp in mine}, {tp: ends[tp] for tp in mine}, available or ends)
         ends = Positions({tp: max(end, sizes[tp].to) for tp, end in ends.items()})
-        return ends_within(starts, ends, sizes, self._max_bytes, turn)
+        return ends_first(starts, ends, sizes, self._max_bytes, turn, lambda tp: tp.topic in self._tables)
 
     def meanwhile(self, now_ms: float) -> None:
         """While no cut is due: count what has come; read no more if another one proposes. Raises `LostInputError`."""

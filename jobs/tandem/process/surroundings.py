@@ -17,6 +17,7 @@ from fsspec.dircache import DirCache
 
 from tandem.kafka.client import KafkaConnection, OutputLimits
 from tandem.manifest import Manifest, Problem, SecretError
+from tandem.manifest.formats import FILES as REGISTRY_FILES
 from tandem.manifest.kafka_properties import FILES
 from tandem.manifest.places import install, needed_module, scheme_of
 from tandem.manifest.problems import Issue, Location
@@ -97,6 +98,13 @@ def _files(manifest: Manifest) -> Iterator[Issue]:
     if zookeeper is not None:
         files = {"caFile": zookeeper.ca_file, "certFile": zookeeper.cert_file, "keyFile": zookeeper.key_file}
         named += [(("spec", "zookeeper", key), value) for key, value in files.items()]
+    if manifest.spec.schema_registry is not None:
+        properties = manifest.spec.schema_registry.properties
+        named += [
+            (("spec", "schemaRegistry", "properties", name), value)
+            for name, value in properties.items()
+            if name in REGISTRY_FILES
+        ]
     for index, sink in enumerate(manifest.spec.sinks):
         if (one := sink.postgres) is not None:
             files = {"caFile": one.ca_file, "certFile": one.cert_file, "keyFile": one.key_file}

@@ -1,17 +1,17 @@
 """Claim, then publish; or take over. The state machine of one replica, without any I/O.
 
 The runtime (or the simulator) feeds it what it read and did, asks `next_action`, carries that out, and reports back. Why
-no epoch is ever published twice, whoever pauses, dies or comes back:
+no epoch is ever published twice, whichever process pauses, dies or comes back:
 
 1. An epoch's attempts are numbered in the log, so each has one owner, and only an owner publishes.
-2. Whoever takes over appends its claim, *then* fences every earlier owner, *then* reads both topics to their ends, and
-   publishes only if it still owns the epoch and no marker was there. A transaction of an earlier owner has then either
+2. A replica that takes over appends its claim, *then* fences every earlier owner, *then* reads both topics to their ends,
+   and publishes only if it still owns the epoch and no marker was there. A transaction of an earlier owner has then either
    committed before the fence, and its marker was read, or can never commit.
 3. A producer that was renewed could commit again although somebody fenced it. So a renewal is followed by the same
-   reading to the end, and the claim of whoever fenced is found there, because it was appended before the fence.
+   reading to the end, and the claim of the one that fenced is found there, because it was appended before the fence.
 4. Epoch n + 1 is published only after the marker of n was read, so markers are contiguous.
 5. Generations follow each other at one epoch: the log refuses claims of an earlier generation than the epoch's. A later one
-   may publish what its own does not publish; whoever reads a marker of a later generation has published its last epoch.
+   may publish what its own does not publish; a replica that reads a marker of a later one has published its last epoch.
 """
 
 from tandem.protocol.actions import (
@@ -200,7 +200,7 @@ class Publication(PublicationRules):
     def next_claim(self, now_ms: float) -> ProposeClaim | None:
         """Claim what is computed and claimed by nobody; propose again what the log did not show in time.
 
-        Also while another action is under way: a claim only says "ask me", and whoever is asked too late is fenced.
+        Also while another action is under way: a claim only says "ask me", and one that is asked too late is fenced.
         """
         for epoch in self.to_claim():
             if epoch >= self.head and not self.decisions.is_claimed(epoch) and self.is_my_turn(epoch, now_ms):

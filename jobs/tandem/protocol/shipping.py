@@ -8,7 +8,7 @@ _MOST_WAITED_FOR = 1_000
 class ShippingTurn:
     """Watches markers and shipped epochs. Times are ms of any monotonic clock.
 
-    Whoever was the first to ship the newest shipped epoch goes on. Another one takes over when a published epoch stays
+    The first to ship the newest shipped epoch continues. Another one takes over when a published epoch stays
     unshipped for longer than the adaptive bound; then its own deltas are the first, and the others see that.
 
     With barriers, the epochs that count are this replica's own barriers. Those of the shipper may be others, up to an
@@ -24,7 +24,7 @@ class ShippingTurn:
 
     @property
     def shipped(self) -> int:
-        """The newest epoch that was shipped by whomever; −1: none that is known of."""
+        """The newest epoch that was shipped by the one that; −1: none that is known of."""
         return self._shipped
 
     def published(self, epoch: int, now_ms: float) -> None:

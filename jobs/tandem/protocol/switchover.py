@@ -5,7 +5,7 @@
 3. In one step it takes the slot of who leaves: the new node names both. Until then nothing has changed.
 4. Who reads that it was relieved leaves: it finishes what it has claimed, and stands by again, or ends if it is drained.
 
-So whoever dies on the way leaves the others as they were, and the log decides about every epoch meanwhile.
+So a process that dies on the way leaves the others as they were, and the log decides about every epoch meanwhile.
 """
 
 import json
@@ -189,7 +189,7 @@ def plan_drain(view: View, replica: str, force: bool, wish_id: str, to_nobody: b
 
 
 def plan_leaving(view: View, me: str, wish_id: str) -> Wish | None:
-    """The wish of an active replica that is told to stop; None if it has no slot to hand over, or nobody to hand it to.
+    """The wish of an active replica that is asked to stop; None if it has no slot to hand over, or nobody to hand it to.
 
     It does not drain: this incarnation ends by itself, and one that is started soon in its place shall stand by.
     """

@@ -25,7 +25,7 @@ def publication_ms(rows: int, size: int) -> float:
 class TransactionTime:
     """Doubles with each transaction of an epoch that failed after all of its time, and shrinks when it is not needed.
 
-    An epoch cannot be cut again: one that is too large for its time would be tried for ever. And so that whoever wants to
+    An epoch cannot be cut again: one that is too large for its time would be tried for ever. And so that one that wants to
     take over does not wait for a transaction that hangs, the time is short as long as that is enough.
     """
 

@@ -66,7 +66,7 @@ class Config:
     Generation g + 1 publishes the epochs that are cut after its config. Its state is that of the savepoint `savepoint`,
     taken at the epoch `base`: it computes the epochs since then once more, with its own code, and drops their rows.
 
-    `topic_ids` says which topics its positions are of; empty in logs that were written before topics were told apart.
+    `topic_ids` says which topics its positions are of; empty in logs that were written before topics were distinguished.
 
     `barriers` asks the orderers for common barriers among its epochs: only who has made the plan knows that it needs them.
     """
@@ -178,7 +178,7 @@ Proposal = Config | Cut | Claim | Determinant | Progress
 class EpochRange:
     """What an epoch reads: of every input the records from `starts` (included) to `ends` (excluded).
 
-    `log_offset` is where its cut stands in the ordering topic: whoever goes on after this epoch reads on from there.
+    `log_offset` is where its cut stands in the ordering topic: what continues after this epoch reads on from there.
     `config_offset` is where the config stands that was in force there. `barrier`: the real-time engine commits its state
     behind it; the micro-batch engine does so behind every epoch, and does not ask.
     """

@@ -188,7 +188,7 @@ def _restored(prepared: Prepared) -> EnginePosition:
     if last_published is None:
         last_published = channels.newest_published().epoch
     position = prepared.states.restore(last_published, prepared.shipping)
-    if position.epoch < 0 and generation > 0 and not prepared.engine.stateful_operators:
+    if position.epoch < 0 and generation > 0 and not prepared.engine.keeps_state:
         position = prepared.states.begin_after(channels.newest_published())  # any state is right for such a job
     prepared.folders.restored_epoch = position.epoch
     return position

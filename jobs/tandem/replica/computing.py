@@ -20,6 +20,7 @@ from tandem.engine.spark import MakeFetcher, OnCounts, SparkEngine
 from tandem.engine.stacks import keep_in
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
+from tandem.formats.resolved import NO_FORMATS, Formats
 from tandem.jobapi.job import make_importable
 from tandem.jobapi.kept_code import folders_of, keep
 from tandem.manifest import Code, Manifest
@@ -62,11 +63,12 @@ class Computing:
         count: OnCounts,
         agreed: Mapping[str, str] | None,
         begins: Callable[[str], None],
+        formats: Formats = NO_FORMATS,
     ) -> SparkEngine:
         """The JVM, its executors, then the plan. Raises `JobError`, `RefusedError`.
 
         `agreed` : the static tables of the generation, name → version; None if this replica may begin it, which has to
-        show that the plan is the same elsewhere. `begins`: called with each step.
+        show that the plan is the same elsewhere. `begins`: called with each step. `formats`: the job's schemas.
         """
         manifest, executors = self._manifest, self._executors
         if executors is not None and manifest.spec.job.on_error != "stop":
@@ -98,10 +100,11 @@ class Computing:
         # Executors cannot read this machine's files.
         copies = self.copies if executors is None else None
         tables = StaticTables(TableFiles(session, copies), agreed or {}, self._how)
-        second = SecondPlan(session, manifest, kept, self.near / "second-plan", tables) if agreed is None else None
+        folder = self.near / "second-plan"
+        second = SecondPlan(session, manifest, kept, folder, tables, formats.pins) if agreed is None else None
         compare = second if second is not None else lambda _: None
         with blaming(manifest.spec.spark.conf):
-            job = prepare_job(session, manifest, kept, self.near, tables, compare)
+            job = prepare_job(session, manifest, kept, self.near, tables, compare, formats)
         engine = SparkEngine(job, self._folder, make_fetcher, phase, count)
         if functions := load_functions(manifest):
             engine.functions = BatchFunctions(session, functions, job.query.frame.schema, job.command)

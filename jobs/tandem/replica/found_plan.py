@@ -17,6 +17,7 @@ from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, find_code, load
 from tandem.process.info import RefusedError
 from tandem.replica.computing import Computing
+from tandem.replica.formats import formats_of
 from tandem.replica.identity_parts import plan_parts
 from tandem.replica.leftovers import alive
 
@@ -42,8 +43,10 @@ def _parts(manifest: Manifest) -> dict[str, str]:
         with alive(folder):
             computing = Computing(manifest, _NAME, incarnation, folder, {})
             try:
-                engine = computing.prepare(find_code(manifest), _unused, _untimed, _unused, None, lambda _: None)
-                return plan_parts(hashes(engine.job.facts), engine.job.tables, engine.job.choice.engine)
+                formats = formats_of(manifest, {})
+                code = find_code(manifest)
+                job = computing.prepare(code, _unused, _untimed, _unused, None, lambda _: None, formats).job
+                return plan_parts(hashes(job.facts), job.tables, job.choice.engine, formats.pins.parts())
             finally:
                 computing.close()
     finally:

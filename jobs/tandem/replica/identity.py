@@ -19,12 +19,14 @@ from tandem.process.info import RefusedError
 from tandem.protocol.succession import other_topics
 from tandem.protocol.values import Config, Positions
 from tandem.replica.identity_parts import (
+    agreed_schemas,
     difference,
     different_in_plan,
     differs_in,
     engine_of,
     is_same_job,
     parts_of,
+    schemas_in,
     with_plan,
 )
 from tandem.topics.declared import LogTopics
@@ -132,6 +134,10 @@ class OtherJobError(RefusedError):
     """This replica's configuration is not the one that the job's log runs."""
 
 
+class OtherSchemasError(Exception):
+    """Another replica began the job, while a newer schema was registered: a new start takes those of the job."""
+
+
 class UnlikeError(RefusedError):
     """This replica's plan is not the one that the job began with: the other replicas go on."""
 
@@ -154,6 +160,11 @@ def as_planned(
         return Membership(begins, candidate=True), planned
     if unlike := different_in_plan(facts, membership.config):
         accepted = membership.config
+        if not _may_follow(mine, accepted, changes) and schemas_in(facts) != agreed_schemas(accepted):
+            raise OtherSchemasError(
+                f"{accepted.proposer} has just begun the job with other schemas than the registry gave this replica: "
+                f"{unlike}. Started again, it takes those that the job began with"
+            )
         if _may_follow(mine, accepted, changes):
             begun = replace(planned, generation=accepted.generation + 1, start=accepted.start)
             return Membership(begun, candidate=True), planned

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from tandem.manifest.identity import engine_part
 from tandem.protocol.values import Config
 
-_PLAN, _TABLE, _FORMAT = "plan: ", "table: ", "plan: format"
+_PLAN, _TABLE, _SCHEMA, _FORMAT = "plan: ", "table: ", "schema: ", "plan: format"
 _ENGINE = "engine"
 _NAMED = 5
 """So many differences are named."""
@@ -24,13 +25,19 @@ _WORDS = {
     "topics": "spec.kafka.topics",
     "parallelism": "spec.spark.parallelism",
     "conf": "spec.spark.conf (settings spark.sql.*)",
+    "codecs": "the versions of fastavro or protobuf",
     "timeZone": "spec.spark.conf[spark.sql.session.timeZone] (earlier versions of Tandem computed in UTC all the same)",
 }
 
 
-def plan_parts(facts: Mapping[str, str], tables: Mapping[str, str], engine: str = "microBatch") -> dict[str, str]:
-    """Parts of an identity that are known with the plan: hashes of what it is made of, versions of its static tables, and
-    the engine that the job takes.
+def plan_parts(
+    facts: Mapping[str, str],
+    tables: Mapping[str, str],
+    engine: str = "microBatch",
+    schemas: Mapping[str, str] = MappingProxyType({}),
+) -> dict[str, str]:
+    """Parts of an identity that are known with the plan: hashes of what it is made of, versions of its static tables, the
+    engine that the job takes, and the schemas that it reads and writes by (`Pins.parts`).
     """
     part = engine_part(engine)
     return (
@@ -38,6 +45,7 @@ def plan_parts(facts: Mapping[str, str], tables: Mapping[str, str], engine: str 
         | ({_ENGINE: part} if part else {})
         | {_PLAN + name: value for name, value in facts.items()}
         | {_TABLE + name: version for name, version in tables.items()}
+        | {_SCHEMA + label: part for label, part in schemas.items()}
     )
 
 
@@ -51,6 +59,16 @@ def agreed_tables(config: Config) -> dict[str, str]:
     """The static tables that a generation began with: name → version."""
     parts = parts_of(config.digest)
     return {name.removeprefix(_TABLE): part for name, part in parts.items() if name.startswith(_TABLE)}
+
+
+def agreed_schemas(config: Config) -> dict[str, str]:
+    """The schemas that a generation began with; see `Pins.parts`."""
+    return schemas_in(parts_of(config.digest))
+
+
+def schemas_in(parts: Mapping[str, str]) -> dict[str, str]:
+    """The schemas among the parts of an identity."""
+    return {name.removeprefix(_SCHEMA): part for name, part in parts.items() if name.startswith(_SCHEMA)}
 
 
 def parts_of(digest: str) -> dict[str, str]:
@@ -67,7 +85,7 @@ def engine_of(parts: Mapping[str, str]) -> str:
 
 
 def _is_of_plan(name: str) -> bool:
-    return name.startswith((_PLAN, _TABLE))
+    return name.startswith((_PLAN, _TABLE, _SCHEMA))
 
 
 def different_in_plan(facts: Mapping[str, str], accepted: Config) -> str:
@@ -83,13 +101,17 @@ def different_in_plan(facts: Mapping[str, str], accepted: Config) -> str:
         return ""
     names = {name for name in facts if _is_of_plan(name)} | theirs.keys()
     differing = [name for name in names if facts.get(name) != theirs.get(name)]
-    differing.sort(key=lambda name: (not name.startswith(_TABLE), name))
-    words = [
-        f"the static table {name.removeprefix(_TABLE)}" if name.startswith(_TABLE) else name.removeprefix(_PLAN)
-        for name in differing
-    ]
+    differing.sort(key=lambda name: (not name.startswith((_SCHEMA, _TABLE)), name))
+    words = [_word(name) for name in differing]
     more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
     return f"different {'is' if len(words) == 1 else 'are'} {', '.join(words[:_NAMED])}{more}" if words else ""
+
+
+def _word(name: str) -> str:
+    """What a part of a plan is called."""
+    if name.startswith(_SCHEMA):
+        return f"the registry's schema of {name.removeprefix(_SCHEMA)}"
+    return f"the static table {name.removeprefix(_TABLE)}" if name.startswith(_TABLE) else name.removeprefix(_PLAN)
 
 
 def is_same_job(mine: str, accepted: str) -> bool:

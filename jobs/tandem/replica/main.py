@@ -26,7 +26,7 @@ from tandem.process.info import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
 from tandem.replica.active import Active
-from tandem.replica.identity import Changes, OtherJobError, UnlikeError
+from tandem.replica.identity import Changes, OtherJobError, OtherSchemasError, UnlikeError
 from tandem.replica.prepared import Prepared
 from tandem.replica.setting import Setting, new_incarnation
 from tandem.replica.tables import TableError
@@ -54,6 +54,7 @@ KINDS: Kinds = {
     DivergedError: EndKind.DIVERGED,
     SupersededError: EndKind.SUPERSEDED,
     SuccessionError: EndKind.TOO_LATE,
+    OtherSchemasError: EndKind.TOO_LATE,
     DrainedError: EndKind.DRAINED,
     SteppedDownError: EndKind.STEPPED_DOWN,
 }

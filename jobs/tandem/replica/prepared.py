@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tandem.engine.facts import hashes
 from tandem.engine.spark import SparkEngine
+from tandem.formats.resolved import Formats
 from tandem.intake.parsing import Counts
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.topic_ids import ids_of
@@ -27,6 +28,7 @@ from tandem.replica import iceberg
 from tandem.replica.computing import Computing
 from tandem.replica.failing_calls import FailingCalls
 from tandem.replica.folders import Folders
+from tandem.replica.formats import formats_of
 from tandem.replica.iceberg import IcebergTable, iceberg_tables
 from tandem.replica.identity import (
     Changes,
@@ -37,7 +39,7 @@ from tandem.replica.identity import (
     membership_of,
     starting_positions,
 )
-from tandem.replica.identity_parts import agreed_tables, identity_of, plan_parts
+from tandem.replica.identity_parts import agreed_schemas, agreed_tables, identity_of, plan_parts
 from tandem.replica.late import LateRows
 from tandem.replica.postgres import PostgresTable, check_fit, postgres_tables, prepare, refuse_earlier_runs
 from tandem.replica.refused import RefusedRows
@@ -184,7 +186,10 @@ class _Preparation:
         agreed = agreed_tables(known.config) if known is not None and settled else None
         if agreed and self._states.tables is not None:
             self._fetch(self._states.tables, computing, agreed.values())
-        engine = self._engine(computing, code, agreed)
+        self._starting.begins("the schema registry: the job's schemas")
+        schemas = agreed_schemas(known.config) if known is not None and settled else {}
+        formats = formats_of(manifest, schemas, START_TIMEOUT_S, self._starting.at, may_register=True)
+        engine = self._engine(computing, code, agreed, formats)
         check_fit(output.postgres, engine.job.query.frame.schema)
         membership = self._planned(engine, known, mine, output.appender)
         if not settled:
@@ -205,7 +210,9 @@ class _Preparation:
         except (SnapshotStoreError, OSError) as error:
             _log.warning("static_table_not_fetched", reason=str(error), effect="tables are read where they are")
 
-    def _engine(self, computing: Computing, code: Code, agreed: Mapping[str, str] | None) -> SparkEngine:
+    def _engine(
+        self, computing: Computing, code: Code, agreed: Mapping[str, str] | None, formats: Formats
+    ) -> SparkEngine:
         setting = self._setting
         unread = UnreadRecords(setting.metrics, setting.manifest.model.topics.dead_letter)
         late = LateRows(setting.metrics)
@@ -222,6 +229,7 @@ class _Preparation:
                 count,
                 agreed,
                 self._starting.begins,
+                formats,
             )
         self._stack.callback(engine.stop)
         engine.job.causal.on_calls = FailingCalls(setting.metrics).count
@@ -235,8 +243,8 @@ class _Preparation:
     ) -> Membership:
         """The generation that this replica belongs to, now that its plan is known. Begins the job, if it never ran."""
         self._starting.begins("the ordering log: the job's identity")
-        channels = self._setting.channels
-        parts = plan_parts(hashes(engine.job.facts), engine.job.tables, engine.job.choice.engine)
+        channels, job = self._setting.channels, engine.job
+        parts = plan_parts(hashes(job.facts), job.tables, job.choice.engine, job.formats.pins.parts())
         mine = replace(mine, barriers=engine.batches.needs_common)
         known, mine = as_planned(known, mine, parts, self._changes)
         if known is None:

@@ -4,6 +4,9 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
+
+from tandem.formats.encoding import UNFIT
 from tandem.intake.letters import LEAST_BYTES
 from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, JOB_HEADER
 from tandem.kafka.records import OutputRecord
@@ -48,7 +51,7 @@ def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> 
     headers = plain(table["headers"]).to_pylist() if "headers" in names else nothing
     columns = (table[name].to_pylist() for name in ("sink", "key", "value"))
     letters_key = _letters_keys(sinks, rows.epoch)
-    unfit = {**refused, **unfit_for_delta(table, sinks.deltas)}
+    unfit = {**refused, **unfit_for_delta(table, sinks.deltas), **_unencoded(table)}
     first = {topic: first_partition(rows.epoch, count) for topic, count in sinks.partitions.items()}
     for index, (sink, key, value, partition, extra) in enumerate(zip(*columns, partitions, headers, strict=True)):
         topic = sinks.topics.get(sink)
@@ -58,10 +61,9 @@ def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> 
         users = _headers(extra) if extra else []
         if key is None and topic == sinks.dead_letter:
             key = letters_key(index)
-        if topic is None:
-            reason = unfit[index]
-        else:
-            reason = _unfit(topic, key, value, partition, users, sinks) or refused.get(index, "")
+        reason = unfit.get(index, "")
+        if topic is not None:
+            reason = reason or _unfit(topic, key, value, partition, users, sinks) or refused.get(index, "")
         if topic is None or reason:
             letter = _letter(sink, rows.epoch, index, key, reason)
             yield OutputRecord(sinks.dead_letter, letters_key(index), letter, own, 0)
@@ -69,6 +71,13 @@ def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> 
         if partition is None:
             partition = -1 if key is not None else (first[topic] + index) % sinks.partitions[topic]
         yield OutputRecord(topic, key, value, own + users if users else own, partition)
+
+
+def _unencoded(table: pa.Table) -> dict[int, str]:
+    """Index of a row that could not be encoded → why."""
+    if UNFIT not in table.column_names:
+        return {}
+    return {index: reason for index, reason in enumerate(table[UNFIT].to_pylist()) if reason is not None}
 
 
 def _unfit(

@@ -62,8 +62,8 @@ def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> dict[str,
 
 
 REMEDY: Final = (
-    "Keys and endpoint of a table come from the environment, as its library names them (docs/limits.md, Validation), e.g. "
-    "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL for s3"
+    "Keys and endpoint of a table come from the environment, as its library names them "
+    "(docs/reference/limits/validation.md), e.g. AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL for s3"
 )
 
 

@@ -1,4 +1,4 @@
-"""State shipping: what each epoch adds to a checkpoint goes through a Kafka topic to whoever follows."""
+"""State shipping: what each epoch adds to a checkpoint goes through a Kafka topic to its followers."""
 
 from tandem.shipping.bases import Bases, FirstOf, LocalBases, StoredBases, Wanted
 from tandem.shipping.errors import DeltaError, DeltaGapError, ShippingError, UnknownStateError

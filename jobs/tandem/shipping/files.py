@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from tandem.checkpoint.folders import ALL_LOGS, LOGS, STATE_FILE, WATERMARKS, committed, position_of
+from tandem.checkpoint.folders import ALL_LOGS, LOGS, STATE_FILE, VERSIONED, WATERMARKS, committed, position_of
 from tandem.checkpoint.position import EnginePosition
 from tandem.shipping.errors import DeltaGapError, NotCommittedError, UnknownStateError
 from tandem.shipping.values import DeltaFile
@@ -25,10 +25,10 @@ _VERSION: Final = re.compile(r"^\d+$")
 
 
 def stores_of(paths: Iterable[PurePosixPath]) -> frozenset[PurePosixPath]:
-    """The folders of all state stores among a checkpoint's files. Raises `UnknownStateError`."""
+    """The folders of all state stores and tables among a checkpoint's files. Raises `UnknownStateError`."""
     found = set()
     for path in paths:
-        if path.parts[0] == "state" and STATE_FILE.match(path.name):
+        if path.parts[0] in VERSIONED and STATE_FILE.match(path.name):
             if not _VERSION.match(path.stem):
                 raise UnknownStateError(f"{path}: versions with a lineage (state store format 2) cannot be followed")
             found.add(path.parent)
@@ -38,9 +38,10 @@ def stores_of(paths: Iterable[PurePosixPath]) -> frozenset[PurePosixPath]:
 def stores_in(checkpoint: Path) -> frozenset[PurePosixPath]:
     """The same of a folder."""
     found: set[PurePosixPath] = set()
-    for root, _, names in os.walk(checkpoint / "state"):
-        folder = PurePosixPath(Path(root).relative_to(checkpoint))
-        found |= stores_of(folder / name for name in names)
+    for versioned in VERSIONED:
+        for root, _, names in os.walk(checkpoint / versioned):
+            folder = PurePosixPath(Path(root).relative_to(checkpoint))
+            found |= stores_of(folder / name for name in names)
     return frozenset(found)
 
 

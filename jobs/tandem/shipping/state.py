@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from tandem.checkpoint.folders import ALL_LOGS, STATE_FILE, Checkpoint, files_of, link, position_in
+from tandem.checkpoint.folders import ALL_LOGS, STATE_FILE, VERSIONED, Checkpoint, files_of, link, position_in
 from tandem.checkpoint.position import EnginePosition
 from tandem.shipping.errors import DeltaError, DeltaGapError
 from tandem.shipping.files import CHANGES, changes_in, check_files, renumbered, stores_of
@@ -152,6 +152,6 @@ def longest_chain(paths: Iterable[PurePosixPath]) -> int:
     """How many files of changes the state store with the most of them has."""
     counts: dict[PurePosixPath, int] = {}
     for path in paths:
-        if path.parts[0] == "state" and path.suffix in CHANGES and STATE_FILE.match(path.name):
+        if path.parts[0] in VERSIONED and path.suffix in CHANGES and STATE_FILE.match(path.name):
             counts[path.parent] = counts.get(path.parent, 0) + 1
     return max(counts.values(), default=0)

@@ -34,7 +34,7 @@ class DeltaFile:
 class Delta:
     """The files of a batch whose last epoch is `epoch`, shipped by the incarnation `shipper`.
 
-    `left_out`: why there are none (a delta by reference); whoever follows needs a snapshot of a later epoch.
+    `left_out`: why there are none (a delta by reference); a follower needs a snapshot of a later epoch.
 
     `batch`: the number of the batch, by which its files are called, and the epoch `after` which it began. None: those of a
     micro-batch, which has one epoch and its number; then the record does not have them, and is what earlier versions write.

@@ -38,7 +38,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Verdicts:
-    """Who is told of what a proof has found.
+    """Who receives what a proof has found.
 
     `on_verified` : called with the newest epoch that was proved. `on_mismatch` : called with the epoch whose state turned
     out wrong; the follower has dropped it by then. `on_fault`: called with what the job's code raised; "": it computes.
@@ -54,7 +54,7 @@ class Verifier(Background):
     ----------
     pace : when a proof is due, and how many epochs it computes.
     folder : for copies of the state; removed in the end.
-    verdicts : who is told; by default nobody.
+    verdicts : who receives them; by default nobody.
     clock_ms : any monotonic clock.
     task : says that a proof lasts.
     """

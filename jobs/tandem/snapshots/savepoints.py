@@ -1,7 +1,7 @@
 """Savepoints: snapshots with a name, which stay until somebody deletes them. Values and their files' content; pure.
 
 savepoints/<name>.json              the manifest of a snapshot, and where the inputs stood: written last
-deleted-savepoints/<name>-<…>.json  one that was deleted, for whoever is reading it still
+deleted-savepoints/<name>-<…>.json  one that was deleted, for readers that still use it
 """
 
 from __future__ import annotations

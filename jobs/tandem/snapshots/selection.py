@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath
 from typing import Final
 
-from tandem.checkpoint.folders import ALL_LOGS, STATE_FILE, belongs
+from tandem.checkpoint.folders import ALL_LOGS, STATE, STATE_FILE, VERSIONED, belongs
 from tandem.snapshots.errors import IncompleteCheckpointError
 
 KEPT_LOGS: Final = 3
@@ -46,9 +46,9 @@ def select(paths: Iterable[PurePath], batch: int) -> Selection:
         if path.parts[0] in ALL_LOGS:
             if int(path.name) > batch - KEPT_LOGS:
                 files.append(path)
-        elif path.parts[0] == "state" and STATE_FILE.match(path.name):
+        elif path.parts[0] in VERSIONED and STATE_FILE.match(path.name):
             stores[path.parent].append(path)
-        elif path.parts[0] == "state" and path.suffix == _SHARED.get(path.parent.name):
+        elif path.parts[0] == STATE and path.suffix == _SHARED.get(path.parent.name):
             shared[path.parent.parent].append(path)
         else:
             files.append(path)

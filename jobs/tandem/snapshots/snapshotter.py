@@ -41,7 +41,7 @@ class SnapshotIdentity:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotterSettings:
-    """How often a snapshot is taken by whoever, how many are kept, and how often garbage is looked for."""
+    """How often any replica takes a snapshot, how many are kept, and how often garbage is looked for."""
 
     interval_ms: int = 5_000
     retention: Retention = field(default_factory=Retention)

@@ -157,11 +157,11 @@ class SnapshotStore:
         return tuple(newest_first(self._valid()))
 
     def newest(self) -> SnapshotManifest | None:
-        """The newest snapshot, whoever took it; None if there is none."""
+        """The newest snapshot, of any replica; None if there is none."""
         return next(self._valid(), None)
 
     def oldest(self) -> SnapshotManifest | None:
-        """The oldest snapshot that anyone may restore, whoever took it; None if there is none."""
+        """The oldest snapshot that anyone may restore, of any replica; None if there is none."""
         paths, marks = self._manifests()
         found = (self._read(path) for path in sorted(paths.keys() - marks.keys()))
         return next((manifest for manifest in found if manifest is not None), None)

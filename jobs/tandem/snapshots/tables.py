@@ -26,7 +26,7 @@ GRACE_MS: Final = 3_600_000
 
 
 class StoredTables:
-    """Safe for several replicas at once: a copy of a version is the same, whoever writes it."""
+    """Safe for several replicas at once: a copy of a version is the same from each of them."""
 
     def __init__(self, remote: Remote) -> None:
         self._remote = remote
@@ -91,8 +91,8 @@ class StoredTables:
     def _fetch(self, copies: Path, version: str) -> bool:
         temporary = copies / f".{uuid.uuid4().hex}"
         try:
-            told: Any = json.loads(self._remote.read(f"{TABLES}/{version}.json"))
-            for name, expected in told["files"].items():
+            entry: Any = json.loads(self._remote.read(f"{TABLES}/{version}.json"))
+            for name, expected in entry["files"].items():
                 target = temporary / name
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with target.open("wb") as out:

@@ -16,7 +16,7 @@ from tandem.waits import Waits
 class Reporter:
     """Collects one replica's report; any thread may ask for it.
 
-    Its attributes are set by whoever knows: `stage`; `engine`, see `Choice.words`; `state`, which is asked how the replica
+    Its attributes are set by those that know: `stage`; `engine`, see `Choice.words`; `state`, which is asked how the replica
     stands.
     """
 

@@ -23,8 +23,11 @@ from tandem.engine.prepared import PreparedJob, prepare_job
 from tandem.engine.spark import SparkEngine
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
+from tandem.formats.pins import wanted
+from tandem.formats.sinks import outputs
 from tandem.intake.fetch import Fetched
 from tandem.intake.parsing import Counts
+from tandem.jobapi.errors import JobError
 from tandem.manifest import Manifest
 from tandem.protocol.values import EpochRange, Positions, TopicPartition
 from tandem.replica.rows import EpochRows
@@ -52,6 +55,11 @@ def prepared(
     `archives` : a folder for archives of code, which outlasts the session's Python workers.
     `around` : a context for the making of the plan.
     """
+    if any(wanted(manifest)) or any(outputs(manifest)):
+        raise JobError(
+            "a test asks no schema registry, which this manifest's formats need. Give run_epochs the job's function, and "
+            "its sources' columns as schemas={…}; docs/how-to/formats.md has more"
+        )
     folder = memory_folder()
     try:
         with imported(session, manifest, archives) as kept:

@@ -182,3 +182,8 @@ def check_limits(sinks: SinkTopics) -> None:
 def isolation_levels(manifest: Manifest) -> dict[str, str]:
     """Input topic → isolation level."""
     return {topic: source.isolation_level for source in manifest.spec.sources for topic in source.topics}
+
+
+def table_topics(manifest: Manifest) -> frozenset[str]:
+    """The input topics of sources that are tables."""
+    return frozenset(topic for source in manifest.spec.sources if source.table is not None for topic in source.topics)

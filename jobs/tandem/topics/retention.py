@@ -58,7 +58,7 @@ class RetentionWatch(Looks):
     def look(self) -> list[Margin]:
         """The margin of every partition of a topic from which anything may ever be deleted, none if nothing is published.
 
-        Raises `KafkaException`, `TandemKafkaError`, `ValueError`: it cannot be told at the moment.
+        Raises `KafkaException`, `TandemKafkaError`, `ValueError`: it cannot be found out at the moment.
         """
         limits = {name: found for name, found in self._limits().items() if not found.keeps_all}
         starts = self._starts(frozenset(limits)) if limits else {}

@@ -38,7 +38,7 @@ class TopicWatch(Looks):
     def look(self) -> tuple[TopicDrift, ...]:
         """All differences; of a topic whose settings cannot be seen at the moment those that were seen last.
 
-        Raises `KafkaException`, `TandemKafkaError`: it cannot be told at the moment.
+        Raises `KafkaException`, `TandemKafkaError`: it cannot be found out at the moment.
         """
         partitions = self._partitions()
         settings = self._topics.settings(partitions) if partitions else {}

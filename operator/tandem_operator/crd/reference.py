@@ -30,7 +30,8 @@ What the API server checks beyond the shape of each value. A manifest that break
 _CHANGES: Final = """\
 ## What may not change
 
-These are checked when a job is updated. All else may change while it runs: see [Changing a running job](../upgrades.md).
+These are checked when a job is updated. All other fields may change while it runs:
+[Upgrade a job](../how-to/upgrade-a-job.md).
 """
 _STATUS: Final = "## status\n\nWritten by the operator.\n"
 _KUBERNETES_ONLY: Final = frozenset(

@@ -10,11 +10,23 @@ from typing import Final
 
 from tandem_operator.crd.cel import Rule
 from tandem_operator.crd.rules_changes import CHANGES
+from tandem_operator.crd.rules_formats import FORMATS
 from tandem_operator.crd.rules_job import JOB
 from tandem_operator.crd.rules_kafka import KAFKA
 from tandem_operator.crd.rules_sinks import SINKS
 from tandem_operator.crd.rules_spark import SPARK
 from tandem_operator.crd.rules_streams import STREAMS
+from tandem_operator.crd.rules_tables import TABLES
 from tandem_operator.crd.rules_values import VALUES
 
-RULES: Final[tuple[Rule, ...]] = (*JOB, *STREAMS, *SINKS, *KAFKA, *SPARK, *VALUES, *CHANGES)
+RULES: Final[tuple[Rule, ...]] = (
+    *JOB,
+    *STREAMS,
+    *FORMATS,
+    *TABLES,
+    *SINKS,
+    *KAFKA,
+    *SPARK,
+    *VALUES,
+    *CHANGES,
+)

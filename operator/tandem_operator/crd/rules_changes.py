@@ -1,7 +1,7 @@
 """Rules about what may not change while a job lives: where a change would lose its place in the log, or its state.
 
-What else changes makes a new generation of the job (docs/upgrades.md). `spark.parallelism` may change: a job without state
-does not mind; one with state refuses it, with the remedy, and goes back by itself.
+Other changes make a new generation of the job (docs/how-to/upgrade-a-job.md). `spark.parallelism` may change: a job
+without state runs on; one with state refuses it, with the remedy, and is rolled back.
 """
 
 from __future__ import annotations

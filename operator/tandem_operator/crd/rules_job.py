@@ -13,6 +13,7 @@ _ZOOKEEPER: Final = (path("spec.zookeeper"),)
 _SECRETS: Final = (
     path("spec.kafka.secretProperties{}"),
     path("spec.snapshots.secretProperties{}"),
+    path("spec.schemaRegistry.secretProperties{}"),
     path("spec.zookeeper.keyPassword"),
     path("spec.zookeeper.auth.credentials"),
     path("spec.sinks[].iceberg.secretProperties{}"),

@@ -10,7 +10,6 @@ from tandem_operator.crd.cel import Rule, path, text
 
 _ROOT: Final = ((),)
 _SPEC: Final = (path("spec"),)
-_SOURCE: Final = (path("spec.sources[]"),)
 
 _SUFFIXES: Final = {
     "ordering": ".ordering",
@@ -63,24 +62,6 @@ STREAMS: Final[tuple[Rule, ...]] = (
         _lies_in(DELTA),
         f"no Delta table can be written there. Write a path, or a URL of one of {', '.join(DELTA)}",
         mirrors=("places_can_be_written_to",),
-    ),
-    Rule(
-        "json-needs-a-schema",
-        _SOURCE,
-        "self.format != 'json' || has(self.schema)",
-        "format json needs a schema. Add columns with types, e.g. schema: carrier STRING, delay DOUBLE",
-        field_path=".schema",
-        reason="FieldValueRequired",
-        mirrors=("schema_goes_with_json",),
-    ),
-    Rule(
-        "raw-has-no-schema",
-        _SOURCE,
-        "self.format != 'raw' || !has(self.schema)",
-        "format raw (the default) has no schema. Set format: json, or remove the schema",
-        field_path=".schema",
-        reason="FieldValueForbidden",
-        mirrors=("schema_goes_with_json",),
     ),
     Rule(
         "tables-do-not-meet",

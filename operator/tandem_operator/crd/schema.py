@@ -54,7 +54,7 @@ def crd_schema() -> Schema:
     name = {"type": "string", "maxLength": _longest_name()}
     schema: Schema = {
         "type": "object",
-        "description": "A PySpark streaming job in active replicas: a failure costs the reader nothing.",
+        "description": "A PySpark streaming job in active replicas.",
         "required": ["spec"],
         "properties": {
             "apiVersion": {"type": "string", "description": _API_VERSION},

@@ -20,7 +20,8 @@ from tandem_operator.plan.generators import (
     surplus_generators,
     wanted_generators,
 )
-from tandem_operator.plan.members import buried, missing, surplus
+from tandem_operator.plan.members import garbage_collect_pods, missing, surplus
+from tandem_operator.plan.requests import Wished, requested
 from tandem_operator.plan.revisions import recorded
 from tandem_operator.plan.rollout import is_on_trial, roll
 from tandem_operator.plan.roster import Roster, roster_of
@@ -28,7 +29,6 @@ from tandem_operator.plan.status import as_object, new_status, old_status
 from tandem_operator.plan.suspension import suspension
 from tandem_operator.plan.switches import ended_switches, patiently
 from tandem_operator.plan.version import Version, version_of
-from tandem_operator.plan.wishes import Wished, wished
 from tandem_operator.resources import Settings, wanted_objects
 from tandem_operator.status import Status
 
@@ -43,7 +43,7 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     version = version_of(observed, settings, old)
     spec_job, observed = observed.job, replace(observed, job=version.job)
     roster = roster_of(observed, version)
-    wishes = wished(observed, roster, settings, old)
+    wishes = requested(observed, roster, settings, old)
     next_one = step(observed, spec_job, settings, version, roster, old)
     status = new_status(observed, roster, version, settings, old, wishes.wishes, next_one)
     other = spec_job if version.falls_back else version.fallback
@@ -53,7 +53,7 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
         *objects.applied(observed, wanted),
         *patiently(observed, _members(observed, settings, version, roster, old, wishes)),
         *_generators(observed, settings, version, roster, old),
-        *buried(observed, Component.CANDIDATE, is_served=True),
+        *garbage_collect_pods(observed, Component.CANDIDATE, is_served=True),
         *next_one.actions,
         *ended_switches(observed),
         *(one for one in wishes.removed if one.name != next_one.keeps),
@@ -68,9 +68,9 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
 def _members(
     observed: Observed, settings: Settings, version: Version, roster: Roster, old: Status, wishes: Wished
 ) -> tuple[Action, ...]:
-    """One reason at a time for a member that works to leave: a wish goes before a surplus, and that before a rollout."""
+    """One reason at a time for a member that works to leave: a request goes before a surplus, and that before a rollout."""
     suspended = observed.job.spec.suspend
-    gone = buried(observed, Component.MEMBER, suspended or len(roster.back) >= roster.wanted)
+    gone = garbage_collect_pods(observed, Component.MEMBER, suspended or len(roster.back) >= roster.wanted)
     if suspended:
         return (*gone, *suspension(observed, roster))
     indices = {member.index for member in roster.live}
@@ -91,7 +91,7 @@ def _generators(
 ) -> tuple[Action, ...]:
     live, wanted = live_generators(observed), wanted_generators(observed)
     beating = sum(pod.ready for pod in live)
-    gone = buried(observed, Component.GENERATOR, beating >= wanted)
+    gone = garbage_collect_pods(observed, Component.GENERATOR, beating >= wanted)
     if observed.job.spec.suspend:
         return gone
     is_proved = not any(member.outdated for member in roster.live)

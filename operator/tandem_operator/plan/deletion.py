@@ -1,7 +1,7 @@
 """A job with `deletionPolicy: Delete` takes its own topics and its snapshots with it.
 
 Such a job, and no other, has a finalizer of ours. When it is deleted, its pods go first; then a task in its own image
-deletes what is left of it; then the finalizer goes, and with it the job. A task that failed stays until it is tried again,
+deletes what is left of it; then the finalizer goes, and with it the job. A task that failed stays until it is retried,
 later and later: how often it was, its annotation says.
 """
 
@@ -11,8 +11,8 @@ from typing import Final
 
 from tandem_operator.actions import Action, Apply, CreatePod, DeletePod, Emit, SetFinalizers, SetStatus
 from tandem_operator.observed import Component, Observed, PodPhase, TaskSeen
-from tandem_operator.plan.conditions import gets_on, not_progressing
-from tandem_operator.plan.members import buried
+from tandem_operator.plan.conditions import not_progressing, progressing
+from tandem_operator.plan.members import garbage_collect_pods
 from tandem_operator.plan.roster import roster_of
 from tandem_operator.plan.status import as_object, old_status
 from tandem_operator.plan.suspension import suspension
@@ -27,7 +27,7 @@ _NEEDED: Final = ("ConfigMap", "ServiceAccount")
 _FIRST_MS: Final = 60_000
 _MOST_MS: Final = 960_000
 _WHY: Final = "the job is deleted"
-_GIVE_UP: Final = "To give that up, and keep them, set spec.deletionPolicy: Retain"
+_GIVE_UP: Final = "To keep them instead, set spec.deletionPolicy: Retain"
 
 
 def finalized(observed: Observed) -> tuple[Action, ...]:
@@ -53,16 +53,16 @@ def deletion(observed: Observed, settings: Settings) -> tuple[Action, ...]:
         return _without(observed, FOREGROUND)
     if observed.pods or others:
         names = ", ".join(sorted([*(pod.name for pod in observed.pods), *(task.name for task in others)]))
-        forced = "One whose node is gone for good: kubectl delete pod NAME --force"
-        told = gets_on(old, "Deleting", f"Pods end: {names}. {forced}", observed.generation, observed.now_ms)
-        return (*_ended(observed, settings, old, others), *_said(observed, old, told, _begun(observed)))
+        forced = "If a pod's node is lost for good: kubectl delete pod NAME --force"
+        condition = progressing(old, "Deleting", f"Pods end: {names}. {forced}", observed.generation, observed.now_ms)
+        return (*_ended(observed, settings, old, others), *_said(observed, old, condition, _begun(observed)))
     return _cleaned_up(observed, settings, old)
 
 
 def _ended(observed: Observed, settings: Settings, old: Status, others: tuple[TaskSeen, ...]) -> tuple[Action, ...]:
     """Everybody ends: as when the job is suspended, so that no standby is promoted on the way."""
     roster = roster_of(observed, version_of(observed, settings, old))
-    gone = [action for component in Component for action in buried(observed, component, is_served=True)]
+    gone = [action for component in Component for action in garbage_collect_pods(observed, component, is_served=True)]
     idle = (DeletePod(task.name, task.uid, _WHY, _grace_s(task, observed.now_ms)) for task in others)
     return (*gone, *suspension(observed, roster, _WHY), *idle)
 
@@ -72,7 +72,7 @@ def _cleaned_up(observed: Observed, settings: Settings, old: Status) -> tuple[Ac
     if not tries:
         return (*_attempt(observed, settings, 1), *_deleting(observed, old, ""))
     newest = tries[-1]
-    stale = tuple(DeletePod(task.name, task.uid, "it is tried again", 0) for task in tries[:-1])
+    stale = tuple(DeletePod(task.name, task.uid, "it will be retried", 0) for task in tries[:-1])
     if newest.phase is PodPhase.SUCCEEDED:
         done = Emit("Normal", "CleanedUp", "Its topics and snapshots are deleted", once=newest.uid)
         return (*released(observed), done)
@@ -83,11 +83,14 @@ def _cleaned_up(observed: Observed, settings: Settings, old: Status) -> tuple[Ac
     if observed.now_ms - newest.over_ms >= wait_ms:
         return (*stale, *_attempt(observed, settings, newest.attempt + 1))
     message = (
-        f"Topics and snapshots are not deleted yet: {newest.name} failed: {newest.words.rstrip('. ')}. It is tried again "
+        f"Topics and snapshots are not deleted yet: {newest.name} failed: {newest.words.rstrip('. ')}. It will be retried "
         f"after {wait_ms // 1000} s. {_GIVE_UP}"
     )
-    told = not_progressing(old, "CleanupFailed", message[:4096], observed.generation, observed.now_ms)
-    return (*stale, *_said(observed, old, told, Emit("Warning", "CleanupFailed", told.message, once=newest.uid)))
+    condition = not_progressing(old, "CleanupFailed", message[:4096], observed.generation, observed.now_ms)
+    return (
+        *stale,
+        *_said(observed, old, condition, Emit("Warning", "CleanupFailed", condition.message, once=newest.uid)),
+    )
 
 
 def _attempt(observed: Observed, settings: Settings, number: int) -> tuple[Action, ...]:
@@ -99,13 +102,13 @@ def _attempt(observed: Observed, settings: Settings, number: int) -> tuple[Actio
 
 def _deleting(observed: Observed, old: Status, waits_for: str) -> tuple[Action, ...]:
     """A task is under way. `waits_for`: why it does not begin, as Kubernetes says."""
-    because = f", but does not begin: {waits_for.rstrip('. ')}" if waits_for else ""
-    message = f"A task deletes its topics and snapshots{because[:2048]}. {_GIVE_UP}"
-    told = gets_on(old, "Deleting", message, observed.generation, observed.now_ms)
-    return _said(observed, old, told, _begun(observed))
+    because = f", but has not started: {waits_for.rstrip('. ')}" if waits_for else ""
+    message = f"A task is deleting its topics and snapshots{because[:2048]}. {_GIVE_UP}"
+    condition = progressing(old, "Deleting", message, observed.generation, observed.now_ms)
+    return _said(observed, old, condition, _begun(observed))
 
 
-def _said(observed: Observed, old: Status, told: Condition, event: Emit) -> tuple[Action, ...]:
+def _said(observed: Observed, old: Status, condition: Condition, event: Emit) -> tuple[Action, ...]:
     """The status of a job that is deleted, and the event, unless the status says it already."""
     spec = observed.job.spec
     status = old.model_copy(
@@ -116,7 +119,7 @@ def _said(observed: Observed, old: Status, told: Condition, event: Emit) -> tupl
             "standby": f"0/{spec.standbys}",
             "replicas": 0,
             "members": (),
-            "conditions": (told,),
+            "conditions": (condition,),
         }
     )
     return () if status == old else (event, SetStatus(as_object(status)))

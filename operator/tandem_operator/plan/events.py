@@ -1,4 +1,4 @@
-"""The story of a job: what is told when something about it becomes different, and never when nothing does."""
+"""The story of a job: one event for each change, and none without."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _TOLD: Final[dict[tuple[ConditionType, ConditionStatus], tuple[_Kind, str]]] = {
     ("Diverged", "False"): ("Normal", "NoLongerDiverged"),
     ("TopicsAsDeclared", "True"): ("Normal", "TopicsAsDeclared"),
 }
-"""Of topics that differ, each difference is told by itself."""
+"""Of topics that differ, each difference is reported by itself."""
 _EXPECTED: Final = ("Suspended", "NoneAskedFor")
 """Reasons that follow from the spec: no news of themselves."""
 
@@ -82,12 +82,12 @@ def _promotions(old: Status, new: Status) -> Iterator[Emit]:
 def _generations(old: Status, new: Status) -> Iterator[Emit]:
     before, now = (status.config_hash.current if status.config_hash else None for status in (old, new))
     if before and now and is_other_config(before, now, by_code=old.upgrade is not None):
-        yield Emit("Normal", "GenerationBegan", "The next generation of the job publishes; its members are replaced")
+        yield Emit("Normal", "GenerationBegan", "The next generation of the job publishes; its pods are being replaced")
 
 
 def _wishes(old: Status, new: Status) -> Iterator[Emit]:
-    for name, wish in new.wishes.items():
-        if wish == old.wishes.get(name) or wish.outcome == "Pending":
+    for name, request in new.wishes.items():
+        if request == old.wishes.get(name) or request.outcome == "Pending":
             continue
-        kind: _Kind = "Normal" if wish.outcome == "Done" else "Warning"
-        yield Emit(kind, f"Wish{wish.outcome}", f"{name} {wish.value}: {wish.message}")
+        kind: _Kind = "Normal" if request.outcome == "Done" else "Warning"
+        yield Emit(kind, f"Wish{request.outcome}", f"{name} {request.value}: {request.message}")

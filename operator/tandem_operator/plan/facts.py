@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tandem_operator.observed import Observed, PodPhase
+from tandem_operator.plan.blocked import blocked_reason
 from tandem_operator.plan.failures import failure, failure_beside, has_diverged, refuses
 from tandem_operator.plan.generations import Step, candidates_of
 from tandem_operator.plan.generators import live_generators
-from tandem_operator.plan.hindrances import hindrance
 from tandem_operator.plan.rollout import stalled
 from tandem_operator.plan.roster import Member, Roster, Standing
 from tandem_operator.plan.version import Version
@@ -16,10 +16,10 @@ from tandem_operator.plan.version import Version
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Counts of members that do their work, as far as can be told, and what goes wrong.
+    """Counts of members that do their work, as far as is known, and what goes wrong.
 
     `unprovable`: standbys whose state is as new as it can be, and nothing was published since to prove it with.
-    `refused`, `failing`, `hindered`, `beside`, `stalled`, `failed`: in words, "": nothing; `hindered`: what a pod that may
+    `refused`, `failing`, `blocked`, `beside`, `stalled`, `failed`: in words, "": nothing; `blocked`: what a pod that may
     start yet waits for; `beside`: what fails beside a replica that works; `failed`: why the job is rolled back, or its
     next generation was given up.
     `upgrading` : how the next generation gets on, in a reason and words; `needs`: why it cannot begin.
@@ -40,7 +40,7 @@ class Facts:
     diverged: tuple[str, ...]
     refused: str
     failing: str
-    hindered: str
+    blocked: str
     beside: str
     stalled: str
     failed: str
@@ -54,7 +54,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
     spec, live = observed.job.spec, roster.live
     deadline_s = spec.progress_deadline_seconds
     shown = [shown_role(member, roster) for member in live]
-    told = [member.pod.reported for member in roster.standbys]
+    reports = [member.pod.reported for member in roster.standbys]
     failures = [failure(m.pod, observed.now_ms, deadline_s) for m in live if not m.is_back]
     waiting = [
         *(m.pod for m in live if not m.is_back),
@@ -66,9 +66,9 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
         standby=shown.count("standby"),
         wanted_active=spec.replicas,
         wanted_standby=spec.standbys,
-        verified=sum(reported is not None and reported.verified_epoch >= 0 for reported in told),
-        unprovable=sum(r is not None and r.verified_epoch < 0 and not r.has_to_prove for r in told),
-        unfit=next((r.unfitness for r in told if r is not None and r.unfitness), ""),
+        verified=sum(reported is not None and reported.verified_epoch >= 0 for reported in reports),
+        unprovable=sum(r is not None and r.verified_epoch < 0 and not r.has_to_prove for r in reports),
+        unfit=next((r.unfitness for r in reports if r is not None and r.unfitness), ""),
         running=sum(member.pod.phase is PodPhase.RUNNING for member in live),
         beating=sum(pod.ready for pod in live_generators(observed)),
         unclear=bool(roster.of(Standing.UNKNOWN)),
@@ -78,7 +78,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
         diverged=tuple(m.name for m in live if has_diverged(m.pod) and not m.is_back),
         refused=next((_refusal(m) for m in live if refuses(m.pod, observed.now_ms) and not m.is_back), ""),
         failing=next((text for text in failures if text), ""),
-        hindered=hindrance(waiting, observed.job, observed.now_ms) or next(map(_waits, filter(_waits, live)), ""),
+        blocked=blocked_reason(waiting, observed.job, observed.now_ms) or next(map(_waits, filter(_waits, live)), ""),
         beside=next((text for text in beside if text), ""),
         stalled=stalled(roster, observed.now_ms, deadline_s, is_patient=version.fallback is not None),
         failed=failed,

@@ -47,7 +47,7 @@ def failure(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
     """Why a pod that is not of use will not be soon, in words; "" while there is hope."""
     said = _said(pod)
     if has_diverged(pod):
-        return f"{pod.replica} computed other rows than those that are published{said}"
+        return f"{pod.replica} computed other rows than the published ones{said}"
     if refuses(pod, now_ms):
         return f"{pod.replica} refuses to run{said}"
     if ends_again(pod, now_ms):
@@ -56,13 +56,13 @@ def failure(pod: PodSeen, now_ms: int, timeout_s: float) -> str:
     if beside:
         return beside
     if now_ms - _since_ms(pod, pod) > timeout_s * 1000:
-        missing = "is not at the head" if pod.component is not Component.GENERATOR else "does not beat"
+        missing = "has not caught up" if pod.component is not Component.GENERATOR else "does not beat"
         return f"{pod.replica} {missing} after {timeout_s:.0f} s{said}"
     return ""
 
 
 def has_diverged(pod: PodSeen) -> bool:
-    """Whether it computed other rows than those that are published: it ends then, and Kubernetes starts it again."""
+    """Whether it computed other rows than the published ones: it ends then, and Kubernetes starts it again."""
     is_telling = pod.reported is not None and pod.reported.diverged
     return is_telling or (pod.exit_code == ExitCode.REFUSED and pod.end is EndKind.DIVERGED)
 

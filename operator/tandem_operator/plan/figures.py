@@ -13,7 +13,7 @@ def published_epoch(observed: Observed, known: int | None) -> int | None:
 
     Candidates do not count before their generation has begun.
     """
-    epochs = [told.published_epoch for _, told in _members(observed)]
+    epochs = [report.published_epoch for _, report in _members(observed)]
     none_yet = -1 if known is None and epochs else known  # a process that began again has read of none yet
     return max((epoch for epoch in epochs if epoch >= 0), default=none_yet)
 
@@ -23,21 +23,21 @@ def lag_of(observed: Observed) -> int | None:
 
     None: nobody says one or the other. Where each replica orders for itself, the two are of one and the same replica.
     """
-    computing = [(pod, told) for pod, told in _members(observed) if knows_lag(told) and not told.diverged]
+    computing = [(pod, report) for pod, report in _members(observed) if knows_lag(report) and not report.diverged]
     if observed.job.spec.ordering.mode == "none":
         each = [
-            max(0, pod.orderer.lag_records + told.lag_records) for pod, told in computing if pod.orderer is not None
+            max(0, pod.orderer.lag_records + report.lag_records) for pod, report in computing if pod.orderer is not None
         ]
         return min(each, default=None)
     waiting = _waiting(observed)
     if waiting is None or not computing:
         return None
-    return max(0, waiting + min(told.lag_records for _, told in computing))
+    return max(0, waiting + min(report.lag_records for _, report in computing))
 
 
-def knows_lag(told: ReplicaReport) -> bool:
+def knows_lag(report: ReplicaReport) -> bool:
     """Whether a replica knows how far it is behind: not before it computes, and has read where the log ends."""
-    return told.state == "active" and (told.ready or told.lag_epochs > 0)
+    return report.state == "active" and (report.ready or report.lag_epochs > 0)
 
 
 def _members(observed: Observed) -> Iterator[tuple[PodSeen, ReplicaReport]]:

@@ -47,8 +47,8 @@ _STOPPED: Final = (
 )
 _NO_SNAPSHOT: Final = "there is no snapshot"
 """In the words of a task that found none."""
-_OUTDATED: Final = "it is a candidate for a generation that is not wanted any more"
-_DONE: Final = "its generation has all its members"
+_OUTDATED: Final = "it is a candidate for a generation that is no longer requested"
+_DONE: Final = "its generation has all its pods"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +131,7 @@ def _saved(
     if known is None and given is not None:
         is_due = _is_whole(roster) or is_stopped(observed)
         begun = Upgrade(revision=version.revision, savepoint=given, saved=True) if is_due else None
-        said = f"The spec asks for another configuration. Its generation begins with the savepoint {given}"
+        said = f"The spec asks for another configuration. Its generation starts from the savepoint {given}"
         return Step(upgrade=begun, says=("CatchingUp", said))
     says = (
         "SavingState",
@@ -152,7 +152,9 @@ def _saved(
     if is_stopped(observed) and _NO_SNAPSHOT in there.words:
         return _without_savepoint(version)
     if newest.is_last:
-        return Step(failure=f"No savepoint could be made, tried {newest.number} times: {there.words}", keeps=there.name)
+        return Step(
+            failure=f"No savepoint could be created, tried {newest.number} times: {there.words}", keeps=there.name
+        )
     again = newest.is_over(observed.now_ms) and (_is_whole(roster) or is_stopped(observed))
     made = (CreatePod(try_of(observed, settings, known, newest.number + 1).task),) if again else ()
     return Step(made, known, says, keeps=there.name)
@@ -187,8 +189,8 @@ def _tried(
         CreatePod(candidate(job, observed.uid, settings, index, name, known.savepoint)) for index, name in named
     )
     ready = sum(pod.ready for pod in ours)
-    present = "The present one stands still" if is_stopped(observed) else "The present one publishes"
-    words = f"{ready} of {job.spec.replicas} pods of the next generation are at the head. {present}"
+    present = "The present one does not publish" if is_stopped(observed) else "The present one publishes"
+    words = f"{ready} of {job.spec.replicas} pods of the next generation have caught up. {present}"
     return Step((*_removed(others, _OUTDATED), *made), known, ("CatchingUp", words))
 
 

@@ -24,7 +24,7 @@ def surplus_generators(observed: Observed) -> tuple[Action, ...]:
     extra = max(0, len(live) - wanted_generators(observed))
     first = {pod.index: pod.name for pod in sorted(live, key=lambda pod: (not pod.ready, pod.created_ms), reverse=True)}
     chosen = sorted(live, key=lambda pod: (first[pod.index] == pod.name, pod.ready, -pod.index, pod.name))[:extra]
-    return tuple(DeletePod(pod.name, pod.uid, "it is one too many") for pod in chosen)
+    return tuple(DeletePod(pod.name, pod.uid, "it is surplus") for pod in chosen)
 
 
 def roll_generators(observed: Observed, version: Version, is_proved: bool) -> tuple[Action, ...]:

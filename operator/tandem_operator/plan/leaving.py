@@ -7,10 +7,10 @@ from tandem_operator.plan.roster import Member, Roster, Standing
 
 
 def leave(member: Member, roster: Roster, why: str) -> tuple[Action, ...]:
-    """It hands its slot over, or gives it up if it is one too many; otherwise its pod is deleted, with its time of grace.
+    """It hands its slot over, or gives it up if it is surplus; otherwise its pod is deleted, with its time of grace.
 
     Nothing happens while that cannot be, or not yet: another switchover is under way, or it is the last active of several.
-    A pod that is deleted hands over too, but whoever publishes or leads shall not end before its successor is at the head.
+    A pod that is deleted hands over too, but the publisher and the leader shall not end before the successor has caught up.
     """
     deleted = DeletePod(member.pod.name, member.pod.uid, why)
     if member.standing is not Standing.ACTIVE:

@@ -72,14 +72,14 @@ def next_name(observed: Observed, old: Status, component: Component, index: int)
     return name
 
 
-def buried(observed: Observed, component: Component, is_served: bool) -> tuple[Action, ...]:
+def garbage_collect_pods(observed: Observed, component: Component, is_served: bool) -> tuple[Action, ...]:
     """Pods that ended are removed, and those on lost nodes once the job does without them (`is_served`).
 
     Not before: if it is the operator's own view that is broken, or the control plane's, they may be all there is. And one
     that failed at once not at once: the next one would too, over and over, if its node rejects or evicts it.
     """
     pods = (pod for pod in observed.pods if pod.component is component and not _failed_at_once(pod, observed))
-    return tuple(_burials(pods, is_served))
+    return tuple(_garbage(pods, is_served))
 
 
 def _failed_at_once(pod: PodSeen, observed: Observed) -> bool:
@@ -89,7 +89,7 @@ def _failed_at_once(pod: PodSeen, observed: Observed) -> bool:
     return age_ms < (_ENDED_SOON_MS if pod.ended_by_itself else _FAILED_AT_ONCE_MS * (pod.phase is PodPhase.FAILED))
 
 
-def _burials(pods: Iterator[PodSeen], is_served: bool) -> Iterator[Action]:
+def _garbage(pods: Iterator[PodSeen], is_served: bool) -> Iterator[Action]:
     for pod in pods:
         if pod.node_lost:
             if is_served:
@@ -132,7 +132,7 @@ def surplus(roster: Roster) -> tuple[Action, ...]:
     return _working_surplus(roster) if len(roster.back) > roster.wanted else ()
 
 
-_WHY = "it is one too many"
+_WHY = "it is surplus"
 
 
 def _working_surplus(roster: Roster) -> tuple[Action, ...]:

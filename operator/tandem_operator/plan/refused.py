@@ -53,7 +53,7 @@ class Refusal:
     def message(self) -> str:
         """In words."""
         what = "has failed several times" if self.passing else "was refused"
-        words = [f"{_deed(self.action)} {what}: {self.said.rstrip('. ') or 'no reason was given'}", "It is tried again"]
+        words = [f"{_deed(self.action)} {what}: {self.said.rstrip('. ') or 'no reason given'}", "It will be retried"]
         if isinstance(self.action, Apply) and self.action.object["kind"] in _RIGHTS:
             words.append(_GRANTED)
         return ". ".join(words)

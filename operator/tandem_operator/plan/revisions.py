@@ -50,8 +50,8 @@ def _failed(now: Revisions, why: str) -> Revisions:
 
 def _silent_generator(observed: Observed, version: Version, deadline_s: float) -> str:
     new = [pod for pod in live_generators(observed) if not pod.ready and not version.is_outdated(pod)]
-    told = (failure(p, observed.now_ms, deadline_s) for p in new if not has_hope(p, observed.now_ms, deadline_s))
-    return next((text for text in told if text), "")
+    failures = (failure(p, observed.now_ms, deadline_s) for p in new if not has_hope(p, observed.now_ms, deadline_s))
+    return next((text for text in failures if text), "")
 
 
 def recorded(observed: Observed, settings: Settings, version: Version, roster: Roster) -> tuple[Action, ...]:

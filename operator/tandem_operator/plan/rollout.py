@@ -56,8 +56,10 @@ def stalled(roster: Roster, now_ms: int, deadline_s: float, is_patient: bool) ->
     if not any(member.outdated for member in roster.live):
         return ""
     new = [member for member in roster.live if not member.outdated]
-    told = (_failure(m, now_ms, deadline_s) for m in new if not (is_patient and has_hope(m.pod, now_ms, deadline_s)))
-    return next((text for text in told if text), "")
+    failures = (
+        _failure(m, now_ms, deadline_s) for m in new if not (is_patient and has_hope(m.pod, now_ms, deadline_s))
+    )
+    return next((text for text in failures if text), "")
 
 
 def given_up(roster: Roster, now_ms: int, deadline_s: float) -> str:
@@ -69,8 +71,8 @@ def given_up(roster: Roster, now_ms: int, deadline_s: float) -> str:
     if old and not any(member.is_back for member in old):
         return ""
     new = [member for member in roster.live if not member.outdated and member.standing is not Standing.UNKNOWN]
-    told = (_failure(m, now_ms, deadline_s) for m in new if not has_hope(m.pod, now_ms, deadline_s))
-    return next((text for text in told if text), "")
+    failures = (_failure(m, now_ms, deadline_s) for m in new if not has_hope(m.pod, now_ms, deadline_s))
+    return next((text for text in failures if text), "")
 
 
 def _is_half_done(member: Member) -> bool:

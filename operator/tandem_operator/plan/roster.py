@@ -1,4 +1,4 @@
-"""Who the members of a job are and what each of them does, as far as can be told. Everything else is decided from this."""
+"""Who the members of a job are and what each of them does, as far as is known. Everything else is decided from this."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class Member:
     @property
     def computes(self) -> bool:
         """Whether it has started as an active, although it may be behind, and does not fail again and again."""
-        told = self.pod.reported
-        return told is not None and told.state == "active" and not told.diverged and not self.fails
+        report = self.pod.reported
+        return report is not None and report.state == "active" and not report.diverged and not self.fails
 
     @property
     def is_important(self) -> bool:
@@ -167,8 +167,8 @@ def roster_of(observed: Observed, version: Version) -> Roster:
 
 def publisher_of(observed: Observed) -> str:
     """The incarnation that published last, as the member says that has seen most; "" if none says."""
-    told = [pod.reported for pod in observed.pods if pod.reported is not None and pod.reported.publisher]
-    latest = max(told, key=lambda reported: reported.epoch, default=None)
+    reports = [pod.reported for pod in observed.pods if pod.reported is not None and pod.reported.publisher]
+    latest = max(reports, key=lambda reported: reported.epoch, default=None)
     return "" if latest is None else latest.publisher
 
 
@@ -178,10 +178,10 @@ def ended(pod: PodSeen) -> bool:
 
 
 def _member(pod: PodSeen, observed: Observed, version: Version, publisher: str) -> Member:
-    spec, told = observed.job.spec, pod.reported
-    slot = None if observed.view is None or told is None else observed.view.slot_of(told.incarnation)
+    spec, report = observed.job.spec, pod.reported
+    slot = None if observed.view is None or report is None else observed.view.slot_of(report.incarnation)
     is_one_too_many = bool(spec.standbys) and slot is not None and slot >= spec.replicas
-    named = bool(publisher) and (told.incarnation == publisher if told else replica_name(publisher) == pod.replica)
+    named = bool(publisher) and (report.incarnation == publisher if report else replica_name(publisher) == pod.replica)
     return Member(
         pod=pod,
         standing=_standing(pod),
@@ -198,11 +198,11 @@ def _standing(pod: PodSeen) -> Standing:
         return Standing.LEAVING if pod.deleting and not pod.node_lost else Standing.GONE
     if ended(pod):
         return Standing.GONE
-    told = pod.reported
-    if told is None:
+    report = pod.reported
+    if report is None:
         return Standing.UNKNOWN if pod.ready else Standing.STARTING
-    if pod.ready != told.ready:
+    if pod.ready != report.ready:
         return Standing.UNKNOWN
-    if not told.ready or told.state == "starting":
+    if not report.ready or report.state == "starting":
         return Standing.STARTING
-    return Standing.STANDBY if told.state == "standby" else Standing.ACTIVE
+    return Standing.STANDBY if report.state == "standby" else Standing.ACTIVE

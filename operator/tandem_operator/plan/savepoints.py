@@ -1,4 +1,4 @@
-"""Savepoints that are wished for, by the annotation `tandem.dev/savepoint: NAME` or by another `spec.savepointNonce`.
+"""Savepoints that are requested for, by the annotation `tandem.dev/savepoint: NAME` or by another `spec.savepointNonce`.
 
 A task in the job's own image creates them; what became of it is in its pod, until that is removed. So it is removed only
 when the outcome is in the status.
@@ -16,13 +16,13 @@ from tandem_operator.plan.times import written
 from tandem_operator.resources import tasks
 from tandem_operator.resources.names import PREFIX
 from tandem_operator.resources.settings import Settings
-from tandem_operator.status import LONGEST_WISH, Outcome, Status, Wish, WishName
+from tandem_operator.status import LONGEST_REQUEST, Outcome, Request, RequestName, Status
 
 _Kind = Literal["savepoint", "savepointNonce"]
 
 
 _SUSPENDED: Final = (
-    "the job is suspended, and has no pods. Set spec.suspend: false, wait until it is Ready, and wish again with "
+    "the job is suspended, and has no pods. Set spec.suspend: false, wait until it is Ready, and retry with "
     "another value"
 )
 
@@ -31,14 +31,14 @@ _SUSPENDED: Final = (
 class SavepointsWished:
     """What becomes of these wishes in this pass. `made`: tasks to be created; `removed`: those that nobody needs."""
 
-    wishes: Mapping[WishName, Wish]
+    wishes: Mapping[RequestName, Request]
     made: tuple[Action, ...]
     removed: tuple[DeletePod, ...]
 
 
 def savepoint_wished(observed: Observed, settings: Settings, old: Status) -> SavepointsWished:
     """New wishes are taken in first, and carried out in a later pass."""
-    wishes: dict[WishName, Wish] = {}
+    wishes: dict[RequestName, Request] = {}
     actions: list[Action] = []
     needed: set[str] = set()
     for kind, value, name in _asked(observed):
@@ -57,7 +57,7 @@ def savepoint_wished(observed: Observed, settings: Settings, old: Status) -> Sav
 
 def _asked(observed: Observed) -> Iterator[tuple[_Kind, str, str]]:
     """Kind, value, and the savepoint's name."""
-    value = observed.annotations.get(f"{PREFIX}savepoint", "")[:LONGEST_WISH]
+    value = observed.annotations.get(f"{PREFIX}savepoint", "")[:LONGEST_REQUEST]
     if value:
         yield "savepoint", value, value.partition("@")[0]
     nonce = observed.job.spec.savepoint_nonce
@@ -65,26 +65,28 @@ def _asked(observed: Observed) -> Iterator[tuple[_Kind, str, str]]:
         yield "savepointNonce", str(nonce), f"nonce-{nonce}"
 
 
-def _taken_in(observed: Observed, value: str) -> Wish:
+def _taken_in(observed: Observed, value: str) -> Request:
     if observed.job.spec.snapshots is None:
-        return _wish(observed, value, "Refused", "the job takes no snapshots: add spec.snapshots")
+        return _request(observed, value, "Refused", "the job takes no snapshots: add spec.snapshots")
     if observed.job.spec.suspend:
-        return _wish(observed, value, "Refused", _SUSPENDED)
-    return _wish(observed, value, "Pending", "")
+        return _request(observed, value, "Refused", _SUSPENDED)
+    return _request(observed, value, "Pending", "")
 
 
-def _carried_out(observed: Observed, settings: Settings, wish: Wish, name: str) -> tuple[Wish, tuple[Action, ...]]:
-    task = _task(observed, settings, name, wish.value)
+def _carried_out(
+    observed: Observed, settings: Settings, request: Request, name: str
+) -> tuple[Request, tuple[Action, ...]]:
+    task = _task(observed, settings, name, request.value)
     there = next((seen for seen in observed.tasks if seen.name == task["metadata"]["name"]), None)
     if there is None and observed.job.spec.suspend:
-        return _wish(observed, wish.value, "Refused", _SUSPENDED), ()
+        return _request(observed, request.value, "Refused", _SUSPENDED), ()
     if there is None:
-        return wish, (CreatePod(task),)
+        return request, (CreatePod(task),)
     if there.has_failed(observed.now_ms):
-        return _wish(observed, wish.value, "Refused", there.words), ()
+        return _request(observed, request.value, "Refused", there.words), ()
     if not there.has_ended:
-        return wish, ()
-    return _wish(observed, wish.value, "Done", f"savepoint {name} is created"), ()
+        return request, ()
+    return _request(observed, request.value, "Done", f"savepoint {name} is created"), ()
 
 
 def _task(observed: Observed, settings: Settings, name: str, value: str) -> dict[str, Any]:
@@ -99,5 +101,5 @@ def _removed(observed: Observed, needed: Collection[str]) -> Iterator[DeletePod]
             yield DeletePod(task.name, task.uid, "it has ended", 0)
 
 
-def _wish(observed: Observed, value: str, outcome: Outcome, message: str) -> Wish:
-    return Wish(value=value, outcome=outcome, message=message[:1024], time=written(observed.now_ms))
+def _request(observed: Observed, value: str, outcome: Outcome, message: str) -> Request:
+    return Request(value=value, outcome=outcome, message=message[:1024], time=written(observed.now_ms))

@@ -30,10 +30,10 @@ from tandem_operator.status import (
     HistoryEntry,
     MemberStatus,
     Phase,
+    Request,
+    RequestName,
     Revisions,
     Status,
-    Wish,
-    WishName,
 )
 
 _FIRST: tuple[Phase | None, ...] = (None, "Pending", "Starting", "Suspended")
@@ -58,7 +58,7 @@ def new_status(
     version: Version,
     settings: Settings,
     old: Status,
-    wishes: Mapping[WishName, Wish],
+    wishes: Mapping[RequestName, Request],
     step: Step,
 ) -> Status:
     """What the status shall be."""
@@ -120,14 +120,14 @@ def _phase(observed: Observed, facts: Facts, old: Status) -> Phase:
 def _engine(observed: Observed, old: Status) -> str | None:
     """Of the members. While a new generation takes over, they run two: the old one, as long as any runs it."""
     members = (pod.reported for pod in observed.pods if pod.component is Component.MEMBER and not pod.is_gone)
-    running = sorted({told.engine[:LONGEST_FAILURE] for told in members if told is not None and told.engine})
+    running = sorted({report.engine[:LONGEST_FAILURE] for report in members if report is not None and report.engine})
     return old.engine if not running or old.engine in running else running[0]
 
 
 def _failover(observed: Observed, old: Status) -> Failover | None:
     """The newest that a replica has seen: one and the same failover is taken in once."""
-    told = [pod.reported.failover for pod in observed.pods if pod.reported is not None and pod.reported.failover]
-    newest: ReportedFailover | None = max(told, key=lambda failover: failover.epoch, default=None)
+    failovers = [pod.reported.failover for pod in observed.pods if pod.reported is not None and pod.reported.failover]
+    newest: ReportedFailover | None = max(failovers, key=lambda failover: failover.epoch, default=None)
     known = old.last_failover
     if newest is None or (known is not None and (known.epoch or -1) >= newest.epoch):
         return known
@@ -190,15 +190,15 @@ def _row(roster: Roster, index: int) -> MemberStatus | None:
     member = best(member for member in roster.members if member.index == index)
     if member is None or (not member.is_live and len({m.index for m in roster.live}) >= roster.wanted):
         return None
-    role, told = shown_role(member, roster), member.pod.reported
+    role, report = shown_role(member, roster), member.pod.reported
     return MemberStatus(
         name=member.name,
         pod=member.pod.name,
         node=member.pod.node or None,
         role="active" if role == "active" else "standby" if role == "standby" else "starting",
-        epoch=None if told is None else told.followed_epoch if told.state == "standby" else told.epoch,
-        lag_records=max(0, told.lag_records) if told is not None and knows_lag(told) else None,
-        lag_seconds=max(0.0, told.lag_seconds) if told is not None and knows_lag(told) else None,
+        epoch=None if report is None else report.followed_epoch if report.state == "standby" else report.epoch,
+        lag_records=max(0, report.lag_records) if report is not None and knows_lag(report) else None,
+        lag_seconds=max(0.0, report.lag_seconds) if report is not None and knows_lag(report) else None,
         ready=member.is_back or (member.pod.ready and member.is_live),
     )
 

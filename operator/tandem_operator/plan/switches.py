@@ -22,7 +22,7 @@ def patiently(observed: Observed, actions: Iterable[Action]) -> tuple[Action, ..
 
 
 def ended_switches(observed: Observed) -> tuple[Action, ...]:
-    """Tasks that have ended are removed; of those that failed it is told why. To be done after the switches of the pass."""
+    """Removes tasks that have ended, and reports why some failed. To be done after the switches of the pass."""
     return tuple(_removals(observed))
 
 

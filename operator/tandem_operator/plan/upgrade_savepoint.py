@@ -39,7 +39,7 @@ class Try:
             return ""
         words = self.seen.words.rstrip(". ")
         if self.seen.has_failed(now_ms):
-            return f". Try {self.number} of {len(_PAUSES_MS) + 1} failed, there will be another one: {words}"
+            return f". Try {self.number} of {len(_PAUSES_MS) + 1} failed, another one will follow: {words}"
         is_waiting = self.seen.phase is PodPhase.PENDING and self.seen.message
         return f". Pod {self.seen.name} waits: {self.seen.message.rstrip('. ')}" if is_waiting else ""
 

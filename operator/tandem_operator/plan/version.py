@@ -38,7 +38,7 @@ from tandem_operator.status import Status
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """What there is to be told of the spec's version of the job, of the one that runs, and of the last one that worked.
+    """What is known of the spec's version of the job, of the one that runs, and of the last one that worked.
 
     `job` : what new pods are made from: the job as its spec asks for it, or as the last revision that worked has it.
     `templates` : of pods of each component of that job.
@@ -152,14 +152,14 @@ def _is_refused_by_the_log(seen: PodSeen) -> bool:
 
 
 def _works(seen: PodSeen) -> bool:
-    told = seen.reported
+    report = seen.reported
     return (
         seen.component is not Component.GENERATOR
         and not seen.is_gone
         and bool(seen.config)
-        and told is not None
-        and told.ready
-        and not told.candidate
+        and report is not None
+        and report.ready
+        and not report.candidate
     )
 
 

@@ -19,9 +19,9 @@ from tandem_operator.actions import Object
 from tandem_operator.api import Api, ApiError
 from tandem_operator.plugin.screen import now_utc, screen
 from tandem_operator.resources.names import JOB, PREFIX
-from tandem_operator.status import Status, Wish
+from tandem_operator.status import Request, Status
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, help="Look at ReplicatedStreamJobs, and steer them.")
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Inspect and control ReplicatedStreamJobs.")
 
 Job = Annotated[str, typer.Argument(metavar="JOB", help="The job's name")]
 Replica = Annotated[str, typer.Argument(metavar="REPLICA", help="E.g. replica-0; kubectl tandem status lists them")]
@@ -44,20 +44,20 @@ def status(job: Job, namespace: Namespace = "", context: Context = "") -> None:
 def promote(
     job: Job, replica: Replica, timeout: Timeout = 180, namespace: Namespace = "", context: Context = ""
 ) -> None:
-    """Planned switchover: a standby becomes active, the active that it relieves stands by. Readers notice nothing."""
-    _wish("promote", job, replica, timeout, namespace, context)
+    """Planned switchover: a standby becomes active, and the active that it replaces becomes a standby."""
+    _request("promote", job, replica, timeout, namespace, context)
 
 
 @app.command()
 def drain(job: Job, replica: Replica, timeout: Timeout = 180, namespace: Namespace = "", context: Context = "") -> None:
-    """A standby takes over from a replica, which then gets a new pod, e.g. because its node is to be serviced."""
-    _wish("drain", job, replica, timeout, namespace, context)
+    """A standby takes over from a replica, which then gets a new pod, e.g. to service its node."""
+    _request("drain", job, replica, timeout, namespace, context)
 
 
 @app.command()
 def fence(job: Job, replica: Replica, timeout: Timeout = 180, namespace: Namespace = "", context: Context = "") -> None:
-    """Delete a replica's pod at once, without a hand-over: for one that misbehaves. The others go on."""
-    _wish("fence", job, replica, timeout, namespace, context)
+    """Delete a replica's pod at once, without a handover: for one that misbehaves. The others continue."""
+    _request("fence", job, replica, timeout, namespace, context)
 
 
 @app.command()
@@ -69,21 +69,21 @@ def savepoint(
     context: Context = "",
 ) -> None:
     """Name the newest snapshot, so that it is kept, and can be started from."""
-    _wish("savepoint", job, name, timeout, namespace, context)
+    _request("savepoint", job, name, timeout, namespace, context)
 
 
 @app.command()
 def suspend(job: Job, namespace: Namespace = "", context: Context = "") -> None:
-    """Delete the job's pods, and keep all else: it goes on where it stopped with `resume`."""
+    """Delete the job's pods, and keep everything else: `resume` continues where it stopped."""
     _change(job, {"spec": {"suspend": True}}, namespace, context)
-    typer.echo(f"{job} is to be suspended")
+    typer.echo(f"{job} will be suspended")
 
 
 @app.command()
 def resume(job: Job, namespace: Namespace = "", context: Context = "") -> None:
     """Start a suspended job again."""
     _change(job, {"spec": {"suspend": False}}, namespace, context)
-    typer.echo(f"{job} is to go on")
+    typer.echo(f"{job} will be resumed")
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -94,13 +94,13 @@ def logs(arguments: typer.Context, job: Job, namespace: Namespace = "", context:
     os.execvp("kubectl", ["kubectl", *scope, "logs", *selector, *arguments.args])  # noqa: S606, S607 - the user's own kubectl
 
 
-def _wish(name: str, job: str, value: str, timeout_s: float, namespace: str, context: str) -> None:
-    """Write a wish into an annotation, and wait for what becomes of it."""
+def _request(name: str, job: str, value: str, timeout_s: float, namespace: str, context: str) -> None:
+    """Write a request into an annotation, and wait for what becomes of it."""
     api, where = _connect(namespace, context)
-    wished = f"{value}@{now_utc():%Y%m%dT%H%M%S}"  # so that the same can be wished again
-    wish = {"metadata": {"annotations": {f"{PREFIX}{name}": wished}}}
-    _told(lambda: api.merge(KIND, where, job, wish), where, job)
-    found: Wish | None = None
+    requested = f"{value}@{now_utc():%Y%m%dT%H%M%S}"  # so that the same can be requested again
+    request = {"metadata": {"annotations": {f"{PREFIX}{name}": requested}}}
+    _told(lambda: api.merge(KIND, where, job, request), where, job)
+    found: Request | None = None
     trouble = ""
 
     def is_over() -> bool:
@@ -110,16 +110,16 @@ def _wish(name: str, job: str, value: str, timeout_s: float, namespace: str, con
         except (ApiError, HTTPError) as error:
             if isinstance(error, ApiError) and not error.is_passing:
                 raise
-            trouble = f" {_unreachable(error)}."  # the wish is written: only its outcome is not known yet
+            trouble = f" {_unreachable(error)}."  # the request is written: only its outcome is not known yet
             return False
         trouble = ""
         found = Status.model_validate(body.get("status", {})).wishes.get(name)  # type: ignore[call-overload]
-        return found is not None and found.value == wished and found.outcome != "Pending"
+        return found is not None and found.value == requested and found.outcome != "Pending"
 
     if not timeout_s:
-        typer.echo(f"{name} {value} is asked for")
+        typer.echo(f"{name} {value} is requested")
     elif not _told(lambda: wait_until(is_over, Deadline(timeout_s), 0.5), where, job) or found is None:
-        what = f"Not done within {timeout_s:.0f} s; it is still wished for."
+        what = f"Not done within {timeout_s:.0f} s; it is still requested."
         typer.echo(f"{what}{trouble} kubectl describe rsj {job}", err=True)
         raise typer.Exit(ExitCode.FAILED)
     else:

@@ -38,16 +38,16 @@ def screen(body: Mapping[str, Any], pods: Pods, now: datetime) -> Iterator[str]:
     yield f"  Published    {published}, {_or_dash(status.lag)} records behind"
     yield f"  Ordering     {status.mode or '-'}" + (f", led by {status.leader}" if status.leader else "")
     yield f"  Engine       {status.engine or '-'}"
-    yield f"  Replicas     {status.active or '-'} active, {status.standby or '0/0'} standing by"
+    yield f"  Replicas     {status.active or '-'} active, {status.standby or '0/0'} standbys"
     yield f"  Delivery     {spec.get('delivery', 'exactlyOnce')}"
     yield f"  Failover     {_failover(status, now)}"
     yield f"  Measured     {'never' if age_s is None else _duration(age_s) + ' ago'}"
     yield ""
     yield from _members(status)
-    told = [condition for condition in status.conditions if _is_trouble(condition)]
-    if told:
+    troubles = [condition for condition in status.conditions if _is_trouble(condition)]
+    if troubles:
         yield ""
-        yield from (f"  {condition.type}={condition.status}: {condition.message}" for condition in told)
+        yield from (f"  {condition.type}={condition.status}: {condition.message}" for condition in troubles)
 
 
 def _safety(
@@ -67,7 +67,7 @@ def _safety(
     if age_s is None or age_s > _OLD_S:
         old = "has no time" if age_s is None else f"is {_duration(age_s)} old"
         return f"NOT KNOWN: the status {old}. Is the operator running? {_IS_IT_RUNNING}"
-    return "Safe: a failure of any one replica costs the reader nothing"
+    return "Safe: a failure of any one replica is masked"
 
 
 def _not_ready(status: Status, pods: Pods) -> Sequence[str]:
@@ -78,8 +78,8 @@ def _not_ready(status: Status, pods: Pods) -> Sequence[str]:
 
 
 def _is_ready(pod: Mapping[str, Any]) -> bool:
-    told = pod.get("status", {}).get("conditions", ())
-    is_ready = any((one["type"], one["status"]) == ("Ready", "True") for one in told)
+    conditions = pod.get("status", {}).get("conditions", ())
+    is_ready = any((one["type"], one["status"]) == ("Ready", "True") for one in conditions)
     return is_ready and "deletionTimestamp" not in pod["metadata"]
 
 

@@ -34,7 +34,7 @@ from tandem_operator.resources.settings import Settings
 from tandem_operator.resources.tolerations import lost_node
 
 GRACE_S: Final = 45
-"""Longer than a replica waits for its successor when it is told to stop."""
+"""Longer than a replica waits for its successor when it is asked to stop."""
 _ZONE: Final = "topology.kubernetes.io/zone"
 
 

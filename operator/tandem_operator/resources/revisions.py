@@ -1,7 +1,7 @@
-"""A revision of a job: what its pods are made from, kept as a `ControllerRevision`, as those of StatefulSets are.
+"""A revision of a job: what its pods use, kept as a `ControllerRevision`, as those of StatefulSets are.
 
 It is the spec without what may change and leave a pod that works as it is: how many pods there are, whether they run at all,
-which savepoint is wished. The restart nonce belongs to it: pods are made again for it, and a revision is tried again.
+which savepoint is requested. The restart nonce belongs to it: pods are made again for it, and a revision is tried again.
 """
 
 from __future__ import annotations

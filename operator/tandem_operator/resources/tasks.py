@@ -1,4 +1,4 @@
-"""Pods that carry out a wish once: a command of `tandem` in the job's own image, with the job's own Secrets and volumes.
+"""Pods that carry out a request once: a command of `tandem` in the job's own image, with the job's own Secrets and volumes.
 
 So the operator itself needs no credentials of Kafka, of ZooKeeper, or of the store of snapshots.
 """
@@ -37,9 +37,9 @@ def drain(job: ReplicatedStreamJob, uid: str, settings: Settings, leaves: str, t
     return _task(job, uid, settings, [DRAIN, _MANIFEST, leaves, *(["--to-nobody"] if to_nobody else [])])
 
 
-def savepoint(job: ReplicatedStreamJob, uid: str, settings: Settings, name: str, wish: str) -> dict[str, Any]:
-    """`tandem savepoint create`: the newest snapshot gets a name, and is kept. Another `wish` is another task."""
-    return _task(job, uid, settings, [SAVEPOINT, "create", _MANIFEST, name, "--newest"], wish)
+def savepoint(job: ReplicatedStreamJob, uid: str, settings: Settings, name: str, request: str) -> dict[str, Any]:
+    """`tandem savepoint create`: the newest snapshot gets a name, and is kept. Another `request` is another task."""
+    return _task(job, uid, settings, [SAVEPOINT, "create", _MANIFEST, name, "--newest"], request)
 
 
 def cleanup(job: ReplicatedStreamJob, uid: str, settings: Settings, attempt: int) -> dict[str, Any]:
@@ -58,9 +58,9 @@ _MANIFEST: Final = f"{FOLDER}/{FILE}"
 
 
 def _task(
-    job: ReplicatedStreamJob, uid: str, settings: Settings, arguments: Sequence[str], wish: str = ""
+    job: ReplicatedStreamJob, uid: str, settings: Settings, arguments: Sequence[str], request: str = ""
 ) -> dict[str, Any]:
-    name = f"{job.name}-{arguments[0]}-{hash_of([uid, wish, *arguments], 8)}"
+    name = f"{job.name}-{arguments[0]}-{hash_of([uid, request, *arguments], 8)}"
     like = pod(job, uid, settings, Component.MEMBER, 0, name)
     container = next(c for c in like["spec"]["containers"] if c["name"] == "replica")
     dropped = ("startupProbe", "livenessProbe", "readinessProbe", "ports", "resources")

@@ -34,9 +34,11 @@ from pyspark.sql.types import (
 
 from tandem.engine.sink_types import check_kafka, check_table
 from tandem.jobapi.errors import JobError
+from tandem.manifest import SinkSpec
 
 KINDS = ["parquet", "delta"]
 INT = IntegerType()
+OUT = SinkSpec(name="out", topic="out")
 HELD: list[DataType] = [
     *(kind() for kind in (BooleanType, ByteType, ShortType, IntegerType, LongType, FloatType, DoubleType)),
     *(kind() for kind in (StringType, BinaryType, DateType, TimestampType, TimestampNTZType)),
@@ -140,8 +142,8 @@ def kafka(**columns: DataType) -> StructType:
 
 
 def test_the_columns_of_sparks_kafka_sink_are_let_in() -> None:
-    check_kafka("out", kafka(key=StringType(), partition=INT, headers=HEADERS, extra=VariantType()), False)
-    check_kafka("out", kafka(partition=LongType(), topic=StringType()), False)
+    check_kafka(OUT, kafka(key=StringType(), partition=INT, headers=HEADERS, extra=VariantType()), False)
+    check_kafka(OUT, kafka(partition=LongType(), topic=StringType()), False)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_the_columns_of_sparks_kafka_sink_are_let_in() -> None:
 )
 def test_other_columns_are_refused_with_the_remedy(schema: StructType, names_topic: bool, said: str) -> None:
     with pytest.raises(JobError) as error:
-        check_kafka("out", schema, names_topic)
+        check_kafka(OUT, schema, names_topic)
 
     assert str(error.value).startswith("sink out: ")
     assert said in str(error.value)

@@ -109,7 +109,7 @@ def test_the_command_says_by_which_other_one_a_stopped_job_goes_on(tmp_path: Pat
     result = CliRunner().invoke(app, ["upgrade", str(job.path), "--run-directory", str(tmp_path / "run")])
 
     assert result.exit_code == 1
-    assert result.output.startswith(f"Job flights is not running in {tmp_path / 'run'}. A job that is stopped")
+    assert result.output.startswith(f"Job flights is not running in {tmp_path / 'run'}. To continue a stopped job")
     assert f"tandem run {job.path} --accept-changes" in result.output
 
 

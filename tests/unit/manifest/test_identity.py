@@ -21,6 +21,7 @@ COUNTS = {
     "a schema": ("dep_delay DOUBLE", "dep_delay FLOAT"),
     "a format": ("topics: [weather]", "topics: [weather]\n      format: json\n      schema: a INT"),
     "where it begins": ("topics: [weather]", "topics: [weather]\n      startingOffsets: latest"),
+    "that it is a table": ("topics: [weather]", "topics: [weather]\n      table: {key: [key]}"),
     "when it is idle": ("topics: [weather]", "topics: [weather]\n      idleTimeout: 30s"),
     "what it may read": ("topics: [weather]", "topics: [weather]\n      isolationLevel: read_uncommitted"),
     "the topic of a sink": ("topic: delays", "topic: late"),

@@ -24,6 +24,7 @@ SAID_OTHERWISE = {
     "buffers_hold_a_record",
     "client_logs_are_known",
     "columns_are_told_apart",
+    "schemas_of_avro_are_json",
     "tables_are_told_apart",
     "tables_are_apart_from_state",
     "postgres_tables_differ",

@@ -139,7 +139,7 @@ def test_a_task_that_fails_is_told_in_its_own_words_and_tried_again_later_and_la
     assert world.tasks() == [first]
     assert world.reasons().count("CleanupFailed") == 1
     message = world.api.progressing()["message"]
-    assert f"{first} failed: no answer from Kafka. It is tried again after 60 s" in message
+    assert f"{first} failed: no answer from Kafka. It will be retried after 60 s" in message
     assert "set spec.deletionPolicy: Retain" in message
 
     world.look(60.0, times=2)

@@ -20,7 +20,7 @@ from unit.operator.structural import errors
 
 EXAMPLES = sorted((ROOT / "jobs" / "tandem" / "examples").rglob("*.yaml"))
 OF_THE_DOCS = sorted((ROOT / "docs").rglob("*.yaml"))
-QUICK_START = (ROOT / "docs" / "quickstart-kubernetes.md").read_text()
+EXAMPLES_PAGE = (ROOT / "docs" / "how-to" / "run-the-examples.md").read_text()
 KIND = "ReplicatedStreamJob"
 
 each_example = pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -93,16 +93,16 @@ def test_the_quick_start_has_the_servers_and_the_topics_that_an_example_names(pa
         document for document in documents(ROOT / "docs" / "kubernetes" / "kafka.yaml") if document["kind"] == "Service"
     ]
     ports = {thing["metadata"]["name"]: str(thing["spec"]["ports"][0]["port"]) for thing in made}
-    ports |= dict(re.findall(r"kubectl expose deployment (\S+) --port=(\d+)", QUICK_START))
+    ports |= dict(re.findall(r"kubectl expose deployment (\S+) --port=(\d+)", EXAMPLES_PAGE))
 
-    assert f"for topic in {' '.join(topics)}; do" in QUICK_START
-    assert f"kubectl apply -f {path.relative_to(ROOT)}" in QUICK_START
+    assert f"for topic in {' '.join(topics)}; do" in EXAMPLES_PAGE
+    assert f"kubectl apply -f {path.relative_to(ROOT)}" in EXAMPLES_PAGE
     assert [
         server for server in servers if ":" in server and ports.get(server.split(":")[0]) != server.split(":")[1]
     ] == []
 
 
 def test_the_modules_that_the_quick_start_runs_in_pods_are_in_the_image() -> None:
-    (module,) = re.findall(r"--image=tandem:\S+ .*-- python -m (\S+)", QUICK_START)
+    (module,) = re.findall(r"--image=tandem:\S+ .*-- python -m (\S+)", EXAMPLES_PAGE)
 
     assert (ROOT / "jobs" / f"{module.replace('.', '/')}.py").is_file()

@@ -116,7 +116,7 @@ def completed(cluster: TinyCluster, change: Change) -> dict[str, Any]:
         "phase": status["phase"],
         "conditions": [(one["type"], one["status"], one["reason"]) for one in status["conditions"]],
         "history": [entry["reason"] for entry in status.get("history", ())],
-        "wishes": {name: (wish["value"], wish["outcome"]) for name, wish in status.get("wishes", {}).items()},
+        "wishes": {name: (request["value"], request["outcome"]) for name, request in status.get("wishes", {}).items()},
     }
 
 

@@ -58,7 +58,7 @@ def test_where_there_are_no_snapshots_it_is_tried_and_what_worked_comes_back_if_
     assert {pod.config for pod in cluster.pods.values()} == {cluster.config} == {config_of(given())}
     status, reason, message = progressing(cluster)
     assert (status, reason) == ("False", "RolledBack")
-    assert "change an option too" in message
+    assert "also change an option" in message
     assert "GenerationBegan" not in reasons
 
 

@@ -79,7 +79,7 @@ def test_a_savepoint_that_cannot_be_made_is_told_and_no_candidate_is_made() -> N
     reasons = told(cluster, 60)
     assert set(cluster.pods) == before
     assert progressing(cluster)[1] == "UpgradeFailed"
-    assert "No savepoint could be made, tried 3 times" in progressing(cluster)[2]
+    assert "No savepoint could be created, tried 3 times" in progressing(cluster)[2]
     assert reasons[-1] == "UpgradeFailed"
     assert len([line for line in cluster.log if line.startswith("create flights-savepoint-")]) == 3
     assert not cluster.tasks

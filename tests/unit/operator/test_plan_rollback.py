@@ -102,7 +102,7 @@ def test_one_that_does_not_reach_the_head_in_time_is_given_up_and_not_before() -
     assert progressing(cluster)[1] == "RollingOut"
     told(cluster, 30)
     assert progressing(cluster)[1] == "RolledBack"
-    assert "is not at the head after 300 s" in progressing(cluster)[2]
+    assert "has not caught up after 300 s" in progressing(cluster)[2]
 
 
 def test_one_that_computes_other_rows_is_given_up_at_once() -> None:

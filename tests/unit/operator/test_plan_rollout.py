@@ -88,7 +88,7 @@ def test_a_rollout_that_cannot_be_rolled_back_stops_when_the_new_pod_refuses_and
     assert sum(pod.template in good for pod in cluster.pods.values()) == 2
     progressing = _condition(cluster, "Progressing")
     assert (progressing["status"], progressing["reason"]) == ("False", "RolloutStalled")
-    assert "take the change back" in progressing["message"]
+    assert "revert the change" in progressing["message"]
     assert plan(cluster.observed(), SETTINGS) == ()
 
     cluster.change(job(replicas=2, standbys=1, revisionHistoryLimit=0))

@@ -1,4 +1,4 @@
-"""A savepoint that is wished for is created once, by a task in the job's own image, and its outcome is told."""
+"""A savepoint that is requested is created once, by a task in the job's own image, and its outcome is told."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Wisher:
         return replace(self.cluster.observed(), tasks=() if self.task is None else (self.task,))
 
     def outcome(self, kind: str = "savepoint") -> tuple[str, str]:
-        wish = self.cluster.status["wishes"][kind]
-        return str(wish["outcome"]), str(wish.get("message", ""))
+        request = self.cluster.status["wishes"][kind]
+        return str(request["outcome"]), str(request.get("message", ""))
 
 
 def created(actions: list[Action]) -> Any:
@@ -157,7 +157,7 @@ def test_a_savepoint_of_a_suspended_job_is_refused_at_once(spec: dict[str, Any])
     assert wisher.passes() == []
     outcome, message = wisher.outcome("savepointNonce" if spec else "savepoint")
     assert outcome == "Refused"
-    assert "Set spec.suspend: false, wait until it is Ready, and wish again with another value" in message
+    assert "Set spec.suspend: false, wait until it is Ready, and retry with another value" in message
 
 
 def test_a_job_that_is_suspended_before_the_task_is_made_gets_none() -> None:

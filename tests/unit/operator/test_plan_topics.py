@@ -68,7 +68,7 @@ def test_what_was_mended_is_told_and_shown_no_more() -> None:
     passes(cluster, SHORT)
 
     told_then = passes(cluster)
-    assert told_then == [("Normal", "TopicsAsDeclared", "The job's own topics are as they should be")]
+    assert told_then == [("Normal", "TopicsAsDeclared", "The job's own topics are as declared")]
     assert condition(cluster)[0] == "True"
     assert cluster.status["topicDrift"] == []
 

@@ -71,7 +71,7 @@ def test_a_whole_job_is_safe_and_says_who_publishes() -> None:
     assert "streaming/flights: Running. Safe" in text
     assert "epoch 7 by replica-0, 12 records behind" in text
     assert "led by orderer-0" in text
-    assert "2/2 active, 1/1 standing by" in text
+    assert "2/2 active, 1/1 standbys" in text
     assert "replica-0  active  yes    7" in text
     assert "Failover     none yet" in text
     assert "Measured     40 s ago" in text

@@ -1,4 +1,4 @@
-"""`kubectl tandem` where the API server is away: one message, and a wish that is written is waited for all the same."""
+"""`kubectl tandem` where the API server is away: one message, and a request that is written is waited for all the same."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ JOB = {"metadata": {"name": "flights", "namespace": "default"}}
 
 
 class ApiServer:
-    """Takes wishes. `answers`: how the next questions about the job are answered; then, that the wish is done."""
+    """Takes wishes. `answers`: how the next questions about the job are answered; then, that the request is done."""
 
     def __init__(self) -> None:
         self.answers: list[int] = []
         self.asked = 0
-        self._wish = ""
+        self._request = ""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.address = f"http://127.0.0.1:{self._server.server_port}"
         self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -40,8 +40,8 @@ class ApiServer:
         self._thread.join(5)
 
     def job(self) -> dict[str, Any]:
-        wish = {"value": self._wish, "outcome": "Done", "message": "replica-0 is active"}
-        return {**JOB, "status": {"wishes": {"promote": wish}}}
+        request = {"value": self._request, "outcome": "Done", "message": "replica-0 is active"}
+        return {**JOB, "status": {"wishes": {"promote": request}}}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -53,7 +53,7 @@ class ApiServer:
 
             def do_PATCH(self) -> None:
                 change = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                server._wish = change["metadata"]["annotations"]["tandem.dev/promote"]
+                server._request = change["metadata"]["annotations"]["tandem.dev/promote"]
                 self._answer(200)
 
             def _answer(self, status: int) -> None:
@@ -130,7 +130,7 @@ def test_the_end_of_the_wait_says_that_nobody_answered(server: ApiServer, plugin
     told = plugin("promote", "flights", "replica-0", "--timeout", "0.1")
 
     assert told.exit_code == 1
-    assert "Not done within 0 s; it is still wished for. The API server does not answer: told." in told.stderr
+    assert "Not done within 0 s; it is still requested. The API server does not answer: told." in told.stderr
 
 
 def test_a_job_that_is_gone_is_not_waited_for(server: ApiServer, plugin: Callable[..., Result]) -> None:

@@ -8,7 +8,7 @@ from tandem_operator.act import Actor, Target
 from tandem_operator.actions import Create
 from tandem_operator.api import ApiError
 from tandem_operator.manifests import job_of
-from tandem_operator.owned import Owned
+from tandem_operator.owned import OwnedObjects
 from tandem_operator.resources.revisions import revision
 from unit.operator.operator_builders import SETTINGS, UID
 from unit.operator.tiny_world import KEY, World
@@ -143,7 +143,7 @@ def test_what_another_job_of_that_name_owned_is_not_taken_for_what_this_one_owns
     world = World()
     target = Target(job_of(world.body), UID)
     world.api.put(revision(target.job, UID, SETTINGS, 4))
-    owned = Owned(world.api)
+    owned = OwnedObjects(world.api)
     assert owned.of(KEY, UID, False, 0.0)
 
     assert owned.of(KEY, "another", False, 1.0) == ()
@@ -153,7 +153,7 @@ def test_revisions_that_are_kept_are_seen_by_the_next_operator() -> None:
     world = World()
     target = Target(job_of(world.body), UID)
     world.api.put(revision(target.job, UID, SETTINGS, 4))
-    owned = Owned(world.api)
+    owned = OwnedObjects(world.api)
     (seen,) = [thing for thing in owned.of(KEY, UID, False, 0.0) if thing.kind == "ControllerRevision"]
 
     assert seen.whole is not None

@@ -22,7 +22,7 @@ def test_one_refused_action_hides_neither_the_others_nor_the_status() -> None:
     progressing = world.api.progressing()
     assert (progressing["status"], progressing["reason"]) == ("False", "ApiRefused")
     assert progressing["message"].startswith("Creating pod flights-replica-0-")
-    assert progressing["message"].endswith(" was refused: exceeded quota: few. It is tried again")
+    assert progressing["message"].endswith(" was refused: exceeded quota: few. It will be retried")
     assert world.api.events() == [("Warning", "ApiRefused")]
 
 
@@ -81,7 +81,7 @@ def test_what_may_pass_is_told_only_after_several_passes_and_not_as_a_refusal(st
     world.refused()
     progressing = world.api.progressing()
     assert (progressing["status"], progressing["reason"]) == ("False", "ApiUnavailable")
-    assert progressing["message"].endswith(" has failed several times: the server is busy. It is tried again")
+    assert progressing["message"].endswith(" has failed several times: the server is busy. It will be retried")
     assert world.api.events() == [("Warning", "ApiUnavailable")]
 
 

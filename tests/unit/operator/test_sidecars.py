@@ -9,8 +9,8 @@ import pytest
 from tandem_operator.actions import SetStatus
 from tandem_operator.observed import Component, ContainerSeen, PodPhase
 from tandem_operator.plan import plan
+from tandem_operator.plan.blocked import blocked_reason
 from tandem_operator.plan.failures import delay_beside, failure_beside
-from tandem_operator.plan.hindrances import hindrance
 from tandem_operator.resources.pods import pod as made_pod
 from tandem_operator.resources.tasks import savepoint
 from unit.operator.operator_builders import SETTINGS, UID, job
@@ -38,8 +38,8 @@ def starting(init: dict[str, Any], native: bool = False) -> dict[str, Any]:
     return made
 
 
-def hindered(made: dict[str, Any], now_ms: int = NOW_MS) -> str:
-    return hindrance(seen(made)[0].pods, job(), now_ms)
+def blocked(made: dict[str, Any], now_ms: int = NOW_MS) -> str:
+    return blocked_reason(seen(made)[0].pods, job(), now_ms)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def hindered(made: dict[str, Any], now_ms: int = NOW_MS) -> str:
 def test_an_init_container_that_fails_is_named_with_its_pod_its_reason_and_its_own_words(
     state: dict[str, Any], words: str
 ) -> None:
-    text = hindered(starting(container("fetch-model", state, restartCount=4, lastState=FAILED)))
+    text = blocked(starting(container("fetch-model", state, restartCount=4, lastState=FAILED)))
 
     assert text.startswith("Pod flights-replica-0-aaaaa waits: init container fetch-model: ")
     assert text.endswith(words)
@@ -70,7 +70,7 @@ def test_of_a_trace_of_python_the_last_line_is_told() -> None:
     }
     back_off = {"waiting": {"reason": "CrashLoopBackOff"}}
 
-    assert hindered(starting(container("fetch", back_off, lastState=trace))).endswith(
+    assert blocked(starting(container("fetch", back_off, lastState=trace))).endswith(
         "CrashLoopBackOff: OSError: no space"
     )
 
@@ -78,8 +78,8 @@ def test_of_a_trace_of_python_the_last_line_is_told() -> None:
 def test_an_init_container_that_runs_for_long_is_named() -> None:
     slow = starting(container("fetch-model", RUNNING))
 
-    assert hindered(slow, NOW_MS - 31_000) == ""
-    assert hindered(slow, NOW_MS - 28_000).endswith("waits: init container fetch-model has run for more than 30 s")
+    assert blocked(slow, NOW_MS - 31_000) == ""
+    assert blocked(slow, NOW_MS - 28_000).endswith("waits: init container fetch-model has run for more than 30 s")
 
 
 def test_an_init_container_that_fails_again_and_again_makes_the_job_not_progress() -> None:
@@ -104,7 +104,7 @@ def test_one_that_has_ended_well_after_failures_is_forgotten() -> None:
     one = only(seen(made)[0])
 
     assert [beside.name for beside in one.beside] == ["orderer"]
-    assert (hindered(made), failure_beside(one, NOW_MS), delay_beside(one, NOW_MS, 1)) == ("", "", "")
+    assert (blocked(made), failure_beside(one, NOW_MS), delay_beside(one, NOW_MS, 1)) == ("", "", "")
 
 
 def test_a_native_sidecar_is_beside_the_others_as_long_as_it_runs() -> None:
@@ -112,9 +112,9 @@ def test_a_native_sidecar_is_beside_the_others_as_long_as_it_runs() -> None:
     (proxy, _) = only(seen(made)[0]).beside
 
     assert (proxy.name, proxy.is_init, proxy.ready) == ("proxy", False, True)
-    assert hindered(made, NOW_MS + 3_600_000) == ""
+    assert blocked(made, NOW_MS + 3_600_000) == ""
     broken = container("proxy", {"waiting": {"reason": "CrashLoopBackOff"}}, restartCount=4, lastState=FAILED)
-    assert "waits: proxy: CrashLoopBackOff: 403" in hindered(starting(broken, native=True))
+    assert "waits: proxy: CrashLoopBackOff: 403" in blocked(starting(broken, native=True))
     assert "proxy beside replica-0 ended 4 times" in failure_beside(
         only(seen(starting(broken, native=True))[0]), NOW_MS
     )

@@ -142,7 +142,7 @@ def test_what_a_watch_has_listed_anew_is_asked_for_before_the_next_pass(
     world.passes()
 
     assert (gone not in world.pods_seen()) == is_doubtful
-    assert world.store.doubtful == set()
+    assert world.store.stale == set()
 
 
 def test_pods_that_are_all_gone_are_missed_within_half_a_minute_although_no_watch_told() -> None:

@@ -5,8 +5,6 @@ import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
@@ -47,6 +45,7 @@ public final class EpochBridge implements Source, Sink, Clock {
   private final Path results;
   private final Dataset<Row> nothing;
   private final OwnThread ownThread; // null where executors compute
+  private final Tables tables;
   private final BlockingQueue<Offer> offers = new ArrayBlockingQueue<>(1);
   private final BlockingQueue<String> computed = new ArrayBlockingQueue<>(1);
   private final BlockingQueue<Boolean> acknowledged = new ArrayBlockingQueue<>(1);
@@ -70,6 +69,7 @@ public final class EpochBridge implements Source, Sink, Clock {
     this.attributes = attributes;
     this.results = Path.of(results);
     nothing = dataset(new InternalRow[0]);
+    tables = new Tables(session);
     ownThread = session.sparkContext().isLocal() ? new OwnThread(session.sparkContext()) : null;
   }
 
@@ -85,6 +85,11 @@ public final class EpochBridge implements Source, Sink, Clock {
     stopped = false;
     isOffered = false;
     if (ownThread != null) ownThread.begin();
+  }
+
+  /** What the query's tables hold. */
+  public Tables tables() {
+    return tables;
   }
 
   /** Where the watermarks of the query that starts next are written. */
@@ -145,7 +150,7 @@ public final class EpochBridge implements Source, Sink, Clock {
   public Dataset<Row> getBatch(Option<Offset> start, Offset end) {
     boolean offered = input != null && end.json().equals(position);
     try {
-      records = offered ? read(input) : new InternalRow[0];
+      records = offered ? ArrowRows.read(input) : new InternalRow[0];
       return isStanding ? nothing : dataset(records);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -240,21 +245,6 @@ public final class EpochBridge implements Source, Sink, Clock {
   }
 
   // Arrow -------------------------------------------------------------------------------------------------------------
-
-  private static InternalRow[] read(Path path) throws IOException {
-    List<InternalRow> rows = new ArrayList<>();
-    Iterator<InternalRow> stream = ArrowConverters$.MODULE$.fromIPCStream(Files.readAllBytes(path))._1();
-    try {
-      while (stream.hasNext()) rows.add(stream.next().copy());
-    } finally {
-      try {
-        ((AutoCloseable) stream).close();
-      } catch (Exception e) {
-        throw new IOException(e);
-      }
-    }
-    return rows.toArray(new InternalRow[0]);
-  }
 
   private byte[] toArrow(InternalRow[] rows) {
     if (rows.length == 0) return new byte[0];

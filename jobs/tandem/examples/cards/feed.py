@@ -20,13 +20,13 @@ _STOLEN_SHARE = 0.01
 
 def events(payments: int | None = None, seed: int = 1) -> Iterator[Event]:
     """So many payments (None: without end). The same arguments give the same bytes."""
-    dice = random.Random(seed)  # noqa: S311 - not for secrets
-    stolen = [f"card-{dice.randrange(_CARDS):04}" for _ in range(5)]
+    chance = random.Random(seed)  # noqa: S311 - not for secrets
+    stolen = [f"card-{chance.randrange(_CARDS):04}" for _ in range(5)]
     for number in itertools.islice(itertools.count(), payments):
-        is_stolen = dice.random() < _STOLEN_SHARE
-        card = dice.choice(stolen) if is_stolen else f"card-{dice.randrange(_CARDS):04}"
-        amount = round(dice.uniform(400, 2_000) if is_stolen else min(399.0, dice.lognormvariate(3, 1)), 2)
-        body = {"card": card, "merchant": dice.choice(_MERCHANTS), "amount": amount}
+        is_stolen = chance.random() < _STOLEN_SHARE
+        card = chance.choice(stolen) if is_stolen else f"card-{chance.randrange(_CARDS):04}"
+        amount = round(chance.uniform(400, 2_000) if is_stolen else min(399.0, chance.lognormvariate(3, 1)), 2)
+        body = {"card": card, "merchant": chance.choice(_MERCHANTS), "amount": amount}
         yield Event(PAYMENTS, card.encode(), json.dumps(body, separators=(",", ":")).encode(), _BEGIN_S + number)
 
 
@@ -34,7 +34,7 @@ def main(
     bootstrap_servers: Annotated[str, typer.Option(help="host:port of Kafka")] = "localhost:9092",
     rate: Annotated[float, typer.Option(min=0.1, help="Payments per second")] = 200,
     payments: Annotated[int | None, typer.Option(min=1, help="How many (default: without end)")] = None,
-    seed: Annotated[int, typer.Option(help="Of the dice")] = 1,
+    seed: Annotated[int, typer.Option(help="Of the random numbers")] = 1,
 ) -> None:
     """Send payments to the topic `payments`."""
     feeder = Feeder({"bootstrap.servers": bootstrap_servers}, events(payments, seed), PAYMENTS, rate)

@@ -1,4 +1,4 @@
-"""A scoring service to try the example with: it answers at random, so whoever asks it twice gets two answers.
+"""A scoring service to try the example with: it answers at random, so two calls get two answers.
 
 `python -m tandem.examples.enrich.service` serves on localhost:8901, and with the argument `0.0.0.0` to everybody.
 """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from unit.manifest.mistakes.mark import HERE, Mistake
 
+REGISTRY = 'schemaRegistry: {url: "http://registry:8081"}'
+
 STREAMS: dict[str, Mistake] = {
     "a topic with a space": (
         "topic: delays", f"topic: my delays {HERE}", "spec.sinks[0].topic", "no name of a Kafka topic",
@@ -75,7 +77,75 @@ STREAMS: dict[str, Mistake] = {
         "spec.sources[0].schema", "carrier has the unknown type STRNG, perhaps STRING",
     ),
     "an unknown format": (
-        "format: json", f"format: avro {HERE}", "spec.sources[0].format", "'avro' is none of raw, json",
+        "format: json", f"format: csv {HERE}", "spec.sources[0].format", "'csv' is none of raw, json, avro, protobuf",
+    ),
+    "a format without a registry": (
+        "topics: [weather]", f"topics: [weather]\n      format: avro {HERE}",
+        "spec.sources[1].format", "format avro needs a schema registry. Add spec.schemaRegistry, e.g.",
+    ),
+    "keys without a registry": (
+        "topics: [weather]", f"topics: [weather]\n      keyFormat: protobuf {HERE}",
+        "spec.sources[1].keyFormat", "keyFormat protobuf needs a schema registry",
+    ),
+    "a format of the registry with columns": (
+        "topics: [weather]", f"topics: [weather]\n      format: avro\n      schema: a INT {HERE}\n  {REGISTRY}",
+        "spec.sources[1].schema", "has its columns by a schema of the registry. Remove it; a reader",
+    ),
+    "a registered schema of raw bytes": (
+        "topics: [weather]", f"topics: [weather]\n      valueSchema: {{subject: weather}} {HERE}",
+        "spec.sources[1].valueSchema", "is without effect, as format is raw. Set format: avro or format: protobuf",
+    ),
+    "a message of Avro": (
+        "topics: [weather]",
+        f"topics: [weather]\n      keyFormat: avro\n      keySchema: {{message: Order}} {HERE}\n  {REGISTRY}",
+        "spec.sources[1].keySchema.message", "avro has no messages. Remove it",
+    ),
+    "a schema given twice": (
+        "topics: [weather]",
+        f"topics: [weather]\n      format: avro\n      valueSchema: {{subject: w, text: '\"string\"'}} {HERE}\n  {REGISTRY}",
+        "spec.sources[1].valueSchema.subject", "Keep one of subject and text",
+    ),
+    "a schema that is no JSON": (
+        "topics: [weather]",
+        f"topics: [weather]\n      format: avro\n      valueSchema: {{text: 'record Order'}} {HERE}\n  {REGISTRY}",
+        "spec.sources[1].valueSchema.text", "is no JSON, as a schema of Avro is",
+    ),
+    "several topics with one schema": (
+        "topics: [weather]", f"topics: [weather, winds] {HERE}\n      format: avro\n  {REGISTRY}",
+        "spec.sources[1].topics", "not clear whose schema it is read by. Name one, e.g. valueSchema: {subject: ",
+    ),
+    "rows of a format without a registry": (
+        "topic: delays", f"topic: delays\n      format: avro {HERE}",
+        "spec.sinks[0].format", "format avro needs a schema registry. Add spec.schemaRegistry, e.g.",
+    ),
+    "a table in a format of records": (
+        "        path: /data/out", f"        path: /data/out\n      format: json {HERE}",
+        "spec.sinks[1].format", "format json is of the records of a topic, and this is a table. Remove it",
+    ),
+    "a registered schema of rows in JSON": (
+        "topic: delays", f"topic: delays\n      format: json\n      valueSchema: {{subject: d}} {HERE}",
+        "spec.sinks[0].valueSchema", "is without effect, as format is json. Set format: avro or format: protobuf, or remove",
+    ),
+    "a registry without a scheme": (
+        "  sources:", f"  schemaRegistry: {{url: 'registry:8081'}} {HERE}\n  sources:",
+        "spec.schemaRegistry.url", "is no URL of a registry. Write e.g. http://registry:8081",
+    ),
+    "a login in the registry's URL": (
+        "  sources:", f"  schemaRegistry: {{url: 'http://me:secret@registry'}} {HERE}\n  sources:",
+        "spec.schemaRegistry.url", "a secret must not stand in a manifest. Move the login to",
+    ),
+    "a login of the registry in its properties": (
+        "  sources:", f"  {REGISTRY[:-1]}, properties: {{basic.auth.user.info: 'a:b'}}}} {HERE}\n  sources:",
+        "spec.schemaRegistry.properties[basic.auth.user.info]", "Move it to spec.schemaRegistry.secretProperties, e.g.",
+    ),
+    "a property of the registry's other clients": (
+        "  sources:", f"  {REGISTRY[:-1]}, properties: {{auto.register.schemas: 'false'}}}} {HERE}\n  sources:",
+        "spec.schemaRegistry.properties[auto.register.schemas]", "a field of its own: spec.schemaRegistry.register",
+    ),
+    "a property of the registry given twice": (
+        "  sources:",
+        f"  {REGISTRY[:-1]}, properties: {{proxy: p}}, secretProperties: {{proxy: {{env: P}}}}}} {HERE}\n  sources:",
+        "spec.schemaRegistry.secretProperties.proxy", "Keep one of them",
     ),
     "offsets of Kafka's older name": (
         "format: json", f"format: json\n      startingOffsets: smallest {HERE}",

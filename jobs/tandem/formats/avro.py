@@ -1,0 +1,101 @@
+"""Avro by fastavro: bytes by the schema that they were written with, into what the reader's schema says."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import pyarrow as pa
+from fastavro import parse_schema, schemaless_reader
+from fastavro.types import Schema
+
+from tandem.formats.avro_types import arrow_type, in_micros, is_decimal
+from tandem.formats.framing import UndecodableError
+from tandem.formats.schemas import RegisteredSchema, SchemaError
+
+_MOST_WORDS: Final = 300
+
+
+class AvroReader:
+    """Reads values by one reader's schema. Raises `SchemaError`: it is none, or Spark has no type for it.
+
+    `read_type` : what Arrow makes of `read`'s values. `type`: the column's, with times in µs.
+    """
+
+    name = "Avro"
+
+    def __init__(self, schema: RegisteredSchema) -> None:
+        named: dict[str, Any] = {}
+        self.read_type: pa.DataType = arrow_type(parsed(schema, named), named)
+        self.type: pa.DataType = in_micros(self.read_type)
+        self._reader = plain(schema)
+        self._writers: dict[int, Schema] = {}
+
+    def read(self, writer: RegisteredSchema, payload: bytes) -> Any:
+        """A value, of plain Python types; times are numbers. Raises `UndecodableError`."""
+        if writer.kind != "AVRO":
+            raise UndecodableError(f"its schema {writer.id} is no Avro schema, but of the type {writer.kind}")
+        stream = io.BytesIO(payload)
+        try:
+            schema = self._writers.get(writer.id)
+            if schema is None:
+                schema = self._writers[writer.id] = plain(writer)
+            value = schemaless_reader(stream, schema, self._reader)
+        except MemoryError:
+            raise  # of this process, not of the record
+        except Exception as error:  # of many types, by what is wrong with the bytes
+            said = f"{type(error).__name__}: {error}".rstrip(": ")[:_MOST_WORDS]
+            raise UndecodableError(f"it cannot be read by its schema {writer.id} and the reader's: {said}") from error
+        if left := len(payload) - stream.tell():
+            raise UndecodableError(f"there are {left} bytes behind the value that its schema {writer.id} describes")
+        return value
+
+
+def parsed(schema: RegisteredSchema, named: dict[str, Any]) -> Any:
+    """A schema with all names in full; the types that it names are put into `named`. Raises `SchemaError`."""
+    return _parsed(schema, named, lambda tree: tree)
+
+
+def plain(schema: RegisteredSchema) -> Schema:
+    """The schema by which values are read and written as they lie in bytes: with no logical types but decimals.
+
+    fastavro would make Python's times of them, which end with the year 9999. Raises `SchemaError`.
+    """
+    found: Schema = _parsed(schema, {}, _without_logical_types)
+    return found
+
+
+def _parsed(schema: RegisteredSchema, named: dict[str, Any], changed: Any) -> Any:
+    if schema.kind != "AVRO":
+        raise SchemaError(f"schema {schema.id} is no Avro schema, but of the type {schema.kind}")
+    for _, other in _references(schema):
+        _parse(other, named, changed)
+    return _parse(schema, named, changed)
+
+
+def _parse(schema: RegisteredSchema, named: dict[str, Any], changed: Any) -> Any:
+    try:
+        return parse_schema(changed(json.loads(schema.text)), named_schemas=named, _force=True)
+    except Exception as error:
+        raise SchemaError(f"schema {schema.id} is no Avro schema: {type(error).__name__}: {error}") from error
+
+
+def _references(schema: RegisteredSchema) -> Iterator[tuple[str, RegisteredSchema]]:
+    """Each schema that it needs, behind those that this one needs."""
+    seen: set[str] = set()
+    for name, other in schema.references:
+        for inner, one in (*_references(other), (name, other)):
+            if inner not in seen:
+                seen.add(inner)
+                yield inner, one
+
+
+def _without_logical_types(tree: Any) -> Any:
+    if isinstance(tree, list):
+        return [_without_logical_types(one) for one in tree]
+    if not isinstance(tree, Mapping):
+        return tree
+    kept = dict(tree) if is_decimal(tree) else {name: one for name, one in tree.items() if name != "logicalType"}
+    return {name: one if name == "default" else _without_logical_types(one) for name, one in kept.items()}
