@@ -19,7 +19,8 @@ def iceberg(**secrets: Any) -> Overrides:
     return {"spec.sinks": [{"name": "lake", "iceberg": {"table": "shop.orders", "secretProperties": secrets}}]}
 
 
-_FILES: Final = {"certFile": "/c.pem", "keyFile": "/k.pem"}
+_TLS: Final = {"useTls": True, "caFile": "/ca.pem"}
+_FILES: Final = {**_TLS, "certFile": "/c.pem", "keyFile": "/k.pem"}
 
 SINKS: Final = (
     Case(
@@ -30,10 +31,11 @@ SINKS: Final = (
     ),
     Case("upsert-has-a-key", postgres(), postgres(key=["customer"]), "mode append (the default) has none"),
     Case("postgres-files-need-tls", postgres(useTls=True, caFile="/ca"), postgres(caFile="/ca"), "as useTls is false"),
+    Case("postgres-tls-has-its-ca", postgres(**_TLS), postgres(useTls=True), "by caFile, which is missing"),
     Case(
         "postgres-certificate-has-its-key",
-        postgres(useTls=True, **_FILES),
-        postgres(useTls=True, certFile="/c.pem"),
+        postgres(**_FILES),
+        postgres(**_TLS, certFile="/c.pem"),
         "certFile and keyFile need each other",
     ),
     Case(
@@ -45,8 +47,8 @@ SINKS: Final = (
     *(
         Case(
             "secret-comes-from-one-place",
-            postgres(useTls=True, **_FILES, **{name: SECRET}),
-            postgres(useTls=True, **_FILES, **{name: TWO_PLACES}),
+            postgres(**_FILES, **{name: SECRET}),
+            postgres(**_FILES, **{name: TWO_PLACES}),
             "of none or of several places",
         )
         for name in ("password", "keyPassword")

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from integration.engine import Job, kafka_sink, raw_source
 from integration.planning_replica import Replica
+from integration.postgres_bench import Bench, MakeBench
 from integration.postgres_server import PASSWORD, PostgresServer
 from integration.registry_server import RegistryServer
 from integration.written_job import create_topics
@@ -145,3 +146,8 @@ def own_postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Po
     monkeypatch.setenv("PG_PASSWORD", PASSWORD)
     with PostgresServer(tmp_path / "postgres") as server:
         yield server
+
+
+@pytest.fixture
+def bench(postgres: PostgresServer) -> MakeBench:
+    return lambda columns, **sink: Bench(postgres, columns, **sink)

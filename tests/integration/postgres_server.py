@@ -11,6 +11,7 @@ import tarfile
 import tempfile
 import zipfile
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import psycopg
@@ -70,6 +71,12 @@ class PostgresServer(Server):
         super().__init__(data_dir, host)
         (self.port,) = free_ports(1, host)
 
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        shutil.rmtree(self.home, ignore_errors=True)
+
     def _ports(self) -> tuple[int, ...]:
         return (self.port,)
 
@@ -93,7 +100,9 @@ class PostgresServer(Server):
         return self._command("postgres", "-D", str(data), *given)
 
     def _command(self, program: str, *words: str) -> Command:
-        as_nobody = ("/usr/bin/setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups") * (os.getuid() == 0)
+        as_nobody = ("/usr/bin/setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--pdeathsig=QUIT") * (
+            os.getuid() == 0
+        )
         return Command((*as_nobody, str(binaries() / "bin" / program), *words), self.log_file, {"LC_ALL": "C"})
 
     def _answers(self) -> bool:

@@ -69,7 +69,9 @@ class PostgresSink(Section):
         default=False,
         description="Connect by TLS only, and check the server's certificate. Without it, TLS is used if the server has it",
     )
-    ca_file: PathText | None = Field(default=None, description="PEM; default: the system's certificates")
+    ca_file: PathText | None = Field(
+        default=None, description="PEM of the CAs that may have signed the server's certificate; needed with useTls"
+    )
     check_hostname: Flag = Field(default=True, description="Whether the certificate must name the host")
     cert_file: PathText | None = Field(default=None, description="PEM of the client's certificate")
     key_file: PathText | None = Field(default=None, description="PEM of the certificate's key")

@@ -85,6 +85,12 @@ def postgres_tls_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:
             if value is not None and not one.use_tls:
                 concerns = ((*at, key), (*at, "useTls"))
                 yield Issue((*at, key), "is without effect, as useTls is false", "Set useTls: true", concerns)
+        if one.use_tls and one.ca_file is None:
+            remedy = "Add the CA's PEM, e.g. caFile: /etc/ssl/certs/ca-certificates.crt"
+            concerns = ((*at, "caFile"), (*at, "useTls"))
+            yield Issue(
+                (*at, "caFile"), "useTls checks the server's certificate by caFile, which is missing", remedy, concerns
+            )
         for key, other in (("certFile", "keyFile"), ("keyFile", "certFile")):
             if files[key] is not None and files[other] is None:
                 yield Issue((*at, key), f"needs {other} too", f"Add {other}", ((*at, key), (*at, other)))

@@ -34,6 +34,15 @@ SINKS: Final[tuple[Rule, ...]] = (
         mirrors=("postgres_tls_is_complete",),
     ),
     Rule(
+        "postgres-tls-has-its-ca",
+        _POSTGRES,
+        "!self.useTls || has(self.caFile)",
+        "useTls checks the server's certificate by caFile, which is missing. Add the CA's PEM, e.g. caFile: "
+        "/etc/ssl/certs/ca-certificates.crt",
+        field_path=".useTls",
+        mirrors=("postgres_tls_is_complete",),
+    ),
+    Rule(
         "postgres-certificate-has-its-key",
         _POSTGRES,
         "has(self.certFile) == has(self.keyFile)",

@@ -22,6 +22,10 @@ SINKS: dict[str, Mistake] = {
         "topic: delays", f"postgres: {{{POSTGRES}, caFile: ca.pem}} {HERE}",
         "spec.sinks[0].postgres.caFile", "is without effect, as useTls is false. Set useTls: true",
     ),
+    "a database by TLS without a CA": (
+        "topic: delays", f"postgres: {{{POSTGRES}, useTls: true}} {HERE}",
+        "spec.sinks[0].postgres.caFile", "checks the server's certificate by caFile, which is missing. Add the CA's PEM",
+    ),
     "a password of a table in two places": (
         "topic: delays", f"postgres: {{{POSTGRES}, password: {{env: A, file: b}}}} {HERE}",
         "spec.sinks[0].postgres.password", "env and file exclude each other",
