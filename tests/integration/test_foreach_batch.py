@@ -122,6 +122,7 @@ def test_nobody_calls_a_slow_function_beside_its_owner(pair: SmallJob) -> None:
     assert sum("slow" in call["names"] for call in calls(pair)) == 1
 
 
+@pytest.mark.thorough
 def test_an_epoch_is_published_after_its_call_and_a_successor_calls_with_the_same_rows(pair: SmallJob) -> None:
     pair.feed("hold", "held")
     pair.wait(lambda: any("hold" in call["names"] for call in calls(pair)), "the call")
@@ -139,6 +140,7 @@ def test_an_epoch_is_published_after_its_call_and_a_successor_calls_with_the_sam
     assert pair.values().count("hold") == 1
 
 
+@pytest.mark.thorough
 def test_after_a_kill_between_the_call_and_the_marker_the_same_batch_is_given_again(pair: SmallJob) -> None:
     when_whole(pair)
     with pair.withheld(pair.commits):

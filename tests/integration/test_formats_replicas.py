@@ -85,7 +85,8 @@ def at_head(job: SmallJob) -> None:
     job.wait(lambda: all(r.ready and not r.lag_epochs for r in observer.look().replicas), "both replicas at the head")
 
 
-@pytest.mark.parametrize("engine", ["microBatch", pytest.param("realTime", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("engine", ["microBatch", "realTime"])
 def test_kills_of_the_owner_while_a_newer_schema_is_registered_change_nothing(
     make_job: MakeJob, registry: RegistryServer, engine: str
 ) -> None:

@@ -202,6 +202,7 @@ def test_a_kill_of_the_owner_in_its_transaction_loses_and_repeats_nothing(
     assert pair.values() == names(postgres, pair)
 
 
+@pytest.mark.thorough
 def test_a_kill_of_the_owner_between_the_commit_and_the_marker_loses_and_repeats_nothing(
     pair: SmallJob, postgres: PostgresServer
 ) -> None:
@@ -219,6 +220,7 @@ def test_a_kill_of_the_owner_between_the_commit_and_the_marker_loses_and_repeats
     assert names(postgres, pair) == [*before, "between", "last"]
 
 
+@pytest.mark.thorough
 def test_an_owner_that_is_paused_in_its_transaction_holds_nobody_up_and_commits_nothing_later(
     pair: SmallJob, postgres: PostgresServer
 ) -> None:
@@ -280,6 +282,7 @@ def job(events):
 """
 
 
+@pytest.mark.thorough
 def test_an_upsert_holds_the_newest_row_of_each_key_over_a_kill(make_job: MakeJob, postgres: PostgresServer) -> None:
     job = make_job(postgres, "name text PRIMARY KEY, count numeric", COUNTS, replicas=2, mode="upsert", key=["name"])
     job.feed("x", "y", "x")
