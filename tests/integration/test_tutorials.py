@@ -39,6 +39,7 @@ def test_the_kill(tmp_path: Path, topic_prefix: str) -> None:
         kill.type("tandem verify job.yaml", "--wait", "60")
 
 
+@pytest.mark.thorough
 def test_an_upgrade(tmp_path: Path, topic_prefix: str) -> None:
     with opened(tmp_path, topic_prefix, "upgrade") as upgrade:
         upgrade.make_job()
