@@ -128,7 +128,6 @@ def test_nobody_calls_a_slow_function_beside_its_owner(pair: SmallJob) -> None:
     assert sum("slow" in call["names"] for call in calls(pair)) == 1
 
 
-@pytest.mark.thorough
 def test_an_epoch_is_published_after_its_call_and_a_successor_calls_with_the_same_rows(pair: SmallJob) -> None:
     pair.feed("hold", "held")
     pair.wait(lambda: any("hold" in call["names"] for call in calls(pair)), "the call")
