@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cluster.jobs import running_job
+from cluster.jobs import ClusterJob, running_job
 from cluster.kubernetes import Kubectl
 from integration.workload import Cluster
 
@@ -39,18 +39,24 @@ def job(events):
 OTHERWISE = {"spec": {"containers": [{"name": "replica", "env": [{"name": "MORE", "value": "0"}]}]}}
 
 
+def rolled_back(job: ClusterJob) -> str:
+    """Change the pods of a job that works, and wait until it has gone back; what it says about that. The output goes on."""
+    job.when_known_to_work()
+    good = job.made_from()
+    with job.output_goes_on(MASKED_S):
+        job.patch({"podTemplate": OTHERWISE})
+        said = job.when_rolled_back(good)
+        job.flows_on(400)
+    return said
+
+
 def test_it_is_reported_and_rolled_back_and_the_reader_sees_none_of_it(
     servers: Cluster,
     kubectl: Kubectl,
     tandem: str,  # noqa: ARG001, it must be installed
 ) -> None:
     with running_job(kubectl, servers, "skewed", code=ASKS_WHEN_IT_COMPUTES) as job:
-        job.when_known_to_work()
-        good = job.made_from()
-        with job.output_goes_on(MASKED_S):
-            job.patch({"podTemplate": OTHERWISE})
-            said = job.when_rolled_back(good)
-            job.flows_on(400)
+        said = rolled_back(job)
         assert "computed other rows" in said
         assert {"Diverged", "NoLongerDiverged"} <= job.told()
         job.when_ready()
@@ -64,12 +70,7 @@ def test_one_that_would_plan_something_else_computes_nothing_and_is_rolled_back(
     tandem: str,  # noqa: ARG001, it must be installed
 ) -> None:
     with running_job(kubectl, servers, "otherwise", code=ASKS_WHEN_IT_PLANS) as job:
-        job.when_known_to_work()
-        good = job.made_from()
-        with job.output_goes_on(MASKED_S):
-            job.patch({"podTemplate": OTHERWISE})
-            said = job.when_rolled_back(good)
-            job.flows_on(400)
+        said = rolled_back(job)
         assert "plan is not the one that the job began with" in said
         assert "takes it from its surroundings" in said
         assert "Diverged" not in job.told()

@@ -19,8 +19,7 @@ from integration.workload import Cluster
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.protocol.values import Claim
 from tandem.replica.iceberg import IcebergTable, IcebergWriter, newest_epochs, refuse_earlier_runs
-from tandem.replica.postgres_writer import LaterGenerationError
-from tandem.replica.table_access import TableUnreachableError
+from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
 from tandem.replica.tables import TableError
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

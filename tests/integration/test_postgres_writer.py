@@ -11,8 +11,8 @@ import pytest
 from integration.postgres_bench import MakeBench, write
 from tandem.replica import postgres_writer
 from tandem.replica.postgres_sql import application_name
-from tandem.replica.postgres_writer import LaterGenerationError, PostgresWriter
-from tandem.replica.table_access import TableUnreachableError
+from tandem.replica.postgres_writer import PostgresWriter
+from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
 from tandem.replica.tables import TableError
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120), pytest.mark.usefixtures("spark")]  # it reads DDL

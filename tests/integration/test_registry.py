@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from integration.avro_records import ORDER, with_field
+from integration.formatted import manifest
 from integration.registry_server import RegistryServer
 from integration.waiting import eventually
 from tandem.formats.avro import AvroReader
@@ -17,7 +17,7 @@ from tandem.formats.pins import Pins
 from tandem.formats.registry import RegistryTimeoutError, RegistryTroubleError, SchemaRegistry
 from tandem.formats.resolved import Formats
 from tandem.formats.schemas import RegisteredSchema, SchemaError
-from tandem.manifest import Manifest, parse
+from tandem.manifest import Manifest, SinkSpec, SourceSpec
 
 pytestmark = pytest.mark.integration
 
@@ -33,22 +33,8 @@ def ignored(_: str) -> None:
 
 def reads(server: RegistryServer, topic: str, **source: Any) -> Manifest:
     """A job that reads a topic."""
-    model = parse(
-        {
-            "apiVersion": "tandem.dev/v1alpha1",
-            "kind": "ReplicatedStreamJob",
-            "metadata": {"name": "formats"},
-            "spec": {
-                "job": {"file": "job.py"},
-                "kafka": {"bootstrapServers": "localhost:1"},
-                "zookeeper": {"connect": "localhost:1"},
-                "schemaRegistry": {"url": server.url},
-                "sources": [{"name": "orders", "topics": [topic], "format": "avro", **source}],
-                "sinks": [{"name": "out", "topic": "out"}],
-            },
-        }
-    )
-    return Manifest(model, Path("job.yaml"), Path())
+    orders = SourceSpec.model_validate({"name": "orders", "topics": [topic], "format": "avro", **source})
+    return manifest(server, orders, SinkSpec(name="out", topic="out"))
 
 
 def test_a_generation_keeps_its_schema_though_a_newer_one_is_registered(

@@ -33,6 +33,8 @@ class EpochQuery(Protocol):
 
     def begin(self, checkpoint: Path, after: EnginePosition) -> None:
         """Start the query on a checkpoint that stands at `after`. Raises what `launch` raises."""
+        self.stand_at(after)
+        self.launch(checkpoint)
 
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
@@ -50,6 +52,8 @@ class EpochQuery(Protocol):
         self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
     ) -> pa.Table:
         """`offer` an epoch and `take` its rows."""
+        self.offer(position, batch, time_ms, give_up, barrier)
+        return self.take(position, give_up)
 
     def offer(
         self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
@@ -78,7 +82,7 @@ class EpochQuery(Protocol):
         """Stop the query, if its JVM is still there."""
 
 
-class MicroBatchQuery:
+class MicroBatchQuery(EpochQuery):
     """Every epoch is one micro-batch, whose number is the epoch's: each is a barrier.
 
     `bridge`, `frame`, `output_mode` : the query's source and sink, its plan, and Spark's output mode.
@@ -94,11 +98,6 @@ class MicroBatchQuery:
         """Spark's own object, while it runs and after."""
         self.late_rows = 0
         """How many came too late for a watermark in the epoch that was taken last."""
-
-    def begin(self, checkpoint: Path, after: EnginePosition) -> None:
-        """Start the query on a checkpoint that stands at `after`. Raises what `launch` raises."""
-        self.stand_at(after)
-        self.launch(checkpoint)
 
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
@@ -120,13 +119,6 @@ class MicroBatchQuery:
         before = take_back(checkpoint, epoch - 1)
         self.begin(checkpoint, before)
         return before
-
-    def compute(
-        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
-    ) -> pa.Table:
-        """`offer` an epoch and `take` its rows."""
-        self.offer(position, batch, time_ms, give_up, barrier)
-        return self.take(position, give_up)
 
     def offer(
         self,

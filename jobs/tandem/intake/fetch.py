@@ -38,10 +38,8 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """An epoch and its records: of each input partition, in the order of topic then partition, those in offset order.
-
-    `answers`: to the questions that the job asks about them.
-    """
+    """An epoch and its records: of each input partition, in the order of topic then partition, those in offset order; and
+    the `answers` to the questions that the job asks about them."""
 
     range: EpochRange
     records: tuple[tuple[TopicPartition, list[Message]], ...]

@@ -16,8 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tandem.manifest import Manifest, SecretError
-from tandem.replica.postgres_writer import LaterGenerationError
-from tandem.replica.table_access import TIMEOUT_S, TableUnreachableError
+from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError, TableUnreachableError
 from tandem.replica.table_rows import has_days_of_iso_years
 from tandem.replica.tables import TableError
 

@@ -25,7 +25,7 @@ from tandem.replica.postgres_sql import (
     epochs_table,
     insert,
 )
-from tandem.replica.table_access import TableUnreachableError
+from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
 from tandem.replica.tables import TableError
 
 if TYPE_CHECKING:
@@ -37,10 +37,6 @@ _OF_A_ROW: Final = ("21000", "44000", "54000")
 _OF_A_ROW_CLASSES: Final = ("22", "23", "P0")
 """SQLSTATEs that say that the database does not take a row: bad data, constraints, checks of views, limits, what triggers
 raise. 21000: two rows of one key by the rules of its index; one after the other, both are taken."""
-
-
-class LaterGenerationError(Exception):
-    """A later generation of the job writes the table."""
 
 
 class PostgresWriter:

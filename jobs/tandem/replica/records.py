@@ -63,7 +63,7 @@ def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> 
             key = letters_key(index)
         reason = unfit.get(index, "")
         if topic is not None:
-            reason = reason or _unfit(topic, key, value, partition, users, sinks) or refused.get(index, "")
+            reason = reason or _unfit(topic, key, value, partition, users, sinks)
         if topic is None or reason:
             letter = _letter(sink, rows.epoch, index, key, reason)
             yield OutputRecord(sinks.dead_letter, letters_key(index), letter, own, 0)

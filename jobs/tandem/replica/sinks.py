@@ -12,16 +12,15 @@ from tandem.engine.foreach_batch import BatchFunctions, TryAgainError
 from tandem.manifest.models import Spec
 from tandem.replica.iceberg import IcebergTable, IcebergWriter
 from tandem.replica.postgres import PostgresTable
-from tandem.replica.postgres_writer import LaterGenerationError, PostgresWriter
+from tandem.replica.postgres_writer import PostgresWriter
 from tandem.replica.rows import EpochRows
-from tandem.replica.table_access import TableUnreachableError
+from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
 from tandem.replica.tables import TableWriter
 from tandem.topics.declared import TABLE_PREFIX
 from tandem.waits import Task
 
 TRY_AGAIN: Final = (TableUnreachableError, LaterGenerationError, TryAgainError)
 """What a sink raises that may take the epoch later, or that somebody else has given it to."""
-
 
 _PATIENCE_WITH_FUNCTIONS_MS: Final = 60_000
 

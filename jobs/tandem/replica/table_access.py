@@ -35,6 +35,10 @@ class TableUnreachableError(Exception):
     """A table's file system does not answer; it may answer later."""
 
 
+class LaterGenerationError(Exception):
+    """A later generation of the job writes the table."""
+
+
 def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> dict[str, tuple[str, ...]]:
     """Look at the place of each table once. Returns each Delta sink, with the columns that its table is partitioned by.
 

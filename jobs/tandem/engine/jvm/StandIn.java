@@ -7,12 +7,22 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.TaskContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeMap$;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Statistics;
+import org.apache.spark.sql.classic.SparkSession;
+import org.apache.spark.sql.execution.LogicalRDD;
+import scala.Option;
 import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.math.BigInt;
 import scala.reflect.ClassTag$;
 
-/** In a leaf of a `StandingPlan`, by which `EpochStrategy` knows it: for the whole `plan`, or for an epoch's `records`. */
+/** In a leaf by which `EpochStrategy` knows it: for the whole `plan`, for an epoch's `records`, or for the rows of a table. */
 final class StandIn extends RDD<InternalRow> {
   private static final long serialVersionUID = 1L;
+  private static final long BYTES = 1L << 16; // a hundred records or so; and a table is sent to where the stream's rows are
 
   final transient StandingPlan plan;
   final transient Supplier<InternalRow[]> records;
@@ -21,6 +31,16 @@ final class StandIn extends RDD<InternalRow> {
     super(spark, Plans.seq(List.of()), ClassTag$.MODULE$.apply(InternalRow.class));
     this.plan = plan;
     this.records = records;
+  }
+
+  /**
+   * A leaf that the optimiser does not look into. To it every epoch, and every table, is as large, so that joins are made the
+   * same way, and give their rows in the same order, however many rows come.
+   */
+  LogicalPlan leaf(Seq<Attribute> output, boolean isStreaming, SparkSession session) {
+    Statistics size = new Statistics(BigInt.apply(BYTES), Option.empty(), AttributeMap$.MODULE$.empty(), false);
+    return new LogicalRDD(output, this, LogicalRDD.apply$default$3(), LogicalRDD.apply$default$4(), isStreaming,
+        Option.empty(), session, Option.apply(size), Option.empty(), false);
   }
 
   @Override

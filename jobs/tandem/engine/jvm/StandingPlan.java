@@ -4,22 +4,15 @@ import java.lang.reflect.Field;
 import java.util.List;
 import java.util.function.Supplier;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeMap$;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
-import org.apache.spark.sql.catalyst.plans.logical.Statistics;
 import org.apache.spark.sql.catalyst.trees.TreePattern$;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.read.streaming.SparkDataStream;
 import org.apache.spark.sql.execution.CacheManager;
-import org.apache.spark.sql.execution.LogicalRDD;
 import org.apache.spark.sql.execution.streaming.runtime.MicroBatchExecution;
 import org.apache.spark.sql.execution.streaming.runtime.StreamingExecutionRelation;
 import org.apache.spark.sql.execution.streaming.sources.WriteToMicroBatchDataSourceV1;
-import scala.Option;
 import scala.PartialFunction$;
-import scala.collection.immutable.Seq;
-import scala.math.BigInt;
 
 /**
  * A query's plan that is analysed and optimised once, and not for every epoch: a fifth of a small epoch's processor time.
@@ -30,8 +23,6 @@ import scala.math.BigInt;
  * versions of state and the watermarks are in that.
  */
 final class StandingPlan {
-  private static final long EPOCH_BYTES = 1L << 16; // a hundred records or so
-
   private final LogicalPlan analysed;
   private LogicalPlan optimised;
 
@@ -53,7 +44,7 @@ final class StandingPlan {
     SparkSession session = query.sparkSession();
     StandingPlan standing = new StandingPlan(
         plan.transform(PartialFunction$.MODULE$.fromFunction(node -> without(node, source, records, session))));
-    LogicalPlan whole = leaf(plan.output(), new StandIn(session.sparkContext(), standing, null), session);
+    LogicalPlan whole = new StandIn(session.sparkContext(), standing, null).leaf(plan.output(), true, session);
     replace(query, write.withNewChildren(Plans.seq(List.of(whole))));
     return true;
   }
@@ -72,17 +63,7 @@ final class StandingPlan {
   private static LogicalPlan without(
       LogicalPlan node, SparkDataStream source, Supplier<InternalRow[]> records, SparkSession session) {
     if (!(node instanceof StreamingExecutionRelation read) || !read.source().equals(source)) return node;
-    return leaf(read.output(), new StandIn(session.sparkContext(), null, records), session);
-  }
-
-  /**
-   * A leaf of the stream that the optimiser does not look into. To it every epoch is as large, so that joins are made the
-   * same way, and give their rows in the same order, however many records come.
-   */
-  private static LogicalPlan leaf(Seq<Attribute> output, StandIn standIn, SparkSession session) {
-    Statistics size = new Statistics(BigInt.apply(EPOCH_BYTES), Option.empty(), AttributeMap$.MODULE$.empty(), false);
-    return new LogicalRDD(output, standIn, LogicalRDD.apply$default$3(), LogicalRDD.apply$default$4(), true,
-        Option.empty(), session, Option.apply(size), Option.empty(), false);
+    return new StandIn(session.sparkContext(), null, records).leaf(read.output(), true, session);
   }
 
   private static void replace(MicroBatchExecution query, LogicalPlan plan) {

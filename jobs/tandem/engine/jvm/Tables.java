@@ -8,18 +8,11 @@ import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.AttributeMap$;
-import org.apache.spark.sql.catalyst.plans.logical.Statistics;
 import org.apache.spark.sql.classic.SparkSession;
-import org.apache.spark.sql.execution.LogicalRDD;
-import scala.Option;
 import scala.collection.immutable.Seq;
-import scala.math.BigInt;
 
 /** Tables whose rows Python sets before an epoch, and which `EpochStrategy` puts into the epoch's plan. */
 public final class Tables {
-  private static final long BYTES = 1L << 16; // so little that a join sends the table to where the stream's rows are
-
   private final SparkSession session;
   private final Map<String, InternalRow[]> rows = new ConcurrentHashMap<>();
 
@@ -29,11 +22,8 @@ public final class Tables {
 
   /** The table of that name, which has rows when a query runs. */
   public Dataset<Row> table(String name, Seq<Attribute> columns) {
-    Statistics size = new Statistics(BigInt.apply(BYTES), Option.empty(), AttributeMap$.MODULE$.empty(), false);
     StandIn standIn = new StandIn(session.sparkContext(), null, () -> rowsOf(name));
-    LogicalRDD leaf = new LogicalRDD(columns, standIn, LogicalRDD.apply$default$3(), LogicalRDD.apply$default$4(), false,
-        Option.empty(), session, Option.apply(size), Option.empty(), false);
-    return org.apache.spark.sql.classic.Dataset.ofRows(session, leaf);
+    return org.apache.spark.sql.classic.Dataset.ofRows(session, standIn.leaf(columns, false, session));
   }
 
   /** From now on the table has the rows of that file. */

@@ -23,7 +23,7 @@ from tandem.engine.bridge import EpochBridge
 from tandem.engine.kept_state import check_state, note_state
 from tandem.engine.memory import jvm_exit_code
 from tandem.engine.pruned import inlined, pruned, states_of
-from tandem.engine.query import GivenUpError, GiveUp
+from tandem.engine.query import EpochQuery, GivenUpError, GiveUp
 from tandem.engine.realtime.channel import ChannelClosedError, Ends
 from tandem.engine.realtime.feed import Feed
 from tandem.engine.realtime.notes import PositionNotes
@@ -34,7 +34,7 @@ _END_S = 10.0
 """A query whose channel is closed says why soon."""
 
 
-class RealTimeQuery:
+class RealTimeQuery(EpochQuery):
     """Not thread-safe, but for `failure` and `stop`.
 
     Parameters
@@ -76,11 +76,6 @@ class RealTimeQuery:
         self._notes: PositionNotes | None = None
         self._own: Path | None = None
 
-    def begin(self, checkpoint: Path, after: EnginePosition) -> None:
-        """Start the query on a checkpoint that stands at `after`. Raises what `launch` raises."""
-        self.stand_at(after)
-        self.launch(checkpoint)
-
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
         self.streaming = None
@@ -118,13 +113,6 @@ class RealTimeQuery:
             before = take_back(checkpoint, epoch - 1)
         self.begin(checkpoint, before)
         return before
-
-    def compute(
-        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
-    ) -> pa.Table:
-        """`offer` an epoch and `take` its rows."""
-        self.offer(position, batch, time_ms, give_up, barrier)
-        return self.take(position, give_up)
 
     def offer(
         self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False

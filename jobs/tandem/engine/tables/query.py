@@ -64,11 +64,6 @@ class TableFedQuery(EpochQuery):
         """How many came too late for a watermark in the epoch that was taken last."""
         return self._inner.late_rows
 
-    def begin(self, checkpoint: Path, after: EnginePosition) -> None:
-        """Start the query on a checkpoint that stands at `after`. Raises what `launch` raises."""
-        self.stand_at(after)
-        self.launch(checkpoint)
-
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
         self._after = after
@@ -87,13 +82,6 @@ class TableFedQuery(EpochQuery):
         self._after = before
         self._restore(checkpoint)
         return before
-
-    def compute(
-        self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
-    ) -> pa.Table:
-        """`offer` an epoch and `take` its rows."""
-        self.offer(position, batch, time_ms, give_up, barrier)
-        return self.take(position, give_up)
 
     def offer(
         self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
