@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem.process.ending import End
-from tandem.protocol.switchover import Holder, Role, View, Wish
+from tandem.protocol.switchover import HandoverRequest, Holder, Role, View
 from tandem.status.report import OrdererReport, ReplicaReport
 from tandem_operator.observed import (
     BEGINNING,
@@ -270,7 +270,7 @@ def _view(reports: Sequence[ReplicaReport]) -> View | None:
     return View(
         {slot: Holder(incarnation) for slot, incarnation in report.slots.items()},
         {incarnation: _role(role) for incarnation, role in report.roles.items()},
-        Wish(report.wish, "") if report.wish else None,
+        HandoverRequest(report.request, "") if report.request else None,
     )
 
 

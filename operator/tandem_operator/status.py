@@ -198,6 +198,6 @@ class Status(Part):
     history: tuple[HistoryEntry, ...] = Field(
         default=(), max_length=LONGEST_HISTORY, description="What happened last, the newest at the end"
     )
-    wishes: Mapping[RequestName, Request] = Field(
+    requests: Mapping[RequestName, Request] = Field(
         default_factory=dict, description="Requests that were carried out or refused, by their name"
     )

@@ -53,9 +53,9 @@ def test_an_operator_that_may_not_grant_executors_says_how_it_may(
     servers: Cluster,
     tandem: str,  # noqa: ARG001, it must be installed
 ) -> None:
-    kubectl.apply(*manifests(servers, "wish", **SMALL))
-    kubectl.wait(lambda: "executors.enabled: true" in said(kubectl, "wish"), 60, "a condition with the remedy")
-    assert not kubectl.list("pods", "tandem.dev/job=wish")
+    kubectl.apply(*manifests(servers, "request", **SMALL))
+    kubectl.wait(lambda: "executors.enabled: true" in said(kubectl, "request"), 60, "a condition with the remedy")
+    assert not kubectl.list("pods", "tandem.dev/job=request")
 
 
 def test_state_that_executors_cannot_share_is_refused_with_what_to_do(

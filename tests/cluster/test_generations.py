@@ -53,8 +53,8 @@ def test_two_replicas_with_other_code_follow_two(twins: ClusterJob) -> None:
 def test_another_option_is_another_generation_which_may_begin_with_a_savepoint_that_is_there(whole: ClusterJob) -> None:
     before = {pod["metadata"]["name"] for pod in whole.pods()}
     whole.patch({"savepointNonce": 1})
-    whole.wait(lambda: "savepointNonce" in whole.status.get("wishes", {}), 120, "a savepoint is wished")
-    whole.wait(lambda: whole.status["wishes"]["savepointNonce"]["outcome"] == "Done", 120, "and made")
+    whole.wait(lambda: "savepointNonce" in whole.status.get("requests", {}), 120, "a savepoint is requested")
+    whole.wait(lambda: whole.status["requests"]["savepointNonce"]["outcome"] == "Done", 120, "and made")
     with whole.output_goes_on(2 * MASKED_S):
         whole.patch({"maxRecordBytes": 900_000, "restoreFrom": "nonce-1"})
         whole.wait(lambda: bool(candidates(whole)), 120, "a candidate is made")

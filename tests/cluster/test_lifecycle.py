@@ -86,12 +86,15 @@ def test_logs_are_those_of_all_processes_of_the_job(pair: ClusterJob) -> None:
             assert f"[pod/{pod['metadata']['name']}/{container}]" in shown
 
 
-def test_savepoints_that_are_wished_by_name_or_by_nonce_are_there(pair: ClusterJob) -> None:
+def test_savepoints_that_are_requested_by_name_or_by_nonce_are_there(pair: ClusterJob) -> None:
     plugin(pair, "savepoint", "before-the-upgrade")
     pair.patch({"savepointNonce": 7})
-    pair.wait(lambda: "savepointNonce" in pair.status.get("wishes", {}), 60, "the nonce's wish is known")
-    pair.wait(lambda: pair.status["wishes"]["savepointNonce"]["outcome"] != "Pending", 120, "and carried out")
-    assert (pair.status["wishes"]["savepointNonce"]["value"], pair.status["wishes"]["savepointNonce"]["outcome"]) == (
+    pair.wait(lambda: "savepointNonce" in pair.status.get("requests", {}), 60, "the nonce's request is known")
+    pair.wait(lambda: pair.status["requests"]["savepointNonce"]["outcome"] != "Pending", 120, "and carried out")
+    assert (
+        pair.status["requests"]["savepointNonce"]["value"],
+        pair.status["requests"]["savepointNonce"]["outcome"],
+    ) == (
         "7",
         "Done",
     )

@@ -161,6 +161,6 @@ def test_a_job_runs_beside_sidecars_under_a_quota_and_as_a_user_that_the_image_d
         )  # no -c: it is the replica
         assert who.startswith("uid=1000670000(tandem-1000670000) gid=0(root)")
         job.patch({"savepointNonce": 1})
-        job.wait(lambda: "savepointNonce" in job.status.get("wishes", {}), 60, "a savepoint is requested")
-        job.wait(lambda: job.status["wishes"]["savepointNonce"]["outcome"] == "Done", 120, "and made")
+        job.wait(lambda: "savepointNonce" in job.status.get("requests", {}), 60, "a savepoint is requested")
+        job.wait(lambda: job.status["requests"]["savepointNonce"]["outcome"] == "Done", 120, "and made")
         assert job.condition("Progressing")[1] == "Complete"

@@ -113,7 +113,7 @@ class Job:
         self._real_time = real_time
         self._query: EpochQuery | None = None
 
-    def start(self, result: object, after: EnginePosition = BEGINNING, wished: OutputMode | None = None) -> None:
+    def start(self, result: object, after: EnginePosition = BEGINNING, requested: OutputMode | None = None) -> None:
         """Start the query for what the job function returned."""
         stream = one_stream(result, self._sinks)
         poison = [frame.poison for frame in self._frames.values() if frame.poison is not None]
@@ -125,7 +125,7 @@ class Job:
             schema, stateful = from_arrow_schema(self._intake.schema), bool(stateful_operators(stream))
             self._query = RealTimeQuery(self._bridge, schema, stream, stateful, rest_s=0.0)
         else:
-            query = MicroBatchQuery(self._bridge, stream, output_mode(stream, wished))
+            query = MicroBatchQuery(self._bridge, stream, output_mode(stream, requested))
             self._query = TableFedQuery(query, self._tables) if self._tables else query
         self._query.begin(self._checkpoint, after)
 

@@ -45,7 +45,7 @@ def test_the_job_of_the_page_computes_what_its_program_did(job: Job) -> None:
         Record(json.dumps({"carrier": carrier, "delay": delay, "at": f"2013-01-01T{at}:00Z"}).encode())
         for carrier, delay, at in flights
     ]
-    job.start(names["job"](job.sources["events"]), wished="update")
+    job.start(names["job"](job.sources["events"]), requested="update")
 
     rows = [json.loads(row["value"]) for row in job.run(0, records).to_pylist()]
 

@@ -23,13 +23,13 @@ def per_window(events: DataFrame) -> DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("wished", "expected"),
+    ("requested", "expected"),
     [(None, [[], [], ["3"]]), ("append", [[], [], ["3"]]), ("update", [["2"], ["3", "1"], []])],
 )
 def test_a_window_is_told_when_it_is_over_or_whenever_it_changes(
-    job: Job, wished: OutputMode | None, expected: list[list[str]]
+    job: Job, requested: OutputMode | None, expected: list[list[str]]
 ) -> None:
-    job.start(per_window(job.sources["events"]), wished=wished)
+    job.start(per_window(job.sources["events"]), requested=requested)
     epochs = [[b"1", b"2"], [b"3", b"15"], []]
     told = [sorted(values(job.run(epoch, [Record(v) for v in epochs[epoch]])), reverse=True) for epoch in range(3)]
     assert told == expected
@@ -42,4 +42,4 @@ def test_a_count_without_a_watermark_is_told_whenever_it_changes(job: Job) -> No
 
 def test_a_mode_that_spark_refuses_for_the_job_is_an_error_with_its_place(job: Job) -> None:
     with pytest.raises(JobError, match=r"spec\.job\.outputMode: append does not suit the job: .*watermark"):
-        job.start(running_count(job.sources["events"]), wished="append")
+        job.start(running_count(job.sources["events"]), requested="append")

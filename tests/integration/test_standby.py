@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from integration.workload import Cluster, Workload, write_manifest
-from tandem.coordination.wishes import Wisher
+from tandem.coordination.handover import Requester
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
@@ -100,7 +100,9 @@ def test_the_logs_silence_is_enough_while_zookeeper_is_away(one_active: Workload
         one_active.flows_on(400)
     one_active.cluster.zookeeper.start()
     one_active.when_staffed(1, 1, STAFFED_S)
-    with Wisher.connected({"hosts": one_active.cluster.zookeeper.connect, "timeout": 2.0}, one_active.name) as looker:
+    with Requester.connected(
+        {"hosts": one_active.cluster.zookeeper.connect, "timeout": 2.0}, one_active.name
+    ) as looker:
 
         def has_its_slot() -> bool:
             """On a busy machine the killed one may be back first, and get the slot before the one that was promoted."""

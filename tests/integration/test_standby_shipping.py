@@ -11,7 +11,7 @@ import pytest
 
 from integration.apart import STAFFED_S, metric, running_apart
 from integration.workload import Cluster, Workload
-from tandem.coordination.wishes import Wisher
+from tandem.coordination.handover import Requester
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.protocol.switchover import Role, replica_name
 
@@ -31,8 +31,8 @@ def apart(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path) -> Ite
 
 def told(workload: Workload, role: Role) -> set[str]:
     """The replicas that tell the others in ZooKeeper that this is what they do."""
-    with Wisher.connected({"hosts": workload.cluster.zookeeper.connect}, workload.name) as wisher:
-        return {replica_name(name) for name, said in wisher.look().roles.items() if said is role}
+    with Requester.connected({"hosts": workload.cluster.zookeeper.connect}, workload.name) as requester:
+        return {replica_name(name) for name, said in requester.look().roles.items() if said is role}
 
 
 def test_the_promoted_standby_goes_on_with_shipped_and_proved_state(apart: Workload) -> None:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 from integration.workload import Cluster, Workload, write_manifest
 from tandem.cli.main import app
-from tandem.coordination.wishes import MarkerWatch, Switched, Wisher, switch
+from tandem.coordination.handover import MarkerWatch, Requester, Switched, switch
 from tandem.core.duty import DutySettings
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.scrape import scrape
@@ -143,15 +143,17 @@ def test_a_standby_killed_while_it_takes_over_leaves_the_active_in_its_place(
 
 def promoted(workload: Workload, seen: Any) -> Switched:
     with (
-        Wisher.connected(options(workload), workload.name) as wisher,
+        Requester.connected(options(workload), workload.name) as requester,
         MarkerWatch(workload.cluster.connection, f"{workload.name}.commits") as watch,
     ):
-        before = wisher.look()
-        return switch(wisher, plan_promotion(before, None, None, "w1"), before, watch, 120.0, seen)
+        before = requester.look()
+        return switch(requester, plan_promotion(before, None, None, "w1"), before, watch, 120.0, seen)
 
 
 @pytest.mark.thorough
-def test_a_wish_that_is_withdrawn_on_the_way_ends_with_the_old_roles(workload: Workload, pair: tuple[str, str]) -> None:
+def test_a_request_that_is_withdrawn_on_the_way_ends_with_the_old_roles(
+    workload: Workload, pair: tuple[str, str]
+) -> None:
     active, standby = pair
 
     def give_up(stage: Stage) -> None:

@@ -10,10 +10,18 @@ import pytest
 
 from integration.waiting import eventually
 from tandem.coordination.election import Election
+from tandem.coordination.handover import Requester
 from tandem.coordination.slots import Slots
-from tandem.coordination.wishes import Wisher
 from tandem.devservers import ZooKeeperServer
-from tandem.protocol.switchover import Role, Stage, SwitchoverRefusedError, View, Wish, plan_drain, plan_promotion
+from tandem.protocol.switchover import (
+    HandoverRequest,
+    Role,
+    Stage,
+    SwitchoverRefusedError,
+    View,
+    plan_drain,
+    plan_promotion,
+)
 
 pytestmark = pytest.mark.integration
 
@@ -31,7 +39,7 @@ class Pair:
         assert eventually(lambda: self.active.slot == 0)
         self.active.tell(Role.READY)
         self.standby = self.replica(1)
-        self.wisher = stack.enter_context(Wisher.connected(options(server), job))
+        self.requester = stack.enter_context(Requester.connected(options(server), job))
         assert eventually(lambda: [*self.roles().values()] == [Role.READY, Role.STANDBY])
 
     def replica(self, index: int) -> Slots:
@@ -42,16 +50,16 @@ class Pair:
 
     def roles(self) -> dict[str, Role]:
         try:
-            return dict(sorted(self.wisher.look().roles.items()))
+            return dict(sorted(self.requester.look().roles.items()))
         except SwitchoverRefusedError:
             return {}
 
-    def promote(self) -> tuple[Wish, View]:
-        before = self.wisher.look()
-        wish = plan_promotion(before, None, None, "w1")
-        self.wisher.wish(wish)
+    def promote(self) -> tuple[HandoverRequest, View]:
+        before = self.requester.look()
+        request = plan_promotion(before, None, None, "w1")
+        self.requester.request(request)
         assert eventually(lambda: self.standby.is_summoned)
-        return wish, before
+        return request, before
 
 
 @contextmanager
@@ -64,7 +72,7 @@ def test_the_slot_changes_hands_when_the_successor_is_at_the_head_and_not_before
     zookeeper: ZooKeeperServer, topic_prefix: str
 ) -> None:
     with pair(zookeeper, topic_prefix) as two:
-        wish, before = two.promote()
+        request, before = two.promote()
         two.standby.tell(Role.CATCHING_UP)
         assert eventually(lambda: Role.CATCHING_UP in two.roles().values())
         assert (two.active.slot, two.standby.slot, two.standby.is_surplus) == (0, None, False)
@@ -74,29 +82,29 @@ def test_the_slot_changes_hands_when_the_successor_is_at_the_head_and_not_before
         assert two.active.slot is None
 
         two.active.stop()
-        assert two.wisher.follow(wish, before, 5.0, lambda _: None) is Stage.DONE
+        assert two.requester.follow(request, before, 5.0, lambda _: None) is Stage.DONE
 
 
 def test_a_successor_that_dies_on_the_way_leaves_the_active_in_its_place(
     zookeeper: ZooKeeperServer, topic_prefix: str
 ) -> None:
     with pair(zookeeper, topic_prefix) as two:
-        wish, before = two.promote()
+        request, before = two.promote()
         two.standby.stop()
 
-        assert two.wisher.follow(wish, before, 10.0, lambda _: None) is Stage.SUCCESSOR_GONE
+        assert two.requester.follow(request, before, 10.0, lambda _: None) is Stage.SUCCESSOR_GONE
         assert (two.active.slot, two.active.relief, two.active.must_end) == (0, None, False)
 
 
-def test_a_wish_is_void_when_its_wisher_is_gone(zookeeper: ZooKeeperServer, topic_prefix: str) -> None:
+def test_a_request_is_void_when_its_requester_is_gone(zookeeper: ZooKeeperServer, topic_prefix: str) -> None:
     with pair(zookeeper, topic_prefix) as two:
-        with Wisher.connected(options(zookeeper), two.job) as other:
-            other.wish(plan_promotion(other.look(), None, None, "w2"))
+        with Requester.connected(options(zookeeper), two.job) as other:
+            other.request(plan_promotion(other.look(), None, None, "w2"))
             assert eventually(lambda: two.standby.is_summoned)
             with pytest.raises(SwitchoverRefusedError, match="is being switched over to replica-1"):
-                plan_promotion(two.wisher.look(), None, None, "w3")
+                plan_promotion(two.requester.look(), None, None, "w3")
             with pytest.raises(SwitchoverRefusedError, match="another switchover has just begun"):
-                two.wisher.wish(Wish("w3", "replica-0"))
+                two.requester.request(HandoverRequest("w3", "replica-0"))
 
         assert eventually(lambda: not two.standby.is_summoned and two.standby.is_surplus)
         two.standby.tell(Role.READY)
@@ -127,7 +135,7 @@ def test_of_two_standbys_only_the_named_one_gets_the_slot(zookeeper: ZooKeeperSe
     with pair(zookeeper, topic_prefix) as two:
         third = two.replica(2)
         assert eventually(lambda: len(two.roles()) == 3)
-        two.wisher.wish(plan_promotion(two.wisher.look(), "replica-2", "replica-0", "w1"))
+        two.requester.request(plan_promotion(two.requester.look(), "replica-2", "replica-0", "w1"))
         assert eventually(lambda: third.is_summoned)
         third.tell(Role.READY)
 
@@ -137,7 +145,7 @@ def test_of_two_standbys_only_the_named_one_gets_the_slot(zookeeper: ZooKeeperSe
 
 def test_a_drained_standby_ends_and_the_active_does_not(zookeeper: ZooKeeperServer, topic_prefix: str) -> None:
     with pair(zookeeper, topic_prefix) as two:
-        two.wisher.wish(plan_drain(two.wisher.look(), "replica-1", False, "w1"))
+        two.requester.request(plan_drain(two.requester.look(), "replica-1", False, "w1"))
 
         assert eventually(lambda: two.standby.must_end)
         assert not two.active.must_end
@@ -176,8 +184,8 @@ def test_while_zookeeper_is_away_a_switchover_is_refused_and_nothing_changes(
         own_zookeeper.kill()
         with (
             pytest.raises(SwitchoverRefusedError, match="does not answer"),
-            Wisher.connected(options(own_zookeeper), two.job) as wisher,
+            Requester.connected(options(own_zookeeper), two.job) as requester,
         ):
-            wisher.look()
+            requester.look()
         assert two.active.slot == 0
         own_zookeeper.start()

@@ -61,8 +61,8 @@ class Injector:
                 for replica in world.actives():
                     self._crash(replica, until + world.rng.uniform(0, 200))
             case "switchover":
-                if world.wisher is not None:
-                    world.wisher.ask_for_switchover()
+                if world.requester is not None:
+                    world.requester.ask_for_switchover()
             case "stop":
                 if isinstance(who, StandbyReplica):
                     who.stop(failure.duration_ms)

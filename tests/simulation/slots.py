@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from simulation.process import Process
 from simulation.tasks import Task
-from tandem.coordination.slots import WISH, look
+from tandem.coordination.slots import REQUEST, look
 from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS
-from tandem.protocol.switchover import Stage, SwitchoverRefusedError, View, Wish, encode, plan_promotion, stage_of
+from tandem.protocol.switchover import (
+    HandoverRequest,
+    Stage,
+    SwitchoverRefusedError,
+    View,
+    encode,
+    plan_promotion,
+    stage_of,
+)
 
 if TYPE_CHECKING:
     from simulation.standby import StandbyReplica
@@ -80,7 +88,7 @@ class SimulatedMember:
         self._ask("role sent", lambda: self._ensemble.write(name, value))
 
     def remove(self, name: str) -> None:
-        self._ask("wish withdrawn", lambda: self._ensemble.remove(name))
+        self._ask("request withdrawn", lambda: self._ensemble.remove(name))
 
     def replace(self, name: str, value: bytes, only_while: str) -> bool:
         session = self._session
@@ -139,41 +147,41 @@ class SimulatedMember:
             self._begin()
 
 
-class Wisher(Process):
-    """An operator: asks for a switchover, follows it, and withdraws the wish in the end, or its session ends before."""
+class Requester(Process):
+    """An operator: asks for a switchover, follows it, and withdraws the request in the end, or its session ends before."""
 
     def __init__(self, world: World) -> None:
         super().__init__(world, "operator")
         self.alive = True
-        self._wish: tuple[Wish, View, float] | None = None
+        self._request: tuple[HandoverRequest, View, float] | None = None
 
     def ask_for_switchover(self) -> None:
         """Any standby in the place of any active replica."""
         world, ensemble = self.world, self.world.ensemble
-        if self._wish is not None or world.timeline.now < ensemble.down_until:
+        if self._request is not None or world.timeline.now < ensemble.down_until:
             return
         try:
             view = look(ensemble)  # type: ignore[arg-type]
-            wish = plan_promotion(view, None, None, f"wish-{world.timeline.now:.0f}")
+            request = plan_promotion(view, None, None, f"request-{world.timeline.now:.0f}")
         except SwitchoverRefusedError:
             world.reached("switchover refused")
             return
         self.session = ensemble.watch(self)
-        if ensemble.create(self.session, WISH, encode(wish)):
-            self._wish = wish, view, world.timeline.now + _GIVE_UP_MS * world.rng.choice((0.2, 1.0, 1.0))
-            world.tell(self, "asks for", wish)
+        if ensemble.create(self.session, REQUEST, encode(request)):
+            self._request = request, view, world.timeline.now + _GIVE_UP_MS * world.rng.choice((0.2, 1.0, 1.0))
+            world.tell(self, "asks for", request)
             world.reached("switchover begun")
             self._follow()
 
     def _follow(self) -> None:
-        assert self._wish is not None
+        assert self._request is not None
         assert self.session is not None
-        wish, before, until = self._wish
-        stage = stage_of(look(self.world.ensemble), wish, before.present(wish.leaves))  # type: ignore[arg-type]
+        request, before, until = self._request
+        stage = stage_of(look(self.world.ensemble), request, before.present(request.leaves))  # type: ignore[arg-type]
         over = stage in (Stage.DONE, Stage.SUCCESSOR_GONE, Stage.LEAVER_GONE)
         if over or self.world.timeline.now > until:
             self.world.reached(f"switchover: {stage.value}" if over else "switchover given up")
-            self._wish = None
+            self._request = None
             self.world.ensemble.close(self.session)
             return
         self.world.timeline.after(_FOLLOW_MS, None, self._follow)

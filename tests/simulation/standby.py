@@ -34,7 +34,7 @@ _PROVED_EPOCH = 3
 _WORDS = {
     Promotion.SLOT: "by slot",
     Promotion.ENDED: "by an end",
-    Promotion.WISH: "by wish",
+    Promotion.REQUEST: "by request",
     Promotion.SILENCE: "by silence",
 }
 

@@ -57,7 +57,7 @@ SITUATIONS = (
     "promoted by silence",
     "promoted by an end",
     "promoted by silence while ZooKeeper was away",
-    "promoted by wish",
+    "promoted by request",
     "two raced for a slot",
     "switchover: done",
     "handed over",

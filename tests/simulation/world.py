@@ -21,7 +21,7 @@ from simulation.redundancy import Redundancy
 from simulation.replica import Replica
 from simulation.scale import scaled_down
 from simulation.schedule import Schedule
-from simulation.slots import Wisher
+from simulation.slots import Requester
 from simulation.standby import StandbyReplica
 from simulation.states import Machine
 from simulation.store import StoreServer
@@ -63,7 +63,7 @@ class World:
         self._proposers: dict[int, set[str]] = {}  # of an epoch, by who believed to lead
         self.store = StoreServer(self)
         self.tasks: list[Task] = []
-        self.wisher = None if schedule.redundancy is None else Wisher(self)
+        self.requester = None if schedule.redundancy is None else Requester(self)
         replicas = self._old = self._replicas()
         self.base: tuple[int, int] | None = None  # the savepoint of an upgrade: its epoch and state
         self.successors = [] if schedule.upgrade is None else successors(self)

@@ -12,16 +12,16 @@ from rich.console import Console
 
 from tandem.cli.run import parse_duration
 from tandem.cli.running import RunFolder, find_job, find_local_job
-from tandem.coordination.wishes import MarkerWatch, Switched, Wisher, switch
+from tandem.coordination.handover import MarkerWatch, Requester, Switched, switch
 from tandem.kafka.client import KafkaConnection
 from tandem.local import RunDirectory, sessions
 from tandem.manifest import Manifest, ManifestError, SecretError, load
 from tandem.process.info import ExitCode
 from tandem.protocol.switchover import (
+    HandoverRequest,
     Stage,
     SwitchoverRefusedError,
     View,
-    Wish,
     plan_drain,
     plan_promotion,
     replica_name,
@@ -64,7 +64,7 @@ def promote(
         job, run_directory, timeout, lambda view, id_: plan_promotion(view, replica, instead_of, id_)
     )
     typer.echo(
-        f"{replica_name(switched.wish.successor)} is active, {switched.wish.leaves} stands by again{_cost(switched)}"
+        f"{replica_name(switched.request.successor)} is active, {switched.request.leaves} stands by again{_cost(switched)}"
     )
 
 
@@ -101,9 +101,9 @@ def drain(
 
 
 def _carry_out(
-    job: str, run_directory: Path | None, timeout_s: float, plan: Callable[[View, str], Wish]
+    job: str, run_directory: Path | None, timeout_s: float, plan: Callable[[View, str], HandoverRequest]
 ) -> tuple[Switched, RunDirectory | None]:
-    """Plan a wish, follow it, and leave with what went wrong, if anything did."""
+    """Plan a request, follow it, and leave with what went wrong, if anything did."""
     manifest, directory = _manifest(job, run_directory)
     out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
     try:
@@ -113,11 +113,11 @@ def _carry_out(
                 f"{manifest.name} has no ZooKeeper, through which its replicas would agree on it: add spec.zookeeper"
             )
         connection = KafkaConnection({**manifest.kafka_properties(os.environ), "log_level": "0"})
-        with Wisher.connected(options, manifest.name) as wisher:
-            before = wisher.look()
-            wish = plan(before, uuid.uuid4().hex[:8])
+        with Requester.connected(options, manifest.name) as requester:
+            before = requester.look()
+            request = plan(before, uuid.uuid4().hex[:8])
             with MarkerWatch(connection, manifest.model.topics.commits) as watch:
-                switched = switch(wisher, wish, before, watch, timeout_s, _Progress(out, wish))
+                switched = switch(requester, request, before, watch, timeout_s, _Progress(out, request))
         if switched.stage is not Stage.DONE:
             raise SwitchoverRefusedError(_why_not(switched))
     except (SwitchoverRefusedError, SecretError) as error:
@@ -129,17 +129,17 @@ def _carry_out(
 class _Progress:
     """Says each stage once, as a line."""
 
-    def __init__(self, out: Console, wish: Wish) -> None:
+    def __init__(self, out: Console, request: HandoverRequest) -> None:
         self._out = out
-        self._wish = wish
+        self._request = request
         self._last: Stage | None = None
 
     def __call__(self, stage: Stage) -> None:
         if stage is self._last or stage is Stage.DONE:
             return
         self._last = stage
-        successor, leaves = replica_name(self._wish.successor), self._wish.leaves
-        if not self._wish.successor:
+        successor, leaves = replica_name(self._request.successor), self._request.leaves
+        if not self._request.successor:
             self._out.print(f"{leaves} ends")
         elif stage is Stage.RELIEVED:
             self._out.print(f"{successor} has taken over, {leaves} finishes")
@@ -148,13 +148,13 @@ class _Progress:
 
 
 def _why_not(switched: Switched) -> str:
-    successor, leaves = replica_name(switched.wish.successor), switched.wish.leaves
+    successor, leaves = replica_name(switched.request.successor), switched.request.leaves
     match switched.stage:
         case Stage.SUCCESSOR_GONE:
             return f"{successor} ended before it had taken over: {leaves} goes on as before"
         case Stage.LEAVER_GONE:
             return f"{leaves} ended by itself meanwhile: a standby takes its place as after any failure"
-        case _ if not switched.wish.successor:
+        case _ if not switched.request.successor:
             return f"{leaves} has not ended within {switched.elapsed_s:.0f} s"
         case _:
             return f"{successor} has not taken over within {switched.elapsed_s:.0f} s: {leaves} goes on as before"
@@ -165,9 +165,9 @@ def _cost(switched: Switched) -> str:
     parts = [f", after {switched.elapsed_s:.1f} s"]
     first, last, gap = switched.first_by_successor, switched.last_by_leaver, switched.longest_gap_s
     if last is not None:
-        parts.append(f"{switched.wish.leaves} published up to epoch {last}")
+        parts.append(f"{switched.request.leaves} published up to epoch {last}")
     if first is not None:
-        parts.append(f"{replica_name(switched.wish.successor)} from epoch {first} on")
+        parts.append(f"{replica_name(switched.request.successor)} from epoch {first} on")
     if gap is not None:
         parts.append(f"longest time without an epoch {gap * 1000:.0f} ms")
     return "; ".join(parts)

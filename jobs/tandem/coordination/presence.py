@@ -6,8 +6,8 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 
+from tandem.coordination.handover import CONNECT_S
 from tandem.coordination.slots import root_of
-from tandem.coordination.wishes import CONNECT_S
 from tandem.coordination.zookeeper import Nodes
 from tandem.protocol.switchover import replica_name
 from tandem.waiting import Deadline, wait_until

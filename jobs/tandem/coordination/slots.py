@@ -2,7 +2,7 @@
 
 A replica with a slot is active; a standby that gets one is thereby promoted. Like the election, slots only say who *should*
 compute: a replica that goes on without one costs computing time, and nothing else. Beside the slots, every replica says
-what it does, and one wish at a time asks for a switchover (`protocol/switchover.py` decides what follows from that).
+what it does, and one request at a time asks for a switchover (`protocol/switchover.py` decides what follows from that).
 
     /tandem/<job>/slots/<n>                 who holds slot n, and whom it relieved
     /tandem/<job>/replicas/<incarnation>    its role
@@ -22,12 +22,12 @@ from tandem.core.events import Seen
 from tandem.logs import get_logger
 from tandem.protocol.membership import free_slots, held_by, replaces_ended
 from tandem.protocol.switchover import (
+    HandoverRequest,
     Holder,
     Role,
     View,
-    Wish,
     decode_holder,
-    decode_wish,
+    decode_request,
     encode,
     is_summoned,
     may_take_free_slot,
@@ -40,7 +40,8 @@ from tandem.waits import Task
 
 _log = get_logger(__name__)
 
-WISH = "switchover/wish"
+REQUEST = "switchover/wish"
+"""The node of a handover request; its name is older than the term."""
 FOLDERS = ("slots", "replicas", "switchover", "addresses")
 _LOOK_S = 1.0
 """How often everything is read where no watch has fired."""
@@ -52,12 +53,12 @@ def root_of(job: str) -> str:
 
 
 def look(nodes: Nodes) -> View:
-    """Read a job's slots, roles and wish. Raises `ZOOKEEPER_ERRORS`."""
-    wish = nodes.values("switchover").get("wish")
+    """Read a job's slots, roles and request. Raises `ZOOKEEPER_ERRORS`."""
+    request = nodes.values("switchover").get("wish")
     return View(
         {int(name): decode_holder(value) for name, value in nodes.values("slots").items() if name.isdigit()},
         {name: _role(value) for name, value in nodes.values("replicas").items()},
-        None if wish is None else decode_wish(wish),
+        None if request is None else decode_request(request),
     )
 
 
@@ -89,7 +90,7 @@ class Slots:
         self._addresses: dict[str, Address] = {}
         self._replaces_ended = False
         self._role = Role.STANDBY if count else Role.CATCHING_UP
-        self._leaving: Wish | None = None
+        self._leaving: HandoverRequest | None = None
         self._asked_to_leave = False
         self._looked_s = -float("inf")
         self._view = View()
@@ -119,7 +120,7 @@ class Slots:
 
     @property
     def is_summoned(self) -> bool:
-        """Whether a wish asks this standby to compute, to take over."""
+        """Whether a request asks this standby to compute, to take over."""
         return self._member.connected and is_summoned(self._view, self._me)
 
     @property
@@ -129,7 +130,7 @@ class Slots:
 
     @property
     def relief(self) -> Holder | None:
-        """Who took this replica's slot as a wish asked; None while nobody has."""
+        """Who took this replica's slot as a request asked; None while nobody has."""
         return self._relief
 
     @property
@@ -179,7 +180,7 @@ class Slots:
         self._member.wake()
 
     def _round(self, member: Member) -> None:
-        """Look whose the slots are, and take a free one, or the one that a wish gives us."""
+        """Look whose the slots are, and take a free one, or the one that a request gives us."""
         if not member.has_news and self._clock_s() - self._looked_s < _LOOK_S:
             return
         role = self._role
@@ -187,7 +188,7 @@ class Slots:
         if view.roles.get(self._me) is not role:
             self._say(member, role, self._me in view.roles)
         if self._asked_to_leave:
-            self._wish_to_leave(member, view)
+            self._request_to_leave(member, view)
         mine = self._take(member, view, role)
         self._watch_peers(member, view, role)
         if mine != self._slot:
@@ -217,10 +218,10 @@ class Slots:
             own = encode(Holder(self._me))
             mine = next((slot for slot in free if member.create(f"slots/{slot}", own)), None)
         wanted = slot_to_take_over(view, self._me, role) if mine is None else None
-        if wanted is not None and view.wish is not None:
-            holder = Holder(self._me, view.holders[wanted].incarnation, view.wish.drains)
-            if member.replace(f"slots/{wanted}", encode(holder), only_while=WISH):
-                _log.info("took_over_slot", slot=wanted, relieved=holder.relieved, wish=view.wish.id)
+        if wanted is not None and view.request is not None:
+            holder = Holder(self._me, view.holders[wanted].incarnation, view.request.drains)
+            if member.replace(f"slots/{wanted}", encode(holder), only_while=REQUEST):
+                _log.info("took_over_slot", slot=wanted, relieved=holder.relieved, request=view.request.id)
                 mine = wanted
         return mine
 
@@ -235,15 +236,15 @@ class Slots:
         self._peers.watch({name: address for name, address in self._addresses.items() if name in others})
         self._replaces_ended = replaces_ended(view, self._me, self._peers.ended)
 
-    def _wish_to_leave(self, member: Member, view: View) -> None:
+    def _request_to_leave(self, member: Member, view: View) -> None:
         """Ask for a successor; for another one, if that has gone meanwhile."""
-        if self._leaving is not None and view.wish == self._leaving and self._leaving.successor not in view.roles:
-            member.remove(WISH)
+        if self._leaving is not None and view.request == self._leaving and self._leaving.successor not in view.roles:
+            member.remove(REQUEST)
             self._leaving = None
-        elif view.wish is None:
-            wish = plan_leaving(view, self._me, uuid.uuid4().hex[:8])
-            if wish is not None and member.create(WISH, encode(wish)):
-                self._leaving = wish
+        elif view.request is None:
+            request = plan_leaving(view, self._me, uuid.uuid4().hex[:8])
+            if request is not None and member.create(REQUEST, encode(request)):
+                self._leaving = request
 
     def _suspended(self) -> None:
         self._surplus = self._replaces_ended = False

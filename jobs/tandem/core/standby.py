@@ -30,7 +30,7 @@ class Promotion(Enum):
 
     SLOT = "it holds a slot"
     ENDED = "an active has ended"
-    WISH = "a switchover was asked for"
+    REQUEST = "a switchover was asked for"
     SILENCE = "nobody claims"
 
 
@@ -97,7 +97,7 @@ class StandbyCore:
         if seen.replaces_ended:
             return Promote(Promotion.ENDED)
         if seen.is_summoned:
-            return Promote(Promotion.WISH)
+            return Promote(Promotion.REQUEST)
         if self.is_silent(now_ms):
             return Promote(Promotion.SILENCE)
         return TellRole(Role.PROVED if seen.has_proved else Role.STANDBY)

@@ -1,6 +1,6 @@
-"""Planned switchover and drain: who does what, given the slots, the wish, and everybody's role. Pure; liveness only.
+"""Planned switchover and drain: who does what, given the slots, the request, and everybody's role. Pure; liveness only.
 
-1. A *wish* names the replica that leaves and the standby that is its successor. It is void as soon as its wisher is gone.
+1. A *request* names the replica that leaves and the standby that is its successor. It is void as soon as its requester is gone.
 2. The successor computes as a surplus, and says `READY` when it has been at the log's head for a while.
 3. In one step it takes the slot of who leaves: the new node names both. Until then nothing has changed.
 4. Who reads that it was relieved leaves: it finishes what it has claimed, and stands by again, or ends if it is drained.
@@ -29,7 +29,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class HandoverRequest:
     """Replica `leaves` shall give its slot to the incarnation `successor`; nobody takes it over if that is empty.
 
     `drains`: it shall end afterwards, not stand by.
@@ -43,7 +43,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a slot. `relieved`: the incarnation that it took the slot from, as a wish said; `drained`: for good."""
+    """Who holds a slot. `relieved`: the incarnation that it took the slot from, as a request said; `drained`: for good."""
 
     incarnation: str
     relieved: str = ""
@@ -52,11 +52,11 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What was read in ZooKeeper: slot → holder, incarnation → role, and the wish, if there is one."""
+    """What was read in ZooKeeper: slot → holder, incarnation → role, and the request, if there is one."""
 
     holders: Mapping[int, Holder] = field(default_factory=dict)
     roles: Mapping[str, Role] = field(default_factory=dict)
-    wish: Wish | None = None
+    request: HandoverRequest | None = None
 
     def slot_of(self, incarnation: str) -> int | None:
         """The slot that it holds."""
@@ -90,20 +90,20 @@ def replica_name(incarnation: str) -> str:
 
 
 def is_summoned(view: View, me: str) -> bool:
-    """Whether I am to compute as a surplus, because a wish names me, and who leaves still has its slot."""
-    wish = view.wish
-    return wish is not None and wish.successor == me and view.slot_of_replica(wish.leaves) is not None
+    """Whether I am to compute as a surplus, because a request names me, and who leaves still has its slot."""
+    request = view.request
+    return request is not None and request.successor == me and view.slot_of_replica(request.leaves) is not None
 
 
 def slot_to_take_over(view: View, me: str, role: Role) -> int | None:
     """The slot to take from who leaves: only once I am at the head, and if I have no other."""
-    if view.wish is None or role is not Role.READY or not is_summoned(view, me) or view.slot_of(me) is not None:
+    if view.request is None or role is not Role.READY or not is_summoned(view, me) or view.slot_of(me) is not None:
         return None
-    return view.slot_of_replica(view.wish.leaves)
+    return view.slot_of_replica(view.request.leaves)
 
 
 def relief_of(view: View, me: str) -> Holder | None:
-    """Who took my slot from me as a wish said; None while nobody has."""
+    """Who took my slot from me as a request said; None while nobody has."""
     return next((holder for holder in view.holders.values() if holder.relieved == me), None)
 
 
@@ -132,19 +132,19 @@ def must_end(view: View, me: str, role: Role) -> bool:
     relief = relief_of(view, me)
     if relief is not None and relief.drained:
         return True
-    wish = view.wish
-    return wish is not None and _is_drained(view, me) and (role.stands_by or not wish.successor)
+    request = view.request
+    return request is not None and _is_drained(view, me) and (role.stands_by or not request.successor)
 
 
 def _is_drained(view: View, me: str) -> bool:
-    return view.wish is not None and view.wish.drains and view.wish.leaves == replica_name(me)
+    return view.request is not None and view.request.drains and view.request.leaves == replica_name(me)
 
 
-# What is wished -------------------------------------------------------------------------------------------------------
+# What is requested
 
 
-def plan_promotion(view: View, replica: str | None, instead_of: str | None, wish_id: str) -> Wish:
-    """The wish that standby `replica` becomes active in place of `instead_of`; None: the first of `View.standbys`, the
+def plan_promotion(view: View, replica: str | None, instead_of: str | None, request_id: str) -> HandoverRequest:
+    """The request that standby `replica` becomes active in place of `instead_of`; None: the first of `View.standbys`, the
     first active.
 
     Raises `SwitchoverRefusedError`.
@@ -165,11 +165,11 @@ def plan_promotion(view: View, replica: str | None, instead_of: str | None, wish
         raise SwitchoverRefusedError(f"{instead_of} is not active; active: {', '.join(active) or 'none'}")
     if not active:
         raise SwitchoverRefusedError("no replica holds a slot at the moment; wait until one does: tandem status")
-    return Wish(wish_id, instead_of or active[0], standbys[0])
+    return HandoverRequest(request_id, instead_of or active[0], standbys[0])
 
 
-def plan_drain(view: View, replica: str, force: bool, wish_id: str, to_nobody: bool = False) -> Wish:
-    """The wish that `replica` ends for good, after a standby took over from it if it is active.
+def plan_drain(view: View, replica: str, force: bool, request_id: str, to_nobody: bool = False) -> HandoverRequest:
+    """The request that `replica` ends for good, after a standby took over from it if it is active.
 
     `force`: also where no standby could; `to_nobody`: and where one could, too. Raises `SwitchoverRefusedError`.
     """
@@ -177,32 +177,32 @@ def plan_drain(view: View, replica: str, force: bool, wish_id: str, to_nobody: b
     _known(view, replica)
     mine = view.present(replica)
     if to_nobody or all(view.roles[name].stands_by for name in mine):
-        return Wish(wish_id, replica, drains=True)
+        return HandoverRequest(request_id, replica, drains=True)
     standbys = [name for name in view.standbys() if name not in mine]
     if standbys and view.slot_of_replica(replica) is not None:
-        return Wish(wish_id, replica, standbys[0], drains=True)
+        return HandoverRequest(request_id, replica, standbys[0], drains=True)
     if not force:
         raise SwitchoverRefusedError(
             f"{replica} is active and no replica stands by to take over from it; wait until one does, or give --force"
         )
-    return Wish(wish_id, replica, drains=True)
+    return HandoverRequest(request_id, replica, drains=True)
 
 
-def plan_leaving(view: View, me: str, wish_id: str) -> Wish | None:
-    """The wish of an active replica that is asked to stop; None if it has no slot to hand over, or nobody to hand it to.
+def plan_leaving(view: View, me: str, request_id: str) -> HandoverRequest | None:
+    """The request of an active replica that is asked to stop; None if it has no slot to hand over, or nobody to hand it to.
 
     It does not drain: this incarnation ends by itself, and one that is started soon in its place shall stand by.
     """
     standbys = [name for name in view.standbys() if name != me]
-    if view.slot_of(me) is None or not standbys or view.wish is not None:
+    if view.slot_of(me) is None or not standbys or view.request is not None:
         return None
-    return Wish(wish_id, replica_name(me), standbys[0])
+    return HandoverRequest(request_id, replica_name(me), standbys[0])
 
 
 def _refuse_second(view: View) -> None:
-    if view.wish is not None:
-        to = f" to {replica_name(view.wish.successor)}" if view.wish.successor else ""
-        raise SwitchoverRefusedError(f"{view.wish.leaves} is being switched over{to}; wait until that is done")
+    if view.request is not None:
+        to = f" to {replica_name(view.request.successor)}" if view.request.successor else ""
+        raise SwitchoverRefusedError(f"{view.request.leaves} is being switched over{to}; wait until that is done")
 
 
 def _known(view: View, replica: str) -> None:
@@ -219,7 +219,7 @@ def _names(incarnations: Iterable[str]) -> str:
 
 
 class Stage(StrEnum):
-    """How far a wish is."""
+    """How far a request is."""
 
     SUMMONED = "prepares"
     CATCHING_UP = "catches up"
@@ -230,16 +230,16 @@ class Stage(StrEnum):
     LEAVER_GONE = "who leaves ended by itself"
 
 
-def stage_of(view: View, wish: Wish, leaving: Collection[str]) -> Stage:
-    """How far `wish` is; `leaving` are the incarnations of the replica that leaves, as they were when it was wished."""
+def stage_of(view: View, request: HandoverRequest, leaving: Collection[str]) -> Stage:
+    """How far `request` is; `leaving` are the incarnations of the replica that leaves, as they were when it was requested."""
     gone = not any(name in view.roles for name in leaving)
-    if not wish.successor:
+    if not request.successor:
         return Stage.DONE if gone else Stage.SUMMONED
     relieved = any(holder.relieved in leaving for holder in view.holders.values())
-    lost = view.slot_of_replica(wish.leaves) is None  # with its session: then the successor takes a free slot
-    if relieved or (lost and view.slot_of(wish.successor) is not None):
+    lost = view.slot_of_replica(request.leaves) is None  # with its session: then the successor takes a free slot
+    if relieved or (lost and view.slot_of(request.successor) is not None):
         return Stage.DONE if gone else Stage.RELIEVED
-    role = view.roles.get(wish.successor)
+    role = view.roles.get(request.successor)
     if role is None:
         return Stage.SUCCESSOR_GONE
     if lost:
@@ -264,15 +264,15 @@ def leading_orderer(nodes: Sequence[tuple[str, str]], active: Collection[str]) -
 # As bytes -------------------------------------------------------------------------------------------------------------
 
 
-def encode(value: Wish | Holder) -> bytes:
-    """A wish or a holder as the value of a node."""
+def encode(value: HandoverRequest | Holder) -> bytes:
+    """A request or a holder as the value of a node."""
     return json.dumps(asdict(value)).encode()
 
 
-def decode_wish(value: bytes) -> Wish | None:
-    """The wish in a node; None if it is none, as of another version."""
+def decode_request(value: bytes) -> HandoverRequest | None:
+    """The request in a node; None if it is none, as of another version."""
     try:
-        return Wish(**json.loads(value))
+        return HandoverRequest(**json.loads(value))
     except (ValueError, TypeError):
         return None
 

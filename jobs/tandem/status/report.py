@@ -31,7 +31,7 @@ class TopicDrift:
 class ReplicaReport:
     """A replica. Epochs are −1 where there are none; incarnations name `slots`, `roles`, `publisher` and `failover`.
 
-    `slots`, `roles` and `wish` : what it last read in ZooKeeper; `coordinated`: whether ZooKeeper answers it now.
+    `slots`, `roles` and `request` : what it last read in ZooKeeper; `coordinated`: whether ZooKeeper answers it now.
     `catch_up_s` : estimated time to the log's head, s; None: not known. `claims_won`, `claims_lost`, `take_overs`: how many
     epochs this incarnation was the first to claim, others were, it took over. `input_records`: of the epochs that were cut.
     `has_to_prove` : of a standby, whether something was published that it could prove its state with, or it has no state.
@@ -72,7 +72,7 @@ class ReplicaReport:
     coordinated: bool = False
     slots: Mapping[int, str] = Field(default_factory=dict)
     roles: Mapping[str, str] = Field(default_factory=dict)
-    wish: str = ""
+    request: str = ""
     drift: tuple[TopicDrift, ...] | None = None
     waits_for: str = ""
     waits_beside: str = ""

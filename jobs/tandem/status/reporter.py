@@ -88,7 +88,7 @@ class Reporter:
             coordinated=slots is not None and slots.connected,
             slots={slot: holder.incarnation for slot, holder in view.holders.items()},
             roles={name: role.value for name, role in view.roles.items()},
-            wish="" if view.wish is None else view.wish.id,
+            request="" if view.request is None else view.request.id,
             drift=self._drift,
             waits_for=self.waits.words,
             waits_beside=self.waits.words_beside,

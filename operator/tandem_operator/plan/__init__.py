@@ -21,7 +21,7 @@ from tandem_operator.plan.generators import (
     wanted_generators,
 )
 from tandem_operator.plan.members import garbage_collect_pods, missing, surplus
-from tandem_operator.plan.requests import Wished, requested
+from tandem_operator.plan.requests import Requests, requested
 from tandem_operator.plan.revisions import recorded
 from tandem_operator.plan.rollout import is_on_trial, roll
 from tandem_operator.plan.roster import Roster, roster_of
@@ -43,20 +43,20 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     version = version_of(observed, settings, old)
     spec_job, observed = observed.job, replace(observed, job=version.job)
     roster = roster_of(observed, version)
-    wishes = requested(observed, roster, settings, old)
+    requests = requested(observed, roster, settings, old)
     next_one = step(observed, spec_job, settings, version, roster, old)
-    status = new_status(observed, roster, version, settings, old, wishes.wishes, next_one)
+    status = new_status(observed, roster, version, settings, old, requests.by_name, next_one)
     other = spec_job if version.falls_back else version.fallback
     wanted = wanted_objects(version.job, observed.uid, settings, other)
     return (
         *finalized(observed),
         *objects.applied(observed, wanted),
-        *patiently(observed, _members(observed, settings, version, roster, old, wishes)),
+        *patiently(observed, _members(observed, settings, version, roster, old, requests)),
         *_generators(observed, settings, version, roster, old),
         *garbage_collect_pods(observed, Component.CANDIDATE, is_served=True),
         *next_one.actions,
         *ended_switches(observed),
-        *(one for one in wishes.removed if one.name != next_one.keeps),
+        *(one for one in requests.removed if one.name != next_one.keeps),
         *objects.labelled(roster),
         *recorded(observed, settings, version, roster),
         *objects.unneeded(observed, wanted),
@@ -66,7 +66,7 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
 
 
 def _members(
-    observed: Observed, settings: Settings, version: Version, roster: Roster, old: Status, wishes: Wished
+    observed: Observed, settings: Settings, version: Version, roster: Roster, old: Status, requests: Requests
 ) -> tuple[Action, ...]:
     """One reason at a time for a member that works to leave: a request goes before a surplus, and that before a rollout."""
     suspended = observed.job.spec.suspend
@@ -76,12 +76,12 @@ def _members(
     indices = {member.index for member in roster.live}
     proved = replace(version, job=version.fallback or version.job) if is_on_trial(roster, version) else version
     created = missing(observed, settings, proved, old, Component.MEMBER, roster.wanted, indices)
-    left = wishes.actions or surplus(roster) or roll(roster, version)
+    left = requests.actions or surplus(roster) or roll(roster, version)
     tasks_of = version.fallback if version.falls_back else None
     return (
         *gone,
         *created,
-        *wishes.made,
+        *requests.made,
         *(replace(one, job=tasks_of) if isinstance(one, Switch) else one for one in left),
     )
 

@@ -34,7 +34,7 @@ _EXPECTED: Final = ("Suspended", "NoneAskedFor")
 
 def events_of(old: Status, new: Status) -> tuple[Emit, ...]:
     """What is new in the status."""
-    kinds = (_conditions, _drifts, _failovers, _promotions, _generations, _wishes)
+    kinds = (_conditions, _drifts, _failovers, _promotions, _generations, _requests)
     return tuple(event for kind in kinds for event in kind(old, new))
 
 
@@ -85,9 +85,9 @@ def _generations(old: Status, new: Status) -> Iterator[Emit]:
         yield Emit("Normal", "GenerationBegan", "The next generation of the job publishes; its pods are being replaced")
 
 
-def _wishes(old: Status, new: Status) -> Iterator[Emit]:
-    for name, request in new.wishes.items():
-        if request == old.wishes.get(name) or request.outcome == "Pending":
+def _requests(old: Status, new: Status) -> Iterator[Emit]:
+    for name, request in new.requests.items():
+        if request == old.requests.get(name) or request.outcome == "Pending":
             continue
         kind: _Kind = "Normal" if request.outcome == "Done" else "Warning"
-        yield Emit(kind, f"Wish{request.outcome}", f"{name} {request.value}: {request.message}")
+        yield Emit(kind, f"Request{request.outcome}", f"{name} {request.value}: {request.message}")

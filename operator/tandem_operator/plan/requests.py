@@ -1,4 +1,4 @@
-"""Annotations of a job are wishes that are carried out once: promote, drain or fence a replica.
+"""Annotations of a job are requests that are carried out once: promote, drain or fence a replica.
 
 A request is first written into the status, with the pod that it concerns, and only then carried out, again and again until
 that pod is as was requested. So a status that gets lost, or an operator that dies in between, repeats nothing: the pod that
@@ -14,7 +14,7 @@ from typing import Final, Literal
 from tandem_operator.actions import Action, DeletePod, Switch
 from tandem_operator.observed import Observed
 from tandem_operator.plan.roster import Member, Roster, Standing
-from tandem_operator.plan.savepoints import savepoint_wished
+from tandem_operator.plan.savepoints import savepoint_requests
 from tandem_operator.plan.times import read_ms, written
 from tandem_operator.resources.names import PREFIX
 from tandem_operator.resources.settings import Settings
@@ -27,38 +27,40 @@ _KINDS: Final[tuple[_Kind, ...]] = ("promote", "drain", "fence")
 
 
 @dataclass(frozen=True, slots=True)
-class Wished:
-    """What becomes of the wishes in this pass.
+class Requests:
+    """What becomes of the requests in this pass.
 
     `made` : tasks for which nobody leaves; `actions`: by which members leave; `removed`: pods of tasks that nobody needs
     any more.
     """
 
-    wishes: Mapping[RequestName, Request]
+    by_name: Mapping[RequestName, Request]
     made: tuple[Action, ...] = ()
     actions: tuple[Action, ...] = ()
     removed: tuple[DeletePod, ...] = ()
 
 
-def requested(observed: Observed, roster: Roster, settings: Settings, old: Status) -> Wished:
-    """Take in new wishes, and carry out those that were taken in. Other kinds of wishes are left as they are."""
-    wishes: dict[RequestName, Request] = {name: request for name, request in old.wishes.items() if name not in _KINDS}
-    saved = savepoint_wished(observed, settings, old)
-    wishes |= saved.wishes
+def requested(observed: Observed, roster: Roster, settings: Settings, old: Status) -> Requests:
+    """Take in new requests, and carry out those that were taken in. Other kinds of requests are left as they are."""
+    requests: dict[RequestName, Request] = {
+        name: request for name, request in old.requests.items() if name not in _KINDS
+    }
+    saved = savepoint_requests(observed, settings, old)
+    requests |= saved.by_name
     actions: list[Action] = []
     for kind in _KINDS:
         value = observed.annotations.get(PREFIX + kind, "")[:LONGEST_REQUEST]
         if not value:
             continue
-        known = old.wishes.get(kind)
+        known = old.requests.get(kind)
         if known is None or known.value != value:
-            wishes[kind] = _taken_in(kind, value, roster, observed.now_ms)
+            requests[kind] = _taken_in(kind, value, roster, observed.now_ms)
         elif known.outcome == "Pending":
-            wishes[kind], more = _carried_out(kind, known, roster, observed.now_ms)
+            requests[kind], more = _carried_out(kind, known, roster, observed.now_ms)
             actions += more
         else:
-            wishes[kind] = known
-    return Wished(wishes, saved.made, tuple(actions), saved.removed)
+            requests[kind] = known
+    return Requests(requests, saved.made, tuple(actions), saved.removed)
 
 
 def _taken_in(kind: _Kind, value: str, roster: Roster, now_ms: int) -> Request:

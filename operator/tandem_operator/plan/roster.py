@@ -161,7 +161,7 @@ def roster_of(observed: Observed, version: Version) -> Roster:
         uses_slots=uses_slots,
         knows_slots=not uses_slots or view is not None,
         knows_publisher=bool(publisher),
-        is_switching=view is not None and view.wish is not None,
+        is_switching=view is not None and view.request is not None,
     )
 
 

@@ -28,31 +28,31 @@ _SUSPENDED: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class SavepointsWished:
-    """What becomes of these wishes in this pass. `made`: tasks to be created; `removed`: those that nobody needs."""
+class SavepointRequests:
+    """What becomes of these requests in this pass. `made`: tasks to be created; `removed`: those that nobody needs."""
 
-    wishes: Mapping[RequestName, Request]
+    by_name: Mapping[RequestName, Request]
     made: tuple[Action, ...]
     removed: tuple[DeletePod, ...]
 
 
-def savepoint_wished(observed: Observed, settings: Settings, old: Status) -> SavepointsWished:
-    """New wishes are taken in first, and carried out in a later pass."""
-    wishes: dict[RequestName, Request] = {}
+def savepoint_requests(observed: Observed, settings: Settings, old: Status) -> SavepointRequests:
+    """New requests are taken in first, and carried out in a later pass."""
+    requests: dict[RequestName, Request] = {}
     actions: list[Action] = []
     needed: set[str] = set()
     for kind, value, name in _asked(observed):
-        known = old.wishes.get(kind)
+        known = old.requests.get(kind)
         if known is None or known.value != value:
-            wishes[kind] = _taken_in(observed, value)
+            requests[kind] = _taken_in(observed, value)
         elif known.outcome == "Pending":
-            wishes[kind], more = _carried_out(observed, settings, known, name)
+            requests[kind], more = _carried_out(observed, settings, known, name)
             actions += more
         else:
-            wishes[kind] = known
+            requests[kind] = known
             continue
         needed.add(_task(observed, settings, name, value)["metadata"]["name"])
-    return SavepointsWished(wishes, tuple(actions), tuple(_removed(observed, needed)))
+    return SavepointRequests(requests, tuple(actions), tuple(_removed(observed, needed)))
 
 
 def _asked(observed: Observed) -> Iterator[tuple[_Kind, str, str]]:

@@ -58,7 +58,7 @@ def new_status(
     version: Version,
     settings: Settings,
     old: Status,
-    wishes: Mapping[RequestName, Request],
+    requests: Mapping[RequestName, Request],
     step: Step,
 ) -> Status:
     """What the status shall be."""
@@ -93,7 +93,7 @@ def new_status(
         topic_drift=old.topic_drift if drift is None else drift,
         last_failover=failover,
         history=_history(observed, failover, revision, old),
-        wishes=wishes,
+        requests=requests,
     )
     return settled(status, old, settings)
 

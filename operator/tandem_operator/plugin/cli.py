@@ -113,7 +113,7 @@ def _request(name: str, job: str, value: str, timeout_s: float, namespace: str, 
             trouble = f" {_unreachable(error)}."  # the request is written: only its outcome is not known yet
             return False
         trouble = ""
-        found = Status.model_validate(body.get("status", {})).wishes.get(name)  # type: ignore[call-overload]
+        found = Status.model_validate(body.get("status", {})).requests.get(name)  # type: ignore[call-overload]
         return found is not None and found.value == requested and found.outcome != "Pending"
 
     if not timeout_s:

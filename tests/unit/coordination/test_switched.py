@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.coordination.wishes import Published, Switched
-from tandem.protocol.switchover import Stage, Wish
+from tandem.coordination.handover import Published, Switched
+from tandem.protocol.switchover import HandoverRequest, Stage
 
 
 def switched(*published: Published) -> Switched:
-    return Switched(Wish("w1", "replica-0", "job.replica-1.1a2b"), Stage.DONE, 10.0, 0.6, published)
+    return Switched(HandoverRequest("w1", "replica-0", "job.replica-1.1a2b"), Stage.DONE, 10.0, 0.6, published)
 
 
 def test_the_longest_gap_is_the_one_that_the_switchover_made() -> None:

@@ -34,7 +34,7 @@ def standby(*proposals: Proposal) -> StandbyCore:
     [
         (Seen(slot=0), Promotion.SLOT),
         (Seen(replaces_ended=True), Promotion.ENDED),
-        (Seen(is_summoned=True), Promotion.WISH),
+        (Seen(is_summoned=True), Promotion.REQUEST),
     ],
 )
 def test_it_is_promoted_for_what_it_sees(seen: Seen, why: Promotion) -> None:

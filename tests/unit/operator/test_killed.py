@@ -34,7 +34,7 @@ class Change:
     """
 
     specs: tuple[Mapping[str, Any], ...] = ({},)
-    wishes: Mapping[str, str] = field(default_factory=dict)
+    requests: Mapping[str, str] = field(default_factory=dict)
     pauses: bool = False
     breaks: bool = False
 
@@ -45,9 +45,9 @@ class Change:
         for spec in more:
             cluster.converge()
             cluster.change(spec)
-        if self.wishes:
+        if self.requests:
             cluster.converge()
-            cluster.annotations = {f"tandem.dev/{name}": value for name, value in self.wishes.items()}
+            cluster.annotations = {f"tandem.dev/{name}": value for name, value in self.requests.items()}
         good = {pod.template for pod in cluster.pods.values()}
         cluster.breaks = lambda template: self.breaks and template not in good
         return cluster
@@ -68,11 +68,11 @@ CHANGES = {
     "image that breaks": Change(({}, {"image": IMAGE}), breaks=True),
     "generation": Change(({}, {"job": OPTIONS})),
     "generation that breaks": Change(({}, {"job": OPTIONS}), breaks=True),
-    "savepoint": Change(wishes={"savepoint": "before@1"}),
+    "savepoint": Change(requests={"savepoint": "before@1"}),
     "savepoint by nonce": Change(({}, {"savepointNonce": 1})),
-    "promotion": Change(wishes={"promote": "replica-2@1"}),
-    "drain": Change(wishes={"drain": "replica-0@1"}),
-    "fence": Change(wishes={"fence": "replica-1@1"}),
+    "promotion": Change(requests={"promote": "replica-2@1"}),
+    "drain": Change(requests={"drain": "replica-0@1"}),
+    "fence": Change(requests={"fence": "replica-1@1"}),
 }
 each_change = pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 
@@ -116,7 +116,9 @@ def completed(cluster: TinyCluster, change: Change) -> dict[str, Any]:
         "phase": status["phase"],
         "conditions": [(one["type"], one["status"], one["reason"]) for one in status["conditions"]],
         "history": [entry["reason"] for entry in status.get("history", ())],
-        "wishes": {name: (request["value"], request["outcome"]) for name, request in status.get("wishes", {}).items()},
+        "requests": {
+            name: (request["value"], request["outcome"]) for name, request in status.get("requests", {}).items()
+        },
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tandem.process.ending import EndKind
-from tandem.protocol.switchover import Wish
+from tandem.protocol.switchover import HandoverRequest
 from tandem_operator.actions import Action, CreatePod, DeletePod, Emit, Switch
 from tandem_operator.observed import PodPhase
 from tandem_operator.plan import plan
@@ -177,7 +177,7 @@ def test_while_a_switchover_is_under_way_nobody_else_leaves() -> None:
     cluster.change(job(replicas=1, standbys=1, restartNonce=7))
     observed = cluster.observed()
     assert observed.view is not None
-    switching = replace(observed.view, wish=Wish("1", "replica-0", "flights.replica-2.aa"))
+    switching = replace(observed.view, request=HandoverRequest("1", "replica-0", "flights.replica-2.aa"))
     actions = plan(replace(observed, view=switching), SETTINGS)
     assert not _deleted(actions)
     assert not [action for action in actions if isinstance(action, Switch)]

@@ -1,4 +1,4 @@
-"""Annotations are wishes that are carried out once."""
+"""Annotations are requests that are carried out once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def _running(**spec: object) -> TinyCluster:
 
 
 def _outcome(cluster: TinyCluster, name: str) -> str:
-    return str(cluster.status["wishes"][name]["outcome"])
+    return str(cluster.status["requests"][name]["outcome"])
 
 
 def _acts(cluster: TinyCluster) -> list[object]:
     return [action for action in plan(cluster.observed(), SETTINGS) if isinstance(action, DeletePod | Switch)]
 
 
-def test_a_wish_is_written_down_before_it_is_carried_out() -> None:
+def test_a_request_is_written_down_before_it_is_carried_out() -> None:
     cluster = _running(replicas=2, standbys=1)
     cluster.annotations = {"tandem.dev/fence": "replica-0"}
     assert not _acts(cluster)
@@ -62,19 +62,19 @@ def test_a_fenced_replica_ends_at_once() -> None:
     assert _outcome(cluster, "fence") == "Done"
 
 
-def test_wishes_that_cannot_be_are_refused_with_a_reason() -> None:
+def test_requests_that_cannot_be_are_refused_with_a_reason() -> None:
     cluster = _running(replicas=1)
     cluster.annotations = {"tandem.dev/drain": "replica-0", "tandem.dev/promote": "replica-7"}
     before = set(cluster.pods)
     cluster.converge()
-    wishes = cluster.status["wishes"]
-    assert [wishes[name]["outcome"] for name in ("drain", "promote")] == ["Refused", "Refused"]
-    assert "only replica" in wishes["drain"]["message"]
-    assert "the replicas are: replica-0" in wishes["promote"]["message"]
+    requests = cluster.status["requests"]
+    assert [requests[name]["outcome"] for name in ("drain", "promote")] == ["Refused", "Refused"]
+    assert "only replica" in requests["drain"]["message"]
+    assert "the replicas are: replica-0" in requests["promote"]["message"]
     assert set(cluster.pods) == before
 
 
-def test_a_wish_that_takes_too_long_is_given_up() -> None:
+def test_a_request_that_takes_too_long_is_given_up() -> None:
     cluster = _running(replicas=2, standbys=1)
     cluster.annotations = {"tandem.dev/promote": f"replica-{cluster.standbys()[0].index}"}
     cluster.do(plan(cluster.observed(), SETTINGS))
@@ -83,7 +83,7 @@ def test_a_wish_that_takes_too_long_is_given_up() -> None:
     assert _outcome(cluster, "promote") == "Refused"
 
 
-def test_a_wish_is_forgotten_with_its_annotation_and_may_be_wished_again() -> None:
+def test_a_request_is_forgotten_with_its_annotation_and_may_be_requested_again() -> None:
     cluster = _running(replicas=2)
     for _ in range(2):
         before = set(cluster.pods)
@@ -92,10 +92,10 @@ def test_a_wish_is_forgotten_with_its_annotation_and_may_be_wished_again() -> No
         assert len(before - set(cluster.pods)) == 1
         cluster.annotations = {}
         cluster.converge()
-        assert not cluster.status["wishes"]
+        assert not cluster.status["requests"]
 
 
-def test_a_wish_that_is_too_long_is_cut_and_carried_out_once() -> None:
+def test_a_request_that_is_too_long_is_cut_and_carried_out_once() -> None:
     cluster = _running(replicas=2)
     before = set(cluster.pods)
     cluster.annotations = {"tandem.dev/fence": "replica-1@" + "x" * 2_000}
@@ -104,7 +104,7 @@ def test_a_wish_that_is_too_long_is_cut_and_carried_out_once() -> None:
     assert len(before - set(cluster.pods)) == 1
 
 
-def test_the_same_can_be_wished_again_with_another_mark_behind_it() -> None:
+def test_the_same_can_be_requested_again_with_another_mark_behind_it() -> None:
     cluster = _running(replicas=2)
     for mark in ("1", "2"):
         before = set(cluster.pods)

@@ -23,7 +23,7 @@ JOB = {"metadata": {"name": "flights", "namespace": "default"}}
 
 
 class ApiServer:
-    """Takes wishes. `answers`: how the next questions about the job are answered; then, that the request is done."""
+    """Takes requests. `answers`: how the next questions about the job are answered; then, that the request is done."""
 
     def __init__(self) -> None:
         self.answers: list[int] = []
@@ -41,7 +41,7 @@ class ApiServer:
 
     def job(self) -> dict[str, Any]:
         request = {"value": self._request, "outcome": "Done", "message": "replica-0 is active"}
-        return {**JOB, "status": {"wishes": {"promote": request}}}
+        return {**JOB, "status": {"requests": {"promote": request}}}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -113,7 +113,7 @@ def test_a_server_that_cannot_be_reached_is_told_in_one_line(
     assert "Connection refused" in told.stderr
 
 
-def test_a_wish_is_waited_for_while_the_server_is_away_for_a_moment(
+def test_a_request_is_waited_for_while_the_server_is_away_for_a_moment(
     server: ApiServer, plugin: Callable[..., Result]
 ) -> None:
     server.answers = [*[DROPPED] * ATTEMPTS, 503, 429]

@@ -7,14 +7,14 @@ from dataclasses import replace
 import pytest
 
 from tandem.protocol.switchover import (
+    HandoverRequest,
     Holder,
     Role,
     Stage,
     SwitchoverRefusedError,
     View,
-    Wish,
     decode_holder,
-    decode_wish,
+    decode_request,
     encode,
     is_summoned,
     leading_orderer,
@@ -31,10 +31,10 @@ from tandem.protocol.switchover import (
 
 OLD, NEW, THIRD = "air.replica-0.aa", "air.replica-1.bb", "air.replica-2.cc"
 STEADY = View({0: Holder(OLD)}, {OLD: Role.READY, NEW: Role.STANDBY})
-PROMOTE = Wish("w1", "replica-0", NEW)
+PROMOTE = HandoverRequest("w1", "replica-0", NEW)
 DRAIN = replace(PROMOTE, drains=True)
-WISHED = replace(STEADY, wish=PROMOTE)
-RELIEVED = replace(WISHED, holders={0: Holder(NEW, OLD)})
+REQUESTED = replace(STEADY, request=PROMOTE)
+RELIEVED = replace(REQUESTED, holders={0: Holder(NEW, OLD)})
 
 
 def test_an_incarnation_names_its_replica_also_in_a_job_with_dots() -> None:
@@ -45,38 +45,38 @@ def test_an_incarnation_names_its_replica_also_in_a_job_with_dots() -> None:
 
 
 def test_the_successor_is_summoned_and_nobody_else() -> None:
-    assert is_summoned(WISHED, NEW)
-    assert not is_summoned(WISHED, OLD)
-    assert not is_summoned(WISHED, THIRD)
+    assert is_summoned(REQUESTED, NEW)
+    assert not is_summoned(REQUESTED, OLD)
+    assert not is_summoned(REQUESTED, THIRD)
 
 
 def test_nobody_is_summoned_in_place_of_a_replica_that_has_no_slot_any_more() -> None:
-    assert not is_summoned(replace(WISHED, holders={}), NEW)
+    assert not is_summoned(replace(REQUESTED, holders={}), NEW)
 
 
 @pytest.mark.parametrize("role", [Role.STANDBY, Role.CATCHING_UP])
 def test_a_successor_that_is_not_at_the_head_takes_nothing(role: Role) -> None:
-    assert slot_to_take_over(WISHED, NEW, role) is None
+    assert slot_to_take_over(REQUESTED, NEW, role) is None
 
 
 def test_a_successor_at_the_head_takes_the_slot_of_who_leaves() -> None:
-    two = replace(WISHED, holders={0: Holder(THIRD), 1: Holder(OLD)})
+    two = replace(REQUESTED, holders={0: Holder(THIRD), 1: Holder(OLD)})
 
     assert slot_to_take_over(two, NEW, Role.READY) == 1
 
 
-def test_without_a_wish_a_surplus_takes_nothing() -> None:
+def test_without_a_request_a_surplus_takes_nothing() -> None:
     assert slot_to_take_over(STEADY, NEW, Role.READY) is None
 
 
 def test_a_successor_that_has_got_a_slot_otherwise_takes_no_second_one() -> None:
-    lucky = replace(WISHED, holders={0: Holder(OLD), 1: Holder(NEW)})
+    lucky = replace(REQUESTED, holders={0: Holder(OLD), 1: Holder(NEW)})
 
     assert slot_to_take_over(lucky, NEW, Role.READY) is None
 
 
-def test_who_was_relieved_knows_it_also_when_the_wish_is_gone() -> None:
-    over = replace(RELIEVED, wish=None)
+def test_who_was_relieved_knows_it_also_when_the_request_is_gone() -> None:
+    over = replace(RELIEVED, request=None)
 
     assert relief_of(over, OLD) == Holder(NEW, OLD)
     assert relief_of(over, NEW) is None
@@ -99,7 +99,7 @@ def test_a_free_slot_is_first_for_who_computes_without_one() -> None:
         pytest.param(replace(RELIEVED, roles={OLD: Role.READY, NEW: Role.READY, THIRD: Role.STANDBY}), id="relieved"),
         pytest.param(View({}, {OLD: Role.READY, THIRD: Role.STANDBY}, DRAIN), id="drained"),
         pytest.param(
-            replace(WISHED, roles={OLD: Role.READY, NEW: Role.READY, THIRD: Role.STANDBY}), id="has a wish's slot"
+            replace(REQUESTED, roles={OLD: Role.READY, NEW: Role.READY, THIRD: Role.STANDBY}), id="has a request's slot"
         ),
     ],
 )
@@ -107,32 +107,32 @@ def test_a_free_slot_is_a_standbys_if_who_computes_without_one_wants_none(other:
     assert may_take_free_slot(other, THIRD, Role.STANDBY, 1)
 
 
-def test_an_active_that_loses_its_slot_to_nobodys_wish_is_not_relieved() -> None:
+def test_an_active_that_loses_its_slot_to_nobodys_request_is_not_relieved() -> None:
     assert relief_of(replace(STEADY, holders={0: Holder(NEW)}), OLD) is None
 
 
 def test_an_active_that_is_drained_goes_on_until_it_is_relieved() -> None:
-    wished = replace(STEADY, wish=DRAIN)
-    relieved = replace(wished, holders={0: Holder(NEW, OLD, drained=True)})
+    requested = replace(STEADY, request=DRAIN)
+    relieved = replace(requested, holders={0: Holder(NEW, OLD, drained=True)})
 
-    assert not must_end(wished, OLD, Role.READY)
+    assert not must_end(requested, OLD, Role.READY)
     assert must_end(relieved, OLD, Role.READY)
     assert not must_end(RELIEVED, OLD, Role.READY), "a switchover is no drain: it stands by again"
 
 
 def test_a_standby_that_is_drained_ends_at_once_and_takes_no_slot_on_the_way() -> None:
-    wished = replace(STEADY, wish=Wish("w2", "replica-1", drains=True))
+    requested = replace(STEADY, request=HandoverRequest("w2", "replica-1", drains=True))
 
-    assert must_end(wished, NEW, Role.STANDBY)
-    assert not may_take_free_slot(wished, NEW, Role.STANDBY, 1)
-    assert not must_end(wished, OLD, Role.READY)
+    assert must_end(requested, NEW, Role.STANDBY)
+    assert not may_take_free_slot(requested, NEW, Role.STANDBY, 1)
+    assert not must_end(requested, OLD, Role.READY)
 
 
 def test_a_drain_by_force_ends_an_active_without_a_successor() -> None:
-    assert must_end(replace(STEADY, wish=Wish("w2", "replica-0", drains=True)), OLD, Role.READY)
+    assert must_end(replace(STEADY, request=HandoverRequest("w2", "replica-0", drains=True)), OLD, Role.READY)
 
 
-# What is wished -------------------------------------------------------------------------------------------------------
+# What is requested -------------------------------------------------------------------------------------------------------
 
 
 def test_a_promotion_names_the_standby_and_the_active() -> None:
@@ -155,10 +155,10 @@ def test_a_standby_that_has_proved_its_state_is_preferred_whatever_takes_place()
 def test_a_standby_that_has_proved_its_state_stands_by_in_every_other_way() -> None:
     proved = replace(STEADY, roles={OLD: Role.READY, NEW: Role.PROVED})
 
-    assert plan_drain(proved, "replica-1", False, "w1") == Wish("w1", "replica-1", drains=True)
-    assert must_end(replace(proved, wish=Wish("w1", "replica-1", drains=True)), NEW, Role.PROVED)
-    assert slot_to_take_over(WISHED, NEW, Role.PROVED) is None
-    assert stage_of(replace(proved, wish=PROMOTE), PROMOTE, [OLD]) is Stage.SUMMONED
+    assert plan_drain(proved, "replica-1", False, "w1") == HandoverRequest("w1", "replica-1", drains=True)
+    assert must_end(replace(proved, request=HandoverRequest("w1", "replica-1", drains=True)), NEW, Role.PROVED)
+    assert slot_to_take_over(REQUESTED, NEW, Role.PROVED) is None
+    assert stage_of(replace(proved, request=PROMOTE), PROMOTE, [OLD]) is Stage.SUMMONED
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_standby_that_has_proved_its_state_stands_by_in_every_other_way() -> N
         (replace(STEADY, roles={OLD: Role.READY}), None, None, "no replica stands by"),
         (replace(STEADY, roles={OLD: Role.READY, NEW: Role.CATCHING_UP}), "replica-1", None, "it catches up"),
         (replace(STEADY, holders={}), None, None, "no replica holds a slot"),
-        (WISHED, None, None, "replica-0 is being switched over to replica-1"),
+        (REQUESTED, None, None, "replica-0 is being switched over to replica-1"),
     ],
 )
 def test_a_promotion_that_cannot_be_says_why(
@@ -182,8 +182,10 @@ def test_a_promotion_that_cannot_be_says_why(
 
 def test_an_active_is_drained_to_a_standby_and_a_standby_to_nobody() -> None:
     assert plan_drain(STEADY, "replica-0", False, "w1") == DRAIN
-    assert plan_drain(STEADY, "replica-1", False, "w1") == Wish("w1", "replica-1", drains=True)
-    assert plan_drain(STEADY, "replica-0", False, "w1", to_nobody=True) == Wish("w1", "replica-0", drains=True)
+    assert plan_drain(STEADY, "replica-1", False, "w1") == HandoverRequest("w1", "replica-1", drains=True)
+    assert plan_drain(STEADY, "replica-0", False, "w1", to_nobody=True) == HandoverRequest(
+        "w1", "replica-0", drains=True
+    )
 
 
 def test_an_active_without_a_standby_is_drained_only_by_force() -> None:
@@ -191,14 +193,14 @@ def test_an_active_without_a_standby_is_drained_only_by_force() -> None:
 
     with pytest.raises(SwitchoverRefusedError, match="no replica stands by to take over from it"):
         plan_drain(alone, "replica-0", False, "w1")
-    assert plan_drain(alone, "replica-0", True, "w1") == Wish("w1", "replica-0", drains=True)
+    assert plan_drain(alone, "replica-0", True, "w1") == HandoverRequest("w1", "replica-0", drains=True)
 
 
 def test_an_active_that_stops_leaves_its_slot_to_a_standby_if_there_is_one() -> None:
-    assert plan_leaving(STEADY, OLD, "w1") == Wish("w1", "replica-0", NEW)
+    assert plan_leaving(STEADY, OLD, "w1") == HandoverRequest("w1", "replica-0", NEW)
     assert plan_leaving(replace(STEADY, roles={OLD: Role.READY}), OLD, "w1") is None
     assert plan_leaving(STEADY, NEW, "w1") is None
-    assert plan_leaving(WISHED, OLD, "w2") is None
+    assert plan_leaving(REQUESTED, OLD, "w2") is None
 
 
 # How far it is --------------------------------------------------------------------------------------------------------
@@ -207,16 +209,16 @@ def test_an_active_that_stops_leaves_its_slot_to_a_standby_if_there_is_one() -> 
 @pytest.mark.parametrize(
     ("view", "stage"),
     [
-        (WISHED, Stage.SUMMONED),
-        (replace(WISHED, roles={OLD: Role.READY, NEW: Role.CATCHING_UP}), Stage.CATCHING_UP),
-        (replace(WISHED, roles={OLD: Role.READY, NEW: Role.READY}), Stage.READY),
+        (REQUESTED, Stage.SUMMONED),
+        (replace(REQUESTED, roles={OLD: Role.READY, NEW: Role.CATCHING_UP}), Stage.CATCHING_UP),
+        (replace(REQUESTED, roles={OLD: Role.READY, NEW: Role.READY}), Stage.READY),
         (RELIEVED, Stage.RELIEVED),
         (replace(RELIEVED, roles={NEW: Role.READY}), Stage.DONE),
         (replace(RELIEVED, roles={NEW: Role.READY, "air.replica-0.dd": Role.STANDBY}), Stage.DONE),
-        (replace(WISHED, roles={OLD: Role.READY}), Stage.SUCCESSOR_GONE),
-        (replace(WISHED, holders={}), Stage.LEAVER_GONE),
-        (replace(WISHED, holders={0: Holder(NEW)}), Stage.RELIEVED),
-        (replace(WISHED, holders={0: Holder(NEW)}, roles={NEW: Role.READY}), Stage.DONE),
+        (replace(REQUESTED, roles={OLD: Role.READY}), Stage.SUCCESSOR_GONE),
+        (replace(REQUESTED, holders={}), Stage.LEAVER_GONE),
+        (replace(REQUESTED, holders={0: Holder(NEW)}), Stage.RELIEVED),
+        (replace(REQUESTED, holders={0: Holder(NEW)}, roles={NEW: Role.READY}), Stage.DONE),
     ],
 )
 def test_each_stage_is_seen_in_zookeeper_alone(view: View, stage: Stage) -> None:
@@ -224,7 +226,7 @@ def test_each_stage_is_seen_in_zookeeper_alone(view: View, stage: Stage) -> None
 
 
 def test_a_drain_without_a_successor_is_done_when_the_replica_has_gone() -> None:
-    alone = Wish("w1", "replica-0", drains=True)
+    alone = HandoverRequest("w1", "replica-0", drains=True)
 
     assert stage_of(STEADY, alone, [OLD]) is Stage.SUMMONED
     assert stage_of(replace(STEADY, roles={NEW: Role.STANDBY}), alone, [OLD]) is Stage.DONE
@@ -245,12 +247,12 @@ def test_the_first_orderer_beside_an_active_replica_leads() -> None:
 # As bytes -------------------------------------------------------------------------------------------------------------
 
 
-def test_wishes_and_holders_come_back_as_they_were() -> None:
-    assert decode_wish(encode(DRAIN)) == DRAIN
+def test_requestes_and_holders_come_back_as_they_were() -> None:
+    assert decode_request(encode(DRAIN)) == DRAIN
     assert decode_holder(encode(Holder(NEW, OLD, drained=True))) == Holder(NEW, OLD, drained=True)
 
 
-def test_what_is_not_understood_wishes_nothing_and_holds_under_its_own_name() -> None:
-    assert decode_wish(b"{}") is None
-    assert decode_wish(b"\xff") is None
+def test_what_is_not_understood_requestes_nothing_and_holds_under_its_own_name() -> None:
+    assert decode_request(b"{}") is None
+    assert decode_request(b"\xff") is None
     assert decode_holder(b"air.replica-0.aa") == Holder("air.replica-0.aa")

@@ -14,14 +14,22 @@ from kazoo.client import KazooClient
 from kazoo.exceptions import NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
-from tandem.coordination.slots import FOLDERS, WISH, look, root_of
+from tandem.coordination.slots import FOLDERS, REQUEST, look, root_of
 from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS, Nodes
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TandemKafkaError
 from tandem.kafka.history import watermarks
 from tandem.kafka.tail import LogTail
 from tandem.protocol.codec import CodecError, decode_marker
-from tandem.protocol.switchover import Stage, SwitchoverRefusedError, View, Wish, encode, replica_name, stage_of
+from tandem.protocol.switchover import (
+    HandoverRequest,
+    Stage,
+    SwitchoverRefusedError,
+    View,
+    encode,
+    replica_name,
+    stage_of,
+)
 from tandem.waiting import Deadline, wait_until
 
 CONNECT_S = 5.0
@@ -42,9 +50,9 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """How a wish ended: its last stage, None if it took too long, and which epochs were published since `began_s`."""
+    """How a request ended: its last stage, None if it took too long, and which epochs were published since `began_s`."""
 
-    wish: Wish
+    request: HandoverRequest
     stage: Stage | None
     began_s: float
     elapsed_s: float
@@ -59,17 +67,17 @@ class Switched:
     @property
     def first_by_successor(self) -> int | None:
         """The first epoch that the successor published."""
-        successor = replica_name(self.wish.successor)
+        successor = replica_name(self.request.successor)
         return next((marker.epoch for marker in self.published if marker.by == successor), None)
 
     @property
     def last_by_leaver(self) -> int | None:
         """The last epoch that the replica that left published, as far as was seen."""
-        return max((marker.epoch for marker in self.published if marker.by == self.wish.leaves), default=None)
+        return max((marker.epoch for marker in self.published if marker.by == self.request.leaves), default=None)
 
 
-class Wisher:
-    """A session in ZooKeeper that may hold the job's one wish; the wish is void when the session ends."""
+class Requester:
+    """A session in ZooKeeper that may hold the job's one request; the request is void when the session ends."""
 
     def __init__(self, client: KazooClient, job: str) -> None:
         self._nodes = Nodes(client, root_of(job))
@@ -77,7 +85,7 @@ class Wisher:
 
     @classmethod
     @contextmanager
-    def connected(cls, options: Mapping[str, Any], job: str) -> Iterator[Wisher]:
+    def connected(cls, options: Mapping[str, Any], job: str) -> Iterator[Requester]:
         """A connected session. Raises `SwitchoverRefusedError` if ZooKeeper does not answer."""
         client = KazooClient(**options)
         try:
@@ -99,23 +107,25 @@ class Wisher:
             raise SwitchoverRefusedError(f"no replica of {self._job} is up, as far as ZooKeeper knows")
         return view
 
-    def wish(self, wish: Wish) -> None:
+    def request(self, request: HandoverRequest) -> None:
         """Ask for it. Raises `SwitchoverRefusedError` if somebody was quicker."""
         self._nodes.ensure(*FOLDERS)
-        if not self._nodes.create(WISH, encode(wish)):
+        if not self._nodes.create(REQUEST, encode(request)):
             raise SwitchoverRefusedError("another switchover has just begun; wait until that is done")
 
-    def follow(self, wish: Wish, before: View, timeout_s: float, seen: Callable[[Stage], None]) -> Stage | None:
-        """Wait until `wish` is carried out or cannot be; None after `timeout_s`. The wish is withdrawn then.
+    def follow(
+        self, request: HandoverRequest, before: View, timeout_s: float, seen: Callable[[Stage], None]
+    ) -> Stage | None:
+        """Wait until `request` is carried out or cannot be; None after `timeout_s`. The request is withdrawn then.
 
-        `before` : how the replicas stood when it was wished; `seen` is called again and again with the stage.
+        `before` : how the replicas stood when it was requested; `seen` is called again and again with the stage.
         """
-        leaving = before.present(wish.leaves)
+        leaving = before.present(request.leaves)
         stage: Stage | None = None
 
         def is_over() -> bool:
             nonlocal stage
-            stage = stage_of(look(self._nodes), wish, leaving)
+            stage = stage_of(look(self._nodes), request, leaving)
             seen(stage)
             return stage in _OVER
 
@@ -123,7 +133,7 @@ class Wisher:
             return stage if wait_until(is_over, Deadline(timeout_s), _POLL_S) else None
         finally:
             with suppress(NoNodeError):
-                self._nodes.remove(WISH)
+                self._nodes.remove(REQUEST)
 
 
 @dataclass
@@ -157,9 +167,14 @@ class MarkerWatch:
 
 
 def switch(
-    wisher: Wisher, wish: Wish, before: View, watch: MarkerWatch, timeout_s: float, seen: Callable[[Stage], None]
+    requester: Requester,
+    request: HandoverRequest,
+    before: View,
+    watch: MarkerWatch,
+    timeout_s: float,
+    seen: Callable[[Stage], None],
 ) -> Switched:
-    """Carry out a wish: see `Wisher`. Raises `SwitchoverRefusedError`.
+    """Carry out a request: see `Requester`. Raises `SwitchoverRefusedError`.
 
     When it is done, stays for the first epoch that another than the replica that left publishes, since the longest time
     without an epoch ends only there; `_FIRST_EPOCH_S` at most, for a job without input.
@@ -172,11 +187,11 @@ def switch(
 
     def goes_on() -> bool:
         watch.poll()
-        return any(marker.by != wish.leaves for marker in watch.published)
+        return any(marker.by != request.leaves for marker in watch.published)
 
-    wisher.wish(wish)
-    stage = wisher.follow(wish, before, timeout_s, look_on)
+    requester.request(request)
+    stage = requester.follow(request, before, timeout_s, look_on)
     elapsed_s = time.monotonic() - began
     if stage is Stage.DONE:
         wait_until(goes_on, Deadline(_FIRST_EPOCH_S), _POLL_S)
-    return Switched(wish, stage, began, elapsed_s, tuple(watch.published))
+    return Switched(request, stage, began, elapsed_s, tuple(watch.published))
