@@ -37,10 +37,10 @@ from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
 from tandem.examples.flights.feed import events
 from tandem.intake.fetch import Fetched
+from tandem.jobapi.frozen_code import folders_of, keep
 from tandem.jobapi.job import make_importable
-from tandem.jobapi.kept_code import folders_of, keep
 from tandem.manifest import Manifest, find_code, load
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
 RECORDS = 100
 _TIME_MS = 1_700_000_000_000
@@ -146,7 +146,7 @@ def _message(topic: str, partition: int, offset: int, key: bytes, value: bytes) 
 
 
 def _fetched(epoch: int, messages: list[Message]) -> Fetched:
-    place = EpochRange(epoch, Positions(), Positions(), _time_ms(epoch), epoch, epoch)
+    place = EpochRange(epoch, Offsets(), Offsets(), _time_ms(epoch), epoch, epoch)
     return Fetched(place, ((TopicPartition(str(messages[0].topic()), 0), messages),), ())
 
 

@@ -23,8 +23,8 @@ from integration.written_job import create_topics
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
+from tandem.jobapi.frozen_code import folders_of
 from tandem.jobapi.job import make_importable
-from tandem.jobapi.kept_code import folders_of
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import SparkSpec
 

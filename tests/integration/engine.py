@@ -32,7 +32,7 @@ from tandem.intake.fetch import Answered, Fetched
 from tandem.intake.parsing import Intake
 from tandem.jobapi.frames import split_sources
 from tandem.manifest import OutputMode, SinkSpec, SourceSpec
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
 EPOCH_DEADLINE_S = 60.0
 BEGINNING = EnginePosition()
@@ -64,7 +64,7 @@ def fetched(epoch: int, records: Sequence[Record], answers: Sequence[Answered] =
         )
         for offset, record in enumerate(records)
     ]
-    place = EpochRange(epoch, Positions(), Positions(), epoch_time_us(epoch) // 1_000, 1_000 + epoch, epoch * 10)
+    place = EpochRange(epoch, Offsets(), Offsets(), epoch_time_us(epoch) // 1_000, 1_000 + epoch, epoch * 10)
     topics = {record.topic: TopicPartition(record.topic, 0) for record in records}
     groups = tuple((tp, [one for one in messages if one.topic() == topic]) for topic, tp in topics.items())
     return Fetched(place, groups, tuple(answers))

@@ -31,7 +31,7 @@ from tandem.engine.trial import Trials
 from tandem.intake.batch import SCHEMA, to_batch
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.frames import split_sources
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
 Plan = Callable[[DataFrame], DataFrame]
 IN = TopicPartition("in", 0)
@@ -82,7 +82,7 @@ class Failing:
         """An epoch that fails, and what begins trials of it."""
         error = self.run(epoch, records)
         assert error is not None
-        cut = EpochRange(epoch, Positions({IN: 0}), Positions({IN: len(records)}), epoch_time_us(epoch) // 1_000, 1, 1)
+        cut = EpochRange(epoch, Offsets({IN: 0}), Offsets({IN: len(records)}), epoch_time_us(epoch) // 1_000, 1, 1)
         failed = Failed(cut, to_batch(fetched(epoch, records)), error)
 
         def begin(over: Callable[[], str]) -> Any:

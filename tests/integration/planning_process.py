@@ -18,8 +18,8 @@ from tandem.engine.prepared import PreparedJob, prepare_job
 from tandem.engine.session import build_session
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
+from tandem.jobapi.frozen_code import folders_of, keep
 from tandem.jobapi.job import make_importable
-from tandem.jobapi.kept_code import folders_of, keep
 from tandem.manifest import Manifest, SparkSpec, find_code, load
 
 _NUMBERS = count()

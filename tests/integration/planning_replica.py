@@ -18,7 +18,7 @@ from tandem.engine.planning import Plan, Planning, intake_of
 from tandem.engine.second_plan import SecondPlan
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
-from tandem.jobapi.kept_code import keep
+from tandem.jobapi.frozen_code import keep
 from tandem.manifest import Manifest, find_code, load
 
 _NUMBERS = count()

@@ -19,8 +19,8 @@ from tandem.local import LocalJob, NewGeneration
 from tandem.local.changes import changed_start, what_has_changed
 from tandem.manifest import load
 from tandem.protocol.values import Config
-from tandem.replica.computing import TABLES
 from tandem.replica.identity_parts import agreed_tables
+from tandem.replica.spark_runtime import TABLES
 from tandem.snapshots import SnapshotStore
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]

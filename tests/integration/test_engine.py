@@ -19,8 +19,8 @@ from tandem.engine.output import one_stream
 from tandem.engine.plan_check import check_determined, check_repeatable
 from tandem.engine.session import archive_of
 from tandem.jobapi.errors import JobError
+from tandem.jobapi.frozen_code import archive
 from tandem.jobapi.job import JobContext, call, load_function
-from tandem.jobapi.kept_code import archive
 from tandem.manifest import Code, FileSink, JobSpec, SinkSpec, SourceSpec
 from tandem.protocol.merge import merge_order
 from tandem.replica.rows import EpochRows

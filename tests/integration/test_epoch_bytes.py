@@ -23,7 +23,7 @@ from tandem.kafka.topics import Topics
 from tandem.orderer.sizes import InputSizes
 from tandem.protocol.codec import encode_proposal
 from tandem.protocol.cutting import next_ends
-from tandem.protocol.values import Cut, Positions, TopicPartition
+from tandem.protocol.values import Cut, Offsets, TopicPartition
 from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -31,11 +31,11 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 MOST = 1_000_000
 
 
-def epochs(connection: KafkaConnection, topic: str, partitions: int, most: int = MOST) -> list[Positions]:
+def epochs(connection: KafkaConnection, topic: str, partitions: int, most: int = MOST) -> list[Offsets]:
     """How an orderer cuts all that is in the topic."""
     sizes = InputSizes(connection, {topic: "read_committed"}, most, 10_000)
     ends = Topics(connection).ends({topic: partitions})
-    found = [Positions(dict.fromkeys(ends, 0))]
+    found = [Offsets(dict.fromkeys(ends, 0))]
     deadline = Deadline(PATIENCE_S)
     while found[-1] != ends:
         assert not deadline.passed, found
@@ -46,7 +46,7 @@ def epochs(connection: KafkaConnection, topic: str, partitions: int, most: int =
     return found
 
 
-def largest(found: list[Positions]) -> int:
+def largest(found: list[Offsets]) -> int:
     """Records of the largest epoch."""
     return max(after.records_since(before) for before, after in itertools.pairwise(found))
 
@@ -106,7 +106,7 @@ def test_offsets_without_records_make_no_epochs_of_their_own(
         producer.flush(PATIENCE_S)
         ends(PATIENCE_S)
     sizes = InputSizes(connection, {topic: "read_committed"}, MOST, 2)
-    available, found = Topics(connection).ends({topic: 1}), [Positions({tp: 0})]
+    available, found = Topics(connection).ends({topic: 1}), [Offsets({tp: 0})]
     deadline = Deadline(PATIENCE_S)
     while found[-1] != available:
         assert not deadline.passed, found
@@ -135,7 +135,7 @@ def test_marks_of_transactions_and_what_was_aborted_weigh_nothing(
             assert producer.flush(PATIENCE_S) == 0
             producer.abort_transaction(PATIENCE_S)
 
-    whole = Positions({TopicPartition(topic, 0): 16})
+    whole = Offsets({TopicPartition(topic, 0): 16})
     assert wait_until(lambda: Topics(connection).ends({topic: 1}) == whole, Deadline(PATIENCE_S))  # the last mark, too
 
     found = epochs(connection, topic, 1, most=8_000)
@@ -174,7 +174,7 @@ def test_an_epoch_of_an_earlier_version_that_does_not_fit_is_refused_and_compute
 
     def cut() -> None:
         assert wait_until(has_begun, Deadline(60))
-        ends = Positions({TopicPartition(topic, 0): 220})
+        ends = Offsets({TopicPartition(topic, 0): 220})
         producer.produce(logs[0], encode_proposal(Cut(0, ends, 1_000, 0, "orderer-0")))
         assert producer.flush(PATIENCE_S) == 0
 
@@ -195,9 +195,7 @@ def test_an_epoch_of_an_earlier_version_that_does_not_fit_is_refused_and_compute
     with running(job, job.manifest(spark={"driverMemory": named[1]})):
         assert wait_until(lambda: has_published(0), Deadline(120))
     producer.produce(topic, b"later")
-    producer.produce(
-        logs[0], encode_proposal(Cut(1, Positions({TopicPartition(topic, 0): 221}), 2_000, 0, "orderer-0"))
-    )
+    producer.produce(logs[0], encode_proposal(Cut(1, Offsets({TopicPartition(topic, 0): 221}), 2_000, 0, "orderer-0")))
     assert producer.flush(PATIENCE_S) == 0
     with running(job, job.manifest(spark={"driverMemory": "512m"})):  # as the message says
         assert wait_until(lambda: has_published(1), Deadline(120))

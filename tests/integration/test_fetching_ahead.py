@@ -19,7 +19,7 @@ from tandem.intake import fetch
 from tandem.intake.fetch import InputReader
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.prefetch import Share
-from tandem.protocol.values import Positions, TopicPartition
+from tandem.protocol.values import Offsets, TopicPartition
 
 pytestmark = pytest.mark.integration
 
@@ -115,8 +115,8 @@ class Reading:
             self.fetch(end, self.ends[SLOW], 0)
         self.fetch(long_end, self.ends[SLOW], self.held(LIVELY))
 
-    def _positions(self, ends: list[int]) -> Positions:
-        return Positions({TopicPartition(self.topic, partition): end for partition, end in enumerate(ends)})
+    def _positions(self, ends: list[int]) -> Offsets:
+        return Offsets({TopicPartition(self.topic, partition): end for partition, end in enumerate(ends)})
 
 
 @pytest.fixture

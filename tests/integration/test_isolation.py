@@ -14,7 +14,7 @@ from integration.written_job import PATIENCE_S, create_topics, transactional_pro
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.intake.fetch import InputReader
 from tandem.kafka.client import KafkaConnection
-from tandem.protocol.values import Positions
+from tandem.protocol.values import Offsets
 from tandem.protocol.values import TopicPartition as TP  # noqa: N817
 from tandem.verify.read import JobHistory, verify
 
@@ -63,7 +63,7 @@ def test_epochs_that_end_on_control_records_are_read_to_their_ends(
 
     def fetched(start: int, end: int) -> list[bytes | None]:
         tp = TP(topic_prefix, 0)
-        ((_, records),) = reader.fetch(Positions({tp: start}), Positions({tp: end}), PATIENCE_S)
+        ((_, records),) = reader.fetch(Offsets({tp: start}), Offsets({tp: end}), PATIENCE_S)
         return [record.value() for record in records]
 
     try:

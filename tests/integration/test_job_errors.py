@@ -22,7 +22,7 @@ from tandem.engine.blame import Failed, explained
 from tandem.engine.isolation import isolated
 from tandem.intake.batch import to_batch
 from tandem.jobapi.errors import JobError
-from tandem.protocol.values import EpochRange, Positions
+from tandem.protocol.values import EpochRange, Offsets
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -263,7 +263,7 @@ def test_code_that_does_not_fit_its_state_is_refused_with_what_to_do(
     error = again.run(1, [Record(b"2", key=b"k")])
 
     assert error is not None
-    epoch = EpochRange(1, Positions({IN: 0}), Positions({IN: 1}), 1_700_000_001_000, 1, 1)
+    epoch = EpochRange(1, Offsets({IN: 0}), Offsets({IN: 1}), 1_700_000_001_000, 1, 1)
     failed = Failed(epoch, to_batch(fetched(1, [Record(b"2")])), error)
     report = explained(failed, lambda _: pytest.fail("no record is looked for"), lambda: False, "tandem run it")
     assert isinstance(report, JobError), report

@@ -22,7 +22,7 @@ from tandem.kafka.history import config_at, cut_at, last_marker, markers_back_to
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
 from tandem.protocol.codec import decode_marker, decode_proposal, encode_marker
-from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal
+from tandem.protocol.values import Claim, Config, Cut, Offsets, Proposal
 from tandem.protocol.values import TopicPartition as TP  # noqa: N817
 from tandem.replica.failure import FirstFailure
 from tandem.replica.log_events import LogEvents
@@ -157,7 +157,7 @@ def test_a_reader_that_is_connected_finds_a_topic_that_is_new_to_it_at_once(
     try:
         for name in names:
             started = time.monotonic()
-            ((_, records),) = reader.fetch(Positions({TP(name, 0): 0}), Positions({TP(name, 0): 1}), PATIENCE_S)
+            ((_, records),) = reader.fetch(Offsets({TP(name, 0): 0}), Offsets({TP(name, 0): 1}), PATIENCE_S)
             assert [message.value() for message in records] == [b"record"]
             took.append(time.monotonic() - started)
     finally:
@@ -223,7 +223,7 @@ def test_an_appender_and_a_tail_survive_a_broker_restart(own_kafka: KafkaBroker)
         assert wait_until(lambda: arrives(before), Deadline(PATIENCE_S))
 
         own_kafka.kill()
-        lost = Cut(0, Positions(), 0, 0, "while it was away")
+        lost = Cut(0, Offsets(), 0, 0, "while it was away")
         for _ in range(50):
             appender.append(lost)
             seen.extend(decode_proposal(r.value) for r in tail.poll(0.1))  # five seconds: longer than a proposal lives

@@ -28,8 +28,8 @@ from tandem.kafka.transactions import TransactionalProducer
 from tandem.protocol.actions import Outcome
 from tandem.protocol.codec import decode_proposal
 from tandem.protocol.shipping import ShippingTurn
-from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Positions, Progress, TopicPartition
+from tandem.protocol.timeouts import AdaptiveTimeout
+from tandem.protocol.values import Offsets, Progress, TopicPartition
 from tandem.shipping import ShippedState, Shipper, ShipperSettings, shipper
 from tandem.shipping.values import epoch_and_shipper
 from tandem.waiting import Deadline, wait_until
@@ -79,8 +79,8 @@ def test_an_epoch_is_fetched_whole(connection: KafkaConnection, topic: str, monk
     at = TopicPartition(topic, 0)
     reader = InputReader(connection, "read_committed")
     try:
-        ((_, first),) = reader.fetch(Positions({at: 0}), Positions({at: 2}), PATIENCE_S)
-        ((_, second),) = reader.fetch(Positions({at: 2}), Positions({at: 3}), PATIENCE_S)
+        ((_, first),) = reader.fetch(Offsets({at: 0}), Offsets({at: 2}), PATIENCE_S)
+        ((_, second),) = reader.fetch(Offsets({at: 2}), Offsets({at: 3}), PATIENCE_S)
     finally:
         reader.close()
     assert [message.value() for message in (*first, *second)] == [b"0", b"1", b"2"]
@@ -126,7 +126,7 @@ def test_what_a_shipper_could_not_deliver_is_shipped_after_all(
     producers = Forgetful(Producer, message_timeout_ms=200)
     monkeypatch.setattr(shipper, "Producer", producers)
     checkpoint = checkpoint_with(tmp_path / "checkpoint", range(3))
-    turn = ShippingTurn("a", SilenceBound(1.0, 1.0))
+    turn = ShippingTurn("a", AdaptiveTimeout(1.0, 1.0))
     state = ShippedState(IDENTITY, "a", checkpoint)
     shipping = Shipper(connection, ShipperSettings(topic, 1_000_000), state, turn)
     for epoch in range(3):

@@ -15,7 +15,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.headers import HEADER_BYTES
 from tandem.manifest import SourceSpec
 from tandem.orderer.sizes import RECORD_BYTES, weight
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
 pytestmark = pytest.mark.integration
 
@@ -27,9 +27,9 @@ def test_a_name_that_is_no_text_makes_a_dead_letter_where_headers_are_read(
         produce(kafka.bootstrap, topic, name)
     place = TopicPartition(topic, 0)
     reader = InputReader(connection, "read_committed")
-    records = reader.fetch(Positions({place: 0}), Positions({place: 2}), 60)
+    records = reader.fetch(Offsets({place: 0}), Offsets({place: 2}), 60)
     reader.close()
-    fetched = Fetched(EpochRange(0, Positions(), Positions({place: 2}), 1_000, 1, 1), tuple(records))
+    fetched = Fetched(EpochRange(0, Offsets(), Offsets({place: 2}), 1_000, 1, 1), tuple(records))
 
     def taken(include_headers: bool) -> tuple[pa.RecordBatch, list[str]]:
         source = SourceSpec(name="events", topics=(topic,), include_headers=include_headers)

@@ -19,9 +19,9 @@ from tandem.kafka.tail import LogTail
 from tandem.protocol.codec import decode_marker, encode_proposal
 from tandem.protocol.publication import MissingMarkerError, Publication
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Config, Cut, Positions, Progress
-from tandem.replica.channels import Place, find_place
+from tandem.protocol.timeouts import AdaptiveTimeout
+from tandem.protocol.values import Config, Cut, Offsets, Progress
+from tandem.replica.kafka_clients import Place, find_place
 
 pytestmark = pytest.mark.integration
 
@@ -43,7 +43,7 @@ def place_after(job: WrittenJob, epoch: int) -> Place:
 
 def head_after_reading_on(job: WrittenJob, place: Place) -> int:
     """The epoch after the last one, when a replica has read all markers from its place on. Raises `MissingMarkerError`."""
-    bound = SilenceBound(20.0, 120.0)
+    bound = AdaptiveTimeout(20.0, 120.0)
     publication = Publication("me", place.decisions, place.head, Delivery.AT_LEAST_ONCE, bound)
     with LogTail(job.connection, {job.commits: place.starts[job.commits]}) as tail:
         for record in everything(tail):
@@ -104,7 +104,7 @@ def test_what_others_wrote_between_the_markers_is_passed_over_and_told_once(
 def test_what_others_wrote_between_the_proposals_is_passed_over_and_told(
     kafka: KafkaBroker, connection: KafkaConnection, topic: str
 ) -> None:
-    config, cut = Config(0, "c0ffee", Positions(), "replica-0"), Cut(0, Positions(), 0, 0, "orderer-0")
+    config, cut = Config(0, "c0ffee", Offsets(), "replica-0"), Cut(0, Offsets(), 0, 0, "orderer-0")
     write(kafka, topic, b"no proposal", encode_proposal(config), None, encode_proposal(cut))
 
     with capture_logs() as lines:
@@ -151,11 +151,11 @@ def test_whoever_reads_the_log_reaches_the_same_decisions_after_changes_of_gener
     kafka: KafkaBroker, topic_prefix: str
 ) -> None:
     one = upgraded(kafka, topic_prefix)
-    after = one.job.channels.newest_published()
+    after = one.job.clients.newest_published()
 
-    fetcher = one.job.channels.fetcher(after)
+    fetcher = one.job.clients.fetcher(after)
     cut = fetcher.next_cut(PATIENCE_S)
-    publisher = one.job.channels.place_at(after).decisions
+    publisher = one.job.clients.place_at(after).decisions
     publisher.apply(cut_at(one.job.connection, one.job.ordering, after.log_offset + 1), after.log_offset + 1)
 
     assert cut == publisher.epoch_range(GENERATIONS)
@@ -168,10 +168,10 @@ def test_a_log_that_lost_what_nobody_needs_any_more_is_read_on_from_the_config_i
     kafka: KafkaBroker, topic_prefix: str
 ) -> None:
     one = upgraded(kafka, topic_prefix)
-    after = one.job.channels.newest_published()
+    after = one.job.clients.newest_published()
     one.job.lose(one.job.ordering, one.config_offset - EARLIER)
 
-    fetcher = one.job.channels.fetcher(after)
+    fetcher = one.job.clients.fetcher(after)
     cut = fetcher.next_cut(PATIENCE_S)
 
     assert cut is not None

@@ -17,7 +17,7 @@ from tandem.kafka.history import current_decisions, watermarks
 from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.orderer.inputs import InputWatch
-from tandem.protocol.values import Cut, Positions, TopicPartition
+from tandem.protocol.values import Cut, Offsets, TopicPartition
 from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -106,7 +106,7 @@ def test_an_open_transaction_is_named_until_it_ends_and_what_is_behind_it_counts
         producer.produce(topic, b"open")
     assert producer.flush(PATIENCE_S) == 0
     watch = InputWatch(connection, {topic: "read_committed"})
-    start = Positions({TopicPartition(topic, 0): 0})
+    start = Offsets({TopicPartition(topic, 0): 0})
 
     for second in (1, 7, 13):
         watch.refresh(start, second * 1_000.0)

@@ -15,7 +15,7 @@ from tandem.devservers.server import free_ports
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.topics import NewTopic
 from tandem.manifest import config_parts, load
-from tandem.protocol.values import Config, Positions
+from tandem.protocol.values import Config, Offsets
 from tandem.replica.identity_parts import identity_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
@@ -165,7 +165,7 @@ def test_a_log_that_another_job_began_is_refused_with_what_differs(job: Refusals
     theirs = load(job.manifest(code=COPY + "# older", job={"file": "job.py", "options": {"colour": "red"}}))
     job.topics.ensure([NewTopic(f"{job.name}.ordering")])
     appender = ProposalAppender(job.connection, f"{job.name}.ordering")
-    appender.append(Config(0, identity_of(config_parts(theirs)), Positions(), "replica-7"))
+    appender.append(Config(0, identity_of(config_parts(theirs)), Offsets(), "replica-7"))
     appender.close(PATIENCE_S)
 
     story = job.refused("replica", job.manifest())

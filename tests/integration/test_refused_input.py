@@ -85,7 +85,7 @@ def test_a_replica_refuses_an_epoch_whose_input_was_deleted(begun: WrittenJob, p
     wanted = after.epoch + 1
     begun.cut(wanted, 10 * (wanted + 1))
     begun.lose(begun.input, 10 * wanted + 5)
-    fetcher = begun.channels.fetcher(after)
+    fetcher = begun.clients.fetcher(after)
     epoch = fetcher.next_cut(PATIENCE_S)
     assert epoch is not None
 

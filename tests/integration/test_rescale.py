@@ -14,7 +14,7 @@ from integration.remembering_job import records, results, started
 from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import build_session
 from tandem.manifest import SparkSpec
-from tandem.protocol.values import Cut, Positions, TopicPartition
+from tandem.protocol.values import Cut, Offsets, TopicPartition
 from tandem.snapshots import Inputs, Savepoint, Savepoints, SnapshotHead, SnapshotStore
 from tandem.snapshots.local import pin
 from tandem.state import RescaleError, StatelessJobError, StateReader, all_parts, rescale_savepoint, saved_state
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 INPUTS = Inputs.of(
     [("left", ("l",)), ("right", ("r",))],
-    Cut(0, Positions({TopicPartition("l", 0): 1, TopicPartition("r", 0): 1}), 0, 0, "o"),
+    Cut(0, Offsets({TopicPartition("l", 0): 1, TopicPartition("r", 0): 1}), 0, 0, "o"),
 )
 
 

@@ -23,7 +23,7 @@ from tandem.kafka.topics import NewTopic, Topics
 from tandem.manifest import SparkSpec
 from tandem.protocol.codec import encode_marker
 from tandem.protocol.shipping import ShippingTurn
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Marker
 from tandem.shipping import (
     Delta,
@@ -91,7 +91,7 @@ class Shipping:
             self.connection,
             ShipperSettings(self.checkpoints, most_bytes),
             ShippedState(IDENTITY, name, self.checkpoint),
-            ShippingTurn(name, SilenceBound(bound_ms, bound_ms)),
+            ShippingTurn(name, AdaptiveTimeout(bound_ms, bound_ms)),
         )
         shipper.start()
         self._parts.callback(shipper.stop)

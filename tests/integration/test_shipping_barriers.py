@@ -15,7 +15,7 @@ from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.protocol.codec import encode_marker
 from tandem.protocol.shipping import ShippingTurn
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Marker
 from tandem.shipping import (
     Delta,
@@ -54,7 +54,7 @@ class Shipping:
             self.connection,
             ShipperSettings(self.checkpoints, 1_000_000, at_barriers=True),
             ShippedState(IDENTITY, name, checkpoint),
-            ShippingTurn(name, SilenceBound(bound_ms, bound_ms)),
+            ShippingTurn(name, AdaptiveTimeout(bound_ms, bound_ms)),
         )
         shipper.start()
         self.parts.callback(shipper.stop)

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from integration.workload import Cluster, Workload, write_manifest
 from tandem.cli.main import app
 from tandem.coordination.handover import MarkerWatch, Requester, Switched, switch
-from tandem.core.duty import DutySettings
+from tandem.core.active_role import ActiveRoleSettings
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.scrape import scrape
 from tandem.protocol.switchover import Stage, plan_promotion
@@ -110,7 +110,7 @@ def test_a_promoted_standby_takes_over_without_a_gap_and_the_other_stands_by(
     assert f"{active} published up to epoch" in output
     assert "longest time without an epoch" in output
     both_s = last(workload, standby, "took_over_slot") - last(workload, standby, "first_epoch")
-    assert both_s >= DutySettings().settled_ms / 1000, (
+    assert both_s >= ActiveRoleSettings().settled_ms / 1000, (
         "who leaves computes on while its successor's first epochs are slow"
     )
     workload.when_staffed(1, 1, STAFFED_S)

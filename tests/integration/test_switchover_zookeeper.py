@@ -78,7 +78,7 @@ def test_the_slot_changes_hands_when_the_successor_is_at_the_head_and_not_before
         assert (two.active.slot, two.standby.slot, two.standby.is_surplus) == (0, None, False)
 
         two.standby.tell(Role.READY)
-        assert eventually(lambda: two.standby.slot == 0 and two.active.relief is not None)
+        assert eventually(lambda: two.standby.slot == 0 and two.active.successor_holder is not None)
         assert two.active.slot is None
 
         two.active.stop()
@@ -93,7 +93,7 @@ def test_a_successor_that_dies_on_the_way_leaves_the_active_in_its_place(
         two.standby.stop()
 
         assert two.requester.follow(request, before, 10.0, lambda _: None) is Stage.SUCCESSOR_GONE
-        assert (two.active.slot, two.active.relief, two.active.must_end) == (0, None, False)
+        assert (two.active.slot, two.active.successor_holder, two.active.must_end) == (0, None, False)
 
 
 def test_a_request_is_void_when_its_requester_is_gone(zookeeper: ZooKeeperServer, topic_prefix: str) -> None:
@@ -118,7 +118,7 @@ def test_an_active_that_is_told_to_stop_finds_its_own_successor(zookeeper: ZooKe
         assert eventually(lambda: two.standby.is_summoned)
         two.standby.tell(Role.READY)
 
-        assert eventually(lambda: two.standby.slot == 0 and two.active.relief is not None)
+        assert eventually(lambda: two.standby.slot == 0 and two.active.successor_holder is not None)
 
 
 def test_who_is_to_stop_does_not_wait_for_a_standby_that_is_gone(zookeeper: ZooKeeperServer, topic_prefix: str) -> None:
@@ -139,7 +139,7 @@ def test_of_two_standbys_only_the_named_one_gets_the_slot(zookeeper: ZooKeeperSe
         assert eventually(lambda: third.is_summoned)
         third.tell(Role.READY)
 
-        assert eventually(lambda: third.slot == 0 and two.active.relief is not None)
+        assert eventually(lambda: third.slot == 0 and two.active.successor_holder is not None)
         assert (two.standby.slot, two.standby.is_summoned) == (None, False)
 
 

@@ -15,8 +15,8 @@ from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER, RowId
 from tandem.kafka.tail import LogTail, Record
 from tandem.protocol.codec import encode_marker, encode_proposal
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import Config, Cut, Marker, Positions, Proposal, TopicPartition
-from tandem.replica.channels import Channels
+from tandem.protocol.values import Config, Cut, Marker, Offsets, Proposal, TopicPartition
+from tandem.replica.kafka_clients import KafkaClients
 from tandem.topics.declared import LogTopics
 from tandem.verify.read import JobHistory
 from tandem.waiting import Deadline
@@ -60,13 +60,13 @@ class WrittenJob:
         )
 
     @property
-    def channels(self) -> Channels:
+    def clients(self) -> KafkaClients:
         """What a replica of the job reads."""
         logs = LogTopics(self.ordering, self.commits)
-        return Channels(self.connection, logs, {self.input: "read_committed"}, self.delivery)
+        return KafkaClients(self.connection, logs, {self.input: "read_committed"}, self.delivery)
 
-    def positions(self, end: int) -> Positions:
-        return Positions({TopicPartition(self.input, 0): end})
+    def positions(self, end: int) -> Offsets:
+        return Offsets({TopicPartition(self.input, 0): end})
 
     def feed(self, records: int) -> None:
         """Append records to the input."""

@@ -20,8 +20,8 @@ from tandem.core.orderer import (
 )
 from tandem.protocol.decisions import Verdict
 from tandem.protocol.pace import PaceSettings
-from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Positions, Proposal
+from tandem.protocol.timeouts import AdaptiveTimeout
+from tandem.protocol.values import Offsets, Proposal
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -40,7 +40,7 @@ def eager(core: type[OrdererCore]) -> type[OrdererCore]:
         def is_proposed(self, now_ms: float) -> bool:
             return super().is_proposed(now_ms) and self.proposed.epoch > self.decisions.last_epoch + _AHEAD
 
-        def next_cut(self, now_ms: float) -> tuple[int, Positions]:
+        def next_cut(self, now_ms: float) -> tuple[int, Offsets]:
             if super().is_proposed(now_ms):
                 return self.proposed.epoch + 1, self.proposed.ends
             return super().next_cut(now_ms)
@@ -68,7 +68,7 @@ class Orderer(Process):
         self._core = core(
             OrdererSettings(self.name, schedule.max_records, repropose_ms=_AGAIN_MS, barrier_ms=barrier_ms),
             self.decisions,
-            deviation.pace(PaceSettings(live_ms=200.0), SilenceBound(20.0, 120.0)),
+            deviation.pace(PaceSettings(live_ms=200.0), AdaptiveTimeout(20.0, 120.0)),
         )
         self._believe(schedule.heartbeat)
         if not schedule.heartbeat:
@@ -136,12 +136,12 @@ class Orderer(Process):
             1e6 + (self.now_ms if self.world.schedule.barriers is None else self.world.timeline.now + self._skew_ms)
         )
 
-    def _counted(self, wanted: CountRecords) -> Positions:
+    def _counted(self, wanted: CountRecords) -> Offsets:
         """Who counts may not have got to the end yet, or not even to the first record."""
         rng = self.world.rng
         if rng.random() >= self.world.schedule.short_glances:
             return wanted.ends
-        return Positions({tp: rng.randint(wanted.last.get(tp, 0), end) for tp, end in wanted.ends.items()})
+        return Offsets({tp: rng.randint(wanted.last.get(tp, 0), end) for tp, end in wanted.ends.items()})
 
     def on_appended(self, life: int) -> None:
         """A cut stands in the log, but this process does not know."""

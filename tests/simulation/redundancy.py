@@ -7,7 +7,7 @@ from simulation.schedule import REPLICA_STEPS, Failure, Schedule, failure_of
 
 STANDBY_STEPS = (
     "slot sent",
-    "relief sent",
+    "successor_holder sent",
     "relieved",
     "promoted",
     "restoring",

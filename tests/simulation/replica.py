@@ -12,9 +12,9 @@ from simulation.outputs import PROGRAMS, Row, compute
 from simulation.process import Process
 from simulation.producer import PlainProducer, TransactionalProducer
 from simulation.steps import Steps
+from tandem.core.active_role import ActiveRoleSettings
 from tandem.core.asking import AskingSettings
 from tandem.core.catch_up import CatchUp
-from tandem.core.duty import DutySettings
 from tandem.core.effects import Answer, Append, Ask, Begun, Compared, Compute, Effect, Exit, Marked
 from tandem.core.events import LogRecord, MarkerRecord, ReplicaEvent, Tick
 from tandem.core.replica import ReplicaCore
@@ -23,8 +23,8 @@ from tandem.protocol.actions import Fence, Outcome, Publish, ReadToEnd, RenewPro
 from tandem.protocol.decisions import Verdict
 from tandem.protocol.publication import DivergedError, Publication, SupersededError
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Answers, Claim, Config, Determinant, EpochRange, Proposal
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _ASKING = AskingSettings(5.0, 30.0, again_ms=40.0, patience_ms=10_000.0, read_ms=30.0, most_bytes=20)
 _PROGRESS_MS = 10.0
 _TICKS = {has_read_all: Tick(has_read_all) for has_read_all in (False, True)}
-_DUTY = DutySettings(settled_ms=20.0, surplus_ms=250.0, hand_over_ms=400.0, leave_ms=50.0)
+_ACTIVE_ROLE = ActiveRoleSettings(settled_ms=20.0, surplus_ms=250.0, hand_over_ms=400.0, leave_ms=50.0)
 
 
 class Remembering(ReplicaCore):
@@ -96,7 +96,7 @@ class Replica(Process):
         self._kept: dict[int, int] = {}  # states that do not count yet
         self._commits_at = len(world.commits.visible) if world.deviation.replays_blindly else world.place_after(epoch)
         self.decisions = self.decisions_since(epoch)
-        bound = SilenceBound(world.schedule.least_bound_ms, world.schedule.most_bound_ms)
+        bound = AdaptiveTimeout(world.schedule.least_bound_ms, world.schedule.most_bound_ms)
         delivery = world.schedule.delivery
         kind = world.deviation.publication
         self.publication = kind(self.me, self.decisions, epoch + 1, delivery, bound, self.generation)
@@ -105,7 +105,7 @@ class Replica(Process):
             CatchUp(self.name, epoch, every_ms=_PROGRESS_MS),
             self.now_ms,
             succession,
-            settings=ReplicaSettings(duty=_DUTY, giving=giving(self)),
+            settings=ReplicaSettings(active_role=_ACTIVE_ROLE, giving=giving(self)),
             asking=world.deviation.asking(self.me, _ASKING),
         )
         self._running = True

@@ -92,7 +92,9 @@ class SimulatedMember:
 
     def replace(self, name: str, value: bytes, only_while: str) -> bool:
         session = self._session
-        replaced: bool = self._ask("relief sent", lambda: self._ensemble.replace(session, name, value, only_while))
+        replaced: bool = self._ask(
+            "successor_holder sent", lambda: self._ensemble.replace(session, name, value, only_while)
+        )
         self._world.reached("relieved another" if replaced else "too late to relieve another")
         return replaced
 

@@ -8,14 +8,14 @@ from simulation.peers import SimulatedPeers, tell_of_end
 from simulation.replica import Replica
 from simulation.states import NOTHING, Checkpoint, Machine, States
 from tandem.coordination.slots import Slots
-from tandem.core.duty import DrainedError, SteppedDownError
+from tandem.core.active_role import DrainedError, SteppedDownError
 from tandem.core.effects import Effect, Exit, HandedOver, SeekSuccessor, TellRole
 from tandem.core.events import LogRecord, Stop
 from tandem.core.standby import Promote, Promotion, StandbyCore
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.decisions import Verdict
-from tandem.protocol.silence import SilenceBound
 from tandem.protocol.switchover import Role
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import EpochRange, Proposal
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tandem.coordination.peers import Peers
 
 _TICK_MS = 12.0
-_DUTY_MS = 20.0
+_ACTIVE_ROLE_MS = 20.0
 _SLOWER = 3.0
 _EXIT_MS = 60.0
 _PROVED_EPOCH = 3
@@ -98,7 +98,7 @@ class StandbyReplica(Replica):
 
     def _stand_by(self) -> None:
         settings = self.world.redundancy
-        bound = SilenceBound(settings.least_silence_ms, settings.most_silence_ms, factor=_SLOWER)
+        bound = AdaptiveTimeout(settings.least_silence_ms, settings.most_silence_ms, factor=_SLOWER)
         kind = WaitsForASlot if self.world.deviation.waits_for_a_slot else StandbyCore
         self.decisions = self.decisions_since(self.world.last_marker())
         self._following = kind(self.decisions, bound, self.generation)
@@ -162,7 +162,7 @@ class StandbyReplica(Replica):
         skips = self.world.deviation.skips_replay and checkpoint.epoch >= 0
         self.go_on_from(self.world.last_marker() if skips else checkpoint.epoch, checkpoint.state)
         self.world.reached("went on", self)
-        self._check_duty()
+        self._check_active_role()
 
     def keep_state(self, what: EpochRange, state: int) -> None:
         """A checkpoint on this machine."""
@@ -181,7 +181,7 @@ class StandbyReplica(Replica):
 
     # Going ---------------------------------------------------------------------------------------------------------
 
-    def _check_duty(self) -> None:
+    def _check_active_role(self) -> None:
         """Often while it is active: what does it see of the others?"""
         if self._slots is None:
             return
@@ -190,8 +190,8 @@ class StandbyReplica(Replica):
             return
         if self.core.is_leaving and not self._leaves:
             self._leaves = True
-            self.world.reached("relieved" if self._slots.relief else "a surplus active stepped down", self)
-        self.world.timeline.after(_DUTY_MS, self, self._check_duty)
+            self.world.reached("relieved" if self._slots.successor_holder else "a surplus active stepped down", self)
+        self.world.timeline.after(_ACTIVE_ROLE_MS, self, self._check_active_role)
 
     def carry_out(self, effect: Effect) -> None:
         """Begin to do what the core wants done."""

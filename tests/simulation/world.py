@@ -28,7 +28,7 @@ from simulation.store import StoreServer
 from simulation.tasks import Task
 from simulation.zookeeper import Ensemble
 from tandem.protocol.barriers import is_common
-from tandem.protocol.values import Config, EpochRange, Marker, Positions, TopicPartition
+from tandem.protocol.values import Config, EpochRange, Marker, Offsets, TopicPartition
 
 _PATIENCE_MS = 15_000.0
 _AFTERMATH_MS = 150.0
@@ -51,7 +51,7 @@ class World:
         self.last_turnover: tuple[int, str] | None = None  # the epoch, and whose
         self.new_states: dict[int, int] = {}  # of the generation that follows
         self._tps = [TopicPartition("in", i) for i in range(schedule.inputs)]
-        self.start = Positions(dict.fromkeys(self._tps, 0))
+        self.start = Offsets(dict.fromkeys(self._tps, 0))
         self.available = self.start
         self._looks = [self.start]
         self.checker = self._checker()
@@ -162,7 +162,7 @@ class World:
     def _arrive(self, which: int, count: int) -> None:
         ends = dict(self.available)
         ends[self._tps[which]] += count
-        self.available = Positions(ends)
+        self.available = Offsets(ends)
         self._looks.append(self.available)
         self.checker.on_input()
         for process in self.processes:
@@ -178,7 +178,7 @@ class World:
             return 5.0 + 95.0 * random()
         return 0.2 + 2.0 * random()
 
-    def look_at_inputs(self) -> Positions:
+    def look_at_inputs(self) -> Offsets:
         """The ends of the inputs; a broker that lags answers with older ones."""
         if self.rng.random() < self.schedule.stale_inputs:
             return self._looks[-1 - int(self.rng.random() * min(len(self._looks), 4))]

@@ -12,9 +12,9 @@ from tandem.formats.registry import RegistryTroubleError
 from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, SecretError, find_code
 from tandem.process.info import RefusedError
-from tandem.replica.computing import Computing
 from tandem.replica.formats import formats_of
 from tandem.replica.postgres import check_fit, postgres_tables
+from tandem.replica.spark_runtime import SparkRuntime
 from tandem.replica.table_access import TableUnreachableError, reach
 from tandem.replica.tables import TableError, table_sinks
 from tandem.snapshots import SnapshotStore, SnapshotStoreError
@@ -45,7 +45,7 @@ def look_deep(manifest: Manifest) -> Choice:
     _reach_store(manifest)
     code = find_code(manifest)
     with tempfile.TemporaryDirectory(prefix=f"tandem-validate-{manifest.name}-") as folder:
-        computing = Computing(manifest, "validate", f"{manifest.name}.validate", Path(folder, "replica"), {})
+        computing = SparkRuntime(manifest, "validate", f"{manifest.name}.validate", Path(folder, "replica"), {})
         try:
             formats = formats_of(manifest, {})
             engine = computing.prepare(code, _unused, _untimed, _unused, None, lambda _: None, formats)

@@ -33,8 +33,8 @@ from tandem.protocol.switchover import (
     may_take_free_slot,
     must_end,
     plan_leaving,
-    relief_of,
     slot_to_take_over,
+    successor_holder_of,
 )
 from tandem.waits import Task
 
@@ -96,7 +96,7 @@ class Slots:
         self._view = View()
         self._slot: int | None = None
         self._surplus = False
-        self._relief: Holder | None = None
+        self._successor_holder: Holder | None = None
 
     @property
     def slot(self) -> int | None:
@@ -129,9 +129,9 @@ class Slots:
         return self._replaces_ended
 
     @property
-    def relief(self) -> Holder | None:
+    def successor_holder(self) -> Holder | None:
         """Who took this replica's slot as a request asked; None while nobody has."""
-        return self._relief
+        return self._successor_holder
 
     @property
     def must_end(self) -> bool:
@@ -150,7 +150,7 @@ class Slots:
     def seen(self, has_proved: bool = False) -> Seen:
         """What a core is to know; `has_proved`: the state that this replica follows was found to be right."""
         promotes = (self._slot, self.replaces_ended, self.is_summoned)
-        return Seen(*promotes, self.must_end, has_proved, self._surplus, self._relief, self.can_hand_over)
+        return Seen(*promotes, self.must_end, has_proved, self._surplus, self._successor_holder, self.can_hand_over)
 
     def start(self) -> None:
         """Begin to try; returns at once."""
@@ -194,7 +194,7 @@ class Slots:
         if mine != self._slot:
             _log.info("slot", slot=mine, before=self._slot)
         self._view, self._looked_s = view, self._clock_s()
-        self._relief = self._relief or relief_of(view, self._me)
+        self._successor_holder = self._successor_holder or successor_holder_of(view, self._me)
         self._surplus = self._count > 0 and mine is None and not is_summoned(view, self._me)
         self._slot = mine
 

@@ -15,7 +15,7 @@ from tandem.core.events import Asked, Needs
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.determinants import MOST_BYTES, in_parts
 from tandem.protocol.publication import ProtocolMisuseError
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Answers, Determinant
 
 
@@ -48,7 +48,7 @@ class AskingSettings:
 class _Habit:
     """Who answered a question last, and how long that takes: two replicas at the head should not both have to ask."""
 
-    bound: SilenceBound
+    bound: AdaptiveTimeout
     first: str | None = None
 
 
@@ -164,6 +164,6 @@ class Asking:
 
     def _habit(self, question: str) -> _Habit:
         if question not in self._habits:
-            bound = SilenceBound(self._settings.least_wait_ms, self._settings.most_wait_ms)
+            bound = AdaptiveTimeout(self._settings.least_wait_ms, self._settings.most_wait_ms)
             self._habits[question] = _Habit(bound)
         return self._habits[question]

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import NamedTuple
 
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.silence import Lasting
+from tandem.protocol.timeouts import Stopwatch
 from tandem.protocol.values import Progress
 
 
@@ -110,7 +110,7 @@ class CatchUp:
         self._patience_ms = patience_ms
         self._still_ms = still_ms
         self._far_since: tuple[float, int] | None = None  # since when (ms), and how far it was at most
-        self._behind = Lasting()  # so far that it lags
+        self._behind = Stopwatch()  # so far that it lags
         self._durations: deque[float] = deque(maxlen=16)
         self._last_ms: float | None = None
         self._next_was_there = False  # when the last epoch was computed

@@ -86,7 +86,7 @@ class Seen(NamedTuple):
     must_end : it was drained.
     has_proved : the state that it follows was found to be right.
     is_surplus : others hold all slots, and nobody has asked for one more replica.
-    relief : who took this replica's slot, as a switchover asked.
+    successor_holder : who took this replica's slot, as a switchover asked.
     can_hand_over : there is somebody who could take over its slot.
     """
 
@@ -96,7 +96,7 @@ class Seen(NamedTuple):
     must_end: bool = False
     has_proved: bool = False
     is_surplus: bool = False
-    relief: Holder | None = None
+    successor_holder: Holder | None = None
     can_hand_over: bool = False
 
 

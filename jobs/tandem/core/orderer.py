@@ -10,7 +10,7 @@ from tandem.protocol.barriers import asks_for_barrier, owed_after_ms
 from tandem.protocol.cutting import next_ends
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.pace import Pace
-from tandem.protocol.values import Claim, Cut, Positions, Progress, TopicIds
+from tandem.protocol.values import Claim, Cut, Offsets, Progress, TopicIds
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class InputsSeen(NamedTuple):
     are the topics that the log knows; False: nobody can say now, or was asked. `topic_ids` : of the topics, as last found.
     """
 
-    available: Positions | None
+    available: Offsets | None
     waiting: int = 0
     are_same: bool = False
     topic_ids: TopicIds = ()
@@ -77,7 +77,7 @@ class RecordsCounted:
     `wall_ms` (Unix, ms) and `seed` : for the cut that is made of it.
     """
 
-    ends: Positions
+    ends: Offsets
     wall_ms: int
     seed: int
 
@@ -88,14 +88,14 @@ class RecordsCounted:
 class WatchInputs(NamedTuple):
     """Look from time to time that the inputs are the topics `known`, and that nothing behind `last` is lost."""
 
-    last: Positions
+    last: Offsets
     known: TopicIds
 
 
 class LookAtInputs(NamedTuple):
     """Ask where the inputs end, and how much is behind `last`; `to_cut`: also whether they are the topics `known`."""
 
-    last: Positions
+    last: Offsets
     known: TopicIds
     to_cut: bool
 
@@ -107,9 +107,9 @@ class CountRecords:
     `epoch` : which input comes first where not all can.
     """
 
-    last: Positions
-    ends: Positions
-    available: Positions
+    last: Offsets
+    ends: Offsets
+    available: Offsets
     epoch: int
 
 
@@ -187,7 +187,7 @@ class OrdererCore:
         proposed = self.proposed is not None and self.proposed.epoch > self._decisions.last_epoch
         return proposed and not self.is_lost(self._proposed_ms, now_ms)
 
-    def next_cut(self, now_ms: float) -> tuple[int, Positions]:  # noqa: ARG002
+    def next_cut(self, now_ms: float) -> tuple[int, Offsets]:  # noqa: ARG002
         """The epoch that is cut next, and where it begins."""
         return self._decisions.last_epoch + 1, self._decisions.last_ends
 
@@ -248,7 +248,7 @@ class OrdererCore:
         self._topic_ids = seen.topic_ids
         return self._count(seen.available, now)
 
-    def _count(self, available: Positions, now: float) -> Sequence[OrdererEffect]:
+    def _count(self, available: Offsets, now: float) -> Sequence[OrdererEffect]:
         epoch, last = self.next_cut(now)
         most, tables = self._settings.max_records_per_epoch, self._settings.tables
         ends = next_ends(last, available, most, epoch, lambda tp: tp.topic in tables)

@@ -5,9 +5,9 @@ One event per `step`, and what is to be done for it. The runtime (`tandem.replic
 
 from __future__ import annotations
 
+from tandem.core.active_role import ActiveRole
 from tandem.core.asking import Asking, UndecidedError
 from tandem.core.catch_up import CatchUp, Distance, TooFarBehindError
-from tandem.core.duty import Duty
 from tandem.core.effects import (
     Append,
     Begun,
@@ -85,7 +85,7 @@ class ReplicaCore:
         self._succession = succession
         self._failovers = failovers or Failovers()
         self._asking = asking or Asking(publication.me)
-        self._duty = Duty(publication, settings.duty)
+        self._active_role = ActiveRole(publication, settings.active_role)
         self._counts = Counts()
         self._given = catch_up.last_computed
         self._giving = Giving(settings.giving, self.decisions.epoch_range(self._given))
@@ -102,7 +102,7 @@ class ReplicaCore:
     @property
     def is_leaving(self) -> bool:
         """Whether it only finishes what it has begun."""
-        return self._duty.is_leaving
+        return self._active_role.is_leaving
 
     @property
     def _keeps_up(self) -> bool:
@@ -147,7 +147,7 @@ class ReplicaCore:
                 self._effects.append(Compared(self.publication.compared))
             if not self._ended:
                 self._go_on(now_ms)
-                if self._duty.goes:
+                if self._active_role.goes:
                     self._go(now_ms)
         except _ENDS as error:
             self._end(error)
@@ -178,9 +178,9 @@ class ReplicaCore:
             case Failed(step, error):
                 self._failed(step, error, now_ms)
             case Seen():
-                self._effects += self._duty.seen(event, self._lag.ready, self._keeps_up, now_ms)
+                self._effects += self._active_role.seen(event, self._lag.ready, self._keeps_up, now_ms)
             case Stop():
-                self._effects += self._duty.stop(now_ms)
+                self._effects += self._active_role.stop(now_ms)
 
     def _read(self, record: LogRecord, now_ms: float) -> None:
         proposal = record.proposal
@@ -282,9 +282,9 @@ class ReplicaCore:
             self._succession = None
 
     def _go(self, now_ms: float) -> None:
-        self._effects += self._duty.go_on(now_ms)
-        if self._duty.is_over(now_ms):
-            self._end(self._duty.reason)
+        self._effects += self._active_role.go_on(now_ms)
+        if self._active_role.is_over(now_ms):
+            self._end(self._active_role.reason)
 
     def _end(self, error: Exception | None) -> None:
         self._ended = True

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from tandem.core.duty import DutySettings
+from tandem.core.active_role import ActiveRoleSettings
 from tandem.core.giving import GivingSettings
 
 
@@ -16,10 +16,10 @@ class ReplicaSettings:
         much faster than a transaction would else keep so many waiting all the time: its claims bring cuts.
     giving : how far the engine is given epochs ahead, and where its batches end.
     patience_ms : how long a step may fail before the replica ends.
-    duty : how it goes.
+    active_role : how it goes.
     """
 
     most_pending_epochs: int = 16
     giving: GivingSettings = field(default_factory=GivingSettings)
     patience_ms: float = 300_000.0
-    duty: DutySettings = field(default_factory=DutySettings)
+    active_role: ActiveRoleSettings = field(default_factory=ActiveRoleSettings)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from tandem.core.duty import DrainedError
+from tandem.core.active_role import DrainedError
 from tandem.core.effects import Exit, TellRole
 from tandem.core.events import LogRecord, Seen
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.membership import ClaimWatch
 from tandem.protocol.publication import SupersededError
-from tandem.protocol.silence import SilenceBound
 from tandem.protocol.switchover import Role
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Claim, Config, Cut
 
 _TIMES_THE_LEAST = 10
@@ -44,9 +44,11 @@ class Promote:
 StandbyEffect = TellRole | Promote | Exit
 
 
-def bound_on_actives(least_take_over_ms: float) -> SilenceBound:
+def bound_on_actives(least_take_over_ms: float) -> AdaptiveTimeout:
     """How long the actives may be silent, if a take-over between them needs `least_take_over_ms` at least."""
-    return SilenceBound(least_take_over_ms * _TIMES_THE_LEAST, _LONGEST_SILENCE_MS, _TIMES_THE_SLOWEST, 64, *_CAREFUL)
+    return AdaptiveTimeout(
+        least_take_over_ms * _TIMES_THE_LEAST, _LONGEST_SILENCE_MS, _TIMES_THE_SLOWEST, 64, *_CAREFUL
+    )
 
 
 class StandbyCore:
@@ -59,7 +61,7 @@ class StandbyCore:
     generation : this standby's own.
     """
 
-    def __init__(self, decisions: Decisions, bound: SilenceBound, generation: int) -> None:
+    def __init__(self, decisions: Decisions, bound: AdaptiveTimeout, generation: int) -> None:
         self.decisions = decisions
         self.verdict: Verdict | None = None
         """Of the last record of the log."""

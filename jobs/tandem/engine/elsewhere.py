@@ -57,8 +57,8 @@ def elsewhere() -> Iterator[None]:
 
 
 def _be_another_host() -> None:
-    told = os.uname()
-    named = os.uname_result((told.sysname, _HOST, *told[2:]))
+    uname = os.uname()
+    named = os.uname_result((uname.sysname, _HOST, *uname[2:]))
     socket.gethostname = lambda: _HOST
     socket.getfqdn = lambda name="": name or _HOST
     platform.node = lambda: _HOST

@@ -23,7 +23,7 @@ _PREFIX: Final = "spark.kubernetes.executor.podNamePrefix"
 _HOST: Final = "spark.driver.host"
 _TEMPLATE: Final = "spark.kubernetes.executor.podTemplateFile"
 
-HANDY: Final = {
+EXECUTOR_DEFAULTS: Final = {
     # A lost executor is missed by heartbeats alone if its machine is gone; Spark's own patience is two minutes.
     "spark.executor.heartbeatInterval": "2s",
     "spark.network.timeout": "30s",

@@ -13,4 +13,4 @@ OnFailure = Callable[[BaseException], None]
 
 
 class StoppedError(Exception):
-    """This part of the replica was stopped, by whoever knows why."""
+    """This part of the replica was stopped, by a part that knows why."""

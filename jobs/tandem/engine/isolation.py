@@ -1,6 +1,6 @@
 """`onError: deadLetter`: which records of a failed epoch leave the job, and why. The rest is computed without them.
 
-What is found follows from the records, the state before the epoch and the code: every replica, and whoever computes the
+What is found follows from the records, the state before the epoch and the code: every replica, and whatever computes the
 epoch later, finds the same. So nothing of it stands in the log; the digest shows if an error depends on anything else.
 """
 

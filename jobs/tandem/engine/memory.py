@@ -152,10 +152,10 @@ def memory_limit(cgroups: Path = _CGROUPS) -> int | None:
     """The limit of the container, in bytes; None: there is none, or nobody says."""
     for name in _FILES:
         try:
-            told = (cgroups / name).read_text().strip()
+            limit = (cgroups / name).read_text().strip()
         except OSError:
             continue
-        return int(told) if told.isdecimal() and int(told) < _NONE_BYTES else None
+        return int(limit) if limit.isdecimal() and int(limit) < _NONE_BYTES else None
     return None
 
 

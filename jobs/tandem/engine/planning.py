@@ -68,7 +68,7 @@ class Plan:
 class Planning:
     """Makes a job's plan as often as it is asked to. Its module is imported once.
 
-    `code` : the archive of the job's code; see `kept_code`.
+    `code` : the archive of the job's code; see `frozen_code`.
     `tables` : reads the static tables of the job.
 
     Raises `JobError`: the module cannot be imported, or does what is not its to do.

@@ -85,7 +85,7 @@ def prepare_job(
 ) -> PreparedJob:
     """Make the job's plan and check it. Raises `JobError`.
 
-    `code` : the archive of the job's code; see `kept_code`.
+    `code` : the archive of the job's code; see `frozen_code`.
     `near` : a folder on this machine, in memory if there is any, for an epoch's rows on their way.
     `tables` : reads the static tables of the job.
     `compare` : called with the plan, raises `JobError` if it would be another one elsewhere.

@@ -88,5 +88,5 @@ def said_of(pods: Mapping[str, Any]) -> Iterator[str]:
         states = [one.get("state", {}) for one in status.get("containerStatuses", ())]
         waits = [condition for condition in status.get("conditions", ()) if condition["status"] == "False"]
         reasons = [state.get("waiting") or state.get("terminated") or {} for state in states]
-        told = [text for one in (*reasons, *waits) if (text := one.get("message") or one.get("reason", ""))]
-        yield ": ".join([pod["metadata"]["name"], status.get("phase", "Unknown"), *told[:1]])
+        texts = [text for one in (*reasons, *waits) if (text := one.get("message") or one.get("reason", ""))]
+        yield ": ".join([pod["metadata"]["name"], status.get("phase", "Unknown"), *texts[:1]])

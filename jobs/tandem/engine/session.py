@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from tandem.engine import environment
-from tandem.engine.executors import HANDY, Executors
+from tandem.engine.executors import EXECUTOR_DEFAULTS, Executors
 from tandem.engine.jvm.classes import classes_jar
 from tandem.engine.jvm.pyspark_files import pyspark_jars, spark_home
 from tandem.engine.jvm.without_start import said_without_start
@@ -96,8 +96,8 @@ def archive_of(file_system_jar: Path, classes: Path) -> Path:
     home = os.environ.get("JAVA_HOME")
     java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "")
     files = (java.resolve(), *pyspark_jars("spark-core_*"), file_system_jar, classes)
-    told = " ".join(f"{path} {int(path.stat().st_mtime)}" for path in files if path.is_file())
-    return file_system_jar.with_name(f"{ARCHIVE_PREFIX}{hashlib.sha256(told.encode()).hexdigest()[:10]}.jsa")
+    versions = " ".join(f"{path} {int(path.stat().st_mtime)}" for path in files if path.is_file())
+    return file_system_jar.with_name(f"{ARCHIVE_PREFIX}{hashlib.sha256(versions.encode()).hexdigest()[:10]}.jsa")
 
 
 def build_session(
@@ -164,7 +164,7 @@ def settings_of(
     """All settings that a session starts with. With `executors`, their pods' template is written into `scratch`."""
     settings = {
         **_DEFAULTS,
-        **({"spark.python.daemon.module": DAEMON} if executors is None else HANDY),
+        **({"spark.python.daemon.module": DAEMON} if executors is None else EXECUTOR_DEFAULTS),
         **spark.conf,
         **fixed_settings(spark.conf),
         **_OURS,

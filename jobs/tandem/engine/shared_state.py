@@ -62,15 +62,17 @@ def check_shared(session: SparkSession, folder: Path, operators: list[str], exec
     answers = [Path(f"{probe}.{number}") for number in range(count)]
     try:
         tasks = session.sparkContext.parallelize([str(answer) for answer in answers], count)
-        told = [text for text in tasks.map(_answer).collect() if text]
-        told += [f"what they wrote is not here: {answer}" for answer in answers if not told and not answer.exists()]
+        failures = [text for text in tasks.map(_answer).collect() if text]
+        failures += [
+            f"what they wrote is not here: {answer}" for answer in answers if not failures and not answer.exists()
+        ]
     finally:
         for path in (probe, *answers):
             path.unlink(missing_ok=True)
-    if told:
+    if failures:
         raise JobError(
             f"the job keeps state ({', '.join(operators)}), which its executors have to share with this replica, but "
-            f"{folder.parent} is not one folder for all of them: {told[0]}. Mount a volume with the access mode "
+            f"{folder.parent} is not one folder for all of them: {failures[0]}. Mount a volume with the access mode "
             "ReadWriteMany in spec.podTemplate (volumes, and volumeMounts of the container `replica`: executors get them, "
             "too), and name a folder on it in spec.checkpoint.directory; or set spec.executors.instances: 0"
         )

@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException, StreamingQueryException
 
 from tandem.checkpoint.position import EnginePosition
 from tandem.core.batches import Batches
-from tandem.engine import lasting
+from tandem.engine import slow_epoch
 from tandem.engine.blame import Failed, explained
 from tandem.engine.culprit import Attempt
 from tandem.engine.faults import job_fault
@@ -153,7 +153,7 @@ class SparkEngine:
                     self.job.query.rest(self._give_up)
                 else:
                     self._passed("cut")
-                    self.task.begins(*lasting.begun(epoch))
+                    self.task.begins(*slow_epoch.begun(epoch))
                     with self._phase("fetch"):
                         fetched = fetcher.fetch(epoch)
                         self.job.intake.await_schemas(fetched, self._wait_for)
@@ -201,7 +201,7 @@ class SparkEngine:
         self.task.ends()
 
     def _why(self) -> str:
-        return lasting.remedy(self.job.command, self.given, self.job.heap)
+        return slow_epoch.remedy(self.job.command, self.given, self.job.heap)
 
     def _wait_for(self, what: str) -> None:
         self.task.at(what)

@@ -217,8 +217,8 @@ def _hash_of(path: Path) -> str:
 
 
 def _version(parts: Sequence[tuple[str, str]]) -> str:
-    told = "\n".join(f"{name}\t{content}" for name, content in parts)
-    return hashlib.sha256(told.encode()).hexdigest()[:16]
+    listing = "\n".join(f"{name}\t{content}" for name, content in parts)
+    return hashlib.sha256(listing.encode()).hexdigest()[:16]
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Computing a part of an epoch, to see whether it fails: on a copy of the state before the epoch; nothing is published.
+"""SparkRuntime a part of an epoch, to see whether it fails: on a copy of the state before the epoch; nothing is published.
 
 Where state is committed at barriers, there is none right before the epoch. Then every trial first computes the epochs since
 the newest barrier, as the query that failed had done, without a barrier of its own: a watermark moves only there.

@@ -19,11 +19,12 @@ from tandem.kafka.prefetch import Pausing, Share
 from tandem.kafka.tail import check_readable, may_come_back
 from tandem.kafka.workarounds import learn
 from tandem.logs import get_logger
-from tandem.protocol.values import Answers, EpochRange, Positions, TopicPartition
+from tandem.protocol.values import Answers, EpochRange, Offsets, TopicPartition
 
 _log = get_logger(__name__)
 
-_BATCH = 10_000
+_BATCH = 1_000
+"""Few enough that large headers, which librdkafka does not count, are noticed before many of them are held."""
 _SILENCE_S = 5.0
 """Records that are there come at once; while none came for so long, another client is tried (see `BrokerWatch`)."""
 
@@ -170,7 +171,7 @@ class InputReader:
         """How many records are held that are not wanted yet."""
         return {tp: len(one.ahead) for tp, one in self._inputs.items()}
 
-    def fetch(self, starts: Positions, ends: Positions, timeout_s: float) -> list[tuple[TopicPartition, list[Message]]]:
+    def fetch(self, starts: Offsets, ends: Offsets, timeout_s: float) -> list[tuple[TopicPartition, list[Message]]]:
         """The records from `starts` to `ends`. Raises `LostInputError`, `NotAllowedError`, `ReadTimeoutError`."""
         self._add(starts, ends)
         for tp, end in ends.items():
@@ -207,7 +208,7 @@ class InputReader:
             self._made = Consumer(self._share.settings | settings | self._share.queue)
         return self._made
 
-    def _add(self, starts: Positions, ends: Positions) -> None:
+    def _add(self, starts: Offsets, ends: Offsets) -> None:
         new = {tp: starts.get(tp, 0) for tp in ends if tp not in self._inputs}
         if new:
             self._share = Share.of(len(ends))
@@ -295,5 +296,5 @@ class EpochFetcher:
         for reader in self._readers.values():
             reader.close()
 
-    def _of(self, level: str, positions: Positions) -> Positions:
-        return Positions((tp, offset) for tp, offset in positions.items() if self._isolation[tp.topic] == level)
+    def _of(self, level: str, positions: Offsets) -> Offsets:
+        return Offsets((tp, offset) for tp, offset in positions.items() if self._isolation[tp.topic] == level)

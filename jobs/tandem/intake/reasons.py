@@ -140,8 +140,8 @@ def _trouble(value: bytes, unread: Collection[str], schema: DataType | None) -> 
     if not isinstance(document, dict):
         return f"it is {_kind(document)}"
     found = list(islice(misfits(document, schema), 5)) if schema is not None else []
-    told = _told_by_their_kind(schema)
-    found += [(name, document[name]) for name in unread if document.get(name) is not None and name not in told]
+    reported = _reported_by_their_kind(schema)
+    found += [(name, document[name]) for name in unread if document.get(name) is not None and name not in reported]
     wrong = [f"{path} is {_brief(content)}" for path, content in found]
     if not wrong:
         return (
@@ -150,7 +150,7 @@ def _trouble(value: bytes, unread: Collection[str], schema: DataType | None) -> 
     return "; ".join(wrong[:5])
 
 
-def _told_by_their_kind(schema: DataType | None) -> frozenset[str]:
+def _reported_by_their_kind(schema: DataType | None) -> frozenset[str]:
     """The columns of which `misfits` knows all: null in what Spark did read, they may be, since it read no further."""
     fields = schema.fields if isinstance(schema, StructType) else []
     return frozenset(field.name for field in fields if is_told_by_kind(field.dataType))

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec, TopicMetadata
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ConnectionFailedError, ReadTimeoutError
-from tandem.protocol.values import Positions, TopicPartition
+from tandem.protocol.values import Offsets, TopicPartition
 
 NO_ANSWER: Final = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
 """The codes of errors that say that no broker has answered."""
@@ -87,7 +87,7 @@ _STALE: Final = (
 )
 
 
-def ends_of(admin: Admin, topics: Mapping[str, int], isolation_level: str, timeout_s: float) -> Positions:
+def ends_of(admin: Admin, topics: Mapping[str, int], isolation_level: str, timeout_s: float) -> Offsets:
     """The end of every partition of `topics` (name → partitions), in one request per broker.
 
     Raises `ReadTimeoutError`, `KafkaException`.
@@ -95,19 +95,19 @@ def ends_of(admin: Admin, topics: Mapping[str, int], isolation_level: str, timeo
     return _offsets(admin, topics, OffsetSpec.latest(), isolation_level, timeout_s)  # type: ignore[no-untyped-call]
 
 
-def beginnings_of(admin: Admin, topics: Mapping[str, int], timeout_s: float) -> Positions:
+def beginnings_of(admin: Admin, topics: Mapping[str, int], timeout_s: float) -> Offsets:
     """The first offset that is still there of every partition. Raises `ReadTimeoutError`, `KafkaException`."""
     return _offsets(admin, topics, OffsetSpec.earliest(), "read_uncommitted", timeout_s)  # type: ignore[no-untyped-call]
 
 
 def _offsets(
     admin: Admin, topics: Mapping[str, int], spec: OffsetSpec, isolation_level: str, timeout_s: float
-) -> Positions:
+) -> Offsets:
     committed = isolation_level == "read_committed"
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
     asked = {KafkaTopicPartition(name, p): spec for name, count in topics.items() for p in range(count)}
     if not asked:
-        return Positions()
+        return Offsets()
     try:
         return _listed(admin, asked, level, timeout_s)
     except KafkaException as error:
@@ -121,12 +121,12 @@ def _offsets(
 
 def _listed(
     admin: Admin, asked: Mapping[KafkaTopicPartition, OffsetSpec], level: IsolationLevel, timeout_s: float
-) -> Positions:
+) -> Offsets:
     answers = admin.client.list_offsets(dict(asked), isolation_level=level, request_timeout=timeout_s)
     names = ", ".join(sorted({tp.topic for tp in asked}))
     too_late = f"no answer on the offsets of {names} within {timeout_s:.1f} s"
     try:
-        found = Positions(
+        found = Offsets(
             (TopicPartition(tp.topic, tp.partition), future.result(timeout_s).offset) for tp, future in answers.items()
         )
     except TimeoutError as error:

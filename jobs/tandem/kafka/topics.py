@@ -19,7 +19,7 @@ from tandem.kafka.errors import (
 )
 from tandem.kafka.troubles import TopicState
 from tandem.logs import get_logger
-from tandem.protocol.values import Positions
+from tandem.protocol.values import Offsets
 
 _log = get_logger(__name__)
 
@@ -215,14 +215,14 @@ class Topics:
 
     def ends(
         self, topics: Mapping[str, int], isolation_level: str = "read_committed", timeout_s: float | None = None
-    ) -> Positions:
+    ) -> Offsets:
         """The end of every partition of `topics` (name → partitions), in one request per broker.
 
         Raises `ReadTimeoutError`, `KafkaException`.
         """
         return ends_of(self._admin, topics, isolation_level, self._timeout_s if timeout_s is None else timeout_s)
 
-    def beginnings(self, topics: Mapping[str, int]) -> Positions:
+    def beginnings(self, topics: Mapping[str, int]) -> Offsets:
         """The first offset that is still there of every partition."""
         return beginnings_of(self._admin, topics, self._timeout_s)
 

@@ -31,7 +31,7 @@ _THROTTLE_SHOWN_S = 15.0
 
 
 def look_at(connection: KafkaConnection, names: Callable[[], Iterable[str]]) -> Callable[[], Sequence[str]]:
-    """Looks at topics: why they take no records. `names` : which."""
+    """PeriodicCheck at topics: why they take no records. `names` : which."""
     topics: list[Topics] = []
 
     def look() -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Looks at a running job from outside: its processes' metrics, and the newest epoch marker."""
+"""PeriodicCheck at a running job from outside: its processes' metrics, and the newest epoch marker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Look:
 
 
 class Observer:
-    """Looks again and again; rates and quantiles are over the last `window_s` seconds. Not thread-safe.
+    """PeriodicCheck again and again; rates and quantiles are over the last `window_s` seconds. Not thread-safe.
 
     `processes` : tells which processes the job has and how they stand.
     """

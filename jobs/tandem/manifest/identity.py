@@ -47,7 +47,7 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
 
     - addresses, credentials and properties of Kafka and ZooKeeper; the replication factor;
     - counts of replicas, standbys and generators; who orders and at which pace (cuts and barriers are read from the log,
-      whoever made them); the bounds for take-over;
+      no matter who made them); the bounds for take-over;
     - labels and annotations, metrics, the checkpoint's folder, the driver's memory, other settings of Spark.
 
     `manifest` : the job.
@@ -64,7 +64,7 @@ def config_parts(
 ) -> dict[str, str]:
     """What `config_hash` counts, part by part: name in the manifest (or `code`, `versions`) → hash, 16 hex digits.
 
-    Two configurations that differ can so be told apart in words. Parameters and errors as for `config_hash`.
+    Two configurations that differ can so be distinguished in words. Parameters and errors as for `config_hash`.
     """
     return {name: _sha256(part)[:16] for name, part in sorted(_identity(manifest, code, versions).items())}
 

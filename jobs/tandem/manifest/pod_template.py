@@ -19,7 +19,7 @@ KEYED_LISTS: Final = {
     "ports": "containerPort",
     "hostAliases": "ip",
 }
-"""List of a pod's spec, or of its containers → by which key its things are told apart."""
+"""List of a pod's spec, or of its containers → by which key its things are distinguished."""
 JOB_VOLUME: Final = "job"
 """The volume with the manifest."""
 JOB_FOLDER: Final = "/etc/tandem/job"

@@ -22,7 +22,7 @@ from tandem.kafka.topic_ids import check_same, ids_of
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
 from tandem.protocol.succession import other_topics
-from tandem.protocol.values import Positions, TopicIds, TopicPartition
+from tandem.protocol.values import Offsets, TopicIds, TopicPartition
 from tandem.status.report import HeldInput
 
 _log = get_logger(__name__)
@@ -46,7 +46,7 @@ class HeldInputs:
         self._since: dict[TopicPartition, _Since] = {}
         self.lasting: tuple[HeldInput, ...] = ()
 
-    def look(self, stable: Positions, ends: Positions, now_ms: float) -> None:
+    def look(self, stable: Offsets, ends: Offsets, now_ms: float) -> None:
         """`stable`: where what can be read ends; `ends`: where the log ends. `stable` must have been asked after `ends`."""
         lasting = []
         for tp, offset in stable.items():
@@ -107,11 +107,11 @@ class InputWatch:
         self._warned_s = -float("inf")
         self._same_ms, self._same = -float("inf"), True
         self._held = HeldInputs()
-        self._log_ends = Positions()
+        self._log_ends = Offsets()
         self.topic_ids: TopicIds = ()
         """Of the inputs, as found at the last look."""
 
-    def ends(self) -> Positions | None:
+    def ends(self) -> Offsets | None:
         """The end of every input partition; None while Kafka does not answer."""
         try:
             return self._ends_as_read()
@@ -121,10 +121,10 @@ class InputWatch:
                 self._warned_s = time.monotonic()
             return None
 
-    def waiting(self, available: Positions, last: Positions) -> int:
+    def waiting(self, available: Offsets, last: Offsets) -> int:
         """Records behind `last`: those that can be read (to `available`), and those behind an open transaction."""
         ends = {tp: max(end, self._log_ends.get(tp, end)) for tp, end in available.items()}
-        return Positions(ends).records_since(last)
+        return Offsets(ends).records_since(last)
 
     @property
     def held(self) -> tuple[HeldInput, ...]:
@@ -150,7 +150,7 @@ class InputWatch:
         # One that is not there just now may come back as another; `refresh` ends this if it does not come back.
         return all(topic in found for topic, _ in known if topic in self._isolation)
 
-    def refresh(self, read_up_to: Positions, now_ms: float, known: TopicIds = ()) -> None:
+    def refresh(self, read_up_to: Offsets, now_ms: float, known: TopicIds = ()) -> None:
         """Every few seconds: look for new partitions, and for what is not there any more.
 
         Raises `LostInputError` for input that retention deleted unread, and for topics that were created again;
@@ -184,7 +184,7 @@ class InputWatch:
         self._held.look(stable, ends, now_ms)
         check_nothing_lost(read_up_to, beginnings, ends)
 
-    def _check_partitions(self, partitions: Mapping[str, int], read_up_to: Positions) -> None:
+    def _check_partitions(self, partitions: Mapping[str, int], read_up_to: Offsets) -> None:
         """Raise `MissingTopicError` if there are fewer than there were: Kafka never removes any from a topic."""
         known = dict(self._partitions)
         for tp in read_up_to:
@@ -204,15 +204,15 @@ class InputWatch:
             raise error
         _log.warning("input_missing", reason=str(error), for_s=round((now_ms - since) / 1_000), refused_after_s=30)
 
-    def _ends_as_read(self) -> Positions:
+    def _ends_as_read(self) -> Offsets:
         by_level: dict[str, dict[str, int]] = defaultdict(dict)
         for topic, count in self._partitions.items():
             by_level[self._isolation[topic]][topic] = count
         found = [self._topics.ends(topics, level) for level, topics in by_level.items()]
-        return Positions({tp: offset for positions in found for tp, offset in positions.items()})
+        return Offsets({tp: offset for positions in found for tp, offset in positions.items()})
 
 
-def check_same_inputs(read_up_to: Positions, topics: Collection[str]) -> None:
+def check_same_inputs(read_up_to: Offsets, topics: Collection[str]) -> None:
     """Raise `TopicMismatchError` if these are not the topics that the log has positions of.
 
     Such a cut would be in the log for good, and no replica of the job could compute it.
@@ -224,7 +224,7 @@ def check_same_inputs(read_up_to: Positions, topics: Collection[str]) -> None:
         )
 
 
-def check_nothing_lost(read_up_to: Positions, beginnings: Positions, ends: Positions) -> None:
+def check_nothing_lost(read_up_to: Offsets, beginnings: Offsets, ends: Offsets) -> None:
     """Raise `LostInputError` if an input begins after the first record that was not read yet, or ends before it.
 
     It ends before it when the topic was created again, or lost records in an unclean election: reading on at the same offset

@@ -29,7 +29,7 @@ from tandem.process.entry import Lifecycle
 from tandem.process.info import ExitCode, stop_on_signals
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.status.metrics import OrdererMetrics
 from tandem.status.report import OrdererReport
 from tandem.status.serving import LOOPBACK, Health, Probes
@@ -136,7 +136,7 @@ def _core(manifest: Manifest, name: str, decisions: Decisions) -> OrdererCore:
     idle = ordering.idle_epoch_interval
     pace = Pace(
         PaceSettings(ordering.min_epoch_interval.ms, idle.ms if idle else None),
-        SilenceBound(bounds.min_bound.ms, bounds.max_bound.ms),
+        AdaptiveTimeout(bounds.min_bound.ms, bounds.max_bound.ms),
     )
     settings = OrdererSettings(
         name,

@@ -22,7 +22,7 @@ from tandem.kafka.tail import check_readable, may_come_back
 from tandem.kafka.workarounds import learn
 from tandem.logs import get_logger
 from tandem.protocol.cutting import Sizes, beyond_gaps, ends_first
-from tandem.protocol.values import Positions, TopicPartition
+from tandem.protocol.values import Offsets, TopicPartition
 
 _log = get_logger(__name__)
 
@@ -90,8 +90,8 @@ class InputSizes:
         self._used_ms = -float("inf")
 
     def bounded(
-        self, last: Positions, ends: Positions, turn: int, now_ms: float, available: Positions | None = None
-    ) -> Positions:
+        self, last: Offsets, ends: Offsets, turn: int, now_ms: float, available: Offsets | None = None
+    ) -> Offsets:
         """`ends`, or less: as much as was counted, and is no more than `max_bytes` behind `last`; one record may be larger.
 
         Or more, up to `available`, where there are fewer records than offsets.
@@ -100,12 +100,12 @@ class InputSizes:
         `LostInputError`, `NotAllowedError`.
         """
         self._used_ms = now_ms
-        starts = Positions({tp: last.get(tp, 0) for tp in ends})
+        starts = Offsets({tp: last.get(tp, 0) for tp in ends})
         sizes: dict[TopicPartition, Sizes] = {}
         for level, reader in self._readers.items():
             mine = [tp for tp in ends if self._isolation[tp.topic] == level]
             sizes |= reader.sizes({tp: starts[tp] for tp in mine}, {tp: ends[tp] for tp in mine}, available or ends)
-        ends = Positions({tp: max(end, sizes[tp].to) for tp, end in ends.items()})
+        ends = Offsets({tp: max(end, sizes[tp].to) for tp, end in ends.items()})
         return ends_first(starts, ends, sizes, self._max_bytes, turn, lambda tp: tp.topic in self._tables)
 
     def meanwhile(self, now_ms: float) -> None:

@@ -9,7 +9,7 @@ from tandem.protocol.values import (
     Cut,
     Determinant,
     Marker,
-    Positions,
+    Offsets,
     Progress,
     Proposal,
     TopicIds,
@@ -92,7 +92,7 @@ def decode_marker(value: bytes | None) -> Marker:
         raise CodecError(f"not an epoch marker: {value!r} ({error})") from error
 
 
-def positions_json(positions: Positions) -> dict[str, dict[str, int]]:
+def positions_json(positions: Offsets) -> dict[str, dict[str, int]]:
     """`{topic: {partition: offset}}`, as Spark's Kafka source writes its offsets."""
     result: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in positions.items():
@@ -100,9 +100,9 @@ def positions_json(positions: Positions) -> dict[str, dict[str, int]]:
     return result
 
 
-def positions_from_json(body: dict[str, dict[str, int]]) -> Positions:
+def positions_from_json(body: dict[str, dict[str, int]]) -> Offsets:
     """The inverse of `positions_json`."""
-    return Positions(
+    return Offsets(
         (TopicPartition(topic, int(partition)), int(offset))
         for topic, partitions in body.items()
         for partition, offset in partitions.items()

@@ -4,29 +4,29 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tandem.protocol.values import Positions, TopicPartition
+from tandem.protocol.values import Offsets, TopicPartition
 
 
 def next_ends(
-    last: Positions,
-    available: Positions,
+    last: Offsets,
+    available: Offsets,
     max_records: int,
     turn: int = 0,
     is_first: Callable[[TopicPartition], bool] = lambda _: False,
-) -> Positions:
+) -> Offsets:
     """The ends of the next epoch: at most `max_records` beyond `last`, shared fairly over the inputs.
 
     Fair is max-min: an input that has little gets all it has, the others share the rest equally, so one busy input never
     starves another. Where there is not even a record for each, they take turns: `turn` is the number of the epoch. An input
-    that appears for the first time starts at offset 0. Positions never go back, even where `available` does (a broker that
+    that appears for the first time starts at offset 0. Offsets never go back, even where `available` does (a broker that
     answers with an older end).
 
     Of inputs that are `is_first`, as tables are, all is taken before any record of another: so an epoch's records meet the
     tables at least as they were when it was cut.
 
     >>> a, b = TopicPartition("in", 0), TopicPartition("in", 1)
-    >>> next_ends(Positions({a: 0, b: 0}), Positions({a: 100, b: 3}), 10)
-    Positions(in/0:7, in/1:3)
+    >>> next_ends(Offsets({a: 0, b: 0}), Offsets({a: 100, b: 3}), 10)
+    Offsets(in/0:7, in/1:3)
     """
     starts = {tp: last.get(tp, 0) for tp in {*last, *available}}
     waiting = {tp: max(0, available.get(tp, 0) - start) for tp, start in starts.items()}
@@ -34,7 +34,7 @@ def next_ends(
     others = {tp: count for tp, count in waiting.items() if tp not in first}
     shares = _shared(first, max_records, turn)
     shares |= _shared(others, max_records - sum(first.values()), turn)
-    return Positions({tp: start + shares[tp] for tp, start in starts.items()})
+    return Offsets({tp: start + shares[tp] for tp, start in starts.items()})
 
 
 def _shared(waiting: dict[TopicPartition, int], budget: int, turn: int) -> dict[TopicPartition, int]:
@@ -67,8 +67,8 @@ class Sizes(NamedTuple):
 
 
 def ends_within(
-    last: Positions, ends: Positions, sizes: Mapping[TopicPartition, Sizes], max_bytes: int, turn: int
-) -> Positions:
+    last: Offsets, ends: Offsets, sizes: Mapping[TopicPartition, Sizes], max_bytes: int, turn: int
+) -> Offsets:
     """`ends`, or so much less that the records from `last` on have at most `max_bytes`; a single record may have more.
 
     What is not counted is not taken. The bytes are shared fairly, as `next_ends` shares records. What is left of the shares
@@ -77,13 +77,13 @@ def ends_within(
 
     >>> a, b = TopicPartition("in", 0), TopicPartition("in", 1)
     >>> large, small = Sizes((0, 1, 2), (60, 60, 60), 3), Sizes((0, 1), (5, 5), 2)
-    >>> ends_within(Positions({a: 0, b: 0}), Positions({a: 3, b: 2}), {a: large, b: small}, 100, turn=0)
-    Positions(in/0:1, in/1:2)
+    >>> ends_within(Offsets({a: 0, b: 0}), Offsets({a: 3, b: 2}), {a: large, b: small}, 100, turn=0)
+    Offsets(in/0:1, in/1:2)
     """
     counted = {tp: _before(sizes[tp], min(ends[tp], sizes[tp].to)) if tp in sizes else _NOTHING for tp in ends}
     totals = {tp: sum(one.weights) for tp, one in counted.items()}
     if sum(totals.values()) <= max_bytes:
-        return Positions({tp: max(last.get(tp, 0), one.to) for tp, one in counted.items()})
+        return Offsets({tp: max(last.get(tp, 0), one.to) for tp, one in counted.items()})
     waiting = [tp for tp, one in counted.items() if one.weights]
     first = next(_from(turn, waiting))
     taken = {first: 1}
@@ -99,38 +99,38 @@ def ends_within(
         if following and following[0] <= left:
             taken[tp] += 1
             left -= following[0]
-    return Positions({tp: max(last.get(tp, 0), _end(one, taken.get(tp, 0))) for tp, one in counted.items()})
+    return Offsets({tp: max(last.get(tp, 0), _end(one, taken.get(tp, 0))) for tp, one in counted.items()})
 
 
 def ends_first(
-    last: Positions,
-    ends: Positions,
+    last: Offsets,
+    ends: Offsets,
     sizes: Mapping[TopicPartition, Sizes],
     max_bytes: int,
     turn: int,
     is_first: Callable[[TopicPartition], bool],
-) -> Positions:
+) -> Offsets:
     """As `ends_within`, but other inputs only take part when those that are `first` are taken to their `ends`.
 
     >>> rules, a = TopicPartition("rules", 0), TopicPartition("in", 0)
     >>> sizes = {rules: Sizes((0, 1), (60, 60), 2), a: Sizes((0,), (5,), 1)}
-    >>> last, ends = Positions({rules: 0, a: 0}), Positions({rules: 2, a: 1})
+    >>> last, ends = Offsets({rules: 0, a: 0}), Offsets({rules: 2, a: 1})
     >>> ends_first(last, ends, sizes, 100, 0, lambda tp: tp.topic == "rules")
-    Positions(in/0:0, rules/0:1)
+    Offsets(in/0:0, rules/0:1)
     >>> ends_first(last, ends, sizes, 200, 0, lambda tp: tp.topic == "rules")
-    Positions(in/0:1, rules/0:2)
+    Offsets(in/0:1, rules/0:2)
     """
-    first = Positions({tp: end for tp, end in ends.items() if is_first(tp)})
-    others = Positions({tp: end for tp, end in ends.items() if tp not in first})
+    first = Offsets({tp: end for tp, end in ends.items() if is_first(tp)})
+    others = Offsets({tp: end for tp, end in ends.items() if tp not in first})
     if not first:
         return ends_within(last, ends, sizes, max_bytes, turn)
     taken = ends_within(last, first, sizes, max_bytes, turn)
     left = max_bytes - sum(sum(_before(sizes[tp], end).weights) for tp, end in taken.items() if tp in sizes)
     if left <= 0 or any(taken[tp] < end for tp, end in first.items()):
-        rest = Positions({tp: last.get(tp, 0) for tp in others})
+        rest = Offsets({tp: last.get(tp, 0) for tp in others})
     else:
         rest = ends_within(last, others, sizes, left, turn) if others else others
-    return Positions({**taken, **rest})
+    return Offsets({**taken, **rest})
 
 
 def beyond_gaps(start: int, end: int, available: int, offsets: Sequence[int], to: int) -> int:

@@ -28,7 +28,7 @@ from tandem.protocol.values import (
     Cut,
     Determinant,
     EpochRange,
-    Positions,
+    Offsets,
     Progress,
     Proposal,
     TopicIds,
@@ -56,7 +56,7 @@ def is_next_epoch(epoch: int, last_epoch: int) -> bool:
     return epoch == last_epoch + 1
 
 
-def never_goes_back(ends: Positions, last_ends: Positions) -> bool:
+def never_goes_back(ends: Offsets, last_ends: Offsets) -> bool:
     """No input's position decreases, and no input is forgotten: else records would be read twice or never."""
     return all(ends.get(tp, -1) >= offset for tp, offset in last_ends.items())
 
@@ -90,9 +90,9 @@ class Decisions:
     """What the log has decided so far, as far as anyone may still need it.
 
     >>> log = Decisions()
-    >>> log.apply(Cut(0, Positions(), 0, 0, "orderer-0"))
+    >>> log.apply(Cut(0, Offsets(), 0, 0, "orderer-0"))
     <Verdict.TOO_EARLY: 'too early'>
-    >>> log.apply(Config(0, "c0ffee", Positions(), "replica-0"))
+    >>> log.apply(Config(0, "c0ffee", Offsets(), "replica-0"))
     <Verdict.ACCEPTED: 'accepted'>
     """
 
@@ -100,7 +100,7 @@ class Decisions:
         self.config: Config | None = None
         self.config_offset = 0
         self.last_epoch = -1
-        self.last_ends = Positions()
+        self.last_ends = Offsets()
         """Where the last accepted cut ended: the start of the next epoch."""
         self.topic_ids: TopicIds = ()
         """Which topics the positions are of: what the log said of it first. Empty: it has not said yet."""
@@ -122,7 +122,7 @@ class Decisions:
         log._generations = [(published.epoch - 1, config.generation)]
         log.last_epoch, log.last_ends = published.epoch, published.ends
         log.topic_ids = config.topic_ids or published.topic_ids
-        log._ranges[published.epoch] = _range_of(published, Positions(), offset, config_offset)
+        log._ranges[published.epoch] = _range_of(published, Offsets(), offset, config_offset)
         return log
 
     def apply(self, proposal: Proposal, offset: int = 0) -> Verdict:
@@ -239,5 +239,5 @@ class Decisions:
             self._received.pop(old, None)
 
 
-def _range_of(cut: Cut, starts: Positions, offset: int, config_offset: int) -> EpochRange:
+def _range_of(cut: Cut, starts: Offsets, offset: int, config_offset: int) -> EpochRange:
     return EpochRange(cut.epoch, starts, cut.ends, cut.time_ms, cut.seed, offset, config_offset, cut.barrier)

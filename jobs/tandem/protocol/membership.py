@@ -6,8 +6,8 @@ A standby takes one that is free; it computes without one where an active has en
 
 from collections.abc import Collection, Iterable, Set
 
-from tandem.protocol.silence import Lasting, SilenceBound
 from tandem.protocol.switchover import View
+from tandem.protocol.timeouts import AdaptiveTimeout, Stopwatch
 
 
 def held_by(me: bytes, holders: Iterable[tuple[int, bytes]]) -> int | None:
@@ -28,7 +28,7 @@ class SurplusWatch:
 
     def __init__(self, limit_ms: float) -> None:
         self._limit_ms = limit_ms
-        self._surplus = Lasting()
+        self._surplus = Stopwatch()
 
     def must_step_down(self, is_surplus: bool, now_ms: float) -> bool:
         """Whether it is time; `is_surplus`: others hold all slots, as far as is known."""
@@ -44,8 +44,8 @@ class SettlingWatch:
 
     def __init__(self, settled_ms: float) -> None:
         self._settled_ms = settled_ms
-        self._ready = Lasting()
-        self._keeping_up = Lasting()
+        self._ready = Stopwatch()
+        self._keeping_up = Stopwatch()
 
     def is_settled(self, ready: bool, keeps_up: bool, now_ms: float) -> bool:
         """Whether it is time; `ready`: it has reached the head; `keeps_up`: and nobody has to leave it room."""
@@ -72,7 +72,7 @@ class ClaimWatch:
     A dead active shows in the log long before its session in ZooKeeper ends, and also while ZooKeeper is away.
     """
 
-    def __init__(self, bound: SilenceBound) -> None:
+    def __init__(self, bound: AdaptiveTimeout) -> None:
         self._bound = bound
         self._unclaimed: dict[int, float] = {}
 

@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass
 from statistics import median
 
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Pace:
     Times are ms of any monotonic clock, the same in every call.
     """
 
-    def __init__(self, settings: PaceSettings, silence: SilenceBound) -> None:
+    def __init__(self, settings: PaceSettings, silence: AdaptiveTimeout) -> None:
         self._settings = settings
         self._silence = silence
         self._acts = False

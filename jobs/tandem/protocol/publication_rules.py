@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from tandem.protocol.actions import Fence, Idle, Phase, ReadToEnd, RenewProducer, Step
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.transaction_time import LONGEST_S
 from tandem.protocol.values import Claim, Marker
 
@@ -50,7 +50,7 @@ class PublicationRules:
     """
 
     def __init__(
-        self, me: str, decisions: Decisions, head: int, delivery: Delivery, bound: SilenceBound, generation: int = 0
+        self, me: str, decisions: Decisions, head: int, delivery: Delivery, bound: AdaptiveTimeout, generation: int = 0
     ) -> None:
         self.me = me
         self.decisions = decisions

@@ -1,6 +1,6 @@
 """Whose turn it is to ship the state's changes. Pure; only to save work: two at once send everything twice, and no more."""
 
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 
 _MOST_WAITED_FOR = 1_000
 
@@ -15,7 +15,7 @@ class ShippingTurn:
     interval later: what it ships then has ours in it.
     """
 
-    def __init__(self, me: str, bound: SilenceBound) -> None:
+    def __init__(self, me: str, bound: AdaptiveTimeout) -> None:
         self._me = me
         self._bound = bound
         self._shipper: str | None = None

@@ -1,6 +1,6 @@
 """Planned switchover and drain: who does what, given the slots, the request, and everybody's role. Pure; liveness only.
 
-1. A *request* names the replica that leaves and the standby that is its successor. It is void as soon as its requester is gone.
+1. A *request* names the replica that leaves and the standby that is its successor. It is void when its requester is gone.
 2. The successor computes as a surplus, and says `READY` when it has been at the log's head for a while.
 3. In one step it takes the slot of who leaves: the new node names both. Until then nothing has changed.
 4. Who reads that it was relieved leaves: it finishes what it has claimed, and stands by again, or ends if it is drained.
@@ -102,7 +102,7 @@ def slot_to_take_over(view: View, me: str, role: Role) -> int | None:
     return view.slot_of_replica(view.request.leaves)
 
 
-def relief_of(view: View, me: str) -> Holder | None:
+def successor_holder_of(view: View, me: str) -> Holder | None:
     """Who took my slot from me as a request said; None while nobody has."""
     return next((holder for holder in view.holders.values() if holder.relieved == me), None)
 
@@ -124,13 +124,13 @@ def _waits_for_a_slot(view: View, name: str) -> bool:
 
 
 def _may_hold_a_slot(view: View, name: str) -> bool:
-    return relief_of(view, name) is None and not _is_drained(view, name)
+    return successor_holder_of(view, name) is None and not _is_drained(view, name)
 
 
 def must_end(view: View, me: str, role: Role) -> bool:
     """Whether I am drained and nobody has to wait for me: relieved, standing by, or without a successor by force."""
-    relief = relief_of(view, me)
-    if relief is not None and relief.drained:
+    successor_holder = successor_holder_of(view, me)
+    if successor_holder is not None and successor_holder.drained:
         return True
     request = view.request
     return request is not None and _is_drained(view, me) and (role.stands_by or not request.successor)
@@ -140,7 +140,7 @@ def _is_drained(view: View, me: str) -> bool:
     return view.request is not None and view.request.drains and view.request.leaves == replica_name(me)
 
 
-# What is requested
+# What is requested ----------------------------------------------------------------------------------------------------
 
 
 def plan_promotion(view: View, replica: str | None, instead_of: str | None, request_id: str) -> HandoverRequest:
@@ -231,7 +231,7 @@ class Stage(StrEnum):
 
 
 def stage_of(view: View, request: HandoverRequest, leaving: Collection[str]) -> Stage:
-    """How far `request` is; `leaving` are the incarnations of the replica that leaves, as they were when it was requested."""
+    """How far `request` is; `leaving` are the incarnations of the replica that leaves, as they were at the request."""
     gone = not any(name in view.roles for name in leaving)
     if not request.successor:
         return Stage.DONE if gone else Stage.SUMMONED

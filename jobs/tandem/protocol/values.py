@@ -15,7 +15,7 @@ class TopicPartition(NamedTuple):
     partition: int
 
 
-class Positions(Mapping[TopicPartition, int]):
+class Offsets(Mapping[TopicPartition, int]):
     """Immutable map from input partition to offset: of each input, the first record that is *not* included.
 
     Iterates in the order of topic, then partition, so that everything derived from it is the same in every replica.
@@ -44,9 +44,9 @@ class Positions(Mapping[TopicPartition, int]):
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{topic}/{partition}:{offset}" for (topic, partition), offset in self._offsets.items())
-        return f"Positions({inside})"
+        return f"Offsets({inside})"
 
-    def records_since(self, earlier: Positions) -> int:
+    def records_since(self, earlier: Offsets) -> int:
         """How many offsets lie between `earlier` and here (an input unknown to `earlier` counts from 0)."""
         before = earlier._offsets
         return sum([offset - before.get(tp, 0) for tp, offset in self._offsets.items()])
@@ -73,7 +73,7 @@ class Config:
 
     generation: int
     digest: str
-    start: Positions
+    start: Offsets
     proposer: str
     base: int = -1
     savepoint: str = ""
@@ -114,7 +114,7 @@ class Cut:
     """
 
     epoch: int
-    ends: Positions
+    ends: Offsets
     time_ms: int
     seed: int
     proposer: str
@@ -184,8 +184,8 @@ class EpochRange:
     """
 
     epoch: int
-    starts: Positions
-    ends: Positions
+    starts: Offsets
+    ends: Offsets
     time_ms: int
     seed: int
     log_offset: int

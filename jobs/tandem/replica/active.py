@@ -1,4 +1,4 @@
-"""The last stage of an incarnation: it computes, publishes, and ends when it is told to, or when a part of it fails."""
+"""The last stage of an incarnation: it computes, publishes, and ends when it is asked to, or when a part of it fails."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Final
 import pyarrow as pa
 
 from tandem.checkpoint.position import EnginePosition
+from tandem.core.active_role import ActiveRoleSettings
 from tandem.core.catch_up import CatchUp
-from tandem.core.duty import DutySettings
 from tandem.core.effects import Marked
 from tandem.core.events import Stop
 from tandem.core.failovers import Failovers
@@ -27,13 +27,13 @@ from tandem.jobapi.errors import EpochError
 from tandem.kafka.fencing import Fencer
 from tandem.protocol.barriers import place_of
 from tandem.protocol.publication import ChangedInputError, DivergedError, Publication
-from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
-from tandem.replica.channels import Place
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.replica.divergence import RaisedAloneError, first_difference, likely_cause, lost_since
 from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.failure import FirstFailure, classified
 from tandem.replica.handed import HandedEpochs
+from tandem.replica.kafka_clients import Place
 from tandem.replica.loop import Loop, Ports
 from tandem.replica.prepared import Prepared
 from tandem.replica.reader import LogReader
@@ -43,7 +43,7 @@ from tandem.replica.steps import OUTPUT, StepPorts, Steps
 from tandem.replica.tables import TableWriter, table_sinks
 from tandem.replica.warm import Warm, join_slots
 from tandem.snapshots import StoredTables
-from tandem.topics.looks import Looks, SameInputs
+from tandem.topics.periodic_check import PeriodicCheck, SameInputs
 from tandem.topics.retention import RetentionWatch, Watched
 from tandem.waiting import Deadline
 
@@ -83,7 +83,7 @@ class Active:
         on_published = _snapshots(prepared, stack)
         with setting.room(prepared.engine.given), ThreadPoolExecutor(1, "place") as beside:
             looped = beside.submit(_begin, warm, position, epochs, on_published, failure)
-            fetcher = EpochFetcher(setting.channels.connection, setting.channels.inputs, epochs)
+            fetcher = EpochFetcher(setting.clients.connection, setting.clients.inputs, epochs)
 
             def on_epoch(epoch: int, table: pa.Table, inputs: str) -> None:
                 with setting.metrics.phase("digest"):
@@ -170,7 +170,7 @@ class Active:
         difference = (
             "its rows are not here any more"
             if rows is None
-            else first_difference(setting.channels.connection, output.refused.sinks, rows)
+            else first_difference(setting.clients.connection, output.refused.sinks, rows)
         )
         cause = likely_cause(functions_in(job.facts), job.moving_tables, output.compacted)
         error.args = (f"{error.args[0]}; {difference}; {cause}",)
@@ -179,17 +179,17 @@ class Active:
 
 def _restored(prepared: Prepared) -> EnginePosition:
     """Restore the state to go on from."""
-    channels, generation = prepared.setting.channels, prepared.membership.config.generation
+    clients, generation = prepared.setting.clients, prepared.membership.config.generation
     if prepared.engine.job.begins_anywhere:
-        position = prepared.states.begin_after(channels.newest_published())
+        position = prepared.states.begin_after(clients.newest_published())
         prepared.folders.restored_epoch = position.epoch
         return position
     last_published = prepared.shipping.last_published
     if last_published is None:
-        last_published = channels.newest_published().epoch
+        last_published = clients.newest_published().epoch
     position = prepared.states.restore(last_published, prepared.shipping)
     if position.epoch < 0 and generation > 0 and not prepared.engine.keeps_state:
-        position = prepared.states.begin_after(channels.newest_published())  # any state is right for such a job
+        position = prepared.states.begin_after(clients.newest_published())  # any state is right for such a job
     prepared.folders.restored_epoch = position.epoch
     return position
 
@@ -213,10 +213,10 @@ def _ship(prepared: Prepared) -> None:
 def _core(warm: Warm, place: Place, epoch: int) -> ReplicaCore:
     """What decides, from the state of `epoch` on."""
     prepared, setting, spec = warm.prepared, warm.prepared.setting, warm.prepared.setting.spec
-    bound = SilenceBound(spec.take_over.min_bound.ms, longest_silence_ms(spec))
+    bound = AdaptiveTimeout(spec.take_over.min_bound.ms, longest_silence_ms(spec))
     batches, config = prepared.engine.batches, prepared.membership.config
     turn = place_of(None if warm.slots is None else warm.slots.slot, setting.name)
-    delivery = setting.channels.delivery
+    delivery = setting.clients.delivery
     return ReplicaCore(
         Publication(setting.incarnation, place.decisions, place.head, delivery, bound, config.generation),
         CatchUp(setting.name, epoch, batches.near),
@@ -226,7 +226,7 @@ def _core(warm: Warm, place: Place, epoch: int) -> ReplicaCore:
         ReplicaSettings(
             most_pending_epochs=_PENDING[prepared.engine.job.real_time],
             giving=batches.giving(round(spec.ordering.barrier_interval.ms), turn, spec.replicas),
-            duty=DutySettings(has_others=spec.replicas + spec.standbys > 1),
+            active_role=ActiveRoleSettings(has_others=spec.replicas + spec.standbys > 1),
         ),
     )
 
@@ -240,15 +240,15 @@ def _begin(
 ) -> Loop:
     """Find the place in both logs, and begin to read on from there."""
     prepared, setting, output = warm.prepared, warm.prepared.setting, warm.prepared.output
-    channels, config = setting.channels, prepared.membership.config
-    place = channels.place_at(position)
+    clients, config = setting.clients, prepared.membership.config
+    place = clients.place_at(position)
     core = _core(warm, place, position.epoch)
     task = setting.waits.task()
     sinking = setting.waits.task()
     tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), sinking.at, output.refused.sinks.deltas)
     others = writers_of(output.iceberg, output.postgres, config.generation, sinking.at)
     sinks = SinkWriters(tables, others, prepared.engine.functions, sinking)
-    author = Author(setting.incarnation, config.generation, channels.logs.commits, prepared.engine.job.one_row)
+    author = Author(setting.incarnation, config.generation, clients.logs.commits, prepared.engine.job.one_row)
     writer = EpochWriter(author, output.producer, output.refused, setting.metrics, sinks.write, task.at)
 
     def on_marked(marked: Marked) -> None:
@@ -261,9 +261,9 @@ def _begin(
         prepared.states.compared(epoch)
         prepared.shipping.published(epoch)
 
-    loop = Loop(core, Ports(channels.logs, output.appender, on_marked, on_compared, task), failure)
-    reader = LogReader(channels.events(place, place.starts), loop.post, failure)
-    ports = StepPorts(Fencer(channels.connection), writer, output.troubles, on_published)
+    loop = Loop(core, Ports(clients.logs, output.appender, on_marked, on_compared, task), failure)
+    reader = LogReader(clients.events(place, place.starts), loop.post, failure)
+    ports = StepPorts(Fencer(clients.connection), writer, output.troubles, on_published)
     epochs.connect(loop.post, lambda: loop.is_behind)
     loop.connect(reader, Steps(ports, reader, loop.post, failure), epochs)
     setting.reporter.state = lambda: core.state
@@ -274,15 +274,15 @@ def _begin(
 def _watch(prepared: Prepared, failure: FirstFailure, stack: ExitStack) -> None:
     """Look now and then at what may change beside the job."""
     setting = prepared.setting
-    connection = setting.channels.connection
-    watched = Watched(setting.channels.logs, frozenset(setting.channels.inputs))
+    connection = setting.clients.connection
+    watched = Watched(setting.clients.logs, frozenset(setting.clients.inputs))
     task = setting.waits.task(beside=True)
     retention = RetentionWatch(connection, watched, prepared.states.oldest, setting.metrics, task=task)
     inputs = SameInputs(connection, prepared.topic_ids, failure.put)
-    sinks = Looks("sinks", prepared.output.refused.look)
-    watches: list[RetentionWatch | SameInputs | Looks] = [retention, inputs, sinks]
+    sinks = PeriodicCheck("sinks", prepared.output.refused.look)
+    watches: list[RetentionWatch | SameInputs | PeriodicCheck] = [retention, inputs, sinks]
     if prepared.states.tables is not None and prepared.engine.job.tables:
-        watches.append(Looks("tables", partial(_store_tables, prepared, prepared.states.tables)))
+        watches.append(PeriodicCheck("tables", partial(_store_tables, prepared, prepared.states.tables)))
     for watch in watches:
         stack.callback(watch.stop)
         watch.start()

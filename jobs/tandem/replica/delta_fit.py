@@ -14,8 +14,8 @@ import pyarrow as pa
 
 _OF_A_COLUMN: Final = {
     "delta.invariants": "has an invariant, which may refuse rows",
-    "delta.generationExpression": "is computed by whoever writes, which only Spark's Delta does",
-    "delta.identity.start": "is numbered by whoever writes, which only Spark's Delta does",
+    "delta.generationExpression": "is computed by the writer, which only Spark's Delta does",
+    "delta.identity.start": "is numbered by the writer, which only Spark's Delta does",
 }
 _WIDER: Final = {"byte": 1, "short": 2, "integer": 3, "long": 4, "float": 11, "double": 12}
 """A number keeps its value in a type of its kind that is larger here: whole numbers, then others."""

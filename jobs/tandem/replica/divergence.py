@@ -66,7 +66,7 @@ def lost_since(compacted: Collection[str]) -> str:
 
 
 def likely_cause(functions: Collection[str], tables: Collection[str], compacted: Collection[str] = ()) -> str:
-    """What made a replica compute other rows, as far as it can be told; for the log.
+    """What made a replica compute other rows, as far as is known; for the log.
 
     Constants, data and kept tables have been compared when it started. What is left are `functions`, the job's own, which
     Spark calls, `tables`, static tables that are read where they are, and inputs that are `compacted`.

@@ -16,10 +16,10 @@ from tandem.engine.jvm.errors import JarsError, JavaMissingError
 from tandem.jobapi.errors import JobError
 from tandem.manifest import CodeNotFoundError, Manifest, find_code, load
 from tandem.process.info import RefusedError
-from tandem.replica.computing import Computing
 from tandem.replica.formats import formats_of
 from tandem.replica.identity_parts import plan_parts
 from tandem.replica.leftovers import alive
+from tandem.replica.spark_runtime import SparkRuntime
 
 _NAME: Final = "look"
 _REFUSALS: Final = (JobError, RefusedError, CodeNotFoundError, JavaMissingError, JarsError)
@@ -41,7 +41,7 @@ def _parts(manifest: Manifest) -> dict[str, str]:
     folder = manifest.checkpoint_directory / incarnation
     try:
         with alive(folder):
-            computing = Computing(manifest, _NAME, incarnation, folder, {})
+            computing = SparkRuntime(manifest, _NAME, incarnation, folder, {})
             try:
                 formats = formats_of(manifest, {})
                 code = find_code(manifest)

@@ -188,7 +188,7 @@ def _in_utc(kind: pa.DataType) -> pa.DataType:
 
 
 def _loaded(catalog: Any, table: IcebergTable, schema: pa.Schema) -> Any:
-    """The table as it is now; made if there is none, whoever is first."""
+    """The table as it is now; made if there is none, by the first that needs it."""
     from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
 
     try:

@@ -17,7 +17,7 @@ from tandem.kafka.topics import Topics
 from tandem.manifest import SourceSpec
 from tandem.process.info import RefusedError
 from tandem.protocol.succession import other_topics
-from tandem.protocol.values import Config, Positions
+from tandem.protocol.values import Config, Offsets
 from tandem.replica.identity_parts import (
     agreed_schemas,
     difference,
@@ -46,7 +46,7 @@ class Changes:
 
     `command` : by which the user lets a stopped job, for messages; "": there is none, as in a pod. `how`: how the user lets
     any job, see `how_to_accept`. `pin`: a file of this pod or machine that keeps which generation was accepted, so that
-    whoever starts again later does not accept what has changed since.
+    a process that starts again later does not accept what has changed since.
     """
 
     accepted: bool = False
@@ -223,13 +223,13 @@ def check_upgrade(mine: Config, accepted: Config) -> None:
         raise RefusedError("an upgrade cannot change spec.delivery. Give the changed job another metadata.name")
 
 
-def starting_positions(topics: Topics, sources: Iterable[SourceSpec]) -> Positions:
+def starting_positions(topics: Topics, sources: Iterable[SourceSpec]) -> Offsets:
     """Where each source begins when the job has never run. Raises `MissingTopicError`."""
-    found: dict[str, Positions] = {}
+    found: dict[str, Offsets] = {}
     for source in sources:
         partitions = topics.partitions(source.topics)
         if source.starting_offsets == "earliest":
             found[source.name] = topics.beginnings(partitions)
         else:
             found[source.name] = topics.ends(partitions, source.isolation_level)
-    return Positions({tp: offset for positions in found.values() for tp, offset in positions.items()})
+    return Offsets({tp: offset for positions in found.values() for tp, offset in positions.items()})

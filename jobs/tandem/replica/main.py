@@ -11,7 +11,7 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from tandem import logs
-from tandem.core.duty import DrainedError, SteppedDownError
+from tandem.core.active_role import DrainedError, SteppedDownError
 from tandem.engine.jvm.errors import JarsError, JavaMissingError
 from tandem.engine.memory import memory_limit, too_small
 from tandem.engine.refused_settings import PackagesError
@@ -141,9 +141,7 @@ def _setting(
 
 
 def _watch_topics(setting: Setting, serving: ExitStack) -> None:
-    watch = TopicWatch(
-        setting.channels.connection, own_topics(setting.manifest, setting.name), setting.reporter.drifted
-    )
+    watch = TopicWatch(setting.clients.connection, own_topics(setting.manifest, setting.name), setting.reporter.drifted)
     serving.callback(watch.stop)
     watch.start()
 

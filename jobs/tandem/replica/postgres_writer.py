@@ -1,6 +1,6 @@
 """Writes epochs to a table of PostgreSQL: the rows and the epoch's number in one transaction of the database.
 
-A row of `tandem_epochs` is locked before anything is written, and says which epoch was written last. Whoever comes second,
+A row of `tandem_epochs` is locked before anything is written, and says which epoch was written last. The second to come,
 a deposed owner that wakes up or its successor, waits for the lock, sees the epoch there and writes nothing.
 """
 

@@ -25,7 +25,6 @@ from tandem.manifest import Code, config_parts, find_code
 from tandem.manifest.going_on import accepting_command, how_to_accept
 from tandem.protocol.values import Config, TopicIds
 from tandem.replica import iceberg
-from tandem.replica.computing import Computing
 from tandem.replica.failing_calls import FailingCalls
 from tandem.replica.folders import Folders
 from tandem.replica.formats import formats_of
@@ -45,6 +44,7 @@ from tandem.replica.postgres import PostgresTable, check_fit, postgres_tables, p
 from tandem.replica.refused import RefusedRows
 from tandem.replica.setting import START_TIMEOUT_S, Setting
 from tandem.replica.shipping import StateShipping
+from tandem.replica.spark_runtime import SparkRuntime
 from tandem.replica.states import States
 from tandem.replica.table_access import reach
 from tandem.replica.table_copies import note_tables, remove_unneeded
@@ -56,7 +56,7 @@ from tandem.topics.declared import check_limits, compacted_inputs, ensure_topics
 _log = get_logger(__name__)
 
 _CLAIMS = "claims"
-"""What is refused, for whoever reads of it."""
+"""What is refused, for its reader."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Output:
     @classmethod
     def of(cls, setting: Setting, topics: Topics) -> Output:
         """Make sure of the job's topics and tables. Raises what `Prepared.of` raises."""
-        manifest, channels, logs = setting.manifest, setting.channels, setting.channels.logs
+        manifest, clients, logs = setting.manifest, setting.clients, setting.clients.logs
         ensure_topics(topics, manifest, setting.name)
         compacted = compacted_inputs(topics, manifest)
         for reason in compacted.values():
@@ -89,19 +89,19 @@ class Output:
         lake = iceberg_tables(manifest, os.environ, setting.name)
         newest_of_lake = iceberg.newest_epochs(lake)
         if setting.spec.ordering.mode != "none":  # else each replica has epochs of its own
-            refuse_tables_of_earlier_runs(manifest.name, tables, lambda: channels.newest_published().epoch)
-            refuse_earlier_runs(postgres, newest, lambda: channels.newest_published().epoch)
-            iceberg.refuse_earlier_runs(lake, newest_of_lake, lambda: channels.newest_published().epoch)
+            refuse_tables_of_earlier_runs(manifest.name, tables, lambda: clients.newest_published().epoch)
+            refuse_earlier_runs(postgres, newest, lambda: clients.newest_published().epoch)
+            iceberg.refuse_earlier_runs(lake, newest_of_lake, lambda: clients.newest_published().epoch)
         written = (logs.ordering, logs.commits, *refused.sinks.partitions, TRANSACTIONS)
-        troubles = Troubles(look_at(channels.connection, lambda: written), setting.metrics.refused)
+        troubles = Troubles(look_at(clients.connection, lambda: written), setting.metrics.refused)
         appender = ProposalAppender(
-            channels.connection,
+            clients.connection,
             logs.ordering,
             lambda failure: troubles.failed(_CLAIMS, [failure]),
             lambda: troubles.over(_CLAIMS),
         )
         troubles.poke = appender.serve
-        producer = channels.producer(setting.incarnation, lambda: refused.sinks.output_limits, troubles.throttled)
+        producer = clients.producer(setting.incarnation, lambda: refused.sinks.output_limits, troubles.throttled)
         return cls(refused, troubles, appender, producer, compacted, postgres, lake)
 
 
@@ -150,8 +150,8 @@ class _Preparation:
         self._states = States(manifest, setting.incarnation, setting.folder)
         self._shipping = StateShipping(
             manifest,
-            setting.channels.connection,
-            setting.channels.logs.commits,
+            setting.clients.connection,
+            setting.clients.logs.commits,
             setting.incarnation,
             setting.folder,
             setting.metrics,
@@ -160,24 +160,24 @@ class _Preparation:
 
     def run(self) -> Prepared:
         setting, stack = self._setting, self._stack
-        manifest, channels = setting.manifest, setting.channels
-        computing = Computing(manifest, setting.name, setting.incarnation, setting.folder, os.environ)
+        manifest, clients = setting.manifest, setting.clients
+        computing = SparkRuntime(manifest, setting.name, setting.incarnation, setting.folder, os.environ)
         folders = Folders(setting.folder, computing.near)
         stack.callback(folders.leave)
         stack.callback(self._states.close)
         stack.callback(computing.close)
         stack.callback(self._shipping.stop)
         self._starting.begins("Kafka: the job's topics")
-        topics = Topics(channels.connection)
+        topics = Topics(clients.connection)
         output = Output.of(setting, topics)
         setting.reporter.troubles = output.troubles
         code = find_code(manifest)
         starts = starting_positions(topics, setting.spec.sources)
         # Asked after the positions: they are of these topics.
-        ids = ids_of(topics, [*channels.inputs, channels.logs.commits])
+        ids = ids_of(topics, [*clients.inputs, clients.logs.commits])
         identity = identity_of(config_parts(manifest, code.content))
         mine = Config(0, identity, starts, setting.incarnation, *self._upgrade_from(topics), ids)
-        known = membership_of(channels.connection, topics, channels.logs, mine, self._changes)
+        known = membership_of(clients.connection, topics, clients.logs, mine, self._changes)
         settled = is_settled(known, mine, self._changes)
         if known is not None and settled:
             self._belong_to(known)
@@ -202,7 +202,7 @@ class _Preparation:
             setting, folders, output, self._states, self._shipping, membership, engine, ids, computing.copies
         )
 
-    def _fetch(self, stored: StoredTables, computing: Computing, versions: Collection[str]) -> None:
+    def _fetch(self, stored: StoredTables, computing: SparkRuntime, versions: Collection[str]) -> None:
         """A machine on which the job has not run yet has no copies of its static tables."""
         self._starting.begins("the snapshot store: copies of static tables")
         try:
@@ -211,7 +211,7 @@ class _Preparation:
             _log.warning("static_table_not_fetched", reason=str(error), effect="tables are read where they are")
 
     def _engine(
-        self, computing: Computing, code: Code, agreed: Mapping[str, str] | None, formats: Formats
+        self, computing: SparkRuntime, code: Code, agreed: Mapping[str, str] | None, formats: Formats
     ) -> SparkEngine:
         setting = self._setting
         unread = UnreadRecords(setting.metrics, setting.manifest.model.topics.dead_letter)
@@ -224,7 +224,7 @@ class _Preparation:
         with setting.room():
             engine = computing.prepare(
                 code,
-                setting.channels.fetcher,
+                setting.clients.fetcher,
                 setting.metrics.phase,
                 count,
                 agreed,
@@ -243,12 +243,12 @@ class _Preparation:
     ) -> Membership:
         """The generation that this replica belongs to, now that its plan is known. Begins the job, if it never ran."""
         self._starting.begins("the ordering log: the job's identity")
-        channels, job = self._setting.channels, engine.job
+        clients, job = self._setting.clients, engine.job
         parts = plan_parts(hashes(job.facts), job.tables, job.choice.engine, job.formats.pins.parts())
         mine = replace(mine, barriers=engine.batches.needs_common)
         known, mine = as_planned(known, mine, parts, self._changes)
         if known is None:
-            begun = begin_job(channels.connection, appender, channels.logs, mine, self._changes)
+            begun = begin_job(clients.connection, appender, clients.logs, mine, self._changes)
             known, _ = as_planned(begun, mine, parts, self._changes)
         if known is None:
             raise RuntimeError("the job was begun, but as which generation is not known")

@@ -12,7 +12,7 @@ from pathlib import Path
 from tandem.engine.memory import EpochSize, explained, memory_limit, no_room, too_small
 from tandem.manifest import Manifest
 from tandem.manifest.models import Spec
-from tandem.replica.channels import Channels
+from tandem.replica.kafka_clients import KafkaClients
 from tandem.status.metrics import ReplicaMetrics
 from tandem.status.reporter import Reporter
 from tandem.status.serving import LOOPBACK
@@ -22,7 +22,7 @@ START_TIMEOUT_S = 30.0
 
 
 def new_incarnation(job: str, name: str) -> str:
-    """A transactional id that no process ever had: whoever takes over knows whom to fence."""
+    """A transactional id that no process ever had: a successor knows whom to fence."""
     return f"{job}.{name}.{uuid.uuid4().hex[:8]}"
 
 
@@ -33,7 +33,7 @@ class Setting:
     manifest: Manifest
     name: str
     incarnation: str
-    channels: Channels
+    clients: KafkaClients
     metrics: ReplicaMetrics
     reporter: Reporter
     host: str = LOOPBACK
@@ -44,7 +44,7 @@ class Setting:
     ) -> Setting:
         """That of the incarnation of `reporter`; secrets are in the environment."""
         return cls(
-            manifest, name, reporter.incarnation, Channels.of(manifest, name, os.environ), metrics, reporter, host
+            manifest, name, reporter.incarnation, KafkaClients.of(manifest, name, os.environ), metrics, reporter, host
         )
 
     @property

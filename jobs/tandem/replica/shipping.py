@@ -10,7 +10,7 @@ from tandem.engine.spark import SparkEngine
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import Manifest
 from tandem.protocol.shipping import ShippingTurn
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Config
 from tandem.protocol.verification import VerificationPace
 from tandem.replica.rows import EpochRows
@@ -39,7 +39,7 @@ class StateShipping:
 
     `commits_topic` : with the markers that this replica reads.
     `folder` : the incarnation's.
-    `reporter` : is told the epochs of the followed state; its `waits` makes the tasks that say what takes long.
+    `reporter` : is given the epochs of the followed state; its `waits` makes the tasks that say what takes long.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class StateShipping:
         if not self._manifest.model.ships_state:
             return
         self._end_following()
-        bound = SilenceBound(barrier_ms + _LEAST_SILENCE_MS, 3 * barrier_ms + _MOST_SILENCE_MS, _SLOWER)
+        bound = AdaptiveTimeout(barrier_ms + _LEAST_SILENCE_MS, 3 * barrier_ms + _MOST_SILENCE_MS, _SLOWER)
         shipper = Shipper(
             self._connection,
             ShipperSettings(self._topic, _MOST_BYTES, at_barriers=barrier_ms > 0),

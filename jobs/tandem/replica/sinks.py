@@ -94,7 +94,7 @@ def rows_of(rows: EpochRows, sink: str) -> tuple[pa.StructArray, Sequence[int]]:
 def longest_silence_ms(spec: Spec) -> int:
     """How long an owner may be silent, if the job's epochs take so long: functions of the user may be slow, ms.
 
-    Whoever takes over calls them again, so without failures nobody should.
+    A successor calls them again, so without failures nobody should.
     """
     is_given = "max_bound" in spec.take_over.model_fields_set
     calls = any(sink.foreach_batch is not None for sink in spec.sinks)

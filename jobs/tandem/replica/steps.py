@@ -29,7 +29,7 @@ from tandem.replica.sinks import TRY_AGAIN
 _log = get_logger(__name__)
 
 OUTPUT = "output"
-"""What is refused, for whoever reads of it."""
+"""What is refused, for its reader."""
 _TIMEOUT_S = 10.0
 _PAUSE_S = 0.5
 

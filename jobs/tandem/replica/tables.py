@@ -1,4 +1,4 @@
-"""Table sinks: an epoch's rows as Parquet files or a Delta commit, written once per epoch whoever writes.
+"""Table sinks: an epoch's rows as Parquet files or a Delta commit, written once per epoch, no matter which replica writes.
 
 The owner writes tables before the epoch's transaction. Who takes over writes them again, with the same rows: a Parquet
 file is named after its epoch and replaced, and a Delta commit carries the epoch as its application transaction version,
@@ -154,7 +154,7 @@ def _application(job: str, sink: TableSink) -> str:
 
 
 def _delta_table(path: str, schema: pa.Schema) -> Any:
-    """The Delta table at `path` as it is now; made if there is none, whoever is first."""
+    """The Delta table at `path` as it is now; made if there is none, by the first that needs it."""
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 

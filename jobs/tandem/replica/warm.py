@@ -59,12 +59,12 @@ class Warm:
         return promoted
 
     def _promoted(self, slots: Slots, stopping: threading.Event) -> bool:
-        setting, shipping, channels = self.prepared.setting, self.prepared.shipping, self.prepared.setting.channels
+        setting, shipping, clients = self.prepared.setting, self.prepared.shipping, self.prepared.setting.clients
         shipping.prove_with(self.prepared.engine)
-        place = channels.place_at(channels.newest_published())
+        place = clients.place_at(clients.newest_published())
         bound = bound_on_actives(setting.spec.take_over.min_bound.ms)
         core = StandbyCore(place.decisions, bound, self.prepared.membership.config.generation)
-        events = channels.events(place, [channels.logs.ordering])
+        events = clients.events(place, [clients.logs.ordering])
         standby = Standby(core, slots, events, lambda: shipping.has_proved)
 
         def state() -> ReplicaState:
@@ -96,7 +96,7 @@ def warm_up(prepared: Prepared) -> None:
         return
     starting = setting.waits.task()
     starting.begins("epochs to warm up with")
-    recent = newest_compared(prepared.states.checkpoints(), setting.channels.newest_published().epoch)
+    recent = newest_compared(prepared.states.checkpoints(), setting.clients.newest_published().epoch)
     with setting.room():
         prepared.engine.warm_up(EnginePosition() if recent is None else recent.position)
     starting.ends()

@@ -20,7 +20,7 @@ _TIMEOUT_S: Final = 10.0
 def place_of(connection: KafkaConnection, topic: str, epoch: int) -> int:
     """An offset from which on all shipped epochs from `epoch` on are met, if they are still there.
 
-    Looks back in windows that grow, one record in each. Raises `ReadTimeoutError`, `KafkaException`.
+    PeriodicCheck back in windows that grow, one record in each. Raises `ReadTimeoutError`, `KafkaException`.
     """
     low, high = watermarks(connection, topic, _TIMEOUT_S)
     window = _FIRST_WINDOW

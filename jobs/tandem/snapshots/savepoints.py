@@ -13,7 +13,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass
 
-from tandem.protocol.values import Cut, Positions, TopicPartition
+from tandem.protocol.values import Cut, Offsets, TopicPartition
 from tandem.snapshots.errors import SavepointNameError
 from tandem.snapshots.values import SnapshotManifest, checked, decode_checked
 
@@ -83,9 +83,9 @@ class Inputs:
         return Inputs(layout(sources, counts), ends, cut.time_ms)
 
     @property
-    def positions(self) -> Positions:
+    def positions(self) -> Offsets:
         """Where the job reads on."""
-        return Positions({TopicPartition(end.topic, end.partition): end.offset for end in self.ends})
+        return Offsets({TopicPartition(end.topic, end.partition): end.offset for end in self.ends})
 
 
 @dataclass(frozen=True, slots=True, config=_STRICT)

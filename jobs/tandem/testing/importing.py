@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 
 from tandem.engine.session_state import changed_settings, settings_of
 from tandem.engine.users_code import INSTALLED
+from tandem.jobapi.frozen_code import folders_of, keep
 from tandem.jobapi.job import make_importable
-from tandem.jobapi.kept_code import folders_of, keep
 from tandem.manifest import Manifest, find_code
 
 _VARIABLES = ("PYTHONPATH", "PYTHONSAFEPATH")

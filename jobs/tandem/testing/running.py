@@ -29,7 +29,7 @@ from tandem.intake.fetch import Fetched
 from tandem.intake.parsing import Counts
 from tandem.jobapi.errors import JobError
 from tandem.manifest import Manifest
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 from tandem.replica.rows import EpochRows
 from tandem.testing.answers import Answered
 from tandem.testing.epochs import Epoch
@@ -141,7 +141,7 @@ class ChosenEpochs:
 
 def _fetched(epochs: Sequence[Epoch], barriers: bool) -> list[Fetched]:
     """Epochs as an engine gets them. `barriers`: each of them ends a batch, so that its watermark counts in the next one."""
-    ends = [Positions(), *accumulate(map(_ends, epochs), _later)]
+    ends = [Offsets(), *accumulate(map(_ends, epochs), _later)]
     return [
         Fetched(
             EpochRange(one.number, ends[n], ends[n + 1], one.time_ms, one.seed, one.number, barrier=barriers),
@@ -158,12 +158,12 @@ def _by_partition(epoch: Epoch) -> list[tuple[TopicPartition, list[Placed]]]:
     return sorted(groups.items())
 
 
-def _ends(epoch: Epoch) -> Positions:
-    return Positions((tp, records[-1].offset + 1) for tp, records in _by_partition(epoch))
+def _ends(epoch: Epoch) -> Offsets:
+    return Offsets((tp, records[-1].offset + 1) for tp, records in _by_partition(epoch))
 
 
-def _later(earlier: Positions, ends: Positions) -> Positions:
-    return Positions({**earlier, **ends})
+def _later(earlier: Offsets, ends: Offsets) -> Offsets:
+    return Offsets({**earlier, **ends})
 
 
 def _message(record: Placed) -> Message:

@@ -88,7 +88,7 @@ def _misfit(session: SparkSession, manifest: Manifest) -> str:
 
 
 def _slots(manifest: Manifest) -> int:
-    """Tasks at a time, if it is another number than the job's parallelism; as in `Computing.prepare`."""
+    """Tasks at a time, if it is another number than the job's parallelism; as in `SparkRuntime.prepare`."""
     return 0 if manifest.spec.engine == "microBatch" else LASTING_TASKS
 
 

@@ -1,4 +1,4 @@
-"""Looks now and then whether the topics keep what a restart would read again, and warns before it hurts."""
+"""Checks now and then whether the topics keep what a restart would read again, and warns before it hurts."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -11,11 +11,11 @@ from tandem.kafka.samples import Sample, first_records
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
 from tandem.protocol.retention import Limits, Margin, Need, margin_of
-from tandem.protocol.values import Positions, TopicPartition
+from tandem.protocol.values import Offsets, TopicPartition
 from tandem.status.metrics import ReplicaMetrics
 from tandem.topics.checks import alter_topic
 from tandem.topics.declared import LogTopics
-from tandem.topics.looks import EVERY_S, Looks
+from tandem.topics.periodic_check import EVERY_S, PeriodicCheck
 from tandem.waits import Task
 
 _log = get_logger(__name__)
@@ -32,8 +32,8 @@ class Watched:
     inputs: frozenset[str]
 
 
-class RetentionWatch(Looks):
-    """Looks at once and then every `every_s`; one that cannot look says so, and nothing else happens.
+class RetentionWatch(PeriodicCheck):
+    """Checks at once and then every `every_s`; one that cannot look says so, and nothing else happens.
 
     `oldest_state` : given the last published epoch, where the oldest state stands that anyone may restore.
     """
@@ -130,7 +130,7 @@ def _limit(text: str | None) -> int | None:
     return None if text is None or int(text) < 0 else int(text)
 
 
-def _of(positions: Positions, topics: frozenset[str]) -> dict[TopicPartition, int]:
+def _of(positions: Offsets, topics: frozenset[str]) -> dict[TopicPartition, int]:
     return {tp: offset for tp, offset in positions.items() if tp.topic in topics}
 
 

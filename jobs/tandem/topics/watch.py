@@ -1,4 +1,4 @@
-"""Looks now and then whether the job's own topics are as Tandem asks, and reports what is not. Nothing is fixed."""
+"""Checks now and then whether the job's own topics are as Tandem asks, and reports what is not. Nothing is fixed."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,7 +7,7 @@ from tandem.kafka.topics import NewTopic, Topics
 from tandem.logs import get_logger
 from tandem.status.report import TopicDrift
 from tandem.topics.checks import drift_of
-from tandem.topics.looks import EVERY_S, Looks
+from tandem.topics.periodic_check import EVERY_S, PeriodicCheck
 from tandem.waiting import Deadline, wait_until
 
 _log = get_logger(__name__)
@@ -16,8 +16,8 @@ _VISIBLE_S = 5.0
 """Brokers learn of a topic a moment after it was made."""
 
 
-class TopicWatch(Looks):
-    """Looks at once and then every `every_s`.
+class TopicWatch(PeriodicCheck):
+    """Checks at once and then every `every_s`.
 
     `declared` : the topics as they should be.
     `tell` : called after each look with all differences.

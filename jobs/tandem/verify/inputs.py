@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.values import Config, Cut, EpochRange, Positions, Proposal, TopicPartition
+from tandem.protocol.values import Config, Cut, EpochRange, Offsets, Proposal, TopicPartition
 from tandem.verify.numbers import Runs
 from tandem.verify.report import Anomaly, Finding, Tally
 
@@ -13,8 +13,8 @@ from tandem.verify.report import Anomaly, Finding, Tally
 class InputBounds:
     """Where the inputs begin and end now; `from_start` names the topics that the job reads from their first record."""
 
-    beginnings: Positions = field(default_factory=Positions)
-    ends: Positions = field(default_factory=Positions)
+    beginnings: Offsets = field(default_factory=Offsets)
+    ends: Offsets = field(default_factory=Offsets)
     from_start: frozenset[str] = frozenset()
 
 
@@ -34,11 +34,11 @@ class Coverage:
         self._on_range = on_range
         self._whole = whole
         self._log = Decisions()
-        self._start = Positions()
-        self._position = Positions()
+        self._start = Offsets()
+        self._position = Offsets()
         self._last_epoch = -1
-        self._decided: dict[int, tuple[int, Positions]] = {}
-        self._refused: dict[int, dict[int, Positions]] = {}
+        self._decided: dict[int, tuple[int, Offsets]] = {}
+        self._refused: dict[int, dict[int, Offsets]] = {}
         self._named: dict[int, int] = {}
         self._settled = Runs()
 
@@ -147,7 +147,7 @@ def _overlaps(accepted: EpochRange) -> Iterator[Finding]:
             yield Finding(Anomaly.DUPLICATE, text, start - end)
 
 
-def _differences(epoch: int, offset: int, published: Positions, decided: Positions) -> Iterator[Finding]:
+def _differences(epoch: int, offset: int, published: Offsets, decided: Offsets) -> Iterator[Finding]:
     """An epoch that was published from a refused cut took other records than its neighbours count on."""
     for tp in sorted({*published, *decided}):
         mine, right = published.get(tp, 0), decided.get(tp, 0)

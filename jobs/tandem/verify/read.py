@@ -18,7 +18,7 @@ from tandem.kafka.topics import Topics
 from tandem.manifest import Manifest
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import Cut, Marker, Positions, TopicPartition
+from tandem.protocol.values import Cut, Marker, Offsets, TopicPartition
 from tandem.verify.check import Checker, Kept
 from tandem.verify.inputs import InputBounds
 from tandem.verify.lead import Lead, read_through
@@ -153,7 +153,7 @@ class HistoryReader:
             topics = {topic: count for topic, count in self._inputs.items() if self._history.inputs[topic] == level}
             ends |= self._topics.ends(topics, level)
         beginnings = self._topics.beginnings(self._inputs)
-        return self.checker.report(InputBounds(beginnings, Positions(ends), self._history.from_start))
+        return self.checker.report(InputBounds(beginnings, Offsets(ends), self._history.from_start))
 
     def counted(self, progress: Progress = lambda _done, _all: None) -> Report:
         """The report, after the input records were counted if the job allows that. Only once."""

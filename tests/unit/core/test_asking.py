@@ -9,7 +9,7 @@ from tandem.core.effects import Answer, Append, Ask
 from tandem.core.events import Asked, Needs
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import ProtocolMisuseError
-from tandem.protocol.values import Config, Cut, Determinant, Positions
+from tandem.protocol.values import Config, Cut, Determinant, Offsets
 
 
 def answer(question: str, by: str, epoch: int = 0) -> Determinant:
@@ -19,9 +19,9 @@ def answer(question: str, by: str, epoch: int = 0) -> Determinant:
 @pytest.fixture
 def log() -> Decisions:
     made = Decisions()
-    made.apply(Config(0, "c0ffee", Positions(), "a"))
+    made.apply(Config(0, "c0ffee", Offsets(), "a"))
     for epoch in range(3):
-        made.apply(Cut(epoch, Positions(), 0, 7, "orderer-0"))
+        made.apply(Cut(epoch, Offsets(), 0, 7, "orderer-0"))
     return made
 
 

@@ -7,7 +7,7 @@ import pytest
 from tandem.core.catch_up import REAL_TIME, CatchUp, Distance
 from tandem.core.lag import Arrival, CatchUpReport, Estimate, Lag, Standing
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.values import Config, Cut, Positions
+from tandem.protocol.values import Config, Cut, Offsets
 
 BEGAN_MS = 1_000.0
 
@@ -51,9 +51,9 @@ def test_old_speeds_are_forgotten() -> None:
 def to(last: int, computed: int = 9, ms_each: int = 0) -> Distance:
     """The distance to the head of a log in which epochs up to `last` are cut, at times so far apart."""
     decisions = Decisions()
-    decisions.apply(Config(0, "c0ffee", Positions(), "replica-0"))
+    decisions.apply(Config(0, "c0ffee", Offsets(), "replica-0"))
     for epoch in range(last + 1):
-        decisions.apply(Cut(epoch, Positions(), epoch * ms_each, 0, "orderer-0"))
+        decisions.apply(Cut(epoch, Offsets(), epoch * ms_each, 0, "orderer-0"))
     return Distance.of(decisions, computed)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
+from tandem.core.active_role import ActiveRoleSettings
 from tandem.core.catch_up import CatchUp
-from tandem.core.duty import DutySettings
 from tandem.core.effects import Append, Begun, Compared, Compute, Effect, Exit, Expect, Marked, SeekSuccessor, TookOver
 from tandem.core.events import Computed, Done, Failed, LogRecord, MarkerRecord, ReplicaEvent, Stop, Tick
 from tandem.core.replica import ReplicaCore
@@ -22,13 +22,13 @@ from tandem.protocol.publication import (
     SupersededError,
 )
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession, SuccessionError
-from tandem.protocol.values import Claim, Config, Cut, Marker, Positions, Progress, Proposal, TopicPartition
+from tandem.protocol.timeouts import AdaptiveTimeout
+from tandem.protocol.values import Claim, Config, Cut, Marker, Offsets, Progress, Proposal, TopicPartition
 
 ME, OTHER = "j.replica-0.1", "j.replica-1.1"
 IN = TopicPartition("in", 0)
-CONFIG = Config(0, "c0ffee", Positions({IN: 0}), "replica-0")
+CONFIG = Config(0, "c0ffee", Offsets({IN: 0}), "replica-0")
 
 
 class Bench:
@@ -36,7 +36,7 @@ class Bench:
 
     def __init__(self, succession: Succession | None = None, generation: int = 0, **settings: object) -> None:
         publication = Publication(
-            ME, Decisions(), 0, Delivery.EXACTLY_ONCE, SilenceBound(20.0, 120.0), generation=generation
+            ME, Decisions(), 0, Delivery.EXACTLY_ONCE, AdaptiveTimeout(20.0, 120.0), generation=generation
         )
         self.core = ReplicaCore(
             publication,
@@ -60,7 +60,7 @@ class Bench:
         return effects
 
     def cut(self, *epochs: int) -> list[Effect]:
-        return self.log(*(Cut(e, Positions({IN: 10 * (e + 1)}), 990_000 + e, 0, "orderer-0") for e in epochs))
+        return self.log(*(Cut(e, Offsets({IN: 10 * (e + 1)}), 990_000 + e, 0, "orderer-0") for e in epochs))
 
     def computed(self, epoch: int, digest: str = "same") -> list[Effect]:
         return self.step(Computed(epoch, digest))
@@ -85,7 +85,7 @@ def test_an_epoch_is_computed_claimed_published_and_forgotten() -> None:
     bench = Bench()
     (compute,) = bench.cut(0)
     assert isinstance(compute, Compute)
-    assert (compute.epoch.epoch, compute.epoch.ends) == (0, Positions({IN: 10}))
+    assert (compute.epoch.epoch, compute.epoch.ends) == (0, Offsets({IN: 10}))
 
     assert bench.computed(0) == [Append(Claim(0, 0, ME))]
     (publish,) = bench.log(Claim(0, 0, ME))
@@ -204,7 +204,7 @@ def test_who_leaves_claims_on_until_its_successor_does_and_publishes_what_it_owe
 
 
 def test_who_leaves_waits_for_nobody_for_ever() -> None:
-    bench = Bench(duty=DutySettings(leave_ms=100))
+    bench = Bench(active_role=ActiveRoleSettings(leave_ms=100))
     bench.owns(0)
     assert bench.step(Stop()) == [SeekSuccessor()]
     assert bench.step(Tick(), 90) == bench.step(Tick(), 20) == []
@@ -212,11 +212,11 @@ def test_who_leaves_waits_for_nobody_for_ever() -> None:
 
 
 def test_one_that_is_alone_leaves_at_once() -> None:
-    assert Bench(duty=DutySettings(has_others=False)).step(Stop()) == [SeekSuccessor(), Exit()]
+    assert Bench(active_role=ActiveRoleSettings(has_others=False)).step(Stop()) == [SeekSuccessor(), Exit()]
 
 
 def test_a_candidate_proposes_its_generation_at_the_head_and_once_it_has_computed() -> None:
-    config = Config(1, "new", Positions({IN: 0}), "replica-0")
+    config = Config(1, "new", Offsets({IN: 0}), "replica-0")
     bench = Bench(Succession(config), generation=1)
     assert kinds(bench.cut(0)) == [Compute]
     assert bench.core.state.candidate
@@ -226,10 +226,10 @@ def test_a_candidate_proposes_its_generation_at_the_head_and_once_it_has_compute
 
 
 def test_a_candidate_whose_place_another_one_took_ends() -> None:
-    bench = Bench(Succession(Config(1, "new", Positions({IN: 0}), "replica-0")), generation=1)
+    bench = Bench(Succession(Config(1, "new", Offsets({IN: 0}), "replica-0")), generation=1)
     bench.cut(0)
     bench.computed(0)
-    (end,) = bench.log(Config(1, "another", Positions({IN: 0}), "replica-9"))
+    (end,) = bench.log(Config(1, "another", Offsets({IN: 0}), "replica-9"))
     assert isinstance(end, Exit)
     assert isinstance(end.error, SuccessionError)
 

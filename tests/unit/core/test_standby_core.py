@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from tandem.core.duty import DrainedError
+from tandem.core.active_role import DrainedError
 from tandem.core.effects import Exit, TellRole
 from tandem.core.events import LogRecord, Seen
 from tandem.core.standby import Promote, Promotion, StandbyCore, bound_on_actives
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import SupersededError
-from tandem.protocol.silence import SilenceBound
 from tandem.protocol.switchover import Role
-from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal
+from tandem.protocol.timeouts import AdaptiveTimeout
+from tandem.protocol.values import Claim, Config, Cut, Offsets, Proposal
 
 LOG: tuple[Proposal, ...] = (
-    Config(0, "c0ffee", Positions(), "replica-0"),
-    Cut(0, Positions(), 0, 0, "orderer-0"),
+    Config(0, "c0ffee", Offsets(), "replica-0"),
+    Cut(0, Offsets(), 0, 0, "orderer-0"),
     Claim(0, 0, "a"),
-    Cut(1, Positions(), 0, 0, "orderer-0"),
+    Cut(1, Offsets(), 0, 0, "orderer-0"),
 )
 
 
 def standby(*proposals: Proposal) -> StandbyCore:
-    core = StandbyCore(Decisions(), SilenceBound(20.0, 120.0), 0)
+    core = StandbyCore(Decisions(), AdaptiveTimeout(20.0, 120.0), 0)
     for offset, proposal in enumerate(proposals):
         assert core.step(LogRecord(offset, proposal), 0.0) is None
     return core
@@ -58,7 +58,7 @@ def test_one_that_was_drained_ends_whatever_else_it_sees() -> None:
 
 
 def test_the_next_generation_ends_it() -> None:
-    effect = standby(*LOG).step(LogRecord(4, Config(1, "new", Positions(), "replica-1")), 1.0)
+    effect = standby(*LOG).step(LogRecord(4, Config(1, "new", Offsets(), "replica-1")), 1.0)
     assert isinstance(effect, Exit)
     assert isinstance(effect.error, SupersededError)
 

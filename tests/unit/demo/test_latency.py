@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tandem.demo.latency import Gap, Latencies, SeenEpoch, has_settled, latencies, longest_gap, unpublished
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
 A, B = TopicPartition("flights", 0), TopicPartition("weather", 0)
 
@@ -15,7 +15,7 @@ A, B = TopicPartition("flights", 0), TopicPartition("weather", 0)
 def epoch(
     number: int, arrived_ms: float, starts: dict[TopicPartition, int], ends: dict[TopicPartition, int]
 ) -> SeenEpoch:
-    return SeenEpoch(EpochRange(number, Positions(starts), Positions(ends), 0, 0, number), arrived_ms, "replica-0")
+    return SeenEpoch(EpochRange(number, Offsets(starts), Offsets(ends), 0, 0, number), arrived_ms, "replica-0")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from tandem.demo.latency import SeenEpoch
 from tandem.demo.summary import Summary, Timeline, summarize
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 from tandem.verify.report import Anomaly, Finding, Report, Unseen
 
 TP = TopicPartition("flights", 0)
@@ -23,7 +23,7 @@ def run(silent: range = range(0), records: int = 100) -> tuple[dict[tuple[str, i
     epochs = []
     for n in range(records):
         at = (silent.stop if n in silent else n) * EVERY_MS + 50.0
-        epochs.append(SeenEpoch(EpochRange(n, Positions({TP: n}), Positions({TP: n + 1}), 0, 0, n), at, "replica-1"))
+        epochs.append(SeenEpoch(EpochRange(n, Offsets({TP: n}), Offsets({TP: n + 1}), 0, 0, n), at, "replica-1"))
     return created, epochs
 
 

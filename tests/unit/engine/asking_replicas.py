@@ -19,7 +19,7 @@ from tandem.intake.batch import to_batch
 from tandem.intake.fetch import Ask, Fetched, Wait
 from tandem.jobapi.questions import AskedRecord, Per, Question
 from tandem.protocol.decisions import Decisions
-from tandem.protocol.values import Answers, Config, Cut, Determinant, EpochRange, Positions, Proposal, TopicPartition
+from tandem.protocol.values import Answers, Config, Cut, Determinant, EpochRange, Offsets, Proposal, TopicPartition
 
 TIME_MS = 1_700_000_000_123
 
@@ -35,10 +35,10 @@ class Log:
 
     def __post_init__(self) -> None:
         self.decisions = Decisions()
-        self.decisions.apply(Config(0, "c0ffee", Positions(), "a"))
+        self.decisions.apply(Config(0, "c0ffee", Offsets(), "a"))
 
     def cut(self, epoch: int) -> None:
-        self.decisions.apply(Cut(epoch, Positions(), TIME_MS, 7, "orderer-0"))
+        self.decisions.apply(Cut(epoch, Offsets(), TIME_MS, 7, "orderer-0"))
 
     def append(self, proposal: Proposal) -> None:
         assert isinstance(proposal, Determinant)
@@ -114,7 +114,7 @@ def fetched(epoch: int, *inputs: list[str], topic: str = "in") -> Fetched:
         )
         for partition, values in enumerate(inputs)
     )
-    return Fetched(EpochRange(epoch, Positions(), Positions(), TIME_MS, 7, 9), records)
+    return Fetched(EpochRange(epoch, Offsets(), Offsets(), TIME_MS, 7, 9), records)
 
 
 def answers(epoch: Fetched) -> dict[str, dict[str, str | None]]:

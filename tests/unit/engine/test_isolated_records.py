@@ -11,7 +11,7 @@ from pyspark.errors import StreamingQueryException
 from tandem.engine.blame import Failed, explained
 from tandem.engine.isolation import MOST_RECORDS, isolated
 from tandem.jobapi.errors import JobError
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
 RAISED = "[CAST_INVALID_INPUT] The value cannot be cast. SQLSTATE: 22018\n== DataFrame ==\n"
 MISSING = "Error. Traceback (most recent call last):\nModuleNotFoundError: No module named 'x'\n SQLSTATE: 38000"
@@ -27,7 +27,7 @@ def failed(rows: int) -> Failed:
         "value": [b"v"] * rows,
     }
     input_ = TopicPartition("in", 0)
-    epoch = EpochRange(7, Positions({input_: 100}), Positions({input_: 100 + rows}), 0, 0, 0)
+    epoch = EpochRange(7, Offsets({input_: 100}), Offsets({input_: 100 + rows}), 0, 0, 0)
     return Failed(epoch, pa.RecordBatch.from_pydict(columns), StreamingQueryException(RAISED))
 
 

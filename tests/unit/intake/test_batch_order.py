@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tandem.intake.batch import SCHEMA, to_batch
 from tandem.intake.fetch import Answered, Fetched
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
 CREATED = 1_700_000_000_123
 CUT = CREATED + 250
@@ -27,7 +27,7 @@ def message(partition: int, offset: int, timestamp: tuple[int, int] = (1, CREATE
 def fetched(*inputs: list[Message], epoch: int = 7) -> Fetched:
     """An epoch with the records of partition 0, 1, …"""
     records = tuple((TopicPartition("in", partition), messages) for partition, messages in enumerate(inputs))
-    return Fetched(EpochRange(epoch, Positions(), Positions(), CUT, SEED, 99), records)
+    return Fetched(EpochRange(epoch, Offsets(), Offsets(), CUT, SEED, 99), records)
 
 
 def values(batch: pa.RecordBatch) -> list[str]:

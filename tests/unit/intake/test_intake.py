@@ -14,7 +14,7 @@ from pyspark.sql.types import ArrayType, DecimalType, StringType, StructType, Ti
 from tandem.intake.fetch import Answered, Fetched
 from tandem.intake.parsing import Counts, Intake
 from tandem.manifest import SourceSpec
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
 PARSED = SourceSpec(name="parsed", topics=("json",), format="json", schema="id INT")
 RAW = SourceSpec(name="raw", topics=("raw",))
@@ -48,7 +48,7 @@ def epoch(*messages: Message, answers: Sequence[Answered] = ()) -> Fetched:
     for one in messages:
         groups.setdefault(one.topic() or "", []).append(one)
     records = tuple((TopicPartition(topic, 0), group) for topic, group in sorted(groups.items()))
-    return Fetched(EpochRange(7, Positions(), Positions(), 1_000, 1, 99), records, tuple(answers))
+    return Fetched(EpochRange(7, Offsets(), Offsets(), 1_000, 1, 99), records, tuple(answers))
 
 
 def letters(table: pa.Table) -> list[dict[str, Any]]:

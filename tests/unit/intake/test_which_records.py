@@ -5,7 +5,7 @@ from __future__ import annotations
 from confluent_kafka import Message
 
 from tandem.intake.fetch import Fetched
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
 A, B = TopicPartition("in", 0), TopicPartition("in", 1)
 
@@ -15,7 +15,7 @@ def inputs(offsets: dict[TopicPartition, list[int]], ends: dict[TopicPartition, 
         (tp, [Message(topic=tp.topic, partition=tp.partition, offset=one) for one in found])
         for tp, found in offsets.items()
     )
-    return Fetched(EpochRange(0, Positions({A: 10}), Positions(ends), 1, 1, 1), records).inputs
+    return Fetched(EpochRange(0, Offsets({A: 10}), Offsets(ends), 1, 1, 1), records).inputs
 
 
 def test_the_same_records_are_told_alike() -> None:

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tandem.jobapi.errors import JobError
+from tandem.jobapi.frozen_code import archive
 from tandem.jobapi.job import call, load_function
-from tandem.jobapi.kept_code import archive
 from tandem.manifest import Code
 from tandem.manifest.models import JobSpec
 

@@ -18,20 +18,20 @@ from tandem.core.orderer import (
 )
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
-from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Config, Cut, Positions, Proposal, TopicIds, TopicPartition
+from tandem.protocol.timeouts import AdaptiveTimeout
+from tandem.protocol.values import Config, Cut, Offsets, Proposal, TopicIds, TopicPartition
 
 INPUT = TopicPartition("in", 0)
 MOST_MS = 120.0
 AGAIN_MS = 500.0
 LOOK_MS = 1_000.0
 BARRIER_MS = 5_000
-CONFIG = Config(0, "c0ffee", Positions({INPUT: 0}), "replica-0")
+CONFIG = Config(0, "c0ffee", Offsets({INPUT: 0}), "replica-0")
 IDS: TopicIds = (("in", "an-id"),)
 
 
-def at(offset: int) -> Positions:
-    return Positions({INPUT: offset})
+def at(offset: int) -> Offsets:
+    return Offsets({INPUT: offset})
 
 
 class Bench:
@@ -46,7 +46,7 @@ class Bench:
         self.counted: int | None = None
         self.offset = 0
         self.effects: list[OrdererEffect] = []
-        pace = Pace(PaceSettings(idle_epoch_interval_ms=idle_ms), SilenceBound(20.0, MOST_MS))
+        pace = Pace(PaceSettings(idle_epoch_interval_ms=idle_ms), AdaptiveTimeout(20.0, MOST_MS))
         settings = OrdererSettings("me", 1_000, repropose_ms=AGAIN_MS, look_ms=LOOK_MS, barrier_ms=BARRIER_MS)
         self.core = OrdererCore(settings, decisions or Decisions(), pace)
         self.shows(config)

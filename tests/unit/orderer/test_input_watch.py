@@ -10,7 +10,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, MissingTopicError, RecreatedTopicError
 from tandem.kafka.topics import Topics
 from tandem.orderer.inputs import InputWatch
-from tandem.protocol.values import Positions, TopicPartition
+from tandem.protocol.values import Offsets, TopicPartition
 
 NOWHERE = KafkaConnection({"bootstrap.servers": "127.0.0.1:1", "log_level": "0"})
 KNOWN = (("in", "first"),)
@@ -32,16 +32,16 @@ class Brokers(Topics):
 
     def ends(
         self, topics: Mapping[str, int], isolation_level: str = "read_committed", timeout_s: float | None = None
-    ) -> Positions:
+    ) -> Offsets:
         del timeout_s
         return self._at(topics, self.stable if isolation_level == "read_committed" else self.end)
 
-    def beginnings(self, topics: Mapping[str, int]) -> Positions:
+    def beginnings(self, topics: Mapping[str, int]) -> Offsets:
         return self._at(topics, 0)
 
     @staticmethod
-    def _at(topics: Mapping[str, int], offset: int) -> Positions:
-        return Positions({TopicPartition(name, p): offset for name, count in topics.items() for p in range(count)})
+    def _at(topics: Mapping[str, int], offset: int) -> Offsets:
+        return Offsets({TopicPartition(name, p): offset for name, count in topics.items() for p in range(count)})
 
 
 @pytest.fixture
@@ -53,13 +53,13 @@ def brokers() -> Brokers:
 def watch(brokers: Brokers) -> InputWatch:
     watch = InputWatch(NOWHERE, {"in": "read_committed"})
     watch._topics = brokers
-    watch.refresh(Positions(), 0.0)
+    watch.refresh(Offsets(), 0.0)
     return watch
 
 
 def looks(watch: InputWatch, *seconds: float, read: int = 0) -> None:
     for second in seconds:
-        watch.refresh(Positions({TopicPartition("in", 0): read, TopicPartition("in", 1): read}), second * 1_000, KNOWN)
+        watch.refresh(Offsets({TopicPartition("in", 0): read, TopicPartition("in", 1): read}), second * 1_000, KNOWN)
 
 
 def test_one_answer_without_the_topic_stops_nobody(watch: InputWatch, brokers: Brokers) -> None:
@@ -67,7 +67,7 @@ def test_one_answer_without_the_topic_stops_nobody(watch: InputWatch, brokers: B
     looks(watch, 6)
     brokers.there = {"in": 2}
     looks(watch, 8)
-    assert watch.ends() == Positions({TopicPartition("in", 0): 10, TopicPartition("in", 1): 10})
+    assert watch.ends() == Offsets({TopicPartition("in", 0): 10, TopicPartition("in", 1): 10})
 
 
 def test_a_topic_that_stays_away_is_refused_after_half_a_minute(watch: InputWatch, brokers: Brokers) -> None:
@@ -89,7 +89,7 @@ def test_at_the_first_look_a_missing_topic_is_refused_at_once(brokers: Brokers) 
     watch = InputWatch(NOWHERE, {"in": "read_committed"})
     watch._topics, brokers.there = brokers, {}
     with pytest.raises(MissingTopicError):
-        watch.refresh(Positions(), 0.0)
+        watch.refresh(Offsets(), 0.0)
 
 
 def test_partitions_that_the_job_has_read_and_that_are_gone_are_refused(watch: InputWatch, brokers: Brokers) -> None:

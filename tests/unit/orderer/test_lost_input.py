@@ -7,11 +7,11 @@ import pytest
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, TopicMismatchError
 from tandem.orderer.inputs import InputWatch, check_nothing_lost
-from tandem.protocol.values import Positions, TopicPartition
+from tandem.protocol.values import Offsets, TopicPartition
 
 
-def at(*offsets: int) -> Positions:
-    return Positions({TopicPartition("in", partition): offset for partition, offset in enumerate(offsets)})
+def at(*offsets: int) -> Offsets:
+    return Offsets({TopicPartition("in", partition): offset for partition, offset in enumerate(offsets)})
 
 
 def test_what_was_read_may_be_deleted_and_what_is_new_may_wait() -> None:

@@ -21,7 +21,7 @@ from tandem.core.orderer import (
 )
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.pace import Pace, PaceSettings
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Claim, Cut
 from unit.orderer.orderer_bench import AGAIN_MS, CONFIG, IDS, LOOK_MS, MOST_MS, Bench, at
 
@@ -38,7 +38,7 @@ def test_a_round_looks_counts_and_proposes(bench: Bench) -> None:
 
 
 def test_before_the_config_nothing_is_done() -> None:
-    core = OrdererCore(OrdererSettings("me", 1), Decisions(), Pace(PaceSettings(), SilenceBound(20.0, MOST_MS)))
+    core = OrdererCore(OrdererSettings("me", 1), Decisions(), Pace(PaceSettings(), AdaptiveTimeout(20.0, MOST_MS)))
     assert core.step(Tick(), 0.0) == ()
 
 

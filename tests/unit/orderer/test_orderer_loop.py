@@ -13,8 +13,8 @@ from tandem.orderer.loop import Clocks, OrdererLoop, Ports
 from tandem.protocol.codec import encode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
-from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Config, Cut, Positions, Proposal, TopicIds, TopicPartition
+from tandem.protocol.timeouts import AdaptiveTimeout
+from tandem.protocol.values import Config, Cut, Offsets, Proposal, TopicIds, TopicPartition
 from tandem.status.metrics import OrdererMetrics
 from tandem.status.report import HeldInput
 from tandem.waits import Waits
@@ -23,7 +23,7 @@ INPUT = TopicPartition("in", 0)
 MOST_MS = 120.0
 AGAIN_MS = 500.0
 SHOWN = ("orderer_leading", "ordering_epoch", "input_lag_records", "cuts_proposed_total", "cuts_won_total")
-CONFIG = Config(0, "c0ffee", Positions({INPUT: 0}), "replica-0")
+CONFIG = Config(0, "c0ffee", Offsets({INPUT: 0}), "replica-0")
 
 
 class Bench:
@@ -40,7 +40,7 @@ class Bench:
         self._log: list[Record] = []
         self._offset = 0
         self.polled_s: list[float] = []
-        pace = Pace(PaceSettings(), SilenceBound(20.0, MOST_MS))
+        pace = Pace(PaceSettings(), AdaptiveTimeout(20.0, MOST_MS))
         anything: Any = self
         clocks = Clocks(lambda: self.now_ms, lambda: self.wall_ms)
         self.loop = OrdererLoop(
@@ -79,16 +79,16 @@ class Bench:
     def append(self, proposal: Proposal) -> None:
         self.proposed.append(proposal)
 
-    def ends(self) -> Positions | None:
-        return None if self.available is None else Positions({INPUT: self.available})
+    def ends(self) -> Offsets | None:
+        return None if self.available is None else Offsets({INPUT: self.available})
 
-    def refresh(self, _read_up_to: Positions, _now_ms: float, _known: TopicIds) -> None:
+    def refresh(self, _read_up_to: Offsets, _now_ms: float, _known: TopicIds) -> None:
         pass
 
     def are_same(self, _known: TopicIds, _now_ms: float) -> bool:
         return self.same
 
-    def waiting(self, available: Positions, last: Positions) -> int:
+    def waiting(self, available: Offsets, last: Offsets) -> int:
         return available.records_since(last)
 
     held: tuple[HeldInput, ...] = ()
@@ -96,10 +96,8 @@ class Bench:
 
     # ... and the sizes of what is in them.
 
-    def bounded(
-        self, _last: Positions, ends: Positions, _turn: int, _now_ms: float, _available: Positions
-    ) -> Positions:
-        return ends if self.counted is None else Positions({INPUT: self.counted})
+    def bounded(self, _last: Offsets, ends: Offsets, _turn: int, _now_ms: float, _available: Offsets) -> Offsets:
+        return ends if self.counted is None else Offsets({INPUT: self.counted})
 
     def meanwhile(self, _now_ms: float) -> None:
         pass
@@ -144,7 +142,7 @@ def test_what_a_cut_waits_for_is_told_until_it_is_accepted(bench: Bench) -> None
 def test_a_cut_is_proposed_with_what_the_clock_and_the_inputs_say(bench: Bench) -> None:
     bench.wall_ms, bench.available, bench.counted = 1_000, 5, 3
     cut = cut_of(bench.after(0.0))
-    assert (cut.ends, cut.time_ms, cut.topic_ids) == (Positions({INPUT: 3}), 1_000, (("in", "an-id"),))
+    assert (cut.ends, cut.time_ms, cut.topic_ids) == (Offsets({INPUT: 3}), 1_000, (("in", "an-id"),))
     bench.shows(cut)
     bench.after(AGAIN_MS)
     assert bench.polled_s == [0.005, 0.005]
@@ -170,5 +168,5 @@ def test_its_metrics_show_its_state(bench: Bench) -> None:
 
 
 def test_after_a_restart_it_shows_the_last_epoch() -> None:
-    published = Cut(7, Positions({INPUT: 5}), 1_000, 0, "who led before")
+    published = Cut(7, Offsets({INPUT: 5}), 1_000, 0, "who led before")
     assert Bench(Decisions.resumed(CONFIG, published, 30)).shown("tandem_ordering_epoch") == 7

@@ -11,16 +11,16 @@ from tandem.protocol.values import (
     Cut,
     Determinant,
     Marker,
-    Positions,
+    Offsets,
     Progress,
     Proposal,
     TopicPartition,
 )
 
 
-def at(*offsets: int, topic: str = "in") -> Positions:
+def at(*offsets: int, topic: str = "in") -> Offsets:
     """`at(3, 5)`: partition 0 of `in` at 3, partition 1 at 5."""
-    return Positions({TopicPartition(topic, partition): offset for partition, offset in enumerate(offsets)})
+    return Offsets({TopicPartition(topic, partition): offset for partition, offset in enumerate(offsets)})
 
 
 def config(*start: int, generation: int = 0) -> Config:
@@ -63,7 +63,7 @@ offsets = st.integers(0, 6)
 names = st.sampled_from("abc")
 any_positions = st.dictionaries(
     st.tuples(st.sampled_from(["in", "other"]), st.integers(0, 2)), offsets, max_size=4
-).map(lambda found: Positions({TopicPartition(*tp): offset for tp, offset in found.items()}))
+).map(lambda found: Offsets({TopicPartition(*tp): offset for tp, offset in found.items()}))
 any_topic_ids = st.dictionaries(st.sampled_from(["in", "other"]), st.text(max_size=3), max_size=2).map(
     lambda found: tuple(sorted(found.items()))
 )

@@ -6,7 +6,7 @@ from tandem.protocol.actions import Action, Outcome, ProposeClaim, ReadToEnd, St
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import Publication
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Claim, Proposal
 from unit.protocol.builders import config, cut
 
@@ -17,7 +17,7 @@ class Replica:
     """A publication of incarnation `a` at time `now`, with three epochs cut; what it computes has digest `d`."""
 
     def __init__(self, delivery: Delivery = Delivery.EXACTLY_ONCE) -> None:
-        self.publication = Publication("a", Decisions(), 0, delivery, SilenceBound(10.0, MOST_MS))
+        self.publication = Publication("a", Decisions(), 0, delivery, AdaptiveTimeout(10.0, MOST_MS))
         self.now = 0.0
         self._offset = 0
         self._step: Step = ReadToEnd()

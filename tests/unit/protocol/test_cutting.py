@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tandem.protocol.cutting import beyond_gaps, next_ends
-from tandem.protocol.values import Positions
+from tandem.protocol.values import Offsets
 from unit.protocol.builders import any_positions, at
 
 budgets = st.integers(1, 30)
@@ -57,7 +57,7 @@ def test_inputs_without_gaps_are_cut_where_they_were(start: int, count: int, cou
 
 
 @given(any_positions, any_positions, budgets)
-def test_no_input_goes_back_or_beyond_its_end_or_gets_lost(last: Positions, available: Positions, budget: int) -> None:
+def test_no_input_goes_back_or_beyond_its_end_or_gets_lost(last: Offsets, available: Offsets, budget: int) -> None:
     ends = next_ends(last, available, budget)
     assert set(ends) == {*last, *available}
     for tp, end in ends.items():
@@ -65,7 +65,7 @@ def test_no_input_goes_back_or_beyond_its_end_or_gets_lost(last: Positions, avai
 
 
 @given(any_positions, any_positions, budgets)
-def test_the_budget_is_kept_and_used(last: Positions, available: Positions, budget: int) -> None:
+def test_the_budget_is_kept_and_used(last: Offsets, available: Offsets, budget: int) -> None:
     waiting = sum(max(0, offset - last.get(tp, 0)) for tp, offset in available.items())
     ends = next_ends(last, available, budget)
     assert ends.records_since(last) == min(budget, waiting)
@@ -73,7 +73,7 @@ def test_the_budget_is_kept_and_used(last: Positions, available: Positions, budg
 
 @given(any_positions, any_positions, budgets)
 def test_nobody_gets_more_than_one_record_more_than_who_still_waits(
-    last: Positions, available: Positions, budget: int
+    last: Offsets, available: Offsets, budget: int
 ) -> None:
     ends = next_ends(last, available, budget)
     shares = {tp: end - last.get(tp, 0) for tp, end in ends.items()}

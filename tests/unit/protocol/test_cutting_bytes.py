@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tandem.protocol.cutting import Sizes, ends_within
-from tandem.protocol.values import Positions, TopicPartition
+from tandem.protocol.values import Offsets, TopicPartition
 
 INPUTS = [TopicPartition("in", partition) for partition in range(3)]
-NONE = Positions()
+NONE = Offsets()
 weights = st.lists(st.integers(1, 40), max_size=12)
 max_bytes = st.integers(1, 60)
 
@@ -22,11 +22,11 @@ def counted(*inputs: list[int], gap: int = 1, missing: int = 0) -> dict[TopicPar
     }
 
 
-def all_of(sizes: dict[TopicPartition, Sizes]) -> Positions:
-    return Positions({tp: one.to for tp, one in sizes.items()})
+def all_of(sizes: dict[TopicPartition, Sizes]) -> Offsets:
+    return Offsets({tp: one.to for tp, one in sizes.items()})
 
 
-def weighed(sizes: dict[TopicPartition, Sizes], last: Positions, ends: Positions) -> list[int]:
+def weighed(sizes: dict[TopicPartition, Sizes], last: Offsets, ends: Offsets) -> list[int]:
     """The weights of the records from `last` to `ends`."""
     return [
         weight
@@ -51,7 +51,7 @@ def test_an_epoch_is_no_larger_than_it_may_be_or_has_one_record_more(
 @given(st.tuples(weights, weights, weights), max_bytes)
 def test_every_record_comes_in_some_epoch(inputs: tuple[list[int], ...], most: int) -> None:
     sizes = counted(*inputs)
-    last, seen = Positions(dict.fromkeys(sizes, 0)), list[int]()
+    last, seen = Offsets(dict.fromkeys(sizes, 0)), list[int]()
     for turn in range(sum(map(len, inputs)) + 1):
         left = {tp: Sizes(one.offsets[last[tp] :], one.weights[last[tp] :], one.to) for tp, one in sizes.items()}
         ends = ends_within(last, all_of(sizes), left, most, turn)
@@ -90,12 +90,12 @@ def test_an_input_that_has_no_record_in_an_epoch_has_none_that_would_have_fitted
 
 def test_what_fits_is_taken_whole_with_what_stands_between_the_records() -> None:
     sizes = {INPUTS[0]: Sizes((0, 4), (5, 5), 9)}
-    assert ends_within(NONE, Positions({INPUTS[0]: 9}), sizes, 10, 0) == Positions({INPUTS[0]: 9})
-    assert ends_within(NONE, Positions({INPUTS[0]: 9}), sizes, 9, 0) == Positions({INPUTS[0]: 4})
+    assert ends_within(NONE, Offsets({INPUTS[0]: 9}), sizes, 10, 0) == Offsets({INPUTS[0]: 9})
+    assert ends_within(NONE, Offsets({INPUTS[0]: 9}), sizes, 9, 0) == Offsets({INPUTS[0]: 4})
 
 
 def test_what_is_not_counted_is_not_taken() -> None:
-    ends = Positions({INPUTS[0]: 3, INPUTS[1]: 2})
+    ends = Offsets({INPUTS[0]: 3, INPUTS[1]: 2})
     sizes = counted([1, 1, 1], missing=1)
-    last = Positions({INPUTS[0]: 1, INPUTS[1]: 1})
-    assert ends_within(last, ends, sizes, 100, 0) == Positions({INPUTS[0]: 2, INPUTS[1]: 1})
+    last = Offsets({INPUTS[0]: 1, INPUTS[1]: 1})
+    assert ends_within(last, ends, sizes, 100, 0) == Offsets({INPUTS[0]: 2, INPUTS[1]: 1})

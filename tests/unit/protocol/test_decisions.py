@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.values import Claim, Cut, Determinant, Positions, Progress, Proposal, TopicPartition
+from tandem.protocol.values import Claim, Cut, Determinant, Offsets, Progress, Proposal, TopicPartition
 from unit.protocol.builders import (
     answer,
     any_claim,
@@ -253,7 +253,7 @@ def test_an_answer_that_counts_never_changes_and_is_wholly_one_proposers(proposa
 
 def test_positions_of_other_topics_are_other_inputs() -> None:
     log = decided(cut(0, 3))
-    other = Cut(1, Positions({TopicPartition("other", 0): 9}), 0, 0, "orderer-0")
+    other = Cut(1, Offsets({TopicPartition("other", 0): 9}), 0, 0, "orderer-0")
     assert verdicts(log, other) == [B]
 
 

@@ -10,8 +10,8 @@ from tandem.protocol.actions import Action, ProposeClaim, Publish
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.publication import DivergedError, Publication, SupersededError
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession, SuccessionError
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Claim, Marker, Proposal
 from unit.protocol.builders import config, cut, decided, marker, verdicts
 
@@ -24,7 +24,7 @@ class Replica:
     """A replica of `generation` at time `now`; three epochs are cut; the digest of what it computes is `d`."""
 
     def __init__(self, generation: int) -> None:
-        bound = SilenceBound(10.0, MOST_MS)
+        bound = AdaptiveTimeout(10.0, MOST_MS)
         self.generation = generation
         self.publication = Publication("me", Decisions(), 0, Delivery.EXACTLY_ONCE, bound, generation)
         self.now = 0.0

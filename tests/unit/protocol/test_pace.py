@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tandem.protocol.pace import Pace, PaceSettings
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 
 
 def _pace(settings: PaceSettings | None = None) -> Pace:
-    return Pace(settings or PaceSettings(), SilenceBound(20.0, 100.0))
+    return Pace(settings or PaceSettings(), AdaptiveTimeout(20.0, 100.0))
 
 
 def _claimed(pace: Pace, epoch: int, cut_at: float, claimed_at: float) -> Pace:

@@ -8,7 +8,7 @@ from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publis
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import Publication
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.transaction_time import publication_ms
 from tandem.protocol.values import Claim, Proposal
 from unit.protocol.builders import config, cut
@@ -28,7 +28,7 @@ class Rivals:
         self.log: list[Proposal] = []
         self.published_at: float | None = None
         self._open: dict[str, tuple[Publish, float]] = {}
-        bounds = (SilenceBound(50.0, 500.0) for _ in range(2))
+        bounds = (AdaptiveTimeout(50.0, 500.0) for _ in range(2))
         names = ("a", "b")
         self.all = {
             name: Publication(name, Decisions(), 0, Delivery.EXACTLY_ONCE, bound)

@@ -9,7 +9,7 @@ from tandem.protocol.actions import Action, Fence, Outcome, ProposeClaim, Publis
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import Publication
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Claim, Proposal
 from unit.protocol.builders import config, cut, marker
 
@@ -22,7 +22,7 @@ class Run:
     """A publication that is told things in any order, and the actions that it began."""
 
     publication: Publication = field(
-        default_factory=lambda: Publication(ME, Decisions(), 0, Delivery.EXACTLY_ONCE, SilenceBound(1.0, 5.0))
+        default_factory=lambda: Publication(ME, Decisions(), 0, Delivery.EXACTLY_ONCE, AdaptiveTimeout(1.0, 5.0))
     )
     now: float = 0.0
     computed: int = -1

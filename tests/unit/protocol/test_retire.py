@@ -6,7 +6,7 @@ from tandem.protocol.actions import Outcome, ProposeClaim, Publish
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import ANYBODY, Publication
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Claim, Proposal
 from unit.protocol.builders import config, cut, marker
 
@@ -17,7 +17,7 @@ class Leaver:
     """Incarnation `a`, with two epochs cut."""
 
     def __init__(self) -> None:
-        self.publication = Publication("a", Decisions(), 0, Delivery.EXACTLY_ONCE, SilenceBound(10.0, 100.0))
+        self.publication = Publication("a", Decisions(), 0, Delivery.EXACTLY_ONCE, AdaptiveTimeout(10.0, 100.0))
         self._offset = 0
         self.reads(config(0), cut(0, 1), cut(1, 2))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tandem.protocol.shipping import ShippingTurn
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.verification import VerificationPace
 
 
 def turn(me: str) -> ShippingTurn:
-    return ShippingTurn(me, SilenceBound(least_ms=500, most_ms=3_000))
+    return ShippingTurn(me, AdaptiveTimeout(least_ms=500, most_ms=3_000))
 
 
 def test_nobody_ships_at_once_when_nobody_shipped_before() -> None:

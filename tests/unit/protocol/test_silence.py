@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 
 
 def _after(*seen: float, window: int = 64) -> float:
-    bound = SilenceBound(50.0, 1_000.0, factor=3.0, window=window)
+    bound = AdaptiveTimeout(50.0, 1_000.0, factor=3.0, window=window)
     for elapsed in seen:
         bound.observe(elapsed)
     return bound.ms
@@ -32,7 +32,7 @@ def test_an_old_slow_answer_is_forgotten() -> None:
 
 
 def test_the_bound_is_careful_until_enough_was_seen() -> None:
-    bound = SilenceBound(50.0, 1_000.0, factor=3.0, enough=3, careful_ms=400.0)
+    bound = AdaptiveTimeout(50.0, 1_000.0, factor=3.0, enough=3, careful_ms=400.0)
     bounds = []
     for elapsed in (100.0, 20.0, 20.0):
         bound.observe(elapsed)
@@ -43,7 +43,7 @@ def test_the_bound_is_careful_until_enough_was_seen() -> None:
 @pytest.mark.parametrize("elapsed", [-1.0, float("inf"), float("nan")])
 def test_an_impossible_time_is_refused(elapsed: float) -> None:
     with pytest.raises(ValueError, match="finite and not negative"):
-        SilenceBound(50.0, 1_000.0).observe(elapsed)
+        AdaptiveTimeout(50.0, 1_000.0).observe(elapsed)
 
 
 @given(st.lists(st.floats(0, 1e9)))

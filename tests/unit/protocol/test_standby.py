@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from tandem.protocol.membership import ClaimWatch, replaces_ended
-from tandem.protocol.silence import SilenceBound
 from tandem.protocol.switchover import Holder, Role, View
+from tandem.protocol.timeouts import AdaptiveTimeout
 
 LEAST, MOST = 500.0, 5_000.0
 
 
 def watch() -> ClaimWatch:
     """A watch that has seen four epochs, each claimed 50 ms after its cut."""
-    made = ClaimWatch(SilenceBound(LEAST, MOST, factor=3.0))
+    made = ClaimWatch(AdaptiveTimeout(LEAST, MOST, factor=3.0))
     for epoch in range(4):
         made.cut(epoch, epoch * 100.0)
         made.claimed(epoch, epoch * 100.0 + 50.0)
@@ -54,7 +54,7 @@ def test_slow_epochs_stretch_the_bound() -> None:
 
 
 def test_before_any_claim_was_seen_the_bound_is_the_longest() -> None:
-    claims = ClaimWatch(SilenceBound(LEAST, MOST))
+    claims = ClaimWatch(AdaptiveTimeout(LEAST, MOST))
     claims.cut(0, 0.0)
     assert not claims.is_silent(MOST)
     assert claims.is_silent(MOST + 1)

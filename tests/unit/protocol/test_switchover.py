@@ -23,10 +23,10 @@ from tandem.protocol.switchover import (
     plan_drain,
     plan_leaving,
     plan_promotion,
-    relief_of,
     replica_name,
     slot_to_take_over,
     stage_of,
+    successor_holder_of,
 )
 
 OLD, NEW, THIRD = "air.replica-0.aa", "air.replica-1.bb", "air.replica-2.cc"
@@ -78,8 +78,8 @@ def test_a_successor_that_has_got_a_slot_otherwise_takes_no_second_one() -> None
 def test_who_was_relieved_knows_it_also_when_the_request_is_gone() -> None:
     over = replace(RELIEVED, request=None)
 
-    assert relief_of(over, OLD) == Holder(NEW, OLD)
-    assert relief_of(over, NEW) is None
+    assert successor_holder_of(over, OLD) == Holder(NEW, OLD)
+    assert successor_holder_of(over, NEW) is None
     assert not may_take_free_slot(over, OLD, Role.READY, 1)
 
 
@@ -108,7 +108,7 @@ def test_a_free_slot_is_a_standbys_if_who_computes_without_one_wants_none(other:
 
 
 def test_an_active_that_loses_its_slot_to_nobodys_request_is_not_relieved() -> None:
-    assert relief_of(replace(STEADY, holders={0: Holder(NEW)}), OLD) is None
+    assert successor_holder_of(replace(STEADY, holders={0: Holder(NEW)}), OLD) is None
 
 
 def test_an_active_that_is_drained_goes_on_until_it_is_relieved() -> None:

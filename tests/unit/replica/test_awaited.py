@@ -8,12 +8,12 @@ from tandem.protocol.actions import Action, Fence, ProposeClaim, Publish, ReadTo
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import Publication
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.silence import SilenceBound
-from tandem.protocol.values import Claim, Config, Cut, Positions, Proposal
+from tandem.protocol.timeouts import AdaptiveTimeout
+from tandem.protocol.values import Claim, Config, Cut, Offsets, Proposal
 from tandem.replica.awaited import awaited
 
-CONFIG = Config(0, "c0ffee", Positions(), "a")
-CUT = Cut(0, Positions(), 0, 0, "orderer-0")
+CONFIG = Config(0, "c0ffee", Offsets(), "a")
+CUT = Cut(0, Offsets(), 0, 0, "orderer-0")
 MINE, OTHERS = Claim(0, 0, "me"), Claim(0, 0, "other")
 
 CASES: list[tuple[list[Proposal], Action | None, str]] = [
@@ -29,7 +29,7 @@ CASES: list[tuple[list[Proposal], Action | None, str]] = [
 
 @pytest.mark.parametrize(("log", "action", "words"), CASES)
 def test_each_step_has_words(log: list[Proposal], action: Action | None, words: str) -> None:
-    publication = Publication("me", Decisions(), 0, Delivery.EXACTLY_ONCE, SilenceBound(20.0, 120.0))
+    publication = Publication("me", Decisions(), 0, Delivery.EXACTLY_ONCE, AdaptiveTimeout(20.0, 120.0))
     for offset, proposal in enumerate(log):
         publication.on_proposal(proposal, offset, 0.0)
 

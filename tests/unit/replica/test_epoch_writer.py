@@ -14,7 +14,7 @@ from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.codec import decode_marker
-from tandem.protocol.values import EpochRange, Marker, Positions
+from tandem.protocol.values import EpochRange, Marker, Offsets
 from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.refused import RefusedRows
 from tandem.replica.rows import EpochRows
@@ -57,7 +57,7 @@ def writer_of(author: Author, link: SlowLink) -> EpochWriter:
 def published(link: SlowLink) -> None:
     """Write epoch 7, one row of three bytes, until it is published."""
     writer, rows = writer_of(Author("a", 0, "commits"), link), EpochRows.of(7, TABLE, ordered=True)
-    epoch = EpochRange(7, Positions({}), Positions({}), 0, 0, 0)
+    epoch = EpochRange(7, Offsets({}), Offsets({}), 0, 0, 0)
     for _ in range(100):
         if writer.write(Publish(7, 0), rows, epoch) is Outcome.COMMITTED:
             return
@@ -81,7 +81,7 @@ def test_an_epoch_that_is_too_large_for_any_transaction_ends_the_replica_with_wh
 @pytest.mark.parametrize("one_row", [False, True])
 def test_a_marker_has_every_fact_of_its_epoch(skipped: bool, one_row: bool) -> None:
     link, rows = SlowLink(needed_s=0.1), EpochRows.of(7, TABLE, ordered=True, inputs="1 of 1")
-    epoch = EpochRange(7, Positions({}), Positions({}), 1, 2, log_offset=31, config_offset=29)
+    epoch = EpochRange(7, Offsets({}), Offsets({}), 1, 2, log_offset=31, config_offset=29)
 
     writer_of(Author("a", 5, "commits", one_row), link).write(Publish(7, 2, skipped), rows, epoch)
 

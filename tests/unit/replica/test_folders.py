@@ -8,8 +8,8 @@ from pathlib import Path
 from tandem.engine.executors import CONF
 from tandem.manifest import Manifest, parse
 from tandem.manifest.models import default_checkpoint_directory
-from tandem.replica.computing import Computing
 from tandem.replica.leftovers import remove_predecessors
+from tandem.replica.spark_runtime import SparkRuntime
 
 TREE = {
     "apiVersion": "tandem.dev/v1alpha1",
@@ -29,7 +29,9 @@ EXECUTORS = {CONF: json.dumps({"spark.master": "k8s://https://api:443", "spark.e
 
 def near(environment: dict[str, str], folder: Path) -> Path:
     manifest = Manifest(parse(TREE), folder / "job.yaml", folder)
-    return Computing(manifest, "replica-0", "flights.replica-0.aa", folder / "flights.replica-0.aa", environment).near
+    return SparkRuntime(
+        manifest, "replica-0", "flights.replica-0.aa", folder / "flights.replica-0.aa", environment
+    ).near
 
 
 def test_the_checkpoint_of_a_replica_with_executors_may_be_far_but_its_rows_are_not(tmp_path: Path) -> None:

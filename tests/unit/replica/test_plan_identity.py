@@ -9,7 +9,7 @@ import pytest
 
 from tandem.manifest.going_on import how_to_accept
 from tandem.manifest.identity import engine_part
-from tandem.protocol.values import Config, Positions
+from tandem.protocol.values import Config, Offsets
 from tandem.replica.identity import Changes, Membership, UnlikeError, as_planned, is_settled, joining
 from tandem.replica.identity_parts import (
     agreed_tables,
@@ -24,8 +24,8 @@ from tandem.topics.declared import LogTopics
 BASE = {"code": "c", "options": "o"}
 PLAN = plan_parts({"the constant 3 of the plan": "1"}, {"parquet /rates": "v1"})
 OTHER = plan_parts({"the constant 3 of the plan": "2"}, {"parquet /rates": "v1"})
-MINE = Config(0, identity_of(BASE), Positions({}), "x.replica-1.bb")
-BEGUN = Config(0, identity_of(BASE | PLAN), Positions({}), "x.replica-0.aa")
+MINE = Config(0, identity_of(BASE), Offsets({}), "x.replica-1.bb")
+BEGUN = Config(0, identity_of(BASE | PLAN), Offsets({}), "x.replica-0.aa")
 
 
 def test_a_job_that_never_ran_begins_with_the_plan_that_was_found() -> None:

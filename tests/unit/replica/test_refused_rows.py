@@ -15,7 +15,7 @@ from tandem.kafka.headers import row_id
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Blame, Failure, RowsRefusedError, blame_of
 from tandem.protocol.actions import Outcome, Publish
-from tandem.protocol.values import EpochRange, Positions
+from tandem.protocol.values import EpochRange, Offsets
 from tandem.replica.epoch_writer import Author, EpochWriter
 from tandem.replica.records import records_of
 from tandem.replica.refused import RefusedRows
@@ -194,7 +194,7 @@ def test_the_other_rows_of_the_epoch_are_published_once_and_the_refused_ones_are
     metrics = ReplicaMetrics(CollectorRegistry(), "job", "a")
     writer = EpochWriter(Author("a", 0, "commits"), broker, RefusedRows(SINKS), metrics)
     some = rows(b"a", b"bad", b"c", b"bad")
-    epoch = EpochRange(7, Positions({}), Positions({}), 0, 0, 0)
+    epoch = EpochRange(7, Offsets({}), Offsets({}), 0, 0, 0)
 
     outcomes = [writer.write(Publish(7, 0), some, epoch) for _ in range(tries)]
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from integration.supervised import write_manifest
 from tandem.manifest import load
-from tandem.protocol.values import Config, Positions, TopicPartition
+from tandem.protocol.values import Config, Offsets, TopicPartition
 from tandem.replica.states import States
 
-HERE = Config(0, "c0ffee", Positions({TopicPartition("in", 0): 0}), "a", topic_ids=(("commits", "b"), ("in", "a")))
+HERE = Config(0, "c0ffee", Offsets({TopicPartition("in", 0): 0}), "a", topic_ids=(("commits", "b"), ("in", "a")))
 ON_ANOTHER_CLUSTER = replace(HERE, topic_ids=(("commits", "d"), ("in", "c")))
 BEFORE_TOPICS_WERE_TOLD_APART = replace(HERE, topic_ids=())
 

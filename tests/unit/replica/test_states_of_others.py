@@ -11,12 +11,12 @@ from tandem.checkpoint.compared import NOTE, newest_compared
 from tandem.checkpoint.folders import begin_after, committed
 from tandem.checkpoint.position import EnginePosition
 from tandem.manifest import load
-from tandem.protocol.values import Config, Positions
+from tandem.protocol.values import Config, Offsets
 from tandem.replica import states as module
 from tandem.replica.states import States
 from tandem.shipping import Wanted
 
-HERE = Config(0, "c0ffee", Positions(), "a")
+HERE = Config(0, "c0ffee", Offsets(), "a")
 
 
 class Nothing:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from tandem.process.info import RefusedError
-from tandem.protocol.values import Config, Positions, TopicPartition
+from tandem.protocol.values import Config, Offsets, TopicPartition
 from tandem.replica.identity import Changes, check_upgrade, joining
 from tandem.replica.identity_parts import identity_of
 from tandem.topics.declared import LogTopics
 
 
 def config(*topics: str, delivery: str = "exactlyOnce", partitions: int = 1) -> Config:
-    start = Positions({TopicPartition(topic, p): 0 for topic in topics for p in range(partitions)})
+    start = Offsets({TopicPartition(topic, p): 0 for topic in topics for p in range(partitions)})
     return Config(0, identity_of({"code": topics[0], "delivery": delivery}), start, "replica-0")
 
 

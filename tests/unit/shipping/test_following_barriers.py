@@ -14,7 +14,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.tail import Record
 from tandem.protocol.codec import encode_marker
 from tandem.protocol.shipping import ShippingTurn
-from tandem.protocol.silence import SilenceBound
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import Marker
 from tandem.protocol.verification import VerificationPace
 from tandem.shipping import Delta, Follower, FollowerSettings, Trial, Verdicts, Verifier
@@ -169,7 +169,7 @@ def test_digests_are_kept_from_the_state_on_and_a_thousand_before() -> None:
 
 
 def turn(me: str) -> ShippingTurn:
-    return ShippingTurn(me, SilenceBound(least_ms=5_500, most_ms=18_000, factor=1.5))
+    return ShippingTurn(me, AdaptiveTimeout(least_ms=5_500, most_ms=18_000, factor=1.5))
 
 
 def test_a_shipper_with_other_barriers_is_not_silent_until_it_has_missed_one() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tandem.protocol.values import Cut, Positions, TopicPartition
+from tandem.protocol.values import Cut, Offsets, TopicPartition
 from tandem.snapshots import Inputs, SnapshotManifest, SnapshotStore
 from tandem.snapshots.savepoints import path_of
 from unit.snapshots.snapshot_builders import Contents, fill, head
 
 TAKEN_AT_MS = 1_700_000_000_000
 SOURCES = (("flights", ("flights",)), ("weather", ("weather", "wind")))
-ENDS = Positions(
+ENDS = Offsets(
     {
         TopicPartition("flights", 0): 10,
         TopicPartition("flights", 1): 20,

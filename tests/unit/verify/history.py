@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tandem.kafka.headers import RowId
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import Config, Cut, Marker, Positions, Proposal, TopicPartition
+from tandem.protocol.values import Config, Cut, Marker, Offsets, Proposal, TopicPartition
 from tandem.verify.check import Checker, Kept
 from tandem.verify.inputs import InputBounds
 from tandem.verify.report import Anomaly, Report
@@ -34,7 +34,7 @@ class History:
 
     @property
     def bounds(self) -> InputBounds:
-        return InputBounds(Positions({INPUT: 0}), Positions({INPUT: self.input_end}), frozenset({"in"}))
+        return InputBounds(Offsets({INPUT: 0}), Offsets({INPUT: self.input_end}), frozenset({"in"}))
 
     def with_output(self, partition: int, rows: Iterable[RowId]) -> History:
         outputs = list(self.outputs)
@@ -69,7 +69,7 @@ def feed(checker: Checker, steps: Iterable[tuple[str, object, int]]) -> Checker:
 
 
 def cut(epoch: int, end: int, seed: int = 0) -> Cut:
-    return Cut(epoch, Positions({INPUT: end}), 1_000 + epoch, seed, "orderer-0")
+    return Cut(epoch, Offsets({INPUT: end}), 1_000 + epoch, seed, "orderer-0")
 
 
 def marker(
@@ -81,7 +81,7 @@ def marker(
 
 def good(epochs: int = 5, delivery: Delivery = Delivery.EXACTLY_ONCE) -> History:
     """Every epoch is cut once, published once and whole, and the inputs are read to their end."""
-    log = (Config(0, "c0ffee", Positions({INPUT: 0}), "replica-0"), *(cut(e, TAKEN * (e + 1)) for e in range(epochs)))
+    log = (Config(0, "c0ffee", Offsets({INPUT: 0}), "replica-0"), *(cut(e, TAKEN * (e + 1)) for e in range(epochs)))
     outputs = tuple(tuple(RowId(e, i) for e in range(epochs) for i in range(p, ROWS, 2)) for p in (0, 1))
     return History(log, tuple(marker(e) for e in range(epochs)), (outputs[0], outputs[1]), TAKEN * epochs, delivery)
 

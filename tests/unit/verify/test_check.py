@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tandem.kafka.headers import RowId
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import Positions
+from tandem.protocol.values import Offsets
 from tandem.verify.check import Checker
 from tandem.verify.inputs import InputBounds
 from tandem.verify.report import Anomaly, Unseen
@@ -29,7 +29,7 @@ def test_a_good_history_gives_zero(delivery: Delivery) -> None:
 
 
 def test_a_job_that_never_ran_gives_zero() -> None:
-    report = Checker(Delivery.EXACTLY_ONCE).report(InputBounds(Positions({INPUT: 0}), Positions({INPUT: 7})))
+    report = Checker(Delivery.EXACTLY_ONCE).report(InputBounds(Offsets({INPUT: 0}), Offsets({INPUT: 7})))
 
     assert report.good
     assert (report.epochs, report.first_epoch, report.unseen) == (0, None, Unseen(input_records=7))

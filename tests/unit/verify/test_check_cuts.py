@@ -8,7 +8,7 @@ import pytest
 
 from tandem.protocol import decisions
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import Positions
+from tandem.protocol.values import Offsets
 from tandem.verify.check import Checker
 from tandem.verify.inputs import InputBounds
 from tandem.verify.report import Anomaly
@@ -40,7 +40,7 @@ def test_a_log_whose_rule_let_a_cut_go_back_overlaps(monkeypatch: pytest.MonkeyP
 
 def test_a_log_whose_rule_let_a_cut_forget_an_input_loses(monkeypatch: pytest.MonkeyPatch) -> None:
     history = good()
-    log = (*history.log[:-1], replace(cut(4, 0), ends=Positions()))
+    log = (*history.log[:-1], replace(cut(4, 0), ends=Offsets()))
     monkeypatch.setattr(decisions, "never_goes_back", lambda _ends, _last: True)
 
     assert "input in/0 is forgotten by the cut of epoch 4" in texts(
@@ -50,14 +50,14 @@ def test_a_log_whose_rule_let_a_cut_forget_an_input_loses(monkeypatch: pytest.Mo
 
 def test_input_before_the_start_of_the_first_epoch_is_lost() -> None:
     history = good()
-    started_late = replace(history.log[0], start=Positions({INPUT: 6}))  # type: ignore[type-var]
+    started_late = replace(history.log[0], start=Offsets({INPUT: 6}))  # type: ignore[type-var]
 
     assert counts(replace(history, log=(started_late, *history.log[1:])).verified()) == (6, 0, 0)
 
 
 def test_a_job_that_starts_with_the_latest_record_loses_nothing_before_it() -> None:
     history = good()
-    started_late = replace(history.log[0], start=Positions({INPUT: 6}))  # type: ignore[type-var]
+    started_late = replace(history.log[0], start=Offsets({INPUT: 6}))  # type: ignore[type-var]
     checker = feed(Checker(Delivery.EXACTLY_ONCE), [("log", started_late, 0), ("log", cut(0, 10), 1)])
 
     assert checker.report(replace(history.bounds, from_start=frozenset())).good
@@ -67,7 +67,7 @@ def test_input_that_was_deleted_before_an_epoch_took_it_is_lost() -> None:
     history = good()
     checker = feed(Checker(Delivery.EXACTLY_ONCE), (step for steps in history.steps() for step in steps))
 
-    assert checker.report(InputBounds(Positions({INPUT: 53}), Positions({INPUT: 60}))).lost == 3
+    assert checker.report(InputBounds(Offsets({INPUT: 53}), Offsets({INPUT: 60}))).lost == 3
 
 
 def test_an_input_that_was_made_anew_is_lost() -> None:

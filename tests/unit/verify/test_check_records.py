@@ -8,13 +8,13 @@ from rich.console import Console
 
 from tandem.kafka.headers import RowId
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import Config, Cut, Marker, Positions, TopicPartition
+from tandem.protocol.values import Config, Cut, Marker, Offsets, TopicPartition
 from tandem.verify.check import Checker, Kept
 from tandem.verify.records import RecordCount
 from tandem.verify.report import Report, print_report
 
 INPUT, GROWN, OUT, LETTERS = (TopicPartition(*place) for place in (("in", 0), ("in", 1), ("out", 0), ("dead", 0)))
-ENDS = [Positions({INPUT: 15}), Positions({INPUT: 15}), Positions({INPUT: 20, GROWN: 2})]
+ENDS = [Offsets({INPUT: 15}), Offsets({INPUT: 15}), Offsets({INPUT: 20, GROWN: 2})]
 """Of three epochs, from offset 10 on; the second takes nothing, before the third the topic grows."""
 
 
@@ -31,7 +31,7 @@ def read(
     `one_row`: which markers say that each record is a row. `inputs`: which records they say that there were.
     """
     checker = Checker(Delivery.EXACTLY_ONCE, Kept(), "dead", counts)
-    checker.on_proposal(Config(0, {}, Positions({INPUT: 10}), "r"), 0)
+    checker.on_proposal(Config(0, {}, Offsets({INPUT: 10}), "r"), 0)
     for epoch, (ends, count) in enumerate(zip(ENDS, rows, strict=True)):
         checker.on_proposal(Cut(epoch, ends, 1_000 + epoch, 1, "o"), epoch + 1)
         marker = Marker(epoch, 0, "r", "d", count, epoch + 1, skipped=False, inputs=inputs[epoch])

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 
 from tandem.coordination.zookeeper import Member
-from tandem.engine.lasting import begun, too_small
 from tandem.engine.memory import EpochSize
+from tandem.engine.slow_epoch import begun, too_small
 from tandem.engine.stacks import place_in
-from tandem.protocol.values import EpochRange, Positions, TopicPartition
+from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 from tandem.replica.rows import EpochRows
 from tandem.replica.tables import TableSink, TableWriter
-from tandem.topics.looks import Looks
+from tandem.topics.periodic_check import PeriodicCheck
 from tandem.waiting import Deadline, wait_until
 from tandem.waits import Waits
 
@@ -42,7 +42,7 @@ def test_a_zookeeper_that_is_not_there_is_named(waits: Waits) -> None:
 
 def test_a_look_that_does_not_return_is_named(waits: Waits) -> None:
     answers = threading.Event()
-    looks = Looks("retention", lambda: (answers.wait(PATIENCE_S), None)[1], task=waits.task(beside=True))
+    looks = PeriodicCheck("retention", lambda: (answers.wait(PATIENCE_S), None)[1], task=waits.task(beside=True))
     looks.start()
 
     assert wait_until(lambda: waits.words_beside == "a look at the retention, for 0 s", Deadline(PATIENCE_S))
@@ -61,8 +61,8 @@ def test_the_table_that_is_written_is_named(tmp_path: Path) -> None:
 
 
 def test_an_epoch_is_named_with_its_records_and_where_they_are() -> None:
-    starts = Positions({TopicPartition("in", number): 10 for number in range(5)})
-    ends = Positions({TopicPartition("in", number): 10 + number for number in range(5)})
+    starts = Offsets({TopicPartition("in", number): 10 for number in range(5)})
+    ends = Offsets({TopicPartition("in", number): 10 + number for number in range(5)})
     epoch = EpochRange(7, starts, ends, 0, 0, 0, 0)
 
     assert begun(epoch) == (

@@ -14,7 +14,7 @@ import scala.collection.Iterator;
 
 /** What a plan computes with, and `toJSON` leaves out: values of session variables, and rows that are constants. */
 public final class Contents {
-  private final ArrayNode told = new ObjectMapper().createArrayNode();
+  private final ArrayNode parts = new ObjectMapper().createArrayNode();
 
   private Contents() {}
 
@@ -22,18 +22,18 @@ public final class Contents {
   public static String of(LogicalPlan plan) {
     Contents contents = new Contents();
     contents.add(plan);
-    return contents.told.toString();
+    return contents.parts.toString();
   }
 
   private void add(LogicalPlan plan) {
-    if (plan instanceof LocalRelation rows) told.addArray().add("the rows").add(hashed(rows));
+    if (plan instanceof LocalRelation rows) parts.addArray().add("the rows").add(hashed(rows));
     for (Iterator<Expression> each = plan.expressions().iterator(); each.hasNext();) add(each.next());
     for (Iterator<LogicalPlan> each = plan.children().iterator(); each.hasNext();) add(each.next());
   }
 
   private void add(Expression expression) {
     if (expression instanceof VariableReference variable) {
-      told.addArray().add("the variable").add(variable.sql() + " = " + variable.varDef().currentValue().sql());
+      parts.addArray().add("the variable").add(variable.sql() + " = " + variable.varDef().currentValue().sql());
     }
     if (expression instanceof PlanExpression<?> inner && inner.plan() instanceof LogicalPlan plan) add(plan);
     for (Iterator<Expression> each = expression.children().iterator(); each.hasNext();) add(each.next());

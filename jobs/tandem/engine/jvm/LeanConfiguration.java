@@ -14,7 +14,7 @@ import org.apache.hadoop.mapreduce.util.ConfigUtil;
  */
 public final class LeanConfiguration {
   public LeanConfiguration(Configuration configuration) {
-    // Whoever names a file of defaults first has all of them read again, so that is done now.
+    // The first call that names a file of defaults has all of them read again, so that is done now.
     ConfigUtil.loadResources();
     HdfsConfiguration.init();
     List<String> needless = new ArrayList<>();

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(slots=True)
-class SilenceBound:
+class AdaptiveTimeout:
     """An adaptive time-out: `factor` times the slowest of the last `window` answers, within [`least_ms`, `most_ms`].
 
     The slowest of a window, rather than mean and deviation (RFC 6298): answers here come in bursts with rare slow ones
@@ -39,7 +39,7 @@ class SilenceBound:
         return min(self.most_ms, max(least, self.factor * max(self._seen)))
 
 
-class Lasting:
+class Stopwatch:
     """Asked now and then whether something is so; times are ms of any monotonic clock."""
 
     def __init__(self) -> None:

@@ -21,8 +21,8 @@ from tandem.engine.stacks import keep_in
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.table_files import TableFiles
 from tandem.formats.resolved import NO_FORMATS, Formats
+from tandem.jobapi.frozen_code import folders_of, keep
 from tandem.jobapi.job import make_importable
-from tandem.jobapi.kept_code import folders_of, keep
 from tandem.manifest import Code, Manifest
 from tandem.manifest.going_on import how_to_accept
 from tandem.manifest.models import default_checkpoint_directory
@@ -32,7 +32,7 @@ TABLES = "static-tables"
 """The folder, beside the checkpoints, of what static tables held when a generation began; one in it for each job."""
 
 
-class Computing:
+class SparkRuntime:
     """Everything in it that is slow happens in `prepare`.
 
     `folder` : the incarnation's, with the checkpoint.

@@ -26,7 +26,7 @@ class DrainedError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class DutySettings:
+class ActiveRoleSettings:
     """Times in ms.
 
     Parameters
@@ -45,10 +45,10 @@ class DutySettings:
     leave_ms: float = 2_000.0
 
 
-class Duty:
+class ActiveRole:
     """Of one active. Times are ms of one monotonic clock."""
 
-    def __init__(self, publication: Publication, settings: DutySettings) -> None:
+    def __init__(self, publication: Publication, settings: ActiveRoleSettings) -> None:
         self.reason: Exception | None = None
         """Why it leaves; None: it was asked to stop."""
         self._publication = publication
@@ -89,10 +89,10 @@ class Duty:
         if self.is_leaving or self._stop_ms is None:
             return []
         seen, waited_ms = self._seen or Seen(), now_ms - self._stop_ms
-        if seen.relief is None and seen.can_hand_over and waited_ms < self._settings.hand_over_ms:
+        if seen.successor_holder is None and seen.can_hand_over and waited_ms < self._settings.hand_over_ms:
             return []
         self._leave(now_ms)
-        to = None if seen.relief is None else seen.relief.incarnation
+        to = None if seen.successor_holder is None else seen.successor_holder.incarnation
         return [] if self._seen is None else [HandedOver(to, waited_ms)]
 
     def is_over(self, now_ms: float) -> bool:
@@ -108,8 +108,8 @@ class Duty:
         is_too_many = self._surplus.must_step_down(seen.is_surplus, now_ms)
         if seen.must_end:
             return DrainedError()
-        if seen.relief is not None:
-            return SteppedDownError(f"{seen.relief.incarnation} has taken over: this replica stands by again")
+        if seen.successor_holder is not None:
+            return SteppedDownError(f"{seen.successor_holder.incarnation} has taken over: this replica stands by again")
         if is_too_many:
             waited_s = self._settings.surplus_ms / 1000
             return SteppedDownError(f"others have held all slots for {waited_s:.0f} s: this replica stands by again")
@@ -117,9 +117,9 @@ class Duty:
 
     def _leave(self, now_ms: float) -> None:
         """Claim on until the successor has claimed an epoch: that of one who stops at once may come late."""
-        relief = None if self._seen is None else self._seen.relief
-        if relief is None and not self._settings.has_others:
+        successor_holder = None if self._seen is None else self._seen.successor_holder
+        if successor_holder is None and not self._settings.has_others:
             self._publication.retire()
         else:
-            self._publication.retire_after(ANYBODY if relief is None else relief.incarnation)
+            self._publication.retire_after(ANYBODY if successor_holder is None else successor_holder.incarnation)
         self.goes, self._leaves_at = True, now_ms + self._settings.leave_ms

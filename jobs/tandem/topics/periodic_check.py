@@ -20,8 +20,8 @@ _log = get_logger(__name__)
 EVERY_S = 60.0
 
 
-class Looks(Background):
-    """Looks at once and then every `every_s`; a look that fails is logged as `<what>_unknown`, and nothing else happens."""
+class PeriodicCheck(Background):
+    """Checks at once and then every `every_s`; a check that fails is logged as `<what>_unknown`, and nothing else happens."""
 
     def __init__(self, what: str, look: Callable[[], None], every_s: float = EVERY_S, task: Task | None = None) -> None:
         super().__init__(what)
@@ -46,8 +46,8 @@ class Looks(Background):
 _INPUTS_EVERY_S = 5.0
 
 
-class SameInputs(Looks):
-    """Looks at once and then every `every_s`, until `stop`.
+class SameInputs(PeriodicCheck):
+    """Checks at once and then every `every_s`, until `stop`.
 
     `known` : the inputs' ids as they were when this replica began.
     `on_failure` : is given the `RecreatedTopicError` if an input was found to be another topic.

@@ -55,7 +55,7 @@ def find_place(connection: KafkaConnection, ordering_topic: str, commits_topic: 
 
 
 @dataclass(frozen=True, slots=True)
-class Channels:
+class KafkaClients:
     """`logs`: the ordering and the commits topic. `inputs`: topic → isolation level."""
 
     connection: KafkaConnection
@@ -64,7 +64,7 @@ class Channels:
     delivery: Delivery
 
     @classmethod
-    def of(cls, manifest: Manifest, replica: str, environment: Mapping[str, str]) -> Channels:
+    def of(cls, manifest: Manifest, replica: str, environment: Mapping[str, str]) -> KafkaClients:
         """Those of `replica`; secrets are in `environment`."""
         return cls(
             KafkaConnection(manifest.kafka_properties(environment)),
