@@ -41,9 +41,7 @@ def status(
     logs.configure("WARNING")
     directory, running = find_job(job, run_directory)
     try:
-        observer = Observer(
-            load(running.manifest), directory, lambda: [process.looked_at() for process in running.processes]
-        )
+        observer = Observer(running.loaded(), directory, lambda: [process.looked_at() for process in running.processes])
     except (ManifestError, OSError, SecretError) as error:
         typer.echo(f"{running.job} runs, but its manifest cannot be used any more: {error}", err=True)
         raise typer.Exit(ExitCode.FAILED) from error

@@ -181,7 +181,7 @@ def _manifest(job: str, run_directory: Path | None) -> tuple[Manifest, RunDirect
             manifest = load(path)
             return manifest, find_local_job(manifest.name, run_directory)
         directory, running = find_job(job, run_directory)
-        return load(running.manifest), directory
+        return running.loaded(), directory
     except (ManifestError, OSError) as error:
         typer.echo(f"The manifest cannot be used: {error}", err=True)
         raise typer.Exit(ExitCode.FAILED) from error

@@ -54,7 +54,7 @@ def upgrade(
         new = load(manifest)
         otherwise = f"To continue a stopped job with its changes, run: {accepting_command(manifest)}"
         directory, running = find_job(new.name, run_directory, otherwise)
-        old = load(running.manifest)
+        old = running.loaded()
         try:
             progress = ObservedProgress(old, directory)
             accepted = progress.config()

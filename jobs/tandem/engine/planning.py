@@ -15,9 +15,11 @@ from tandem.engine.described import Facts
 from tandem.engine.facts import facts_about
 from tandem.engine.guard import Taken, guarded
 from tandem.engine.kept_settings import check_effective, check_kept, kept_settings
+from tandem.engine.lanes import check_lanes
 from tandem.engine.one_row import makes_one_row
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
+from tandem.engine.pruned import operators_of
 from tandem.engine.session_state import changed_settings, forget_views, settings_of, views_of
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.tables.parsing import TableFrames
@@ -109,6 +111,9 @@ class Planning:
         except PySparkException as error:
             raise JobError(f"the job's result cannot be published: {in_a_line(error)}") from error
         check_leaves(stream, bridge.source, self._tables.roots)
+        if spec.lanes > 1:
+            states, operators = operators_of(stream)
+            check_lanes(states, operators, spec.sources, spec.lanes)
         one_row = makes_one_row(result, given, spec.sources, spec.sinks)
         facts = _facts(stream, taken, settings)
         return Plan(stream, context, facts, tuple(taken.constants), one_row, topic_tables)

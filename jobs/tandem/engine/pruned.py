@@ -56,6 +56,13 @@ def dataset(spark: SparkSession, plan: Any) -> Any:
     return singleton(spark, "org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, plan)
 
 
+def operators_of(frame: DataFrame) -> tuple[list[KeptState], frozenset[str]]:
+    """By what a plan keeps its state, and the names of all its nodes."""
+    spark, plan = frame.sparkSession, frame._jdf.queryExecution().analyzed()
+    names = frozenset(str(node["class"]).rpartition(".")[2] for node in json.loads(plan.toJSON()))
+    return described(spark, plan), names
+
+
 def states_of(spark: SparkSession, plan: Any) -> list[KeptState]:
     """By what an analysed plan keeps its state; nothing if it cannot be read: that alone refuses no job."""
     try:

@@ -87,25 +87,28 @@ _STALE: Final = (
 )
 
 
-def ends_of(admin: Admin, topics: Mapping[str, int], isolation_level: str, timeout_s: float) -> Offsets:
-    """The end of every partition of `topics` (name → partitions), in one request per broker.
+Asked = Mapping[str, int] | Mapping[str, range]
+"""Topic → how many partitions it has, all of which are meant, or which of them."""
+
+
+def ends_of(admin: Admin, topics: Asked, isolation_level: str, timeout_s: float) -> Offsets:
+    """The end of the partitions of `topics`, in one request per broker.
 
     Raises `ReadTimeoutError`, `KafkaException`.
     """
     return _offsets(admin, topics, OffsetSpec.latest(), isolation_level, timeout_s)  # type: ignore[no-untyped-call]
 
 
-def beginnings_of(admin: Admin, topics: Mapping[str, int], timeout_s: float) -> Offsets:
+def beginnings_of(admin: Admin, topics: Asked, timeout_s: float) -> Offsets:
     """The first offset that is still there of every partition. Raises `ReadTimeoutError`, `KafkaException`."""
     return _offsets(admin, topics, OffsetSpec.earliest(), "read_uncommitted", timeout_s)  # type: ignore[no-untyped-call]
 
 
-def _offsets(
-    admin: Admin, topics: Mapping[str, int], spec: OffsetSpec, isolation_level: str, timeout_s: float
-) -> Offsets:
+def _offsets(admin: Admin, topics: Asked, spec: OffsetSpec, isolation_level: str, timeout_s: float) -> Offsets:
     committed = isolation_level == "read_committed"
     level = IsolationLevel.READ_COMMITTED if committed else IsolationLevel.READ_UNCOMMITTED
-    asked = {KafkaTopicPartition(name, p): spec for name, count in topics.items() for p in range(count)}
+    numbers = {name: range(some) if isinstance(some, int) else some for name, some in topics.items()}
+    asked = {KafkaTopicPartition(name, p): spec for name, some in numbers.items() for p in some}
     if not asked:
         return Offsets()
     try:

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AclOperation, ConfigResource, ResourceType, TopicMetadata
 from confluent_kafka.admin import NewTopic as KafkaNewTopic
 
-from tandem.kafka.admin import NO_ANSWER, Admin, beginnings_of, ends_of
+from tandem.kafka.admin import NO_ANSWER, Admin, Asked, beginnings_of, ends_of
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import (
     MissingTopicError,
@@ -213,17 +213,15 @@ class Topics:
                 if time.monotonic() > deadline:
                     raise
 
-    def ends(
-        self, topics: Mapping[str, int], isolation_level: str = "read_committed", timeout_s: float | None = None
-    ) -> Offsets:
-        """The end of every partition of `topics` (name → partitions), in one request per broker.
+    def ends(self, topics: Asked, isolation_level: str = "read_committed", timeout_s: float | None = None) -> Offsets:
+        """The end of the partitions of `topics`, in one request per broker.
 
         Raises `ReadTimeoutError`, `KafkaException`.
         """
         return ends_of(self._admin, topics, isolation_level, self._timeout_s if timeout_s is None else timeout_s)
 
-    def beginnings(self, topics: Mapping[str, int]) -> Offsets:
-        """The first offset that is still there of every partition."""
+    def beginnings(self, topics: Asked) -> Offsets:
+        """The first offset that is still there of the partitions of `topics`."""
         return beginnings_of(self._admin, topics, self._timeout_s)
 
 

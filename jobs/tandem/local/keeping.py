@@ -152,8 +152,8 @@ class Keeper:
 
     def announce(self) -> None:
         """Tell other commands how the processes stand."""
-        name, path = self.manifest.name, self.manifest.path
-        self._directory.announce(RunningJob(name, path, os.getpid(), self._started_at, self._crew.states))
+        name, path, lane = self.manifest.name, self.manifest.path, self.manifest.lane
+        self._directory.announce(RunningJob(name, path, os.getpid(), self._started_at, self._crew.states, lane))
 
     def _start_as_asked(self) -> bool:
         """Start the processes that another command asked for; whether there were any."""
@@ -163,6 +163,6 @@ class Keeper:
             request = asked[slot.plan.name]
             slot.obey(request)
             if request.manifest:
-                self.manifest = load(Path(request.manifest))
+                self.manifest = load(Path(request.manifest), self.manifest.lane)
             self.start([slot])
         return bool(slots)

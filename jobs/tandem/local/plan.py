@@ -24,13 +24,15 @@ class NewGeneration:
 
 @dataclass(frozen=True, slots=True)
 class PlannedProcess:
-    """A process that the job shall have. `index` counts within its kind; `beside`: an orderer's replica."""
+    """A process that the job shall have. `index` counts within its kind; `beside`: an orderer's replica; `lane`: of
+    a job with several."""
 
     name: str
     kind: Kind
     index: int
     beside: str = ""
     metrics_port: int = 0
+    lane: int | None = None
 
     def argv(
         self, manifest: Path, run_directory: Path, log_level: str, savepoint: str = "", generation: int | None = None
@@ -45,6 +47,7 @@ class PlannedProcess:
             options += ["--metrics-port", str(self.metrics_port)]
             options += ["--savepoint", savepoint] if savepoint else []
             options += ["--accept-changes", "--generation", str(generation)] if generation is not None else []
+        options += ["--lane", str(self.lane)] if self.lane is not None else []
         if self.beside:
             options += ["--replica", self.beside]
         return (sys.executable, "-m", module, str(manifest), *options)
@@ -57,11 +60,16 @@ def planned_processes(manifest: Manifest) -> tuple[PlannedProcess, ...]:
     spec = manifest.spec
     port = spec.metrics.port
     replicas = [
-        PlannedProcess(f"replica-{i}", "replica", i, metrics_port=port + i if port else 0)
+        PlannedProcess(f"replica-{i}", "replica", i, metrics_port=port + i if port else 0, lane=manifest.lane)
         for i in range(spec.replicas + spec.standbys)
     ]
     if spec.ordering.mode == "heartbeat":
-        ordering = [PlannedProcess(f"generator-{i}", "generator", i) for i in range(spec.ordering.generators)]
+        ordering = [
+            PlannedProcess(f"generator-{i}", "generator", i, lane=manifest.lane)
+            for i in range(spec.ordering.generators)
+        ]
     else:
-        ordering = [PlannedProcess(f"orderer-{r.index}", "orderer", r.index, beside=r.name) for r in replicas]
+        ordering = [
+            PlannedProcess(f"orderer-{r.index}", "orderer", r.index, beside=r.name, lane=r.lane) for r in replicas
+        ]
     return (*replicas, *ordering)

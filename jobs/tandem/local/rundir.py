@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from tandem.local import sessions
 from tandem.local.errors import AlreadyRunningError, RunDirectoryError
+from tandem.manifest import Manifest, load
 from tandem.process.info import ProcessInfo
 from tandem.waiting import Deadline, wait_until
 
@@ -56,19 +57,26 @@ class ProcessState:
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """What a supervisor tells about its job to other commands."""
+    """What a supervisor says of its job, or of one `lane` of it, to other commands."""
 
     job: str
     manifest: Path
     pid: int
     started_at: float
     processes: tuple[ProcessState, ...] = ()
+    lane: int | None = None
 
     @staticmethod
     def from_json(tree: Mapping[str, Any]) -> RunningJob:
         """The inverse of `to_json`."""
         processes = tuple(ProcessState(**process) for process in tree["processes"])
-        return RunningJob(tree["job"], Path(tree["manifest"]), tree["pid"], tree["started_at"], processes)
+        return RunningJob(
+            tree["job"], Path(tree["manifest"]), tree["pid"], tree["started_at"], processes, tree.get("lane")
+        )
+
+    def loaded(self) -> Manifest:
+        """The job's manifest, or its lane's. Raises `ManifestError`, `OSError`."""
+        return load(self.manifest, self.lane)
 
     def to_json(self) -> dict[str, Any]:
         """As values of JSON."""

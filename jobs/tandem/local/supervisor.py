@@ -24,9 +24,10 @@ _POLL_S = 0.02
 
 
 class LocalJob:
-    """The processes of one job. All methods may be called from any thread.
+    """The processes of one job, or of one lane. All methods may be called from any thread.
 
-    `manifest_path` : the ReplicatedStreamJob; every process reads it again.
+    `job` : the file of the ReplicatedStreamJob, or what was loaded from an absolute path: a lane, if it has several. Every
+    process reads the file again.
     `run_directory` : for logs and announcements; by default one of the job's own below the folder of run-time files.
     `pin_to_cores` : keep replica i with its JVM, and orderer or generator i, on core i of those that we may use
     (Linux).
@@ -40,7 +41,7 @@ class LocalJob:
 
     def __init__(
         self,
-        manifest_path: str | Path,
+        job: str | Path | Manifest,
         run_directory: str | Path | None = None,
         pin_to_cores: bool = False,
         policy: RestartPolicy | None = None,
@@ -49,7 +50,7 @@ class LocalJob:
         begins: NewGeneration | None = None,
     ) -> None:
         begins = begins or NewGeneration()
-        manifest = load(Path(manifest_path).absolute())
+        manifest = job if isinstance(job, Manifest) else load(Path(job).absolute())
         self.directory = RunDirectory(Path(run_directory or default_run_directory(manifest.name)).absolute())
         self.restarting = True
         """Whether an ended process is restarted; if not, it stays down until `start(name)`."""

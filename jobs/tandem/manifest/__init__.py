@@ -5,6 +5,7 @@ from tandem.manifest.iceberg import IcebergSink
 from tandem.manifest.identity import config_hash, config_parts, installed_versions
 from tandem.manifest.kafka import KafkaSpec, TopicNames
 from tandem.manifest.kubernetes import ExecutorsSpec, KubernetesSpec, Resources, SecretKeyRef
+from tandem.manifest.lanes import UnknownLaneError, lane_name
 from tandem.manifest.loading import Manifest, load, parse
 from tandem.manifest.models import (
     API_VERSION,
@@ -76,6 +77,7 @@ __all__ = [
     "StartingOffsets",
     "TakeOverSpec",
     "TopicNames",
+    "UnknownLaneError",
     "ZooKeeperAuth",
     "ZooKeeperSpec",
     "check_code",
@@ -83,6 +85,7 @@ __all__ = [
     "config_parts",
     "find_code",
     "installed_versions",
+    "lane_name",
     "load",
     "parse",
 ]

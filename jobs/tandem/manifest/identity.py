@@ -38,6 +38,7 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
       records that it raises about. Modules that it imports are not counted here: what they put into the plan is a part
       that a replica adds (`plan_parts`);
     - sources with topics, formats, schemas, isolation level, where they begin, and when they count as idle;
+    - the number of lanes, by which partitions and state are divided;
     - sinks, the delivery guarantee, `maxRecordBytes` (what goes to the dead-letter topic), and the job's own three topics;
     - the engine: `auto` until the job's plan is known, then the one that it takes (`replica.identity.plan_parts`);
     - `spark.parallelism` (partitions of state) and the settings `spark.sql.*` (time zone, ANSI mode, state store, …);
@@ -48,6 +49,7 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
     - addresses, credentials and properties of Kafka and ZooKeeper; the replication factor;
     - counts of replicas, standbys and generators; who orders and at which pace (cuts and barriers are read from the log,
       no matter who made them); the bounds for take-over;
+    - what sources are `partitionedBy`: only whether the job is refused depends on it;
     - labels and annotations, metrics, the checkpoint's folder, the driver's memory, other settings of Spark.
 
     `manifest` : the job.
@@ -104,6 +106,7 @@ def _settings(manifest: Manifest) -> dict[str, Any]:
         **({} if spec.engine == "microBatch" else {"engine": spec.engine}),
         "conf": {key: value for key, value in spec.spark.conf.items() if key.startswith("spark.sql.")},
         **_time_zone(spec.spark.conf),
+        **({} if spec.lanes == 1 else {"lanes": spec.lanes}),
     }
 
 
@@ -121,6 +124,7 @@ def _source(source: SourceSpec) -> dict[str, Any]:
         "idle_timeout": source.idle_timeout is not None,
         **_with_schemas(source),
         "table": source.table is not None,
+        "partitioned_by": False,
     }
     return source.model_dump(mode="json", exclude={name for name, is_used in used.items() if not is_used})
 

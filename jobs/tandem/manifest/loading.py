@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from tandem.manifest.explain import explain
 from tandem.manifest.fixing import fixed
 from tandem.manifest.kafka import KafkaSpec
+from tandem.manifest.lanes import UnknownLaneError, lane_of, read_by
 from tandem.manifest.models import API_VERSION, KIND, ReplicatedStreamJob, Spec, default_checkpoint_directory
 from tandem.manifest.problems import Issue, Location, ManifestError, Problem, dotted
 from tandem.manifest.rules import check
@@ -32,11 +33,15 @@ _FREE_TEXT: Final[tuple[Location, ...]] = (
 
 @dataclass(frozen=True)
 class Manifest:
-    """A checked job and where it came from; relative paths in it start from `base`."""
+    """A checked job and where it came from; relative paths in it start from `base`.
+
+    `lane` : which of the job's lanes `model` is; None: the whole job.
+    """
 
     model: ReplicatedStreamJob
     path: Path
     base: Path
+    lane: int | None = None
     lines: LineMap = field(default_factory=LineMap, repr=False, compare=False)
 
     @property
@@ -54,6 +59,25 @@ class Manifest:
         """The folder of the query's checkpoint; it need not exist yet."""
         given = self.spec.checkpoint.directory
         return default_checkpoint_directory(self.name) if given is None else self.resolve(given)
+
+    @property
+    def lanes(self) -> tuple["Manifest", ...]:
+        """The lanes of the whole job, each as a job; a job that has not got several is its only one."""
+        count = self.spec.lanes
+        return (self,) if count == 1 else tuple(self.of_lane(lane) for lane in range(count))
+
+    def of_lane(self, lane: int) -> "Manifest":
+        """Lane `lane` of the whole job. Raises `UnknownLaneError`."""
+        count = self.spec.lanes
+        if self.lane is not None or count == 1 or not 0 <= lane < count:
+            raise UnknownLaneError(self.name, count, lane)
+        return replace(self, model=lane_of(self.model, lane), lane=lane)
+
+    def read_of(self, inputs: Mapping[str, int]) -> Mapping[str, range]:
+        """Which partitions this lane reads of `inputs`, topic → how many it has."""
+        if self.lane is None:
+            return {topic: range(count) for topic, count in inputs.items()}
+        return read_by(self.model, self.lane, inputs)
 
     def resolve(self, path: str) -> Path:
         """An absolute path for one that is written in the manifest."""
@@ -74,10 +98,10 @@ class Manifest:
         return _located(issue, self.lines)
 
 
-def load(path: str | Path) -> Manifest:
-    """Read and check the manifest in a file.
+def load(path: str | Path, lane: int | None = None) -> Manifest:
+    """Read and check the manifest in a file; with `lane`, that lane of the job.
 
-    Raises `ManifestError` with every problem of the file, each with its line; `OSError`: the file cannot be read.
+    Raises `UnknownLaneError`; `ManifestError` with every problem of the file, each with its line; `OSError`: the file cannot be read.
     """
     path = Path(path)
     try:
@@ -94,7 +118,8 @@ def load(path: str | Path) -> Manifest:
     issues = [*document.issues, *(issue for issue in issues if issue.at not in unreadable)]
     if issues or model is None:
         raise ManifestError(path, (_located(issue, document.lines) for issue in issues))
-    return Manifest(model, path, path.absolute().parent, document.lines)
+    manifest = Manifest(model, path, path.absolute().parent, lines=document.lines)
+    return manifest if lane is None else manifest.of_lane(lane)
 
 
 def parse(tree: Mapping[str, Any]) -> ReplicatedStreamJob:

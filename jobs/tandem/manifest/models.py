@@ -193,6 +193,13 @@ class Spec(KubernetesSpec):
         "every row; microBatch: whatever Spark runs; auto: realTime where both publish the same rows, else microBatch",
     )
     replicas: Count = Field(default=2, ge=1, le=99, description="Replicas that compute and publish")
+    lanes: Count = Field(
+        default=1,
+        ge=1,
+        le=4_096,
+        description="Parts of the job, each with replicas, logs and state of its own: lane l computes the partitions p with "
+        "p mod lanes = l of every source. What a lane cannot compute alone is refused: docs/how-to/lanes.md",
+    )
     standbys: Count = Field(
         default=0, ge=0, le=99, description="Warm replicas that wait for the place of one that fails"
     )

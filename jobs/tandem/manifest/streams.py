@@ -86,6 +86,11 @@ class SourceSpec(Section):
     key_schema: RegistrySchema | None = Field(
         default=None, description="What keys are read by; only with keyFormat avro or protobuf"
     )
+    partitioned_by: Identifier = Field(
+        default="key",
+        description="What the topics' partitions follow, so that equal values are in one lane: key (the record's key), a "
+        "column, or any (nothing). The keys of state, joins and deduplication of a job with lanes have it among them",
+    )
     table: TableSpec | None = Field(
         default=None,
         description="The job gets the latest row of every key, as a DataFrame to join with, instead of a stream of records",

@@ -5,7 +5,7 @@ An open transaction holds back the records behind it: readers of committed recor
 
 import time
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
@@ -92,13 +92,25 @@ SAME_MS = 250.0
 """A cut relies on a look at the topics' ids that is at most so old."""
 
 
+ReadOf = Callable[[Mapping[str, int]], Mapping[str, range]]
+
+
+def whole_topics(inputs: Mapping[str, int]) -> dict[str, range]:
+    """All partitions of topics with so many."""
+    return {topic: range(count) for topic, count in inputs.items()}
+
+
 class InputWatch:
     """Where the inputs end now, for committed or for all records as each source asks.
 
     `isolation` : topic → `read_committed` or `read_uncommitted`.
+    `read_of` : which partitions are read of topics with so many.
     """
 
-    def __init__(self, connection: KafkaConnection, isolation: Mapping[str, str]) -> None:
+    def __init__(
+        self, connection: KafkaConnection, isolation: Mapping[str, str], read_of: ReadOf = whole_topics
+    ) -> None:
+        self._read_of = read_of
         self._topics = Topics(connection, timeout_s=2.0)
         self._isolation = dict(isolation)
         self._partitions: dict[str, int] = {}
@@ -165,8 +177,9 @@ class InputWatch:
             partitions = self._topics.partitions(self._isolation)
             self._check_partitions(partitions, read_up_to)
             found = check_same(self._topics, known) if known else ids_of(self._topics, self._isolation)
-            beginnings = self._topics.beginnings(partitions)
-            ends = self._topics.ends(partitions, "read_uncommitted")
+            read = self._read_of(partitions)
+            beginnings = self._topics.beginnings(read)
+            ends = self._topics.ends(read, "read_uncommitted")
             self._partitions = partitions
             stable = self._ends_as_read()
         except MissingTopicError as error:
@@ -208,7 +221,7 @@ class InputWatch:
         by_level: dict[str, dict[str, int]] = defaultdict(dict)
         for topic, count in self._partitions.items():
             by_level[self._isolation[topic]][topic] = count
-        found = [self._topics.ends(topics, level) for level, topics in by_level.items()]
+        found = [self._topics.ends(self._read_of(topics), level) for level, topics in by_level.items()]
         return Offsets({tp: offset for positions in found for tp, offset in positions.items()})
 
 

@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +34,7 @@ from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.status.metrics import OrdererMetrics
 from tandem.status.report import OrdererReport
 from tandem.status.serving import LOOPBACK, Health, Probes
-from tandem.topics.declared import ensure_topics, isolation_levels, names_for, table_topics
+from tandem.topics.declared import ensure_topics, isolation_levels, names_for, partitions_read, table_topics
 from tandem.waits import Waits
 
 _log = logs.get_logger(__name__)
@@ -45,6 +46,7 @@ def main(
     manifest: Annotated[Path, typer.Argument(help="ReplicatedStreamJob, YAML")],
     name: Annotated[str, typer.Option(help="This orderer's name")] = "orderer-0",
     replica: Annotated[str, typer.Option(help="The replica it stands beside")] = "replica-0",
+    lane: Annotated[int | None, typer.Option(help="Which lane, of a job with spec.lanes")] = None,
     run_directory: Annotated[Path | None, typer.Option(help="Where to announce this process")] = None,
     metrics_port: Annotated[int, typer.Option(help="0: any free port")] = 0,
     metrics_address: Annotated[str, typer.Option(help="Where metrics, health and status are served")] = LOOPBACK,
@@ -52,7 +54,7 @@ def main(
 ) -> None:
     """Run one orderer of a job until it is stopped."""
     lifecycle = Lifecycle(name, "orderer", run_directory)
-    loaded = lifecycle.manifest_or_exit(manifest)
+    loaded = lifecycle.manifest_or_exit(manifest, lane)
     logs.configure(log_level, job=loaded.name, orderer=name)
     raise typer.Exit(run(loaded, name, replica, lifecycle, (metrics_address, metrics_port)))
 
@@ -126,7 +128,7 @@ def _build(
     sizes = InputSizes(connection, isolation, most_bytes, most, table_topics(manifest))
     stack.callback(sizes.close)
     leading = (lambda: election.leading) if election is not None else (lambda: True)
-    ports = Ports(tail, appender, InputWatch(connection, isolation), sizes, leading, CLOCKS)
+    ports = Ports(tail, appender, InputWatch(connection, isolation, partial(partitions_read, manifest)), sizes, leading, CLOCKS)
     return _Built(OrdererLoop(_core(manifest, name, decisions), ports, metrics, waits.task()), troubles)
 
 

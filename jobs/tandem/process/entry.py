@@ -19,7 +19,7 @@ from tandem.kafka.errors import (
     TopicMismatchError,
     UnreadableInputError,
 )
-from tandem.manifest import Manifest, ManifestError, SecretError, load
+from tandem.manifest import Manifest, ManifestError, SecretError, UnknownLaneError, load
 from tandem.process.ending import End, EndKind, Kinds
 from tandem.process.info import ExitCode, ProcessInfo
 from tandem.process.surroundings import check_surroundings
@@ -72,13 +72,15 @@ class Lifecycle:
             stack.enter_context(self._info.announced(self._run_directory))
             yield self._info.metrics_port
 
-    def manifest_or_exit(self, path: Path) -> Manifest:
-        """The manifest in `path`. Raises `typer.Exit` if it cannot be used, and says why on standard error."""
+    def manifest_or_exit(self, path: Path, lane: int | None = None) -> Manifest:
+        """The manifest in `path`, or `lane` of it. Raises `typer.Exit` if it cannot be used, and says why on standard error."""
         try:
-            loaded = load(path)
+            loaded = load(path, lane)
+            if len(loaded.lanes) > 1:
+                raise UnknownLaneError(loaded.name, loaded.spec.lanes, None)
             if missing := check_surroundings(loaded, os.environ):
                 raise ManifestError(path, missing)
-        except (ManifestError, OSError) as error:
+        except (ManifestError, UnknownLaneError, OSError) as error:
             End(EndKind.REFUSED, str(error), type(error).__name__, pid=os.getpid()).leave(
                 self._run_directory, self._info.name
             )

@@ -14,7 +14,7 @@ from tandem.kafka.errors import ReadTimeoutError
 from tandem.kafka.history import current_config, current_decisions
 from tandem.kafka.topic_ids import check_same
 from tandem.kafka.topics import Topics
-from tandem.manifest import SourceSpec
+from tandem.manifest import Manifest
 from tandem.process.info import RefusedError
 from tandem.protocol.succession import other_topics
 from tandem.protocol.values import Config, Offsets
@@ -29,7 +29,7 @@ from tandem.replica.identity_parts import (
     schemas_in,
     with_plan,
 )
-from tandem.topics.declared import LogTopics
+from tandem.topics.declared import LogTopics, partitions_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,11 +223,11 @@ def check_upgrade(mine: Config, accepted: Config) -> None:
         raise RefusedError("an upgrade cannot change spec.delivery. Give the changed job another metadata.name")
 
 
-def starting_positions(topics: Topics, sources: Iterable[SourceSpec]) -> Offsets:
+def starting_positions(topics: Topics, manifest: Manifest) -> Offsets:
     """Where each source begins when the job has never run. Raises `MissingTopicError`."""
     found: dict[str, Offsets] = {}
-    for source in sources:
-        partitions = topics.partitions(source.topics)
+    for source in manifest.spec.sources:
+        partitions = partitions_read(manifest, topics.partitions(source.topics))
         if source.starting_offsets == "earliest":
             found[source.name] = topics.beginnings(partitions)
         else:

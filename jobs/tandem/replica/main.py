@@ -64,6 +64,7 @@ KINDS: Kinds = {
 def main(
     manifest: Annotated[Path, typer.Argument(help="ReplicatedStreamJob, YAML")],
     name: Annotated[str, typer.Option(help="This replica's name")] = "replica-0",
+    lane: Annotated[int | None, typer.Option(help="Which lane, of a job with spec.lanes")] = None,
     run_directory: Annotated[Path | None, typer.Option(help="Where to announce this process")] = None,
     savepoint: Annotated[str, typer.Option(help="Upgrade the job: begin its next generation from this savepoint")] = "",
     accept_changes: Annotated[
@@ -79,7 +80,7 @@ def main(
 ) -> None:
     """Run one replica of a job until it is stopped."""
     lifecycle = Lifecycle(name, "replica", run_directory)
-    loaded = lifecycle.manifest_or_exit(manifest)
+    loaded = lifecycle.manifest_or_exit(manifest, lane)
     logs.configure(log_level, job=loaded.name, replica=name)
     port = loaded.spec.metrics.port if metrics_port is None else metrics_port
     changes = Changes(accept_changes, generation)

@@ -172,7 +172,7 @@ class _Preparation:
         output = Output.of(setting, topics)
         setting.reporter.troubles = output.troubles
         code = find_code(manifest)
-        starts = starting_positions(topics, setting.spec.sources)
+        starts = starting_positions(topics, setting.manifest)
         # Asked after the positions: they are of these topics.
         ids = ids_of(topics, [*clients.inputs, clients.logs.commits])
         identity = identity_of(config_parts(manifest, code.content))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from tandem.kafka.client import RECORD_OVERHEAD, OutputLimits
 from tandem.kafka.errors import MissingTopicError, TopicMismatchError
 from tandem.kafka.topics import KEPT_FOR_EVER, NewTopic, Topics
-from tandem.manifest import Manifest
+from tandem.manifest import Manifest, SourceSpec
 from tandem.topics.checks import check_defaults, check_written, is_compacted, losing
 
 DEAD_LETTER_SINK = "dead-letter"
@@ -182,6 +182,31 @@ def check_limits(sinks: SinkTopics) -> None:
 def isolation_levels(manifest: Manifest) -> dict[str, str]:
     """Input topic → isolation level."""
     return {topic: source.isolation_level for source in manifest.spec.sources for topic in source.topics}
+
+
+def partitions_read(manifest: Manifest, inputs: Mapping[str, int]) -> Mapping[str, range]:
+    """Which partitions this job, or this lane of it, reads of `inputs`, topic → how many it has.
+
+    A key's lane is that of its partition, p mod lanes. Only if the number of partitions is a multiple of that of lanes is it the
+    same in all topics, and stays it when partitions are added. Raises `TopicMismatchError`.
+    """
+    if manifest.lane is not None:
+        for source in manifest.spec.sources:
+            if source.table is None and source.partitioned_by != "any":
+                _check_even(source, manifest.spec.lanes, inputs)
+    return manifest.read_of(inputs)
+
+
+def _check_even(source: SourceSpec, lanes: int, inputs: Mapping[str, int]) -> None:
+    for topic in source.topics:
+        count = inputs.get(topic, 0)
+        if count % lanes:
+            raise TopicMismatchError(
+                f"topic {topic} has {count} partitions, which is no multiple of spec.lanes: {lanes}, so equal keys of "
+                f"several topics, or from before and after partitions were added, may be in different lanes. Give it a "
+                f"multiple of {lanes} partitions; or set partitionedBy: any for source {source.name}, if the job keeps no "
+                "state of it"
+            )
 
 
 def table_topics(manifest: Manifest) -> frozenset[str]:

@@ -34,7 +34,8 @@ Progress = Callable[[int, int], None]
 class JobHistory:
     """The topics of a job, and what it promises. `inputs`: topic → isolation level; `from_start`: those read from their
     first record on. `job` is its name; rows of other jobs in the same topics are not its own. `counts`: whether each input
-    record is to be one row of a topic, or a dead letter; None: in the epochs whose markers say so."""
+    record is to be one row of a topic, or a dead letter; None: in the epochs whose markers say so. `read_of`: which partitions
+    are read of inputs with so many."""
 
     ordering: str
     commits: str
@@ -45,6 +46,7 @@ class JobHistory:
     job: str = ""
     dead_letter: str = ""
     counts: bool | None = False
+    read_of: Callable[[Mapping[str, int]], Mapping[str, int] | Mapping[str, range]] = lambda inputs: inputs
 
     @classmethod
     def of(cls, manifest: Manifest) -> JobHistory:
@@ -62,6 +64,7 @@ class JobHistory:
             job=manifest.name,
             dead_letter=topics.dead_letter,
             counts=spec.job.one_row_per_record,
+            read_of=manifest.read_of,
         )
 
 
@@ -99,7 +102,7 @@ class HistoryReader:
         self._topics = Topics(connection)
         logs = {history.ordering, history.commits}
         self._outputs = self._topics.partitions(history.outputs)
-        self._inputs = self._topics.partitions(history.inputs)
+        self._inputs = history.read_of(self._topics.partitions(history.inputs))
         everything = {**self._topics.partitions(logs), **self._outputs}
         self._beginnings = self._topics.beginnings(everything)
         self._next = dict(self._beginnings)

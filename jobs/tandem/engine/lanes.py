@@ -1,0 +1,68 @@
+"""Whether the lanes of a job can compute alone: what state is kept by has to follow the partitions of the inputs. Pure.
+
+Equal values of what a source is `partitionedBy` are in one partition, so in one lane. State that is kept by such a value, alone or
+among others, is complete in its lane; any other state would be in parts that no lane can put together.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from tandem.engine.kept_state import KeptState
+from tandem.jobapi.errors import JobError
+from tandem.manifest import SourceSpec
+
+_OF_ALL_ROWS: Final = {"GlobalLimit": "limit()", "Offset": "offset()", "Tail": "tail()"}
+_HOW = (
+    "Add it to the keys; or say what the partitions follow (spec.sources[].partitionedBy); or publish the rows to a topic with "
+    "that key, and keep the state in a second job that reads it (docs/how-to/lanes.md); or set spec.lanes: 1"
+)
+
+
+def check_lanes(
+    states: Iterable[KeptState], operators: Iterable[str], sources: Sequence[SourceSpec], lanes: int
+) -> None:
+    """Raise `JobError` if an operator of a job with so many lanes keeps state that is not complete in one.
+
+    `states` : of the job's plan, as `state_keys.kept_states` describes them.
+    `operators` : the names of all nodes of the plan.
+    """
+    for operator in sorted(_OF_ALL_ROWS.keys() & set(operators)):
+        raise JobError(
+            f"a lane cannot compute {_OF_ALL_ROWS[operator]} alone, which is of all rows, and the job has {lanes} lanes. "
+            "Leave it out, or set spec.lanes: 1"
+        )
+    followed = frozenset(_followed(sources))
+    for state in states:
+        if not any(_follows(key, followed) for key in state.made or state.keys):
+            kept = " and ".join(state.made or state.keys) or "nothing"
+            partitions = "; ".join(sorted(_words(source) for source in sources if source.table is None))
+            raise JobError(
+                f"a lane cannot compute {state.operator} by {kept} alone, and the job has {lanes} lanes (spec.lanes): "
+                f"{partitions}, so equal keys may be in several lanes. {_HOW}"
+            )
+
+
+def _words(source: SourceSpec) -> str:
+    if source.partitioned_by == "any":
+        return f"the partitions of source {source.name} follow nothing (partitionedBy: any)"
+    return f"the partitions of source {source.name} follow {_column(source)} (partitionedBy: {source.partitioned_by})"
+
+
+def _column(source: SourceSpec) -> str:
+    return "the record's key" if source.partitioned_by == "key" else f"column {source.partitioned_by}"
+
+
+def _followed(sources: Iterable[SourceSpec]) -> Iterator[str]:
+    """The columns that the partitions follow, as `key_expressions` writes a column of an input."""
+    for source in sources:
+        if source.table is None and source.partitioned_by != "any":
+            topics = "+".join(source.topics)
+            yield f"{topics}/{source.partitioned_by}"
+            if source.partitioned_by != "key":
+                yield f"{topics}/value.{source.partitioned_by}"
+
+
+def _follows(key: str, followed: frozenset[str]) -> bool:
+    """Whether a key is such a column, in each of the ways in which it is made, and on both sides of a join."""
+    return all(one in followed for one in re.split(r" = | or ", key))
