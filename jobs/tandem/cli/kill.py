@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from tandem.cli.lanes import Lane
 from tandem.cli.running import RunFolder, find_job
 from tandem.local import sessions
 from tandem.process.info import ExitCode
@@ -45,6 +46,7 @@ def kill(
         ),
     ] = SignalName.KILL,
     run_directory: RunFolder = None,
+    lane: Lane = None,
 ) -> None:
     """Kill, pause, resume or stop one process of a running job, with the JVM and the workers that belong to it.
 
@@ -57,8 +59,10 @@ def kill(
       tandem kill flights replica-1 --signal STOP
 
       tandem kill flights replica-1 --signal CONT
+
+      tandem kill orders replica-0 --lane 2
     """
-    _, running = find_job(job, run_directory)
+    _, running = find_job(job, run_directory, lane=lane)
     target = next((state for state in running.processes if state.name == process), None)
     if target is None:
         names = ", ".join(state.name for state in running.processes)

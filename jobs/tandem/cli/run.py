@@ -2,8 +2,9 @@
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Annotated
@@ -13,17 +14,20 @@ from confluent_kafka import KafkaException
 from pydantic_core import PydanticCustomError
 from rich.console import Console, Group
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
+from tandem.cli.lanes import chosen, folder_of
 from tandem.cli.running import find_local_job
 from tandem.cli.validate import ManifestFile, show_problems, summary
 from tandem.engine.jvm.jars import Jars
 from tandem.kafka.errors import TandemKafkaError
-from tandem.local import Event, LocalJob, LocalJobError, NewGeneration
+from tandem.local import Event, LocalJob, LocalJobError, LocalLanes, NewGeneration
 from tandem.local.changes import changed_start
+from tandem.local.lanes_screen import lanes_line, lanes_table
 from tandem.local.observe import Observer
 from tandem.local.screen import job_table, progress_line
-from tandem.manifest import Duration, Manifest, ManifestError, SecretError, check_code, load
+from tandem.manifest import Duration, Manifest, ManifestError, SecretError, UnknownLaneError, check_code, load
 from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode, RefusedError, stop_on_signals
 from tandem.process.surroundings import check_surroundings
@@ -34,6 +38,7 @@ _LINE_EVERY_S = 5.0
 _EVENTS_SHOWN = 6
 _REFUSALS = (
     LocalJobError,
+    UnknownLaneError,
     EmbeddedError,
     SecretError,
     RefusedError,
@@ -91,6 +96,12 @@ def run(
             "generation.",
         ),
     ] = False,
+    lanes: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBERS", help="Run only these lanes of a job with spec.lanes, as 0,3.", show_default="all"
+        ),
+    ] = "",
     screen: Annotated[
         bool, typer.Option("--screen/--no-screen", help="A live table on a terminal, or a line every few seconds.")
     ] = True,
@@ -113,6 +124,8 @@ def run(
 
       tandem run flights-2.yaml --savepoint before-upgrade
 
+      tandem run flights.yaml --lanes 0,1
+
       tandem run flights.yaml --pin --run-directory /tmp/flights-run
     """
     stopping = stop_on_signals()
@@ -121,26 +134,23 @@ def run(
     try:
         with out.status("Making sure of Spark's jars …") if out.is_terminal else _nothing():
             Jars.resolve()
-        generation = None
-        if accept_changes and not savepoint:
-            if find_local_job(loaded.name, run_directory) is not None:
-                raise RefusedError(
-                    f"{loaded.name} is running. It goes on with what has changed by `tandem upgrade {manifest}`, or by this "
-                    "command when it is stopped"
-                )
-            with out.status("Looking for what has changed …") if out.is_terminal else _nothing():
-                changed = changed_start(loaded)
-            savepoint, generation = changed.savepoint, changed.generation
-            out.print(changed.words[0].upper() + changed.words[1:])
-        job = LocalJob(manifest, run_directory, pin, begins=NewGeneration(savepoint, generation))
-        observer = Observer.of(job)
+        made = []
+        for lane in chosen(loaded, lanes):
+            folder = folder_of(lane, run_directory)
+            begins = NewGeneration(savepoint)
+            if accept_changes and not savepoint:
+                begins = _changed(out, lane, folder)
+            made.append(LocalJob(lane, folder, pin, begins=begins))
+        job = LocalLanes(made)
+        observers = [Observer.of(one) for one in made]
         job.start()
     except _REFUSALS as error:
         _say(out, "bold red", str(error))
         raise typer.Exit(ExitCode.REFUSED) from error
     try:
-        out.print(f"Running {summary(loaded)}; logs are in {job.run_directory}; Ctrl-C stops it")
-        _watch(out, job, observer, stopping, duration, screen and out.is_terminal)
+        folders = ", ".join(str(one.run_directory) for one in made[:3]) + (" …" if len(made) > 3 else "")
+        out.print(f"Running {summary(loaded)}; logs are in {folders}; Ctrl-C stops it")
+        _watch(out, job, View(loaded.name, observers), stopping, duration, screen and out.is_terminal)
     finally:
         _stop(out, job)
     if job.outcome is not None and job.outcome.code != ExitCode.OK:
@@ -152,7 +162,7 @@ def run(
 def _checked(out: Console, path: Path) -> Manifest:
     """The manifest; leaves with every problem of it and of the job's code."""
     try:
-        loaded = load(path)
+        loaded = load(path.absolute())
     except ManifestError as error:
         show_problems(out, path, error.problems)
         raise typer.Exit(ExitCode.REFUSED) from error
@@ -163,8 +173,39 @@ def _checked(out: Console, path: Path) -> Manifest:
     return loaded
 
 
+def _changed(out: Console, loaded: Manifest, folder: Path | None) -> NewGeneration:
+    """What a job that has changed begins with. Raises `RefusedError`."""
+    if find_local_job(loaded.name, folder) is not None:
+        raise RefusedError(
+            f"{loaded.name} is running. It goes on with what has changed by `tandem upgrade {loaded.path}`, or by this "
+            "command when it is stopped"
+        )
+    with out.status("Looking for what has changed …") if out.is_terminal else _nothing():
+        changed = changed_start(loaded)
+    out.print(changed.words[0].upper() + changed.words[1:])
+    return NewGeneration(changed.savepoint, changed.generation)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """How a job stands, by its observers: one, or one for each lane."""
+
+    job: str
+    observers: Sequence[Observer]
+
+    def table(self) -> Table:
+        """For a terminal."""
+        seen = [observer.look() for observer in self.observers]
+        return job_table(seen[0]) if len(seen) == 1 else lanes_table(self.job, seen)
+
+    def line(self) -> str:
+        """For a log."""
+        seen = [observer.look() for observer in self.observers]
+        return progress_line(seen[0]) if len(seen) == 1 else lanes_line(self.job, seen)
+
+
 def _watch(
-    out: Console, job: LocalJob, observer: Observer, stopping: threading.Event, duration_s: float | None, live: bool
+    out: Console, job: LocalLanes, view: View, stopping: threading.Event, duration_s: float | None, live: bool
 ) -> None:
     """Show how the job stands until it is to stop, or stops by itself."""
     ends_at = None if duration_s is None else monotonic() + duration_s
@@ -172,10 +213,9 @@ def _watch(
     with Live(console=out, auto_refresh=False, transient=False) if live else _nothing() as display:
         while not stopping.is_set() and job.outcome is None:
             if display is not None:
-                status = observer.look()
-                display.update(Group(job_table(status), *map(_event, job.events()[-_EVENTS_SHOWN:])), refresh=True)
+                display.update(Group(view.table(), *map(_event, job.events()[-_EVENTS_SHOWN:])), refresh=True)
             else:
-                out.print(progress_line(observer.look()))
+                out.print(view.line())
                 for event in job.events():
                     if event.at > shown:
                         out.print(_event(event))
@@ -188,7 +228,7 @@ def _watch(
                 return
 
 
-def _stop(out: Console, job: LocalJob) -> None:
+def _stop(out: Console, job: LocalLanes) -> None:
     """Stop the job; another Ctrl-C or SIGTERM meanwhile ends its processes at once."""
     impatient = stop_on_signals()
     stopper = threading.Thread(target=job.stop)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tandem.local import RunDirectory, RunningJob, default_root, default_run_directory
-from tandem.manifest import ManifestError, load
+from tandem.manifest import ManifestError, lane_name, load
 from tandem.process.info import ExitCode
 
 RunFolder = Annotated[
@@ -16,15 +16,18 @@ RunFolder = Annotated[
 
 
 def find_job(
-    name_or_manifest: str | None, run_directory: Path | None, otherwise: str = ""
+    name_or_manifest: str | None, run_directory: Path | None, otherwise: str = "", lane: int | None = None
 ) -> tuple[RunDirectory, RunningJob]:
-    """The job that runs in `run_directory`, or under that name, or, given neither, the only one that runs.
+    """The job that runs in `run_directory`, or under that name, or, given neither, the only one that runs; or `lane` of it.
 
     Leaves with a message if there is none; `otherwise`: what to do then.
     """
     if run_directory is None and name_or_manifest is None:
         return _the_only_one()
     name = None if name_or_manifest is None else _name(name_or_manifest)
+    if lane is not None:
+        name = None if name is None else lane_name(name, lane)
+        run_directory = None if run_directory is None else run_directory / f"lane-{lane}"
     directory = RunDirectory(run_directory or default_run_directory(name or ""))
     running = directory.read()
     if running is None or (name is not None and running.job != name):

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from tandem.cli.lanes import Lane
 from tandem.cli.running import RunFolder, find_job
 from tandem.local import StartRequest
 from tandem.process.info import ExitCode
@@ -19,6 +20,7 @@ def start(
         typer.Argument(metavar="PROCESS...", help="Names as shown by tandem status."),
     ],
     run_directory: RunFolder = None,
+    lane: Lane = None,
 ) -> None:
     """Start stopped processes of a running job: drained, stopped by `tandem kill --signal TERM`, or given up.
 
@@ -28,7 +30,7 @@ def start(
 
       tandem start flights replica-0
     """
-    directory, running = find_job(job, run_directory)
+    directory, running = find_job(job, run_directory, lane=lane)
     known = {state.name: state for state in running.processes}
     for name in processes:
         if name not in known:

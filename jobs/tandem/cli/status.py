@@ -12,7 +12,7 @@ from tandem.cli.running import RunFolder, find_job
 from tandem.cli.stores import PIPE_WIDTH
 from tandem.local.observe import Observer
 from tandem.local.screen import job_table
-from tandem.manifest import ManifestError, SecretError, load
+from tandem.manifest import ManifestError, SecretError
 from tandem.process.info import ExitCode
 
 

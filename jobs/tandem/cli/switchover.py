@@ -10,12 +10,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tandem.cli.lanes import Lane, folder_of, the_one
 from tandem.cli.run import parse_duration
 from tandem.cli.running import RunFolder, find_job, find_local_job
 from tandem.coordination.handover import MarkerWatch, Requester, Switched, switch
 from tandem.kafka.client import KafkaConnection
 from tandem.local import RunDirectory, sessions
-from tandem.manifest import Manifest, ManifestError, SecretError, load
+from tandem.manifest import Manifest, ManifestError, SecretError, UnknownLaneError, load
 from tandem.process.info import ExitCode
 from tandem.protocol.switchover import (
     HandoverRequest,
@@ -46,6 +47,7 @@ def promote(
     ] = None,
     timeout: Timeout = "2m",  # type: ignore[assignment]
     run_directory: RunFolder = None,
+    lane: Lane = None,
 ) -> None:
     """Planned switchover: a standby becomes active, and the replica that it replaces becomes a standby.
 
@@ -61,7 +63,7 @@ def promote(
       tandem promote flights replica-2 --instead-of replica-0
     """
     switched, _ = _carry_out(
-        job, run_directory, timeout, lambda view, id_: plan_promotion(view, replica, instead_of, id_)
+        _manifest(job, run_directory, lane), timeout, lambda view, id_: plan_promotion(view, replica, instead_of, id_)
     )
     typer.echo(
         f"{replica_name(switched.request.successor)} is active, {switched.request.leaves} stands by again{_cost(switched)}"
@@ -77,6 +79,7 @@ def drain(
     ] = False,
     timeout: Timeout = "2m",  # type: ignore[assignment]
     run_directory: RunFolder = None,
+    lane: Lane = None,
 ) -> None:
     """End a replica for good, after a standby has taken over from it. It comes back with: tandem start JOB REPLICA.
 
@@ -91,7 +94,7 @@ def drain(
       tandem start flights replica-0
     """
     switched, directory = _carry_out(
-        job, run_directory, timeout, lambda view, id_: plan_drain(view, replica, force, id_, to_nobody)
+        _manifest(job, run_directory, lane), timeout, lambda view, id_: plan_drain(view, replica, force, id_, to_nobody)
     )
     if directory is not None:
         _stop_beside(directory, replica)
@@ -101,10 +104,10 @@ def drain(
 
 
 def _carry_out(
-    job: str, run_directory: Path | None, timeout_s: float, plan: Callable[[View, str], HandoverRequest]
+    found: tuple[Manifest, RunDirectory | None], timeout_s: float, plan: Callable[[View, str], HandoverRequest]
 ) -> tuple[Switched, RunDirectory | None]:
     """Plan a request, follow it, and leave with what went wrong, if anything did."""
-    manifest, directory = _manifest(job, run_directory)
+    manifest, directory = found
     out = Console(soft_wrap=True, highlight=False, markup=False, emoji=False)
     try:
         options = manifest.zookeeper_options(os.environ)
@@ -173,16 +176,16 @@ def _cost(switched: Switched) -> str:
     return "; ".join(parts)
 
 
-def _manifest(job: str, run_directory: Path | None) -> tuple[Manifest, RunDirectory | None]:
+def _manifest(job: str, run_directory: Path | None, lane: int | None) -> tuple[Manifest, RunDirectory | None]:
     """The job's manifest: of the job that runs here, or, for one that runs elsewhere, the file that is named."""
     path = Path(job)
     try:
         if path.is_file():
-            manifest = load(path)
-            return manifest, find_local_job(manifest.name, run_directory)
-        directory, running = find_job(job, run_directory)
+            manifest = the_one(load(path), lane)
+            return manifest, find_local_job(manifest.name, folder_of(manifest, run_directory))
+        directory, running = find_job(job, run_directory, lane=lane)
         return running.loaded(), directory
-    except (ManifestError, OSError) as error:
+    except (ManifestError, UnknownLaneError, OSError) as error:
         typer.echo(f"The manifest cannot be used: {error}", err=True)
         raise typer.Exit(ExitCode.FAILED) from error
 

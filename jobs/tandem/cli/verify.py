@@ -11,10 +11,11 @@ from confluent_kafka import KafkaException
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
+from tandem.cli.lanes import Lane, meant
 from tandem.cli.validate import ManifestFile, show_problems
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TandemKafkaError
-from tandem.manifest import ManifestError, SecretError, load
+from tandem.manifest import ManifestError, SecretError, UnknownLaneError, load
 from tandem.process.info import ExitCode
 from tandem.verify import read
 from tandem.verify.report import as_json, print_report
@@ -24,11 +25,12 @@ SHOW_PROGRESS_AFTER_S = 2.0
 
 def verify(
     manifest: ManifestFile,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as a JSON object, one for each lane.")] = False,
     wait: Annotated[
         float,
         typer.Option(min=0.0, metavar="SECONDS", help="While input is unread or epochs unpublished, wait that long."),
     ] = 0.0,
+    lane: Lane = None,
 ) -> None:
     """Read a job's logs and output topics, and report what is lost, duplicated or reordered. Changes nothing.
 
@@ -51,18 +53,22 @@ def verify(
             raise typer.Exit(ExitCode.REFUSED)
         connection = KafkaConnection(loaded.kafka_properties(os.environ))
         with _progress(errors) as progress:
-            report = read.verify(connection, read.JobHistory.of(loaded), wait, progress)
+            reports = {
+                one.name: read.verify(connection, read.JobHistory.of(one), wait, progress)
+                for one in meant(loaded, lane)
+            }
     except ManifestError as error:
         show_problems(out, manifest, error.problems)
         raise typer.Exit(ExitCode.REFUSED) from error
-    except (TandemKafkaError, SecretError, KafkaException) as error:
+    except (TandemKafkaError, SecretError, KafkaException, UnknownLaneError) as error:
         errors.print(f"not verified: {error}", style="red")
         raise typer.Exit(ExitCode.REFUSED) from error
-    if json:
-        typer.echo(as_json(loaded.name, report))
-    else:
-        print_report(out, loaded.name, report)
-    raise typer.Exit(ExitCode.OK if report.good else ExitCode.FAILED)
+    for name, report in reports.items():
+        if json:
+            typer.echo(as_json(name, report))
+        else:
+            print_report(out, name, report)
+    raise typer.Exit(ExitCode.OK if all(report.good for report in reports.values()) else ExitCode.FAILED)
 
 
 @contextmanager

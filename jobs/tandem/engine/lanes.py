@@ -1,6 +1,6 @@
 """Whether the lanes of a job can compute alone: what state is kept by has to follow the partitions of the inputs. Pure.
 
-Equal values of what a source is `partitionedBy` are in one partition, so in one lane. State that is kept by such a value, alone or
+Equal values of what a source is `partitionedBy` are in one partition, so in one lane. State that is kept by it, alone or
 among others, is complete in its lane; any other state would be in parts that no lane can put together.
 """
 
@@ -14,8 +14,8 @@ from tandem.manifest import SourceSpec
 
 _OF_ALL_ROWS: Final = {"GlobalLimit": "limit()", "Offset": "offset()", "Tail": "tail()"}
 _HOW = (
-    "Add it to the keys; or say what the partitions follow (spec.sources[].partitionedBy); or publish the rows to a topic with "
-    "that key, and keep the state in a second job that reads it (docs/how-to/lanes.md); or set spec.lanes: 1"
+    "Add it to the keys; or say what the partitions follow (spec.sources[].partitionedBy); or publish the rows to a topic "
+    "with that key, and keep the state in a second job that reads it (docs/how-to/lanes.md); or set spec.lanes: 1"
 )
 
 

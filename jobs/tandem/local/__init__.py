@@ -8,6 +8,7 @@ from tandem.local.errors import (
     RunDirectoryError,
     UnknownProcessError,
 )
+from tandem.local.lanes import LocalLanes
 from tandem.local.outcome import Event, Outcome
 from tandem.local.plan import NewGeneration
 from tandem.local.restarts import RestartPolicy
@@ -27,6 +28,7 @@ __all__ = [
     "JobEndedError",
     "LocalJob",
     "LocalJobError",
+    "LocalLanes",
     "NewGeneration",
     "NotRunningError",
     "Outcome",

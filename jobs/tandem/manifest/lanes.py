@@ -1,7 +1,7 @@
 """A lane of a job as a job of its own: its name, and the topics, folders and ids that are named after it.
 
-A job of N lanes is N jobs that share a manifest. Each has logs, replicas, state and snapshots of its own, so whatever holds of
-a job holds of a lane, and nothing but the manifest and the topics of its user is shared.
+A job of N lanes is N jobs that share a manifest. Each has logs, replicas, state and snapshots of its own, so whatever holds
+of a job holds of a lane, and nothing but the manifest and the topics of its user is shared.
 """
 
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def lane_of(job: ReplicatedStreamJob, lane: int) -> ReplicatedStreamJob:
 
 
 def read_by(job: ReplicatedStreamJob, lane: int, inputs: Mapping[str, int]) -> dict[str, range]:
-    """Which partitions lane `lane` of `job` reads of `inputs`, topic → how many it has: p with p mod N = lane; of tables all."""
+    """The partitions of `inputs` (topic → how many it has) that lane `lane` reads: p with p mod N = lane, all of tables."""
     tables = {topic for source in job.spec.sources if source.table is not None for topic in source.topics}
     count = job.spec.lanes
     return {topic: range(most) if topic in tables else range(lane, most, count) for topic, most in inputs.items()}

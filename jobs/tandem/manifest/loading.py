@@ -66,10 +66,10 @@ class Manifest:
         count = self.spec.lanes
         return (self,) if count == 1 else tuple(self.of_lane(lane) for lane in range(count))
 
-    def of_lane(self, lane: int) -> "Manifest":
+    def of_lane(self, lane: int | None) -> "Manifest":
         """Lane `lane` of the whole job. Raises `UnknownLaneError`."""
         count = self.spec.lanes
-        if self.lane is not None or count == 1 or not 0 <= lane < count:
+        if self.lane is not None or count == 1 or lane is None or not 0 <= lane < count:
             raise UnknownLaneError(self.name, count, lane)
         return replace(self, model=lane_of(self.model, lane), lane=lane)
 
@@ -101,7 +101,8 @@ class Manifest:
 def load(path: str | Path, lane: int | None = None) -> Manifest:
     """Read and check the manifest in a file; with `lane`, that lane of the job.
 
-    Raises `UnknownLaneError`; `ManifestError` with every problem of the file, each with its line; `OSError`: the file cannot be read.
+    Raises `ManifestError` with every problem of the file, each with its line; `OSError`: the file cannot be read;
+    `UnknownLaneError`.
     """
     path = Path(path)
     try:

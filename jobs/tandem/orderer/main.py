@@ -128,7 +128,9 @@ def _build(
     sizes = InputSizes(connection, isolation, most_bytes, most, table_topics(manifest))
     stack.callback(sizes.close)
     leading = (lambda: election.leading) if election is not None else (lambda: True)
-    ports = Ports(tail, appender, InputWatch(connection, isolation, partial(partitions_read, manifest)), sizes, leading, CLOCKS)
+    ports = Ports(
+        tail, appender, InputWatch(connection, isolation, partial(partitions_read, manifest)), sizes, leading, CLOCKS
+    )
     return _Built(OrdererLoop(_core(manifest, name, decisions), ports, metrics, waits.task()), troubles)
 
 

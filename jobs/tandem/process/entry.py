@@ -73,7 +73,7 @@ class Lifecycle:
             yield self._info.metrics_port
 
     def manifest_or_exit(self, path: Path, lane: int | None = None) -> Manifest:
-        """The manifest in `path`, or `lane` of it. Raises `typer.Exit` if it cannot be used, and says why on standard error."""
+        """The manifest in `path`, or `lane` of it. Raises `typer.Exit` if it cannot be used; why is on standard error."""
         try:
             loaded = load(path, lane)
             if len(loaded.lanes) > 1:

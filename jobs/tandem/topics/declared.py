@@ -187,8 +187,8 @@ def isolation_levels(manifest: Manifest) -> dict[str, str]:
 def partitions_read(manifest: Manifest, inputs: Mapping[str, int]) -> Mapping[str, range]:
     """Which partitions this job, or this lane of it, reads of `inputs`, topic → how many it has.
 
-    A key's lane is that of its partition, p mod lanes. Only if the number of partitions is a multiple of that of lanes is it the
-    same in all topics, and stays it when partitions are added. Raises `TopicMismatchError`.
+    A key's lane is that of its partition, p mod lanes. It is the same in all topics, and stays the same when partitions are
+    added, only if the numbers of partitions are multiples of that of lanes. Raises `TopicMismatchError`.
     """
     if manifest.lane is not None:
         for source in manifest.spec.sources:

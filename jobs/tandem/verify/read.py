@@ -34,8 +34,8 @@ Progress = Callable[[int, int], None]
 class JobHistory:
     """The topics of a job, and what it promises. `inputs`: topic → isolation level; `from_start`: those read from their
     first record on. `job` is its name; rows of other jobs in the same topics are not its own. `counts`: whether each input
-    record is to be one row of a topic, or a dead letter; None: in the epochs whose markers say so. `read_of`: which partitions
-    are read of inputs with so many."""
+    record is to be one row of a topic, or a dead letter; None: in the epochs whose markers say so. `read_of`: which
+    partitions are read of inputs with so many."""
 
     ordering: str
     commits: str

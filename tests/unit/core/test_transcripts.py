@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tandem.protocol.silence import SilenceBound
 
 from tandem.core.catch_up import CatchUp
 from tandem.core.effects import (
@@ -39,7 +40,6 @@ from tandem.protocol.barriers import OwnBarriers
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import Publication
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.silence import SilenceBound
 from tandem.protocol.succession import Succession
 from tandem.protocol.switchover import Holder
 from tandem.protocol.values import (

@@ -1,0 +1,58 @@
+"""The lanes of a job that run on this machine, kept side by side: what happens to one does not concern the others."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+from tandem.local.outcome import Event, Outcome
+from tandem.local.supervisor import STOP_DEADLINE_S, LocalJob
+from tandem.process.info import ExitCode
+
+
+class LocalLanes:
+    """Local jobs, each of them a lane; or the one job of a manifest without lanes."""
+
+    def __init__(self, jobs: Sequence[LocalJob]) -> None:
+        self.jobs = tuple(jobs)
+
+    def start(self) -> None:
+        """Start all; those that were started are stopped again if one cannot be. Raises as `LocalJob.start`."""
+        try:
+            for job in self.jobs:
+                job.start()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self, deadline_s: float = STOP_DEADLINE_S) -> None:
+        """Stop all, side by side: see `LocalJob.stop`."""
+        with ThreadPoolExecutor(len(self.jobs), "stop") as pool:
+            list(pool.map(lambda job: job.stop(deadline_s), self.jobs))
+
+    def kill_all(self) -> None:
+        """SIGKILL to everything that runs."""
+        for job in self.jobs:
+            job.kill_all()
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """Why the last lane that ran stopped by itself, with the worst of their codes; None while one runs."""
+        outcomes = [job.outcome for job in self.jobs]
+        ended = [outcome for outcome in outcomes if outcome is not None]
+        if len(ended) < len(self.jobs):
+            return None
+        worst = max(ended, key=lambda outcome: outcome.code != ExitCode.OK)
+        if len(self.jobs) == 1:
+            return worst
+        lane = self.jobs[outcomes.index(worst)].name
+        return Outcome(worst.code, f"all lanes have stopped; {lane}: {worst.reason}")
+
+    def events(self) -> list[Event]:
+        """What happened lately, oldest first; with the lane's name if there are several."""
+        if len(self.jobs) == 1:
+            return list(self.jobs[0].events())
+        named = ([replace(one, process=f"{job.name} {one.process}") for one in job.events()] for job in self.jobs)
+        return list(heapq.merge(*named, key=lambda event: event.at))
