@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from tandem.cli.lanes import folder_of
 from tandem.cli.run import run
 from tandem.cli.running import find_local_job
 from tandem.cli.stores import SavepointName, Screen, store_of
@@ -36,9 +37,10 @@ def restore(
     """
     screen = Screen()
     with screen.telling("not restored", manifest):
-        job = load(manifest)
-        Savepoints(store_of(job)).get(name)
-    if find_local_job(job.name, run_directory) is None:
+        lanes = load(manifest).lanes
+        for lane in lanes:
+            Savepoints(store_of(lane)).get(name)
+    if not any(find_local_job(lane.name, folder_of(lane, run_directory)) for lane in lanes):
         run(manifest, run_directory, savepoint=name)
     else:
         upgrade(manifest, name, run_directory)

@@ -37,6 +37,21 @@ def find_job(
     return directory, running
 
 
+def find_lanes(name_or_manifest: str | None, run_directory: Path | None) -> list[tuple[RunDirectory, RunningJob]]:
+    """The lanes that run here of a job that has several, in their order; none if it has not, or does not run."""
+    name = None if name_or_manifest is None else _name(name_or_manifest)
+    found = [one for one in _running(run_directory or default_root()) if one[1].lane is not None]
+    jobs = {_whole(running) for _, running in found}
+    if name is None and len(jobs) == 1 and run_directory is None and len(found) == len(list(_running())):
+        (name,) = jobs
+    lanes = [one for one in found if run_directory is not None or _whole(one[1]) == name]
+    return sorted(lanes, key=lambda one: one[1].lane or 0)
+
+
+def _whole(lane: RunningJob) -> str:
+    return lane.job.rpartition(".")[0]
+
+
 def find_local_job(name: str, run_directory: Path | None) -> RunDirectory | None:
     """Where the job `name` runs on this machine; None if it does not."""
     directory = RunDirectory(run_directory or default_run_directory(name))
@@ -68,8 +83,8 @@ def _others() -> str:
     return f". Running: {', '.join(names)}" if names else ""
 
 
-def _running() -> Iterator[tuple[RunDirectory, RunningJob]]:
-    root = default_root()
+def _running(root: Path | None = None) -> Iterator[tuple[RunDirectory, RunningJob]]:
+    root = root or default_root()
     for folder in sorted(root.iterdir()) if root.is_dir() else ():
         running = RunDirectory(folder).read()
         if running is not None:

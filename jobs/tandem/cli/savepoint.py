@@ -10,6 +10,7 @@ import typer
 from rich import box
 from rich.table import Table
 
+from tandem.cli.lanes import Lane, meant, the_one
 from tandem.cli.restore import restore
 from tandem.cli.run import parse_duration
 from tandem.cli.stores import SavepointName, Screen, ago, short, size_text, store_of
@@ -53,6 +54,7 @@ def create(
     newest: Annotated[
         bool, typer.Option("--newest", help="Take the newest snapshot as it is, and do not wait.")
     ] = False,
+    lane: Lane = None,
 ) -> None:
     """Create a savepoint of a job. It includes everything that was published when you asked; the job continues meanwhile.
 
@@ -68,21 +70,23 @@ def create(
     """
     screen = Screen()
     with screen.telling("no savepoint was made", manifest):
-        job = load(manifest)
-        store = store_of(job)
-        savepoints = Savepoints(store)
-        savepoints.check_free(name)
-        connection = KafkaConnection(job.kafka_properties(os.environ))
-        _check_logs(job, connection)
-        snapshot = _chosen(screen, job, connection, store, None if newest else wait, f"{manifest} {name}")
-        made = savepoints.create(name, snapshot, inputs_of(job, connection, snapshot))
-        screen.out.print(f"savepoint {name} of job {job.name}: {_told(made)}")
+        jobs = meant(load(manifest), lane)
+        for job in jobs:
+            Savepoints(store_of(job)).check_free(name)
+        for job in jobs:
+            store = store_of(job)
+            connection = KafkaConnection(job.kafka_properties(os.environ))
+            _check_logs(job, connection)
+            snapshot = _chosen(screen, job, connection, store, None if newest else wait, f"{manifest} {name}")
+            made = Savepoints(store).create(name, snapshot, inputs_of(job, connection, snapshot))
+            screen.out.print(f"savepoint {name} of job {job.name}: {_described(made)}")
 
 
 @savepoint_app.command("list")
 def list_(
     manifest: ManifestFile,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts; one for each lane.")] = False,
+    lane: Lane = None,
 ) -> None:
     """Show the savepoints of a job.
 
@@ -90,34 +94,40 @@ def list_(
     """
     screen = Screen()
     with screen.telling("savepoints cannot be listed", manifest):
-        job = load(manifest)
-        listing = Savepoints(store_of(job)).list()
+        listings = [(job, Savepoints(store_of(job)).list()) for job in meant(load(manifest), lane)]
+    for job, listing in listings:
+        _show(screen, job, listing, as_json)
+    if any(listing.damaged for _, listing in listings):
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _show(screen: Screen, job: Manifest, listing: Listing, as_json: bool) -> None:
     if as_json:
         typer.echo(json_module.dumps({"job": job.name, "savepoints": [_fields(one) for one in listing.savepoints]}))
     elif listing.savepoints:
+        if job.lane is not None:
+            screen.out.print(f"{job.name}:")
         screen.out.print(_table(listing), soft_wrap=False)
     else:
-        screen.out.print(f"job {job.name} has no savepoint; make one with: tandem savepoint create {manifest} NAME")
+        screen.out.print(f"job {job.name} has no savepoint; make one with: tandem savepoint create {job.path} NAME")
     for one in listing.damaged:
         screen.errors.print(f"{one.name} is damaged: {one.reason}. Nothing is collected while it is there", style="red")
-    if listing.damaged:
-        raise typer.Exit(ExitCode.FAILED)
 
 
 savepoint_app.command()(restore)
 
 
 @savepoint_app.command()
-def delete(manifest: ManifestFile, name: SavepointName) -> None:
+def delete(manifest: ManifestFile, name: SavepointName, lane: Lane = None) -> None:
     """Delete a savepoint. Files that only it needs are removed within half an hour, while the job runs.
 
     Exit code 0: deleted; 1: no such savepoint, or the store is unavailable; 78: the manifest must be fixed first.
     """
     screen = Screen()
     with screen.telling("not deleted", manifest):
-        job = load(manifest)
-        Savepoints(store_of(job)).delete(name)
-    screen.out.print(f"savepoint {name} of job {job.name} is deleted")
+        for job in meant(load(manifest), lane):
+            Savepoints(store_of(job)).delete(name)
+            screen.out.print(f"savepoint {name} of job {job.name} is deleted")
 
 
 @savepoint_app.command()
@@ -128,6 +138,7 @@ def rescale(
         int, typer.Option(min=1, max=1_024, help="New number of partitions: the next spec.spark.parallelism.")
     ],
     to: Annotated[str, typer.Option(metavar="NAME", help="Name of the new savepoint; the old one stays.")],
+    lane: Lane = None,
 ) -> None:
     """Create a savepoint with the same state, divided into another number of partitions.
 
@@ -141,7 +152,7 @@ def rescale(
     """
     screen = Screen()
     with screen.telling("no savepoint was made", manifest):
-        job = load(manifest)
+        job = the_one(load(manifest), lane)
         savepoints = Savepoints(store_of(job))
         old = savepoints.get(name)
         savepoints.check_free(to)
@@ -149,7 +160,7 @@ def rescale(
             screen.errors.print(f"dividing {size_text(old.snapshot.size)} of state into {partitions} partitions …")
             with state_session(job, Path(folder) / "scratch") as spark:
                 made = rescale_savepoint(spark, savepoints, old, partitions, to, Path(folder))
-        screen.out.print(f"savepoint {to} of job {job.name}: {_told(made)}")
+        screen.out.print(f"savepoint {to} of job {job.name}: {_described(made)}")
 
 
 def _chosen(
@@ -193,7 +204,7 @@ def _check_logs(job: Manifest, connection: KafkaConnection) -> None:
         raise NoSnapshotError(f"job {job.name} has never run on this Kafka: there is no state to keep") from error
 
 
-def _told(made: Savepoint) -> str:
+def _described(made: Savepoint) -> str:
     snapshot = made.snapshot
     return (
         f"epoch {snapshot.epoch:,}, {size_text(snapshot.size)} in {len(snapshot.files):,} files, {_partitions(made)}, "

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from tandem.cli.lanes import Lane, the_one
 from tandem.cli.stores import Screen, ago, store_of
 from tandem.cli.validate import ManifestFile
 from tandem.manifest import Manifest, load
@@ -58,6 +59,7 @@ def state(
         str | None, typer.Option(metavar="NAME", help="Read a savepoint.", show_default="the newest snapshot")
     ] = None,
     live: Annotated[bool, typer.Option("--live", help="Read the live state of the replicas on this machine.")] = False,
+    lane: Lane = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="Maximum number of rows.")] = 20,
     format_: Annotated[Format, typer.Option("--format", help="A table for people, or one JSON object.")] = Format.TABLE,
 ) -> None:
@@ -81,7 +83,7 @@ def state(
     if operator is None and (key or variable or timers or side):
         raise typer.BadParameter("give --operator too: --key, --variable, --timers and --side are about one operator")
     with screen.telling("the state cannot be read", manifest):
-        job = load(manifest)
+        job = the_one(load(manifest), lane)
         with (
             screen.doing("Fetching the state, and starting Spark to read it …"),
             _place(job, savepoint, live) as place,

@@ -8,8 +8,11 @@ import typer
 from rich.console import Console
 
 from tandem import logs
-from tandem.cli.running import RunFolder, find_job
+from tandem.cli.lanes import Lane
+from tandem.cli.running import RunFolder, find_job, find_lanes
 from tandem.cli.stores import PIPE_WIDTH
+from tandem.local import RunDirectory, RunningJob
+from tandem.local.lanes_screen import lanes_table
 from tandem.local.observe import Observer
 from tandem.local.screen import job_table
 from tandem.manifest import ManifestError, SecretError
@@ -22,7 +25,8 @@ def status(
         typer.Argument(metavar="[JOB|MANIFEST]", help="A job's name or its manifest.", show_default="the only one"),
     ] = None,
     run_directory: RunFolder = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False,
+    lane: Lane = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts; one for each lane.")] = False,
 ) -> None:
     """Show the state of a job that runs on this machine: who publishes, who leads, how far each replica is.
 
@@ -36,18 +40,26 @@ def status(
 
       tandem status flights
 
+      tandem status orders --lane 2
+
       tandem status flights.yaml --json | jq '.replicas[] | {name, epoch, lag_records}'
     """
     logs.configure("WARNING")
-    directory, running = find_job(job, run_directory)
+    lanes = find_lanes(job, run_directory) if lane is None else []
+    found = lanes or [find_job(job, run_directory, lane=lane)]
+    seen = [_observer(directory, running).look() for directory, running in found]
+    if as_json:
+        for one in seen:
+            typer.echo(json.dumps(asdict(one)))
+        return
+    out = Console()
+    table = lanes_table(seen[0].job.rpartition(".")[0], seen) if lanes else job_table(seen[0])
+    out.print(table, width=None if out.is_terminal else PIPE_WIDTH)
+
+
+def _observer(directory: RunDirectory, running: RunningJob) -> Observer:
     try:
-        observer = Observer(running.loaded(), directory, lambda: [process.looked_at() for process in running.processes])
+        return Observer(running.loaded(), directory, lambda: [process.looked_at() for process in running.processes])
     except (ManifestError, OSError, SecretError) as error:
         typer.echo(f"{running.job} runs, but its manifest cannot be used any more: {error}", err=True)
         raise typer.Exit(ExitCode.FAILED) from error
-    seen = observer.look()
-    if as_json:
-        typer.echo(json.dumps(asdict(seen)))
-    else:
-        out = Console()
-        out.print(job_table(seen), width=None if out.is_terminal else PIPE_WIDTH)

@@ -16,7 +16,7 @@ from rich.console import Console
 from tandem import logs
 from tandem.cli.validate import show_problems
 from tandem.kafka.errors import TandemKafkaError
-from tandem.manifest import Manifest, ManifestError, SecretError
+from tandem.manifest import Manifest, ManifestError, SecretError, UnknownLaneError
 from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode
 from tandem.snapshots import SnapshotError, SnapshotStore
@@ -57,7 +57,7 @@ class Screen:
         except (SnapshotError, StateError) as error:
             self.errors.print(f"{doing}: {error}", style="red")
             raise typer.Exit(ExitCode.FAILED) from error
-        except (TandemKafkaError, KafkaException, SecretError, EmbeddedError) as error:
+        except (TandemKafkaError, KafkaException, SecretError, EmbeddedError, UnknownLaneError) as error:
             self.errors.print(f"{doing}: {error}", style="red")
             raise typer.Exit(ExitCode.REFUSED) from error
 

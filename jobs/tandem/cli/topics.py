@@ -1,6 +1,7 @@
 """`tandem topics`: a job's own topics: whether they are as they should be, and how to get rid of them."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -38,7 +39,7 @@ def check(manifest: ManifestFile) -> None:
     with screen.telling("topics cannot be checked", manifest):
         job = load(manifest)
         connection = KafkaConnection(job.kafka_properties(os.environ))
-        topics, declared = Topics(connection), _declared(job)
+        topics, declared = Topics(connection), _declared(job.lanes)
         partitions = topics.all()
         there = [topic.name for topic in declared if topic.name in partitions]
         found = drift_of(declared, partitions, topics.settings(there) if there else {}, connection)
@@ -78,24 +79,27 @@ def delete(
     screen = Screen()
     with screen.telling("not deleted", manifest):
         job = load(manifest)
-        _refuse_if_it_runs(screen, job, manifest, wait)
+        for lane in job.lanes:
+            _refuse_if_it_runs(screen, lane, manifest, wait)
         topics = Topics(KafkaConnection(job.kafka_properties(os.environ)))
-        names = left_by(job, topics.all())
-        store = store_of(job) if with_snapshots and job.spec.snapshots is not None else None
-        what = ", ".join([*names, *(["all snapshots and savepoints"] if store is not None else [])])
+        there = topics.all()
+        names = sorted({name for lane in job.lanes for name in left_by(lane, there)})
+        stores = [store_of(lane) for lane in job.lanes] if with_snapshots and job.spec.snapshots is not None else []
+        what = ", ".join([*names, *(["all snapshots and savepoints"] if stores else [])])
         if what and not yes:
             typer.confirm(f"Delete {what} for good?", abort=True)
         # First: a job of that name that begins again must not find the state of one whose log is gone.
-        files = 0 if store is None else remove_all(store)
+        files = sum(map(remove_all, stores))
         topics.delete(names)
-    screen.out.print(f"deleted: {', '.join(names) or 'no topic'}" + ("" if store is None else f"; {files:,} files"))
+    screen.out.print(f"deleted: {', '.join(names) or 'no topic'}" + (f"; {files:,} files" if stores else ""))
 
 
-def _declared(job: Manifest) -> list[NewTopic]:
-    """The topics of all replicas: in mode none each one has logs of its own."""
-    spec = job.spec
-    replicas = spec.replicas + spec.standbys if spec.ordering.mode == "none" else 1
-    return list({topic.name: topic for n in range(replicas) for topic in own_topics(job, f"replica-{n}")}.values())
+def _declared(lanes: Sequence[Manifest]) -> list[NewTopic]:
+    """The topics of all lanes and replicas: in mode none each replica has logs of its own."""
+    spec = lanes[0].spec
+    replicas = range(spec.replicas + spec.standbys if spec.ordering.mode == "none" else 1)
+    found = (topic for lane in lanes for n in replicas for topic in own_topics(lane, f"replica-{n}"))
+    return list({topic.name: topic for topic in found}.values())
 
 
 def _refuse_if_it_runs(screen: Screen, job: Manifest, manifest: Path, wait_s: float) -> None:

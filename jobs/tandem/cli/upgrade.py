@@ -1,10 +1,12 @@
 """`tandem upgrade`: a running job gets new code or options, one replica at a time."""
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from tandem.cli.lanes import Lane, folder_of, meant
 from tandem.cli.running import RunFolder, find_job
 from tandem.cli.stores import NoStoreError, Screen, store_of
 from tandem.cli.validate import ManifestFile
@@ -29,6 +31,7 @@ def upgrade(
         ),
     ] = "",
     run_directory: RunFolder = None,
+    lane: Lane = None,
 ) -> None:
     """Upgrade a running job to a changed manifest or changed code, one replica at a time.
 
@@ -51,32 +54,37 @@ def upgrade(
     """
     screen = Screen()
     with screen.telling("not upgraded", manifest):
-        new = load(manifest)
-        otherwise = f"To continue a stopped job with its changes, run: {accepting_command(manifest)}"
-        directory, running = find_job(new.name, run_directory, otherwise)
-        old = running.loaded()
-        try:
-            progress = ObservedProgress(old, directory)
-            accepted = progress.config()
-            with screen.doing("Looking for what has changed …"):
-                change = what_has_changed(new, accepted)
-            if not change:
-                raise UpgradeError(
-                    "nothing has changed that the job's rows depend on, neither its files nor the static tables and other "
-                    "things that its plan is built from; the job continues unchanged"
-                )
-            name = savepoint or _savepoint(old, new, accepted.generation + 1)
-            screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}: {change}")
-            same_files = not has_other_files(new, accepted)
-            generation = Upgrade(directory, old, new, name, progress, screen.out.print, same_files=same_files).run()
-        except UpgradeError as error:
-            screen.errors.print(f"not upgraded: {error}", style="red")
-            raise typer.Exit(ExitCode.FAILED) from error
-        except (RefusedError, CodeNotFoundError) as error:
-            screen.errors.print(f"not upgraded: {error}; the job continues unchanged", style="red")
-            raise typer.Exit(ExitCode.REFUSED) from error
-        back = "" if same_files else f"; back: tandem upgrade {old.path} --savepoint {name}"
-        screen.out.print(f"{new.name} runs generation {generation}{back}")
+        for new in meant(load(manifest), lane):
+            _upgrade(screen, new, savepoint, folder_of(new, run_directory))
+
+
+def _upgrade(screen: Screen, new: Manifest, savepoint: str, run_directory: Path | None) -> None:
+    """Upgrade a job, or one lane of it; leaves with what went wrong."""
+    otherwise = f"To continue a stopped job with its changes, run: {accepting_command(new.path)}"
+    directory, running = find_job(new.name, run_directory, otherwise)
+    old = running.loaded()
+    try:
+        progress = ObservedProgress(old, directory)
+        accepted = progress.config()
+        with screen.doing("Looking for what has changed …"):
+            change = what_has_changed(new, accepted)
+        if not change:
+            raise UpgradeError(
+                "nothing has changed that the job's rows depend on, neither its files nor the static tables and other "
+                "things that its plan is built from; the job continues unchanged"
+            )
+        name = savepoint or _savepoint(old, new, accepted.generation + 1)
+        screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}: {change}")
+        same_files = not has_other_files(new, accepted)
+        generation = Upgrade(directory, old, new, name, progress, screen.out.print, same_files=same_files).run()
+    except UpgradeError as error:
+        screen.errors.print(f"not upgraded: {error}", style="red")
+        raise typer.Exit(ExitCode.FAILED) from error
+    except (RefusedError, CodeNotFoundError) as error:
+        screen.errors.print(f"not upgraded: {error}; the job continues unchanged", style="red")
+        raise typer.Exit(ExitCode.REFUSED) from error
+    back = "" if same_files else f"; back: tandem upgrade {old.path} --savepoint {name}"
+    screen.out.print(f"{new.name} runs generation {generation}{back}")
 
 
 def _savepoint(job: Manifest, new: Manifest, generation: int) -> str:
