@@ -26,7 +26,7 @@ def status(
     ] = None,
     run_directory: RunFolder = None,
     lane: Lane = None,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts; one for each lane.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False,
 ) -> None:
     """Show the state of a job that runs on this machine: who publishes, who leads, how far each replica is.
 
@@ -49,8 +49,7 @@ def status(
     found = lanes or [find_job(job, run_directory, lane=lane)]
     seen = [_observer(directory, running).look() for directory, running in found]
     if as_json:
-        for one in seen:
-            typer.echo(json.dumps(asdict(one)))
+        typer.echo(json.dumps({"lanes": [asdict(one) for one in seen]} if lanes else asdict(seen[0])))
         return
     out = Console()
     table = lanes_table(seen[0].job.rpartition(".")[0], seen) if lanes else job_table(seen[0])

@@ -25,7 +25,7 @@ SHOW_PROGRESS_AFTER_S = 2.0
 
 def verify(
     manifest: ManifestFile,
-    json: Annotated[bool, typer.Option("--json", help="Print the report as a JSON object, one for each lane.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the report as one JSON object.")] = False,
     wait: Annotated[
         float,
         typer.Option(min=0.0, metavar="SECONDS", help="While input is unread or epochs unpublished, wait that long."),
@@ -63,10 +63,10 @@ def verify(
     except (TandemKafkaError, SecretError, KafkaException, UnknownLaneError) as error:
         errors.print(f"not verified: {error}", style="red")
         raise typer.Exit(ExitCode.REFUSED) from error
-    for name, report in reports.items():
-        if json:
-            typer.echo(as_json(name, report))
-        else:
+    if json:
+        typer.echo(as_json(loaded.name, reports))
+    else:
+        for name, report in reports.items():
             print_report(out, name, report)
     raise typer.Exit(ExitCode.OK if all(report.good for report in reports.values()) else ExitCode.FAILED)
 

@@ -65,7 +65,7 @@ def troubles(lane: JobStatus) -> list[str]:
 
 def _behind(lane: JobStatus) -> int:
     unread = max((one.input_lag_records or 0 for one in lane.orderers), default=0)
-    computing = [replica.lag_records for replica in lane.replicas if replica.active]
+    computing = [replica.lag_records for replica in lane.replicas if replica.active and replica.alive]
     return unread + min(computing, default=0)
 
 

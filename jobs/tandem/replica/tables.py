@@ -37,12 +37,17 @@ class TableSink:
 
 
 def table_sinks(manifest: Manifest) -> tuple[TableSink, ...]:
-    """The table sinks of a job. Raises `TableError` if a Delta sink is asked for and `deltalake` is not installed."""
+    """The table sinks of a job, or of a lane, whose files are in a partition `lane=` of the table.
+
+    Raises `TableError` if a Delta sink is asked for and `deltalake` is not installed.
+    """
     sinks = []
     for sink in manifest.spec.sinks:
         if sink.files is not None:
             path = sink.files.path
-            sinks.append(TableSink(sink.name, sink.kind, path if "://" in path else str(manifest.resolve(path))))
+            folder = path if "://" in path else str(manifest.resolve(path))
+            own = "" if manifest.lane is None else f"/lane={manifest.lane}"
+            sinks.append(TableSink(sink.name, sink.kind, folder + own))
     if any(sink.kind == "delta" for sink in sinks):
         try:
             import deltalake  # noqa: F401

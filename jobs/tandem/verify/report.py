@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from typing import Any
@@ -115,9 +115,14 @@ class Tally:
         return tuple(finding for anomaly in Anomaly for finding in self.kept[anomaly])
 
 
-def as_json(job: str, report: Report) -> str:
-    """The report as one JSON object; its fields are those of `Report`, with `job` and `good`."""
-    return json.dumps({"job": job, "good": report.good} | asdict(report), default=_plain, indent=2)
+def as_json(job: str, reports: Mapping[str, Report]) -> str:
+    """The report as one JSON object; its fields are those of `Report`, with `job` and `good`.
+
+    `reports` : name → report, of the job or of its lanes; those are in the list `lanes`.
+    """
+    found = [{"job": name, "good": report.good} | asdict(report) for name, report in reports.items()]
+    whole = found[0] if [*reports] == [job] else {"job": job, "good": all(one["good"] for one in found), "lanes": found}
+    return json.dumps(whole, default=_plain, indent=2)
 
 
 def print_report(out: Console, job: str, report: Report) -> None:

@@ -13,6 +13,7 @@ from tandem_operator.crd.rules_changes import CHANGES
 from tandem_operator.crd.rules_formats import FORMATS
 from tandem_operator.crd.rules_job import JOB
 from tandem_operator.crd.rules_kafka import KAFKA
+from tandem_operator.crd.rules_lanes import LANES
 from tandem_operator.crd.rules_sinks import SINKS
 from tandem_operator.crd.rules_spark import SPARK
 from tandem_operator.crd.rules_streams import STREAMS
@@ -24,6 +25,7 @@ RULES: Final[tuple[Rule, ...]] = (
     *STREAMS,
     *FORMATS,
     *TABLES,
+    *LANES,
     *SINKS,
     *KAFKA,
     *SPARK,

@@ -2,13 +2,14 @@
 
 from unit.manifest.mistakes.job import JOB
 from unit.manifest.mistakes.kafka import KAFKA
+from unit.manifest.mistakes.lanes import LANES
 from unit.manifest.mistakes.mark import HERE, Mistake
 from unit.manifest.mistakes.running import RUNNING
 from unit.manifest.mistakes.sinks import SINKS
 from unit.manifest.mistakes.streams import STREAMS
 from unit.manifest.mistakes.tables import TABLES
 
-BAD: dict[str, Mistake] = {**JOB, **KAFKA, **STREAMS, **TABLES, **SINKS, **RUNNING}
+BAD: dict[str, Mistake] = {**JOB, **KAFKA, **STREAMS, **TABLES, **LANES, **SINKS, **RUNNING}
 
 LINES_OF_PARENTS = {
     "no name": "metadata:",

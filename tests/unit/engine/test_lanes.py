@@ -1,0 +1,69 @@
+"""What a lane can compute alone: state whose keys follow the partitions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tandem.engine.kept_state import KeptState
+from tandem.engine.lanes import check_lanes
+from tandem.jobapi.errors import JobError
+from tandem.manifest import SourceSpec
+
+ORDERS = SourceSpec(name="orders", topics=("orders",), format="json", schema="customer STRING, product STRING")
+PAID = SourceSpec(name="paid", topics=("paid", "refunded"), format="json", schema="customer STRING")
+
+
+def kept(operator: str, *made: str) -> KeptState:
+    return KeptState(operator, (), (), made, "form")
+
+
+def by(source: SourceSpec, column: str) -> SourceSpec:
+    return source.model_copy(update={"partitioned_by": column})
+
+
+ALONE = {
+    "by the record's key": ([ORDERS], kept("aggregation", "orders/key")),
+    "by the key among others": ([ORDERS], kept("aggregation", "windows of 1 s", "orders/key")),
+    "by the column that is said": ([by(ORDERS, "customer")], kept("dropDuplicates", "orders/value.customer")),
+    "a column of a raw source": ([by(ORDERS, "customer")], kept("dropDuplicates", "orders/customer")),
+    "a join by both keys": (
+        [ORDERS, PAID],
+        kept("join", "orders/key = paid+refunded/key", "orders/n = paid+refunded/n"),
+    ),
+    "a union of both keys": ([ORDERS, PAID], kept("aggregation", "orders/key or paid+refunded/key")),
+    "without the form, by the columns": ([ORDERS], KeptState("aggregation", ("orders/key",))),
+}
+NOT_ALONE = {
+    "by another column": ([ORDERS], kept("aggregation", "orders/value.product")),
+    "by nothing": ([ORDERS], kept("aggregation")),
+    "by something made of the key": ([ORDERS], kept("aggregation", "upper(orders/key)")),
+    "of a source that follows nothing": ([by(ORDERS, "any")], kept("aggregation", "orders/key")),
+    "a column named any": ([by(ORDERS, "any")], kept("aggregation", "orders/value.any")),
+    "a join by one key": ([ORDERS, PAID], kept("join", "orders/key = paid+refunded/value.customer")),
+    "a union of one key": ([ORDERS, PAID], kept("aggregation", "orders/key or paid+refunded/value.customer")),
+    "a column that says as much": ([by(ORDERS, "customer")], kept("aggregation", "orders/key")),
+}
+
+
+@pytest.mark.parametrize(("sources", "state"), ALONE.values(), ids=ALONE)
+def test_state_that_follows_the_partitions_is_taken(sources: list[SourceSpec], state: KeptState) -> None:
+    check_lanes([state], ["Project"], sources, 4)
+
+
+@pytest.mark.parametrize(("sources", "state"), NOT_ALONE.values(), ids=NOT_ALONE)
+def test_other_state_is_refused_with_the_operator_and_the_remedies(sources: list[SourceSpec], state: KeptState) -> None:
+    with pytest.raises(
+        JobError, match=rf"cannot compute {state.operator} by .* alone.*4 lanes.*partitionedBy.*second job"
+    ):
+        check_lanes([state], ["Project"], sources, 4)
+
+
+def test_one_of_several_is_enough_to_refuse() -> None:
+    with pytest.raises(JobError, match="dropDuplicates"):
+        check_lanes([kept("aggregation", "orders/key"), kept("dropDuplicates", "orders/n")], [], [ORDERS], 2)
+
+
+@pytest.mark.parametrize("operator", ["GlobalLimit", "Offset", "Tail"])
+def test_what_is_of_all_rows_is_refused(operator: str) -> None:
+    with pytest.raises(JobError, match="which is of all rows"):
+        check_lanes([], ["Project", operator], [ORDERS], 2)
