@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from tandem.manifest.explain import explain
 from tandem.manifest.fixing import fixed
 from tandem.manifest.kafka import KafkaSpec
-from tandem.manifest.lanes import UnknownLaneError, lane_of, read_by
+from tandem.manifest.lanes import UnknownLaneError, lane_name, lane_of, read_by
 from tandem.manifest.models import API_VERSION, KIND, ReplicatedStreamJob, Spec, default_checkpoint_directory
 from tandem.manifest.problems import Issue, Location, ManifestError, Problem, dotted
 from tandem.manifest.rules import check
@@ -48,6 +48,11 @@ class Manifest:
     def name(self) -> str:
         """The job's name."""
         return self.model.name
+
+    @property
+    def whole(self) -> str:
+        """The name of the whole job, if this is a lane of it."""
+        return self.name if self.lane is None else self.name.removesuffix(lane_name("", self.lane))
 
     @property
     def spec(self) -> Spec:

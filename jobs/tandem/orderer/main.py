@@ -64,7 +64,7 @@ def run(manifest: Manifest, name: str, replica: str, lifecycle: Lifecycle, serve
     started = threading.Event()
     stopping = stop_on_signals(started, lifecycle.stopped)
     registry = CollectorRegistry()
-    metrics = OrdererMetrics(registry, manifest.name, name)
+    metrics = OrdererMetrics(registry, manifest.whole, name, manifest.lane)
     health = Health(epoch_s=math.inf)  # it computes no epochs
     waits = Waits()
     metrics.watch(waits)

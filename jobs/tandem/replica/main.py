@@ -129,7 +129,7 @@ def _setting(
     if small:
         _log.warning("memory_limit", reason=small)
     registry = CollectorRegistry()
-    metrics = ReplicaMetrics(registry, manifest.name, name)
+    metrics = ReplicaMetrics(registry, manifest.whole, name, manifest.lane)
     reporter = Reporter(name, new_incarnation(manifest.name, name))
     metrics.reported = reporter.report
     probes = Probes(lambda: reporter.health.is_stuck, lambda: reporter.is_ready, reporter.report)

@@ -38,6 +38,11 @@ class _Maker:
         return Histogram(name, text, (*self.labels, *more_labels), registry=self.registry, buckets=_SECONDS)
 
 
+def _lane(lane: int | None) -> dict[str, str]:
+    """The label of a lane; a job without lanes has none."""
+    return {} if lane is None else {"lane": str(lane)}
+
+
 def _show(waits: Waits, output: Gauge, beside: Gauge) -> None:
     output.set_function(waits.seconds)
     beside.set_function(lambda: waits.seconds(beside=True))
@@ -46,8 +51,9 @@ def _show(waits: Waits, output: Gauge, beside: Gauge) -> None:
 class OrdererMetrics:
     """What an orderer (or heartbeat generator) tells about itself."""
 
-    def __init__(self, registry: CollectorRegistry, job: str, name: str) -> None:
-        make = _Maker(registry, {"job_name": job, "orderer": name})
+    def __init__(self, registry: CollectorRegistry, job: str, name: str, lane: int | None = None) -> None:
+        own = {"job_name": job, **_lane(lane), "orderer": name}
+        make = _Maker(registry, own)
         counter, gauge = make.counter, make.gauge
         self.leading = gauge("tandem_orderer_leading", "1 while this orderer believes that it leads")
         self.leader_changes = counter("tandem_leader_changes_total", "Times this orderer began or ceased to lead")
@@ -61,9 +67,9 @@ class OrdererMetrics:
         self.lag = gauge(
             "tandem_input_lag_records", "Input records that are not in any epoch yet, up to the end of the log"
         )
-        self._labels = (job, name)
+        self._labels = tuple(own.values())
         self._held: tuple[HeldInput, ...] = ()
-        labels = ("job_name", "orderer", "topic", "partition")
+        labels = (*own, "topic", "partition")
         self._held_seconds = Gauge(
             "tandem_input_held_back_seconds",
             "How long an open transaction of a producer has held back what stands behind it in an input",
@@ -110,12 +116,13 @@ class OrdererMetrics:
 class ReplicaMetrics:
     """What a replica tells about itself."""
 
-    def __init__(self, registry: CollectorRegistry, job: str, replica: str) -> None:
-        make = _Maker(registry, {"job_name": job, "replica": replica})
+    def __init__(self, registry: CollectorRegistry, job: str, replica: str, lane: int | None = None) -> None:
+        own = {"job_name": job, **_lane(lane), "replica": replica}
+        make = _Maker(registry, own)
         counter, gauge = make.counter, make.gauge
         self.reported: Callable[[], ReplicaReport] = lambda: ReplicaReport(replica, "", "starting")
         """How the replica stands: what is no count of what happens here is derived from it."""
-        registry.register(ReportedState({"job_name": job, "replica": replica}, lambda: self.reported()))
+        registry.register(ReportedState(own, lambda: self.reported()))
         self.refused = gauge("tandem_replica_refused_by_kafka", _REFUSES)
         self._waits = gauge("tandem_replica_waits_seconds", _WAITS)
         self._waits_beside = gauge("tandem_replica_waits_beside_seconds", _WAITS_BESIDE)
@@ -144,8 +151,8 @@ class ReplicaMetrics:
         self.calls_fail = gauge("tandem_calls_mostly_fail", "1 while most calls of a question of the job fail")
         self.publish_latency = make.durations(
             "tandem_publish_latency_seconds", "From an epoch's cut to its commit"
-        ).labels(job, replica)
-        of_source = ("job_name", "replica", "source")
+        ).labels(*own.values())
+        of_source = (*own, "source")
         self._source_records = Counter(
             "tandem_source_records_total", "Records of a source that this replica took in", of_source, registry=registry
         )
@@ -157,17 +164,17 @@ class ReplicaMetrics:
         )
         self._phase = make.durations("tandem_phase_seconds", "Duration of the phases of an epoch", "phase")
         self._phases: dict[str, Histogram] = {}
-        self._labels = (job, replica)
+        self._labels = tuple(own.values())
         self._retention_seconds = Gauge(
             "tandem_retention_margin_seconds",
             "Time until a topic's retention may delete what a restart from the oldest state would read",
-            ("job_name", "replica", "topic"),
+            (*own, "topic"),
             registry=registry,
         )
         self._retention_records = Gauge(
             "tandem_retention_margin_records",
             "Records that retention.bytes still leaves room for before it may delete what a restart would read",
-            ("job_name", "replica", "topic"),
+            (*own, "topic"),
             registry=registry,
         )
 

@@ -17,6 +17,13 @@ LANES: Final[tuple[Rule, ...]] = (
         mirrors=("lanes_write_side_by_side",),
     ),
     Rule(
+        "lanes-on-one-machine",
+        (path("spec"),),
+        "self.lanes == 1",
+        "lanes run on one machine for now, by tandem run. Set lanes: 1, or leave it out",
+        field_path=".lanes",
+    ),
+    Rule(
         "table-follows-no-column",
         (path("spec.sources[]"),),
         "!has(self.table) || self.partitionedBy == 'key'",
