@@ -26,7 +26,7 @@ class Crew:
     """A slot for each process, replicas first. Not thread-safe: its owner holds a lock.
 
     `argv_of` : the command line of a process.
-    `pin_to_cores` : keep processes i of each kind on core i of those that we may use.
+    `pin_to_cores` : keep process i of each kind, in lane l, on core i + l of those that we may use.
 
     Raises `LocalJobError`: this system cannot keep processes on cores.
     """
@@ -39,7 +39,8 @@ class Crew:
         self._slots: dict[str, Slot] = {}
         for plan in planned_processes(manifest):
             command = Command(argv_of(plan), directory.log_file(plan.name))
-            self._slots[plan.name] = Slot(plan, command, cores[plan.index % len(cores)] if cores else None)
+            place = plan.index + (plan.lane or 0)
+            self._slots[plan.name] = Slot(plan, command, cores[place % len(cores)] if cores else None)
 
     def __iter__(self) -> Iterator[Slot]:
         return iter(self._slots.values())
