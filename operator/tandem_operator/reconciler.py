@@ -14,6 +14,7 @@ from tandem_operator.act import Actor, Target
 from tandem_operator.actions import Action, CreatePod, Delete, DeletePod, Emit, Object, SetStatus, Switch
 from tandem_operator.api import Api, ApiError
 from tandem_operator.cache_refresher import CacheRefresher
+from tandem_operator.lanes import has_lanes, plan_lanes, seen_lanes
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.observe import observe
@@ -25,7 +26,7 @@ from tandem_operator.plan.invalid import last_working, refuse
 from tandem_operator.plan.refused import Refusal, only_now, waits, words_of
 from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
-from tandem_operator.resources.names import CLEANUP
+from tandem_operator.resources.names import CLEANUP, LANES_OF
 from tandem_operator.shown import gauges
 from tandem_operator.store import Fingerprint, Key, Store
 from tandem_operator.trim import Body
@@ -117,7 +118,7 @@ class Reconciler:
         except ManifestError as error:
             again_s, refused = await self._repair(begun, error)
         else:
-            again_s, refused = await self._pass(begun, job)
+            again_s, refused = await (self._lanes(begun, job) if has_lanes(job) else self._pass(begun, job))
         if refused is not None:
             raise refused
         return again_s if key in self._store.jobs else None
@@ -154,6 +155,28 @@ class Reconciler:
             self._metrics.show(key.namespace, key.name, gauges(job, status))
         is_restless = actions or status.get("phase") not in ("Running", "Suspended")
         return RESTLESS_S if is_restless else STEADY_S, first or error
+
+    async def _lanes(self, begun: _Begun, job: ReplicatedStreamJob) -> tuple[float, ApiError | None]:
+        """A pass over a job with lanes, each of which is a job of its own."""
+        key, target = begun.key, Target(job, begun.uid)
+        lanes = seen_lanes(begun.uid, self._store.lanes(key))
+        if len(lanes) < job.spec.lanes:  # only the API server knows that one is not there
+            for body in await asyncio.to_thread(self._api.list, KIND, key.namespace, {LANES_OF: key.name}):
+                self._store.see_job(body, gone=False)
+            lanes = seen_lanes(begun.uid, self._store.lanes(key))
+        actions = plan_lanes(begun.body, job, lanes, self._now_ms())
+        refused = await self._do(key, target, actions)
+        first = refused[0][1] if refused else None
+        if first is not None:
+            actions = plan_lanes(begun.body, job, lanes, self._now_ms(), str(first))
+        words = [action for action in actions if isinstance(action, _WORDS)]
+        error = await self._tell(begun, words)
+        status = next(
+            (dict(word.status) for word in words if isinstance(word, SetStatus)), begun.body.get("status", {})
+        )
+        if key in self._store.jobs:
+            self._metrics.show(key.namespace, key.name, gauges(job, status))
+        return STEADY_S if status.get("phase") in ("Running", "Suspended") else RESTLESS_S, first or error
 
     async def _is_as_it_was(self, begun: _Begun) -> bool:
         """Whether the API server itself has the spec and the pods that the pass began with. Raises `ApiError`."""

@@ -16,6 +16,9 @@ LONGEST_HISTORY: Final = 10
 LONGEST_REQUEST: Final = 1024
 """So many characters of a request count."""
 
+MOST_LANES: Final = 32
+"""So many lanes that are not as they should be are named."""
+
 LONGEST_FAILURE: Final = 4096
 """So many characters of what failed are kept: more than the last words of a container can be."""
 
@@ -154,6 +157,15 @@ class Request(Part):
     time: Time | None = Field(default=None, description="When the outcome was written")
 
 
+class LaneStatus(Part):
+    """A lane that is not as it should be."""
+
+    lane: Number = Field(description="The lane")
+    phase: str = Field(max_length=64, description="Its job's phase")
+    lag: Number | None = Field(default=None, description="Records that no replica of it has computed yet")
+    message: str = Field(default="", max_length=1024, description="What is not as it should be")
+
+
 class Status(Part):
     """What the operator knows of the job."""
 
@@ -173,6 +185,12 @@ class Status(Part):
     lag: Number | None = Field(default=None, description="Records that no replica has computed yet")
     measured_at: Time | None = Field(
         default=None, description="When epochs and lags were read; they alone are written once in a while only"
+    )
+    lanes: str | None = Field(
+        default=None, description="Of a job with lanes: those that are ready, and all: 7/8. Each is a job of its own"
+    )
+    degraded_lanes: tuple[LaneStatus, ...] = Field(
+        default=(), max_length=MOST_LANES, description="The lanes that are not as they should be, the first of them"
     )
     active: str | None = Field(default=None, description="Active replicas that are ready, and asked for: 2/2")
     standby: str | None = Field(default=None, description="Standbys that are fresh, and asked for: 1/1")

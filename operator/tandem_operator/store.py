@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tandem_operator import trim
-from tandem_operator.resources.names import JOB
+from tandem_operator.resources.names import JOB, LANES_OF
 from tandem_operator.trim import Body
 
 Fingerprint = tuple[object, ...]
@@ -48,6 +48,14 @@ class Store:
         if known is not None and known["metadata"]["uid"] == uid:
             del self.jobs[key]
             self.stale.discard(key)
+
+    def lanes(self, key: Key) -> tuple[Body, ...]:
+        """The jobs that are lanes of a job."""
+        return tuple(
+            body
+            for (namespace, _), body in sorted(self.jobs.items())
+            if namespace == key.namespace and body["metadata"].get("labels", {}).get(LANES_OF) == key.name
+        )
 
     def see_pod(self, body: Body, gone: bool) -> Key:
         """A pod of ours was seen, or deleted."""

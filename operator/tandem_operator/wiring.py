@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import kopf
 
 from tandem_operator.crd.document import GROUP, PLURAL, VERSION
+from tandem_operator.lanes import whole_of_body
 from tandem_operator.resources.names import MANAGED_BY, MANAGER
 from tandem_operator.store import Key, Store
 
@@ -54,6 +55,9 @@ class Intake:
             self._loop.forget(key)
         else:
             self._look(type, key)
+        whole = Key(key.namespace, whole_of_body(body))
+        if whole in self._store.jobs:
+            self._loop.wake(whole)
 
     async def pod_event(self, type: str | None, body: Mapping[str, Any], **_: object) -> None:
         """The same of a pod of ours."""

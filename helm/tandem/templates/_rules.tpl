@@ -1,12 +1,12 @@
 {{/*
 What the operator may do in a watched namespace. Of jobs it writes the status, and the finalizer of those that take their
-topics with them: Kubernetes knows no smaller right for that. It watches jobs and pods; what else a job owns it lists now and
+topics with them: Kubernetes knows no smaller right for that. Of a job with lanes it makes a job for each lane. It watches jobs and pods; what else a job owns it lists now and
 then (owned.py). Revisions and events are never changed. It reads no Secret: the kubelet gives them to the pods that name them.
 */}}
 {{- define "tandem.namespacedRules" -}}
 - apiGroups: [tandem.dev]
   resources: [replicatedstreamjobs]
-  verbs: [get, list, watch, patch]
+  verbs: [get, list, watch, create, patch]
 - apiGroups: [tandem.dev]
   resources: [replicatedstreamjobs/status]
   verbs: [patch]

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from tandem.cli.lanes import Lane, meant
 from tandem.cli.run import parse_duration
 from tandem.cli.running import find_local_job
 from tandem.cli.stores import Screen, store_of
@@ -30,7 +31,7 @@ topics_app = typer.Typer(
 
 
 @topics_app.command()
-def check(manifest: ManifestFile) -> None:
+def check(manifest: ManifestFile, lane: Lane = None) -> None:
     """Show a job's own topics, and how they differ from what Tandem needs.
 
     Exit code 0: as they should be; 1: they differ, or are missing; 78: the manifest or Kafka must be fixed first.
@@ -39,7 +40,7 @@ def check(manifest: ManifestFile) -> None:
     with screen.telling("topics cannot be checked", manifest):
         job = load(manifest)
         connection = KafkaConnection(job.kafka_properties(os.environ))
-        topics, declared = Topics(connection), _declared(job.lanes)
+        topics, declared = Topics(connection), _declared(meant(job, lane))
         partitions = topics.all()
         there = [topic.name for topic in declared if topic.name in partitions]
         found = drift_of(declared, partitions, topics.settings(there) if there else {}, connection)
@@ -63,6 +64,7 @@ def delete(
         float,
         typer.Option(metavar="DURATION", parser=parse_duration, help="How long to wait for replicas to end."),
     ] = "30s",  # type: ignore[assignment]
+    lane: Lane = None,
 ) -> None:
     """Delete a job's own topics, never those that it reads and writes.
 
@@ -79,12 +81,13 @@ def delete(
     screen = Screen()
     with screen.telling("not deleted", manifest):
         job = load(manifest)
-        for lane in job.lanes:
-            _refuse_if_it_runs(screen, lane, manifest, wait)
+        lanes = meant(job, lane)
+        for one in lanes:
+            _refuse_if_it_runs(screen, one, manifest, wait)
         topics = Topics(KafkaConnection(job.kafka_properties(os.environ)))
         there = topics.all()
-        names = sorted({name for lane in job.lanes for name in left_by(lane, there)})
-        stores = [store_of(lane) for lane in job.lanes] if with_snapshots and job.spec.snapshots is not None else []
+        names = sorted({name for one in lanes for name in left_by(one, there)})
+        stores = [store_of(one) for one in lanes] if with_snapshots and job.spec.snapshots is not None else []
         what = ", ".join([*names, *(["all snapshots and savepoints"] if stores else [])])
         if what and not yes:
             typer.confirm(f"Delete {what} for good?", abort=True)

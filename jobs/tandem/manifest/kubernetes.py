@@ -11,7 +11,7 @@ from pydantic import Field
 from tandem.manifest.pod_template import PodTemplate
 from tandem.manifest.quantities import Quantity
 from tandem.manifest.spark import Memory
-from tandem.manifest.values import Count, Flag, ObjectName, Section, Shape
+from tandem.manifest.values import Count, Flag, JobName, ObjectName, Section, Shape
 
 ImagePullPolicy = Literal["Always", "IfNotPresent", "Never"]
 DeletionPolicy = Literal["Retain", "Delete"]
@@ -72,6 +72,13 @@ class ExecutorsSpec(Section):
     memory: Memory = Field(default="1g", description="Heap of an executor, as Spark writes it: 512m, 1g")
 
 
+class LaneOf(Section):
+    """Written by the operator: of which job, and which of its lanes, a job is."""
+
+    job: JobName = Field(description="The whole job")
+    lane: Count = Field(ge=0, le=4_095, description="The lane")
+
+
 class KubernetesSpec(Section):
     """The part of a job's spec that only its operator reads."""
 
@@ -109,6 +116,12 @@ class KubernetesSpec(Section):
         ge=0,
         le=20,
         description="How many revisions that worked are kept to roll back to. 0: none; a rollout that fails stops then",
+    )
+    max_unavailable_lanes: Count = Field(
+        default=1, ge=1, le=4_096, description="How many lanes at a time may be unavailable for a change of the spec"
+    )
+    lane_of: LaneOf | None = Field(
+        default=None, description="Written by the operator into the jobs that it makes of lanes; not for users"
     )
     suspend: Flag = Field(
         default=False,

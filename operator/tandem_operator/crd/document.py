@@ -11,6 +11,7 @@ GROUP, VERSION = API_VERSION.split("/")
 PLURAL: Final = "replicatedstreamjobs"
 
 COLUMNS: Final = (
+    ("Lanes", "string", ".status.lanes", "Lanes that are ready, and all"),
     ("Active", "string", ".status.active", "Active replicas that are ready, and asked for"),
     ("Standby", "string", ".status.standby", "Standbys that are fresh, and asked for"),
     ("Mode", "string", ".spec.ordering.mode", "Who orders"),

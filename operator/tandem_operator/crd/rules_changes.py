@@ -33,6 +33,14 @@ CHANGES: Final[tuple[Rule, ...]] = (
         reason="FieldValueForbidden",
     ),
     Rule(
+        "lanes-stay",
+        (path("spec"),),
+        "self.lanes == oldSelf.lanes && has(self.laneOf) == has(oldSelf.laneOf)",
+        "the number of lanes cannot change: each has its own log and state. Give the changed job another metadata.name",
+        field_path=".lanes",
+        reason="FieldValueForbidden",
+    ),
+    Rule(
         "own-topics-stay",
         ((),),
         " && ".join(f"{own_topic(name)} == {own_topic(name, 'oldSelf')}" for name in _OWN),

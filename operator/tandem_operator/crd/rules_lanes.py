@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from tandem.manifest.values import LONGEST_JOB_NAME
 from tandem_operator.crd.cel import Rule, path
+
+LONGEST_WHOLE: Final = LONGEST_JOB_NAME - len("-lane-4095")
 
 LANES: Final[tuple[Rule, ...]] = (
     Rule(
@@ -17,11 +20,18 @@ LANES: Final[tuple[Rule, ...]] = (
         mirrors=("lanes_write_side_by_side",),
     ),
     Rule(
-        "lanes-on-one-machine",
+        "lanes-have-short-names",
+        ((),),
+        f"self.spec.lanes == 1 || has(self.spec.laneOf) || size(self.metadata.name) <= {LONGEST_WHOLE}",
+        f"a job with lanes has a name of at most {LONGEST_WHOLE} characters: those of its lanes and their pods are longer",
+        field_path=".metadata.name",
+    ),
+    Rule(
+        "lane-is-there",
         (path("spec"),),
-        "self.lanes == 1",
-        "lanes run on one machine for now, by tandem run. Set lanes: 1, or leave it out",
-        field_path=".lanes",
+        "!has(self.laneOf) || self.laneOf.lane < self.lanes",
+        "there is no such lane: the operator writes laneOf. Remove it",
+        field_path=".laneOf",
     ),
     Rule(
         "table-follows-no-column",

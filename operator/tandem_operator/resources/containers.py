@@ -8,7 +8,14 @@ from tandem.listening import EVERYWHERE
 from tandem.manifest import ReplicatedStreamJob
 from tandem.manifest.pod_template import JOB_VOLUME
 from tandem_operator.observed import Component
-from tandem_operator.resources.manifest import FILE, FOLDER, METRICS_PORT, ORDERER_METRICS_PORT, secret_variables
+from tandem_operator.resources.manifest import (
+    FILE,
+    FOLDER,
+    METRICS_PORT,
+    ORDERER_METRICS_PORT,
+    lane_options,
+    secret_variables,
+)
 from tandem_operator.resources.names import process_name
 from tandem_operator.resources.plain import plain
 from tandem_operator.resources.settings import Settings
@@ -74,7 +81,7 @@ def _container(
         "image": job.spec.image or settings.image,
         **({"imagePullPolicy": job.spec.image_pull_policy} if job.spec.image_pull_policy else {}),
         # Arguments, not a command: the image's entry point reaps the children of the JVM.
-        "args": ["python", "-m", module, f"{FOLDER}/{FILE}", *options, *served],
+        "args": ["python", "-m", module, f"{FOLDER}/{FILE}", *options, *lane_options(job), *served],
         "env": variables(job),
         "ports": [{"name": _port_name(name), "containerPort": port, "protocol": "TCP"}],
         "volumeMounts": mounts(),

@@ -50,9 +50,19 @@ def runtime_tree(job: ReplicatedStreamJob) -> dict[str, Any]:
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
-        "metadata": {"name": job.name, "namespace": job.metadata.namespace},
+        "metadata": {"name": whole_of(job), "namespace": job.metadata.namespace},
         "spec": _with_variables(spec),
     }
+
+
+def whole_of(job: ReplicatedStreamJob) -> str:
+    """The name in the manifest: of a job that is a lane, that of the whole; its processes get the lane as an option."""
+    return job.name if job.spec.lane_of is None else job.spec.lane_of.job
+
+
+def lane_options(job: ReplicatedStreamJob) -> list[str]:
+    """The options of a command that is about a job, if that is a lane."""
+    return [] if job.spec.lane_of is None else ["--lane", str(job.spec.lane_of.lane)]
 
 
 def behaviour(job: ReplicatedStreamJob) -> dict[str, Any]:

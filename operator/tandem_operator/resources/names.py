@@ -28,6 +28,9 @@ TEMPLATE: Final = f"{PREFIX}template"
 APPLIED: Final = f"{PREFIX}applied"
 MANIFEST: Final = f"{PREFIX}manifest"
 CONFIG: Final = f"{PREFIX}config"
+LANES_OF: Final = f"{PREFIX}lanes-of"
+"""On all that belongs to a lane: the whole job."""
+LANE: Final = f"{PREFIX}lane"
 ATTEMPT: Final = f"{PREFIX}attempt"
 """On a task that is tried again: attempt number, from 1."""
 CLEANUP: Final = f"{PREFIX}cleanup"
@@ -57,6 +60,12 @@ def selector(job: str, component: str | None = None) -> dict[str, str]:
     return {JOB: job} if component is None else {JOB: job, COMPONENT: component}
 
 
+def lane_labels(job: ReplicatedStreamJob) -> dict[str, str]:
+    """The labels of what belongs to a job that is a lane."""
+    of = job.spec.lane_of
+    return {} if of is None else {LANES_OF: of.job, LANE: str(of.lane)}
+
+
 def metadata(
     job: ReplicatedStreamJob, uid: str, name: str, component: str | None = None, index: int | None = None
 ) -> dict[str, Any]:
@@ -64,7 +73,7 @@ def metadata(
     return {
         "name": name,
         "namespace": job.metadata.namespace,
-        "labels": labels(job.name, component, index),
+        "labels": {**labels(job.name, component, index), **lane_labels(job)},
         "ownerReferences": [owner_reference(job, uid)],
     }
 

@@ -18,9 +18,11 @@ from tandem_operator.resources.containers import (
 )
 from tandem_operator.resources.manifest import behaviour, config_map_name, config_of
 from tandem_operator.resources.names import (
+    COMPONENT,
     CONFIG,
     DEFAULT_CONTAINER,
     EXECUTOR,
+    LANES_OF,
     MANIFEST,
     ROLE,
     TEMPLATE,
@@ -86,7 +88,7 @@ def _spec(job: ReplicatedStreamJob, settings: Settings, component: Component, in
         "terminationGracePeriodSeconds": GRACE_S,
         "securityContext": pod_security(settings),
         "affinity": _apart(job, component, index),
-        "topologySpreadConstraints": [_spread(job, component)],
+        "topologySpreadConstraints": [_spread(job, component), *_lanes_spread(job, component)],
         "tolerations": lost_node(),
         "containers": _containers(job, settings, component, index),
         "volumes": _volumes(job),
@@ -127,6 +129,15 @@ def _apart(job: ReplicatedStreamJob, component: Component, index: int) -> dict[s
     if job.spec.executors.instances:
         terms.append(executors.apart_from_others(job, EXECUTOR, index))
     return {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
+
+
+def _lanes_spread(job: ReplicatedStreamJob, component: Component) -> list[dict[str, Any]]:
+    """The pods of all lanes lie evenly over the nodes."""
+    if job.spec.lane_of is None:
+        return []
+    evenly = {"matchLabels": {LANES_OF: job.spec.lane_of.job, COMPONENT: component.value}}
+    shape = {"maxSkew": 1, "topologyKey": executors.NODE, "whenUnsatisfiable": "ScheduleAnyway"}
+    return [{**shape, "labelSelector": evenly}]
 
 
 def _spread(job: ReplicatedStreamJob, component: Component) -> dict[str, Any]:

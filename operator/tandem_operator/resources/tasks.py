@@ -11,7 +11,7 @@ from typing import Any, Final
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import TASK_S, Component
 from tandem_operator.resources.containers import small
-from tandem_operator.resources.manifest import FILE, FOLDER
+from tandem_operator.resources.manifest import FILE, FOLDER, lane_options
 from tandem_operator.resources.names import ATTEMPT, COMPONENT, DEFAULT_CONTAINER, INDEX, ROLE, hash_of
 from tandem_operator.resources.overrides import container_of, merge
 from tandem_operator.resources.plain import plain
@@ -65,7 +65,11 @@ def _task(
     container = next(c for c in like["spec"]["containers"] if c["name"] == "replica")
     dropped = ("startupProbe", "livenessProbe", "readinessProbe", "ports", "resources")
     command = {key: value for key, value in container.items() if key not in dropped}
-    command |= {"name": TASK, "args": ["python", "-m", "tandem", *arguments], "resources": small(job)}
+    command |= {
+        "name": TASK,
+        "args": ["python", "-m", "tandem", *arguments, *lane_options(job)],
+        "resources": small(job),
+    }
     labels = {key: value for key, value in like["metadata"]["labels"].items() if key not in (INDEX, ROLE)}
     annotations = like["metadata"]["annotations"] | {DEFAULT_CONTAINER: TASK}
     spec = {key: value for key, value in like["spec"].items() if key not in ("affinity", "topologySpreadConstraints")}

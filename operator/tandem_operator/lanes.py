@@ -1,0 +1,151 @@
+"""A job with lanes on Kubernetes: each lane is a ReplicatedStreamJob that the operator makes, changes and sums up. Pure.
+
+A lane's job is like any other: its pods, slots, savepoints, rollouts and repairs are its own. The whole job has no pods; it
+owns its lanes' jobs as a Deployment owns its ReplicaSets. A change of its spec goes to so many lanes at a time as may be
+unavailable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
+from tandem_operator.actions import Action, Apply, Emit, SetStatus
+from tandem_operator.lanes_status import lanes_status
+from tandem_operator.plan.events import events_of
+from tandem_operator.plan.status import as_object
+from tandem_operator.resources.names import (
+    APPLIED,
+    LANE,
+    LANES_OF,
+    MANAGED_BY,
+    MANAGER,
+    NAME,
+    PREFIX,
+    owner_reference,
+    stamped,
+)
+from tandem_operator.status import Status
+from tandem_operator.trim import Body
+
+_PASSED_ON: Final = (f"{PREFIX}savepoint",)
+"""Annotations of the whole job that are requests to every lane."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneSeen:
+    """The job of a lane as it is. `applied`: from what it was made; `owned`: by the whole job."""
+
+    lane: int
+    applied: str
+    generation: int
+    owned: bool
+    status: Status
+
+    @property
+    def is_available(self) -> bool:
+        """Whether it does what its spec asks for, as far as its status says."""
+        conditions = {one.type: one.status for one in self.status.conditions}
+        is_seen = self.status.observed_generation == self.generation
+        return is_seen and conditions.get("Ready") == "True" and conditions.get("Progressing") != "False"
+
+
+def has_lanes(job: ReplicatedStreamJob) -> bool:
+    """Whether it is a whole job with several lanes."""
+    return job.spec.lanes > 1 and job.spec.lane_of is None
+
+
+def lane_job_name(job: str, lane: int) -> str:
+    """What the job of a lane is called in Kubernetes, e.g. `orders-lane-2`."""
+    return f"{job}-lane-{lane}"
+
+
+def whole_of_body(body: Body) -> str:
+    """The name of the whole job, if `body` is a lane's job, else ""."""
+    return str(body["metadata"].get("labels", {}).get(LANES_OF, ""))
+
+
+def wanted_lane(body: Body, job: ReplicatedStreamJob, lane: int) -> dict[str, Any]:
+    """The job of a lane, as it shall be. `body`: the whole job; `job`: what was read of that."""
+    annotations = body["metadata"].get("annotations", {})
+    labels = {NAME: "tandem", MANAGED_BY: MANAGER, LANES_OF: job.name, LANE: str(lane)}
+    return stamped(
+        {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "metadata": {
+                "name": lane_job_name(job.name, lane),
+                "namespace": job.metadata.namespace,
+                "labels": {**body["metadata"].get("labels", {}), **labels},
+                "annotations": {name: annotations[name] for name in _PASSED_ON if name in annotations},
+                "ownerReferences": [owner_reference(job, body["metadata"]["uid"])],
+            },
+            "spec": {**body["spec"], "laneOf": {"job": job.name, "lane": lane}},
+        }
+    )
+
+
+def seen_lanes(uid: str, bodies: Iterable[Body]) -> dict[int, LaneSeen]:
+    """The lanes' jobs that are there, of those in `bodies`; `uid`: of the whole job."""
+    found = {}
+    for body in bodies:
+        metadata = body["metadata"]
+        lane = int(body["spec"].get("laneOf", {}).get("lane", -1))
+        owned = any(owner["uid"] == uid for owner in metadata.get("ownerReferences", ()))
+        applied = metadata.get("annotations", {}).get(APPLIED, "")
+        found[lane] = LaneSeen(lane, applied, metadata.get("generation", 0), owned, _status(body.get("status", {})))
+    return found
+
+
+def plan_lanes(
+    body: Body, job: ReplicatedStreamJob, lanes: Mapping[int, LaneSeen], now_ms: int, trouble: str = ""
+) -> tuple[Action, ...]:
+    """What a pass over the whole job does. `trouble`: what the API server refused lately."""
+    old = _status(body.get("status", {}))
+    status = lanes_status(body, job, {lane: one.status for lane, one in lanes.items()}, old, now_ms, trouble)
+    wanted = {lane: wanted_lane(body, job, lane) for lane in range(job.spec.lanes)}
+    return (
+        *(Apply(wanted[lane]) for lane in _next(job, lanes, wanted)),
+        *_made(lanes, wanted),
+        *events_of(old, status),
+        *((SetStatus(as_object(status)),) if status != old else ()),
+    )
+
+
+def _next(
+    job: ReplicatedStreamJob, lanes: Mapping[int, LaneSeen], wanted: Mapping[int, Mapping[str, Any]]
+) -> Sequence[int]:
+    """The lanes to make or to change now: all that are missing or unavailable, and so many others as may be.
+
+    A change that suspends the job is for all lanes at once.
+    """
+    missing = [lane for lane in wanted if lane not in lanes]
+    stale = [lane for lane, one in lanes.items() if lane in wanted and one.applied != _stamp(wanted[lane])]
+    if job.spec.suspend:
+        return [*missing, *stale]
+    unavailable = [lane for lane, one in lanes.items() if not one.is_available]
+    room = job.spec.max_unavailable_lanes - len(set(unavailable) | set(missing))
+    others = [lane for lane in sorted(stale) if lane not in unavailable]
+    return [*missing, *(lane for lane in stale if lane in unavailable), *others[: max(0, room)]]
+
+
+def _made(lanes: Mapping[int, LaneSeen], wanted: Mapping[int, Mapping[str, Any]]) -> Sequence[Emit]:
+    missing = [lane for lane in wanted if lane not in lanes]
+    if not missing:
+        return ()
+    return (Emit("Normal", "LanesCreated", f"{len(missing)} of {len(wanted)} lanes are created"),)
+
+
+def _stamp(thing: Mapping[str, Any]) -> str:
+    return str(thing["metadata"]["annotations"][APPLIED])
+
+
+def _status(tree: Mapping[str, Any]) -> Status:
+    try:
+        return Status.model_validate(dict(tree))
+    except ValidationError:
+        return Status()

@@ -1,0 +1,142 @@
+"""The status of a job with lanes: what the statuses of its lanes say together. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tandem.manifest import ReplicatedStreamJob
+from tandem_operator.plan.times import read_ms, written
+from tandem_operator.status import MOST_LANES, Condition, ConditionStatus, ConditionType, LaneStatus, Phase, Status
+from tandem_operator.trim import Body
+
+_WORST_FIRST: Final[tuple[Phase, ...]] = (
+    *("Failed", "Degraded", "Upgrading", "Pending", "Starting", "Suspended", "Running"),
+)
+_BAD_IF_TRUE: Final[frozenset[ConditionType]] = frozenset({"Diverged"})
+_TYPES: Final[tuple[ConditionType, ...]] = (
+    *("Ready", "Replicated", "OrderingAvailable", "StandbyFresh"),
+    *("Progressing", "Suspended", "Diverged", "TopicsAsDeclared"),
+)
+_NAMED: Final = 5
+"""So many lanes are named in a condition."""
+
+
+def lanes_status(
+    body: Body, job: ReplicatedStreamJob, lanes: Mapping[int, Status], old: Status, now_ms: int, trouble: str
+) -> Status:
+    """What the whole job's status shall be. `lanes`: of those that are there; `trouble`: what could not be done."""
+    count, spec = job.spec.lanes, job.spec
+    ready = [lane for lane, one in lanes.items() if _is(one, "Ready")]
+    lags = [one.lag for one in lanes.values() if one.lag is not None]
+    generation = int(body["metadata"].get("generation", 0))
+    conditions = tuple(_summed(kind, count, lanes, generation, trouble, old, now_ms) for kind in _TYPES)
+    status = Status(
+        phase=_phase(count, lanes, "deletionTimestamp" in body["metadata"]),
+        observed_generation=generation,
+        mode=spec.ordering.mode,
+        lanes=f"{len(ready)}/{count}",
+        degraded_lanes=tuple(_degraded(lanes))[:MOST_LANES],
+        lag=max(lags, default=None),
+        measured_at=written(now_ms),
+        active=f"{_sum(lanes, 'active')}/{spec.replicas * count}",
+        standby=f"{_sum(lanes, 'standby')}/{spec.standbys * count}",
+        replicas=min((one.replicas or 0 for one in lanes.values()), default=0) if len(lanes) == count else 0,
+        conditions=conditions,
+        history=old.history,
+    )
+    figures = {"measured_at": None, "lag": None, "degraded_lanes": ()}
+    is_same = status.model_copy(update=figures) == old.model_copy(update=figures)
+    changed = [(one.lane, one.phase, one.message) for one in status.degraded_lanes]
+    before = [(one.lane, one.phase, one.message) for one in old.degraded_lanes]
+    return old if is_same and changed == before and not _is_due(status, old) else status
+
+
+_FIGURES_EVERY_MS: Final = 30_000
+
+
+def _is_due(status: Status, old: Status) -> bool:
+    """Whether lags, which change all the time, are to be written again."""
+    return status.lag != old.lag and read_ms(status.measured_at) - read_ms(old.measured_at) >= _FIGURES_EVERY_MS
+
+
+def _phase(count: int, lanes: Mapping[int, Status], is_deleted: bool) -> Phase:
+    if is_deleted:
+        return "Deleting"
+    phases = [one.phase or "Pending" for one in lanes.values()] + ["Pending"] * (count - len(lanes))
+    return next(phase for phase in _WORST_FIRST if phase in phases)
+
+
+def _degraded(lanes: Mapping[int, Status]) -> Sequence[LaneStatus]:
+    found = []
+    for lane, status in sorted(lanes.items()):
+        bad = [one for one in status.conditions if _is_bad(one)]
+        if bad or status.phase not in ("Running", "Suspended"):
+            message = bad[0].message[:1024] if bad else ""
+            found.append(LaneStatus(lane=lane, phase=status.phase or "Pending", lag=status.lag, message=message))
+    return found
+
+
+def _is_bad(condition: Condition) -> bool:
+    if condition.type == "Suspended":
+        return False
+    return condition.status == ("True" if condition.type in _BAD_IF_TRUE else "False")
+
+
+def _summed(
+    kind: ConditionType,
+    count: int,
+    lanes: Mapping[int, Status],
+    generation: int,
+    trouble: str,
+    old: Status,
+    now_ms: int,
+) -> Condition:
+    found = {lane: one for lane, status in sorted(lanes.items()) if (one := _condition(status, kind)) is not None}
+    status, reason, message = _judged(kind, count, found)
+    if kind == "Progressing" and trouble:
+        status, reason, message = "False", "ApiRefused", trouble[:4096]
+    before = _condition(old, kind)
+    is_same = before is not None and before.status == status
+    since = before.last_transition_time if is_same and before is not None else written(now_ms)
+    return Condition(
+        type=kind,
+        status=status,
+        reason=reason,
+        message=message,
+        last_transition_time=since,
+        observed_generation=generation,
+    )
+
+
+def _judged(kind: ConditionType, count: int, found: Mapping[int, Condition]) -> tuple[ConditionStatus, str, str]:
+    """Bad if one lane is; else unknown if one is, or says nothing yet; a job is suspended when all lanes are."""
+    bad: ConditionStatus = "True" if kind in _BAD_IF_TRUE else "False"
+    good: ConditionStatus = "False" if bad == "True" else "True"
+    if kind == "Suspended":
+        bad, good = "False", "True"
+    wrong = {lane: one for lane, one in found.items() if one.status == bad}
+    if wrong:
+        words = "; ".join(f"lane {lane}: {one.message}" for lane, one in list(wrong.items())[:_NAMED])
+        more = f"; and {len(wrong) - _NAMED} more" if len(wrong) > _NAMED else ""
+        reason = next(iter(wrong.values())).reason
+        return bad, reason, f"{len(wrong)} of {count} lanes: {words}{more}"
+    silent = count - sum(one.status == good for one in found.values())
+    if silent:
+        return "Unknown", "LanesStart", f"{silent} of {count} lanes do not say yet"
+    return good, next(iter(found.values())).reason, f"all {count} lanes"
+
+
+def _condition(status: Status, kind: ConditionType) -> Condition | None:
+    return next((one for one in status.conditions if one.type == kind), None)
+
+
+def _is(status: Status, kind: ConditionType) -> bool:
+    found = _condition(status, kind)
+    return found is not None and found.status == "True"
+
+
+def _sum(lanes: Mapping[int, Status], name: str) -> int:
+    """Of what statuses say as `2/2`: the first number."""
+    written_so = [str(getattr(one, name) or "0/0") for one in lanes.values()]
+    return sum(int(text.partition("/")[0]) for text in written_so)
