@@ -1,0 +1,112 @@
+"""A job with lanes on the cluster: each is a job of its own, and what befalls one is not seen in another."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+
+from cluster.conftest import own_namespace
+from cluster.jobs import START_S, ClusterJob, submit
+from cluster.kubernetes import Object, holds
+from integration.workload import Cluster
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+
+MASKED_S = 5.0
+LANES = 2
+
+
+class Lanes(ClusterJob):
+    """The whole job. Partition p of its input, and the numbers n with n mod 2 = p, are lane p's."""
+
+    def lane(self, number: int) -> Object:
+        """The job of a lane, as it is."""
+        found: Object = self.kubectl.get("rsj", f"{self.name}-lane-{number}")
+        return found
+
+    def pods_of(self, number: int) -> list[Object]:
+        """The member pods of a lane that are not being deleted."""
+        labels = f"tandem.dev/lanes-of={self.name},tandem.dev/lane={number},app.kubernetes.io/component=member"
+        return [pod for pod in self.kubectl.list("pods", labels) if "deletionTimestamp" not in pod["metadata"]]
+
+    def when_all_ready(self) -> None:
+        def ready() -> bool:
+            pods = [pod for number in range(LANES) for pod in self.pods_of(number)]
+            is_manned = len(pods) == 2 * LANES and all(holds(pod, "Ready") for pod in pods)
+            return self.status.get("lanes") == f"{LANES}/{LANES}" and self.is_true("Replicated") and is_manned
+
+        self.kubectl.wait(ready, 2 * START_S, f"{LANES} lanes are ready")
+        self.flows_on(1)
+
+    def longest_gap_of(self, number: int, since: int) -> float:
+        """The longest time, s, between two records of a lane among those that were read from the `since`-th on."""
+        read = list(zip(self.reader.copies, self.reader.times, strict=False))[since:]
+        times = [at for value, at in read if value % LANES == number]
+        return max(later - earlier for earlier, later in pairwise(times))
+
+
+@pytest.fixture(scope="module")
+def lanes(servers: Cluster, tandem: str) -> Iterator[Lanes]:  # noqa: ARG001, it must be installed
+    name = f"lanes-{uuid.uuid4().hex[:6]}"
+    with own_namespace() as kubectl:
+        job = Lanes(kubectl, servers, name, submit(kubectl, servers, name, lanes=LANES))
+        try:
+            job.when_all_ready()
+            yield job
+        finally:
+            job.close()
+
+
+def test_each_lane_is_a_job_of_its_own_with_its_replicas_on_different_nodes(lanes: Lanes) -> None:
+    for number in range(LANES):
+        nodes = [pod["spec"]["nodeName"] for pod in lanes.pods_of(number)]
+        assert len(set(nodes)) == 2, f"the replicas of lane {number} are on {nodes}"
+        assert lanes.lane(number)["status"]["phase"] == "Running"
+    assert lanes.status["active"] == "4/4"
+    table = lanes.kubectl("get", "rsj", lanes.name)
+    assert "LANES" in table
+    assert "2/2" in table
+    counts = {key: values[-1] for key, values in list(lanes.reader.counts.items())}
+    assert set(counts) == {"k0", "k1"}, "the counts of both lanes come out"
+
+
+def test_what_befalls_one_lane_is_not_seen_in_the_other(lanes: Lanes) -> None:
+    lanes.when_all_ready()
+    publisher = lanes.lane(0)["status"]["publisher"]
+    (pod,) = (one for one in lanes.pods_of(0) if f"-{publisher}-" in one["metadata"]["name"])
+    since = len(lanes.reader.copies)
+    lanes.kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force", timeout_s=90)
+    lanes.flows_on(1_000)
+    gaps = [lanes.longest_gap_of(number, since) for number in range(LANES)]
+    print(f"{lanes.name}: longest gap of lane 0, whose owner was deleted, {gaps[0]:.2f} s, of lane 1 {gaps[1]:.2f} s")
+    assert max(gaps) <= MASKED_S
+    lanes.when_all_ready()
+    for key, counts in list(lanes.reader.counts.items()):
+        assert list(counts) == sorted(set(counts)), f"the counts of {key} go back, or come twice"
+
+
+@pytest.mark.thorough
+def test_a_change_goes_from_lane_to_lane(lanes: Lanes) -> None:
+    lanes.when_all_ready()
+    with lanes.output_goes_on(2 * MASKED_S):
+        lanes.patch({"restartNonce": 1})
+
+        def states() -> list[tuple[int | None, str]]:
+            found = [lanes.lane(number) for number in range(LANES)]
+            return [(one["spec"].get("restartNonce"), one["status"]["phase"]) for one in found]
+
+        lanes.wait(lambda: [nonce for nonce, _ in states()] == [1, None], 60, "the first lane is changed first")
+        lanes.wait(lambda: states() == [(1, "Running"), (1, "Upgrading")], 2 * START_S, "then the second")
+        lanes.wait(lambda: states() == [(1, "Running")] * 2, 2 * START_S, "and then both are as they should be")
+
+
+def test_the_lanes_go_with_the_whole(lanes: Lanes) -> None:
+    lanes.when_all_ready()
+    lanes.check_copied_once()
+    lanes.kubectl("delete", "rsj", lanes.name)
+    gone = f"tandem.dev/lanes-of={lanes.name}"
+    lanes.wait(lambda: not lanes.kubectl.list("rsj", gone), 60, "the lanes' jobs are gone")
+    lanes.wait(lambda: not lanes.kubectl.list("pods", gone), 120, "and their pods")
