@@ -7,6 +7,7 @@ from typing import Final
 from cluster.crd_case import Case
 from cluster.crd_cases_formats import FORMATS
 from cluster.crd_cases_job import JOB, STREAMS
+from cluster.crd_cases_lanes import LANES
 from cluster.crd_cases_settings import KAFKA, forbidden
 from cluster.crd_cases_sinks import SINKS
 from cluster.crd_cases_tables import TABLES
@@ -19,6 +20,7 @@ CASES: Final[tuple[Case, ...]] = (
     *STREAMS,
     *FORMATS,
     *TABLES,
+    *LANES,
     *SINKS,
     *KAFKA,
     *VALUES,

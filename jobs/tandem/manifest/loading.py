@@ -67,9 +67,9 @@ class Manifest:
 
     @property
     def lanes(self) -> tuple["Manifest", ...]:
-        """The lanes of the whole job, each as a job; a job that has not got several is its only one."""
+        """The lanes of the whole job, each as a job; a job that has not got several, or is a lane, is its only one."""
         count = self.spec.lanes
-        return (self,) if count == 1 else tuple(self.of_lane(lane) for lane in range(count))
+        return (self,) if count == 1 or self.lane is not None else tuple(self.of_lane(lane) for lane in range(count))
 
     def of_lane(self, lane: int | None) -> "Manifest":
         """Lane `lane` of the whole job. Raises `UnknownLaneError`."""

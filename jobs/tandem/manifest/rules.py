@@ -26,7 +26,12 @@ from tandem.manifest.rules_kafka import (
     properties_are_given_once,
     topics_do_not_meet,
 )
-from tandem.manifest.rules_lanes import lanes_write_side_by_side, partitions_follow_a_column
+from tandem.manifest.rules_lanes import (
+    a_lane_is_there,
+    lanes_have_short_names,
+    lanes_write_side_by_side,
+    partitions_follow_a_column,
+)
 from tandem.manifest.rules_sinks import SINK_RULES
 from tandem.manifest.rules_spark import (
     epochs_fit_into_the_heap,
@@ -252,6 +257,8 @@ RULES: Final[tuple[Rule, ...]] = (
     a_table_has_its_key,
     a_table_needs_micro_batches,
     lanes_write_side_by_side,
+    lanes_have_short_names,
+    a_lane_is_there,
     partitions_follow_a_column,
     *SINK_RULES,
     tables_are_apart_from_state,

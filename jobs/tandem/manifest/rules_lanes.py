@@ -9,7 +9,9 @@ from tandem.manifest.ddl import column_names
 from tandem.manifest.models import ReplicatedStreamJob
 from tandem.manifest.problems import Issue, Location
 from tandem.manifest.streams import SinkKind
+from tandem.manifest.values import LONGEST_JOB_NAME
 
+LONGEST_WHOLE: Final = LONGEST_JOB_NAME - len("-lane-4095")
 _LANES: Final[Location] = ("spec", "lanes")
 _NOT_BY_LANES: Final[dict[SinkKind, str]] = {
     "delta": "the lanes would commit to one Delta table at the same time, and get in each other's way",
@@ -29,6 +31,20 @@ def lanes_write_side_by_side(job: ReplicatedStreamJob) -> Iterator[Issue]:
                 "Use a topic, parquet or postgres sink; or write a topic, and this sink by a second job without lanes"
             )
             yield Issue(at, why, remedy, (at, _LANES))
+
+
+def lanes_have_short_names(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    """On Kubernetes each lane is a job, and is named after the whole."""
+    at: Location = ("metadata", "name")
+    if job.spec.lanes > 1 and job.spec.lane_of is None and len(job.name) > LONGEST_WHOLE:
+        message = f"{job.name} has {len(job.name)} characters, and a job with lanes has at most {LONGEST_WHOLE}"
+        yield Issue(at, message, "Give it a shorter name: those of its pods are longer", (at, _LANES))
+
+
+def a_lane_is_there(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    of, at = job.spec.lane_of, ("spec", "laneOf")
+    if of is not None and of.lane >= job.spec.lanes:
+        yield Issue(at, f"there is no lane {of.lane}", "Remove laneOf: the operator writes it", (at, _LANES))
 
 
 def partitions_follow_a_column(job: ReplicatedStreamJob) -> Iterator[Issue]:

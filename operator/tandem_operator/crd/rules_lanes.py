@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tandem.manifest.values import LONGEST_JOB_NAME
+from tandem.manifest.rules_lanes import LONGEST_WHOLE
 from tandem_operator.crd.cel import Rule, path
-
-LONGEST_WHOLE: Final = LONGEST_JOB_NAME - len("-lane-4095")
 
 LANES: Final[tuple[Rule, ...]] = (
     Rule(
@@ -23,8 +21,10 @@ LANES: Final[tuple[Rule, ...]] = (
         "lanes-have-short-names",
         ((),),
         f"self.spec.lanes == 1 || has(self.spec.laneOf) || size(self.metadata.name) <= {LONGEST_WHOLE}",
-        f"a job with lanes has a name of at most {LONGEST_WHOLE} characters: those of its lanes and their pods are longer",
+        f"a job with lanes has a name of at most {LONGEST_WHOLE} characters: those of its pods are longer. "
+        "Give it a shorter one",
         field_path=".metadata.name",
+        mirrors=("lanes_have_short_names",),
     ),
     Rule(
         "lane-is-there",
@@ -32,6 +32,7 @@ LANES: Final[tuple[Rule, ...]] = (
         "!has(self.laneOf) || self.laneOf.lane < self.lanes",
         "there is no such lane: the operator writes laneOf. Remove it",
         field_path=".laneOf",
+        mirrors=("a_lane_is_there",),
     ),
     Rule(
         "table-follows-no-column",

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tandem.protocol.silence import SilenceBound
 
 from tandem.core.catch_up import CatchUp
 from tandem.core.effects import (
@@ -42,13 +41,14 @@ from tandem.protocol.publication import Publication
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.succession import Succession
 from tandem.protocol.switchover import Holder
+from tandem.protocol.timeouts import AdaptiveTimeout
 from tandem.protocol.values import (
     Claim,
     Config,
     Cut,
     Determinant,
     Marker,
-    Positions,
+    Offsets,
     Progress,
     Proposal,
     TopicPartition,
@@ -63,7 +63,7 @@ class Teller:
 
     def __init__(self, me: str, candidate: bool, barriers: OwnBarriers | None) -> None:
         succession = Succession(_config(1, me)) if candidate else None
-        bound = SilenceBound(20.0, 120.0)
+        bound = AdaptiveTimeout(20.0, 120.0)
         publication = Publication(me, Decisions(), 0, Delivery.EXACTLY_ONCE, bound, generation=int(candidate))
         settings = ReplicaSettings(giving=GivingSettings(barriers=barriers))
         self._core = ReplicaCore(publication, CatchUp(me, -1), 0.0, succession, settings=settings)
@@ -108,7 +108,7 @@ class Teller:
 
 def _seen(what: str) -> Seen:
     if what.startswith("its slot taken by "):
-        return Seen(relief=Holder(what.split()[-1], "a"))
+        return Seen(successor_holder=Holder(what.split()[-1], "a"))
     return {
         "its slot": Seen(slot=0),
         "its slot and a standby": Seen(slot=0, can_hand_over=True),
@@ -117,7 +117,7 @@ def _seen(what: str) -> Seen:
 
 
 def _config(generation: int, by: str) -> Config:
-    return Config(generation, f"code {generation}", Positions({IN: 0}), by)
+    return Config(generation, f"code {generation}", Offsets({IN: 0}), by)
 
 
 def _proposal(what: str, words: list[str]) -> Proposal:
@@ -126,7 +126,7 @@ def _proposal(what: str, words: list[str]) -> Proposal:
     if what == "cut":
         epoch = int(words[0])
         time_ms = int(words[words.index("at") + 1]) if "at" in words else 0
-        return Cut(epoch, Positions({IN: 10 * (epoch + 1)}), time_ms, 0, "orderer-0", barrier="barrier" in words)
+        return Cut(epoch, Offsets({IN: 10 * (epoch + 1)}), time_ms, 0, "orderer-0", barrier="barrier" in words)
     if what == "answer":
         return Determinant(int(words[0]), words[1], 0, 1, (words[2],), words[4])
     epoch, attempt = map(int, words[0].split("/"))

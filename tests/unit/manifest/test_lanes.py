@@ -46,6 +46,7 @@ def test_lanes_share_no_log_no_folder_and_no_id(four: Manifest) -> None:
         assert len(own) == 4
     assert {lane.model.topics.dead_letter for lane in lanes} == {"flights.dead-letter"}
     assert {lane.whole for lane in lanes} == {"flights"}
+    assert lanes[1].lanes == (lanes[1],)
 
 
 def test_what_is_named_in_the_manifest_is_divided_too(write: Writer) -> None:

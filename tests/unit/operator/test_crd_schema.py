@@ -142,5 +142,5 @@ def test_scaling_and_columns_lead_to_fields_that_exist() -> None:
                 break
             node = node["properties"][part]
     assert [column["name"] for column in version["additionalPrinterColumns"]] == [
-        *("Active", "Standby", "Mode", "Leader", "Epoch", "Lag", "Phase", "Age")
+        *("Lanes", "Active", "Standby", "Mode", "Leader", "Epoch", "Lag", "Phase", "Age")
     ]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import pytest
 
+from tandem.kafka.admin import Asked
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import LostInputError, MissingTopicError, RecreatedTopicError
 from tandem.kafka.topics import Topics
@@ -30,18 +31,17 @@ class Brokers(Topics):
     def ids(self, names: Iterable[str]) -> dict[str, str]:
         return {name: self.id for name in names if name in self.there}
 
-    def ends(
-        self, topics: Mapping[str, int], isolation_level: str = "read_committed", timeout_s: float | None = None
-    ) -> Offsets:
+    def ends(self, topics: Asked, isolation_level: str = "read_committed", timeout_s: float | None = None) -> Offsets:
         del timeout_s
         return self._at(topics, self.stable if isolation_level == "read_committed" else self.end)
 
-    def beginnings(self, topics: Mapping[str, int]) -> Offsets:
+    def beginnings(self, topics: Asked) -> Offsets:
         return self._at(topics, 0)
 
     @staticmethod
-    def _at(topics: Mapping[str, int], offset: int) -> Offsets:
-        return Offsets({TopicPartition(name, p): offset for name, count in topics.items() for p in range(count)})
+    def _at(topics: Asked, offset: int) -> Offsets:
+        numbers = {name: range(some) if isinstance(some, int) else some for name, some in topics.items()}
+        return Offsets({TopicPartition(name, p): offset for name, some in numbers.items() for p in some})
 
 
 @pytest.fixture
@@ -162,3 +162,14 @@ def test_transactions_that_come_and_go_hold_back_nothing(watch: InputWatch, brok
         brokers.stable, brokers.end = 10 + look, 14 + look
         looks(watch, 6 * look)
         assert watch.held == ()
+
+
+def test_of_a_lane_only_its_partitions_are_looked_at(brokers: Brokers) -> None:
+    def odd(inputs: Mapping[str, int]) -> dict[str, range]:
+        return {topic: range(1, count, 2) for topic, count in inputs.items()}
+
+    watch = InputWatch(NOWHERE, {"in": "read_committed"}, odd)
+    watch._topics = brokers
+    brokers.there = {"in": 4}
+    watch.refresh(Offsets(), 0.0)
+    assert watch.ends() == Offsets({TopicPartition("in", 1): 10, TopicPartition("in", 3): 10})

@@ -123,7 +123,15 @@ def test_the_report_is_shown_in_a_few_lines() -> None:
 
 
 def test_the_report_is_json_for_programs() -> None:
-    report = json.loads(as_json("flights", good().verified()))
+    report = json.loads(as_json("flights", {"flights": good().verified()}))
 
     assert (report["job"], report["good"], report["lost"], report["delivery"]) == ("flights", True, 0, "exactlyOnce")
     assert report["unseen"] == {"input_records": 0, "epochs": 0, "rows": 0}
+
+
+def test_the_reports_of_lanes_are_one_object() -> None:
+    lanes = {f"flights.lane-{number}": good().verified() for number in range(2)}
+    report = json.loads(as_json("flights", lanes))
+
+    assert (report["job"], report["good"]) == ("flights", True)
+    assert [lane["job"] for lane in report["lanes"]] == [*lanes]

@@ -1,0 +1,44 @@
+"""Trials of the rules about lanes, and what the partitions of sources follow."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from cluster.crd_case import Case
+
+_DELTA: Final = {"spec.sinks.1": {"name": "archive", "delta": {"path": "/data/out"}}}
+_LONG: Final = "a" * 35
+
+LANES: Final = (
+    Case(
+        "lanes-write-side-by-side",
+        {"spec.lanes": 2},
+        {"spec.lanes": 2, **_DELTA},
+        "lanes cannot share a delta, iceberg or foreachBatch sink",
+    ),
+    Case(
+        "lanes-have-short-names",
+        {"spec.lanes": 2, "metadata.name": _LONG[:34]},
+        {"spec.lanes": 2, "metadata.name": _LONG},
+        "a job with lanes has a name of at most",
+    ),
+    Case(
+        "lane-is-there",
+        {"spec.lanes": 2, "spec.laneOf": {"job": "orders", "lane": 1}},
+        {"spec.lanes": 2, "spec.laneOf": {"job": "orders", "lane": 2}},
+        "there is no such lane",
+    ),
+    Case(
+        "table-follows-no-column",
+        {"spec.sources.1.table": {"key": ["key"]}},
+        {"spec.sources.1.table": {"key": ["key"]}, "spec.sources.1.partitionedBy": "any"},
+        "every lane has all rows of a table",
+    ),
+    Case(
+        "lanes-stay",
+        {"spec.lanes": 2, "spec.replicas": 3},
+        {"spec.lanes": 4},
+        "the number of lanes cannot change",
+        old={"spec.lanes": 2},
+    ),
+)
