@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, kafka_sink
-from tandem.engine.lanes import check_lanes
+from tandem.engine.lanes import check_lanes, topics_of_the_only
 from tandem.engine.pruned import operators_of
 from tandem.jobapi.errors import JobError
 from tandem.manifest import SourceSpec
@@ -32,7 +33,7 @@ def job(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Job:
 
 def check(job: Job, plan: Plan) -> None:
     frame = plan(job.sources["orders"].withWatermark("at", "1 minute"), job.sources["clicks"])
-    states, operators = operators_of(frame)
+    states, operators = operators_of(frame, topics_of_the_only([ORDERS, CLICKS]))
     check_lanes(states, operators, [ORDERS, CLICKS], 4)
 
 
@@ -73,3 +74,21 @@ def test_a_plan_whose_state_follows_the_partitions_is_taken(job: Job, plan: Plan
 def test_another_is_refused_with_the_operator(job: Job, plan: Plan, words: str) -> None:
     with pytest.raises(JobError, match=words):
         check(job, plan)
+
+
+@pytest.mark.parametrize(
+    ("plan", "is_taken"),
+    [
+        (lambda clicks: clicks.groupBy("key").count(), True),
+        (lambda clicks: clicks.groupBy("partition").count(), False),
+        (lambda clicks: clicks.mapInPandas(lambda frames: frames, "key STRING").groupBy("key").count(), False),
+    ],
+    ids=["by the key", "by another column", "by what a function calls key"],
+)
+def test_the_columns_of_the_only_source_are_known_as_well(
+    spark: SparkSession, tmp_path: Path, plan: Callable[[DataFrame], DataFrame], is_taken: bool
+) -> None:
+    job = Job(spark, tmp_path / "job", [CLICKS], [kafka_sink()])
+    states, operators = operators_of(plan(job.sources["clicks"]), topics_of_the_only([CLICKS]))
+    with nullcontext() if is_taken else pytest.raises(JobError, match="cannot compute aggregation by"):
+        check_lanes(states, operators, [CLICKS], 4)

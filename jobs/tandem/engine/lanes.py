@@ -43,6 +43,16 @@ def check_lanes(
             )
 
 
+def topics_of_the_only(sources: Sequence[SourceSpec]) -> str:
+    """What the columns of the only source of records are named after; "": there are several, and each says its own."""
+    streams = [source for source in sources if source.table is None]
+    return _named_after(streams[0]) if len(streams) == 1 else ""
+
+
+def _named_after(source: SourceSpec) -> str:
+    return "+".join(source.topics)
+
+
 def _words(source: SourceSpec) -> str:
     if source.partitioned_by == "any":
         return f"the partitions of source {source.name} follow nothing (partitionedBy: any)"
@@ -57,7 +67,7 @@ def _followed(sources: Iterable[SourceSpec]) -> Iterator[str]:
     """The columns that the partitions follow, as `key_expressions` writes a column of an input."""
     for source in sources:
         if source.table is None and source.partitioned_by != "any":
-            topics = "+".join(source.topics)
+            topics = _named_after(source)
             yield f"{topics}/{source.partitioned_by}"
             if source.partitioned_by != "key":
                 yield f"{topics}/value.{source.partitioned_by}"

@@ -15,7 +15,7 @@ from tandem.engine.described import Facts
 from tandem.engine.facts import facts_about
 from tandem.engine.guard import Taken, guarded
 from tandem.engine.kept_settings import check_effective, check_kept, kept_settings
-from tandem.engine.lanes import check_lanes
+from tandem.engine.lanes import check_lanes, topics_of_the_only
 from tandem.engine.one_row import makes_one_row
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
@@ -112,7 +112,7 @@ class Planning:
             raise JobError(f"the job's result cannot be published: {in_a_line(error)}") from error
         check_leaves(stream, bridge.source, self._tables.roots)
         if spec.lanes > 1:
-            states, operators = operators_of(stream)
+            states, operators = operators_of(stream, topics_of_the_only(spec.sources))
             check_lanes(states, operators, spec.sources, spec.lanes)
         one_row = makes_one_row(result, given, spec.sources, spec.sinks)
         facts = _facts(stream, taken, settings)

@@ -56,11 +56,11 @@ def dataset(spark: SparkSession, plan: Any) -> Any:
     return singleton(spark, "org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, plan)
 
 
-def operators_of(frame: DataFrame) -> tuple[list[KeptState], frozenset[str]]:
-    """By what a plan keeps its state, and the names of all its nodes."""
+def operators_of(frame: DataFrame, topics: str) -> tuple[list[KeptState], frozenset[str]]:
+    """By what a plan keeps its state, and the names of all its nodes. `topics` : see `kept_states`."""
     spark, plan = frame.sparkSession, frame._jdf.queryExecution().analyzed()
     names = frozenset(str(node["class"]).rpartition(".")[2] for node in json.loads(plan.toJSON()))
-    return described(spark, plan), names
+    return described(spark, plan, topics), names
 
 
 def states_of(spark: SparkSession, plan: Any) -> list[KeptState]:
@@ -72,11 +72,11 @@ def states_of(spark: SparkSession, plan: Any) -> list[KeptState]:
         return []
 
 
-def described(spark: SparkSession, plan: Any) -> list[KeptState]:
+def described(spark: SparkSession, plan: Any, topics: str = "") -> list[KeptState]:
     """By what an analysed plan keeps its state. Raises what reading the plan raises."""
     plan = inlined(spark, plan)
     simplified = plan
     for name in ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding", "SimplifyCasts"):
         simplified = singleton(spark, f"{_CATALYST}.{name}").apply(simplified)
     form = f"{FORM} of {spark.version}"
-    return kept_states(json.loads(plan.toJSON()), json.loads(simplified.toJSON()), form)
+    return kept_states(json.loads(plan.toJSON()), json.loads(simplified.toJSON()), form, topics)

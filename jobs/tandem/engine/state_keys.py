@@ -40,30 +40,33 @@ class _Seen:
 
 
 def kept_states(
-    plan: Sequence[Mapping[str, Any]], simplified: Sequence[Mapping[str, Any]] = (), form: str = ""
+    plan: Sequence[Mapping[str, Any]], simplified: Sequence[Mapping[str, Any]] = (), form: str = "", topics: str = ""
 ) -> list[KeptState]:
     """The stateful operators of an analysed plan, in the plan's order; plans: as Spark's `toJSON` gives them.
 
     `simplified`: the same plan with simpler expressions, which say how the keys are made; `form`: of what they say.
+    `topics`: of the only source, whose columns are named after it, as those of several sources are; "": they are not.
     """
-    found = _states(plan)
-    ways = _states(simplified) if simplified else []
+    found = _states(plan, topics)
+    ways = _states(simplified, topics) if simplified else []
     if [one.operator for one in ways] != [one.operator for one in found]:
         return [replace(one, made=()) for one in found]
     return [replace(one, made=other.made, form=form) for one, other in zip(found, ways, strict=True)]
 
 
-def _states(plan: Sequence[Mapping[str, Any]]) -> list[KeptState]:
+def _states(plan: Sequence[Mapping[str, Any]], topics: str) -> list[KeptState]:
     found: list[KeptState] = []
-    _walk(tree(iter(plan)), found)
+    _walk(tree(iter(plan)), found, topics)
     return found
 
 
-def _walk(node: Node, found: list[KeptState]) -> _Seen:
+def _walk(node: Node, found: list[KeptState], topics: str) -> _Seen:
     """What the node gives; the stateful operators of it and below it are added to `found`, before those below."""
     place = len(found)
-    below = [_walk(child, found) for child in node.children]
+    below = [_walk(child, found, topics) for child in node.children]
     seen = _seen(node, below)
+    if not below and seen.streams and topics:
+        seen = _prefixed(seen, topics)
     if below and all(one.streams for one in (below if node.name == "Join" else below[:1])):
         kept = _kept(node, below)
         if kept is not None:
@@ -125,10 +128,13 @@ def _of_topics(filtering: Node, below: _Seen) -> _Seen:
     if condition.name != "In" or below.behind.get(attribute_id(condition.children[0])) != frozenset({"topic"}):
         return below
     topics = "+".join(str(literal.fields.get("value")) for literal in condition.children[1:])
-    behind = {
-        attribute: frozenset(f"{topics}/{name}" for name in columns) for attribute, columns in below.behind.items()
-    }
-    return replace(below, behind=behind, made={one: column(f"{topics}/{way.text}") for one, way in below.made.items()})
+    return _prefixed(below, topics)
+
+
+def _prefixed(seen: _Seen, topics: str) -> _Seen:
+    """With columns that are named after the topics that they are of."""
+    behind = {attribute: frozenset(f"{topics}/{name}" for name in names) for attribute, names in seen.behind.items()}
+    return replace(seen, behind=behind, made={one: column(f"{topics}/{way.text}") for one, way in seen.made.items()})
 
 
 def _kept(node: Node, below: Sequence[_Seen]) -> KeptState | None:
