@@ -46,7 +46,9 @@ class JobHistory:
     job: str = ""
     dead_letter: str = ""
     counts: bool | None = False
-    read_of: Callable[[Mapping[str, int]], Mapping[str, int] | Mapping[str, range]] = lambda inputs: inputs
+    read_of: Callable[[Mapping[str, int]], Mapping[str, range]] = lambda inputs: {
+        topic: range(count) for topic, count in inputs.items()
+    }
 
     @classmethod
     def of(cls, manifest: Manifest) -> JobHistory:
