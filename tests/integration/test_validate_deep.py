@@ -66,6 +66,7 @@ def test_a_plan_that_replicas_would_not_agree_on_is_refused(tmp_path: Path) -> N
     assert "Replace current_timestamp(): use ctx.epoch_time()" in said
 
 
+@pytest.mark.thorough
 def test_a_value_that_spark_does_not_take_names_its_setting(tmp_path: Path) -> None:
     code, said = deep(
         tmp_path, COPY, spark={"conf": {"spark.sql.ansi.enabled": "yes", "spark.sql.files.maxPartitionBytes": "1m"}}
@@ -76,6 +77,7 @@ def test_a_value_that_spark_does_not_take_names_its_setting(tmp_path: Path) -> N
     assert "It should be a/an 'boolean' value" in said
 
 
+@pytest.mark.thorough
 def test_what_spark_says_that_does_not_start_is_told(tmp_path: Path) -> None:
     code, said = deep(tmp_path, COPY, spark={"conf": {"spark.jars.packages": "no-coordinates"}})
 
@@ -85,6 +87,7 @@ def test_what_spark_says_that_does_not_start_is_told(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.thorough
 def test_a_setting_that_the_code_must_not_change_is_refused_with_where_it_belongs(tmp_path: Path) -> None:
     sets = COPY.replace(
         "    return", "    ctx.spark.conf.set('spark.sql.shuffle.partitions', '8')\n    return"
@@ -124,6 +127,7 @@ def test_a_plan_that_the_real_time_engine_cannot_run_is_refused_with_what_to_do(
     assert said.endswith("Write it with pyspark.sql.functions or SQL; or set spec.engine: microBatch")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("job", "engine"),
     [
