@@ -132,6 +132,7 @@ def test_the_job_keeps_its_promise_with_no_operator_running(two: ClusterJob, tan
         two.flows_on(400)
 
 
+@pytest.mark.thorough
 def test_neither_the_job_nor_the_operator_minds_an_api_server_that_is_away(
     two: ClusterJob, lab: Lab, tandem: str
 ) -> None:
