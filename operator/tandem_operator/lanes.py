@@ -48,10 +48,10 @@ class LaneSeen:
 
     @property
     def is_available(self) -> bool:
-        """Whether it does what its spec asks for, as far as its status says."""
+        """Whether it does what its spec asks for, as far as its status says; not while it is still changing."""
         conditions = {one.type: one.status for one in self.status.conditions}
         is_seen = self.status.observed_generation == self.generation
-        return is_seen and conditions.get("Ready") == "True" and conditions.get("Progressing") != "False"
+        return is_seen and self.status.phase == "Running" and conditions.get("Progressing") != "False"
 
 
 def has_lanes(job: ReplicatedStreamJob) -> bool:

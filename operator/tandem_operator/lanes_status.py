@@ -30,7 +30,7 @@ def lanes_status(
     ready = [lane for lane, one in lanes.items() if _is(one, "Ready")]
     lags = [one.lag for one in lanes.values() if one.lag is not None]
     generation = int(body["metadata"].get("generation", 0))
-    conditions = tuple(_summed(kind, count, lanes, generation, trouble, old, now_ms) for kind in _TYPES)
+    conditions = tuple(_summed(kind, job, lanes, generation, trouble, old, now_ms) for kind in _TYPES)
     status = Status(
         phase=_phase(count, lanes, "deletionTimestamp" in body["metadata"]),
         observed_generation=generation,
@@ -85,7 +85,7 @@ def _is_bad(condition: Condition) -> bool:
 
 def _summed(
     kind: ConditionType,
-    count: int,
+    job: ReplicatedStreamJob,
     lanes: Mapping[int, Status],
     generation: int,
     trouble: str,
@@ -93,7 +93,9 @@ def _summed(
     now_ms: int,
 ) -> Condition:
     found = {lane: one for lane, status in sorted(lanes.items()) if (one := _condition(status, kind)) is not None}
-    status, reason, message = _judged(kind, count, found)
+    status, reason, message = _judged(kind, job.spec.lanes, found)
+    if kind == "Suspended":
+        status, reason, message = _suspended(job)
     if kind == "Progressing" and trouble:
         status, reason, message = "False", "ApiRefused", trouble[:4096]
     before = _condition(old, kind)
@@ -110,11 +112,9 @@ def _summed(
 
 
 def _judged(kind: ConditionType, count: int, found: Mapping[int, Condition]) -> tuple[ConditionStatus, str, str]:
-    """Bad if one lane is; else unknown if one is, or says nothing yet; a job is suspended when all lanes are."""
+    """Bad if one lane is; else unknown if one is, or says nothing yet."""
     bad: ConditionStatus = "True" if kind in _BAD_IF_TRUE else "False"
     good: ConditionStatus = "False" if bad == "True" else "True"
-    if kind == "Suspended":
-        bad, good = "False", "True"
     wrong = {lane: one for lane, one in found.items() if one.status == bad}
     if wrong:
         words = "; ".join(f"lane {lane}: {one.message}" for lane, one in list(wrong.items())[:_NAMED])
@@ -125,6 +125,13 @@ def _judged(kind: ConditionType, count: int, found: Mapping[int, Condition]) -> 
     if silent:
         return "Unknown", "LanesStart", f"{silent} of {count} lanes do not say yet"
     return good, next(iter(found.values())).reason, f"all {count} lanes"
+
+
+def _suspended(job: ReplicatedStreamJob) -> tuple[ConditionStatus, str, str]:
+    """The whole is when its spec says so, and its lanes then are."""
+    if job.spec.suspend:
+        return "True", "AskedFor", "Set spec.suspend: false to resume the job"
+    return "False", "NotAskedFor", "The job is not suspended"
 
 
 def _condition(status: Status, kind: ConditionType) -> Condition | None:

@@ -144,6 +144,13 @@ def test_a_change_goes_from_lane_to_lane_and_waits_for_each(running: Lanes) -> N
     assert running.passes() == []
 
 
+def test_a_lane_that_still_changes_its_replicas_is_waited_for(running: Lanes) -> None:
+    running.change(replicas=3)
+    assert running.passes() == [0]
+    running.says(0, phase="Upgrading")
+    assert running.passes() == []
+
+
 def test_so_many_lanes_change_at_a_time_as_may_be_unavailable(running: Lanes) -> None:
     running.change(replicas=3, maxUnavailableLanes=3)
     assert running.passes() == [0, 1, 2]
@@ -196,6 +203,7 @@ def test_a_lane_that_says_nothing_yet_is_not_taken_for_good() -> None:
     lanes.passes()
     assert (lanes.status["lanes"], lanes.status["phase"]) == ("1/4", "Pending")
     assert lanes.condition("Ready")["status"] == "Unknown"
+    assert "Resumed" not in lanes.events
 
 
 def test_one_diverged_lane_is_a_diverged_job(running: Lanes) -> None:
