@@ -160,7 +160,10 @@ def _as_nobody() -> tuple[str, ...]:
             "this as another user"
         )
     user = pwd.getpwnam(_UNPRIVILEGED)
-    rights = ("--inh-caps=-all,+dac_override", "--ambient-caps=-all,+dac_override", "--bounding-set=-all,+dac_override")
+    rights = [f"--{name}=-all,+dac_override" for name in ("inh-caps", "ambient-caps", "bounding-set")]
+    rights.append(
+        "--securebits=+no_setuid_fixup"
+    )  # or access(2), by which initdb looks for its programs, has not got it
     return (found, f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", *rights, "--pdeathsig=KILL")
 
 
