@@ -93,7 +93,10 @@ class OnTerminal(Command):
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", super().output)
 
     def _read(self) -> None:
-        with open(self._ours, "rb", buffering=0) as terminal, contextlib.suppress(OSError):  # EIO: nobody has it open
+        with (
+            os.fdopen(self._ours, "rb", buffering=0) as terminal,
+            contextlib.suppress(OSError),
+        ):  # EIO: nobody has it open
             decoder = codecs.getincrementaldecoder("utf-8")()
             while content := terminal.read(4096):
                 self._lines.append(decoder.decode(content))

@@ -97,7 +97,7 @@ def test_a_job_runs_survives_a_kill_and_ends_without_a_trace(
     watching = OnTerminal("status", topic_prefix, "--watch", "--run-directory", str(job.directory))
     assert watching.says("Latency    p50 "), watching.output
     assert f"{topic_prefix}  microBatch · heartbeat · exactlyOnce" in watching.output
-    assert "replica-0 running publishes 100%" in watching.output
+    assert "replica-0 running publishes 100%" in " ".join(watching.output.split())
     produce(kafka, f"{topic_prefix}-in", 1)
     watching.when(lambda: "up to epoch 1, last by replica-0" in watching.output)
     os.kill(watching.pid, signal.SIGINT)
