@@ -87,8 +87,11 @@ def test_a_job_reads_by_the_registry_and_writes_into_the_database_and_both_keep_
     run.when(lambda: rows(login) != [])
     assert rows(login) == [("tea", 2)], run.output
 
-    for command in (run, dev):
-        interrupt(command)
+    interrupt(run)
+    with psycopg.connect(login):
+        interrupt(dev)
+    log = tmp_path / ".tandem" / "dev" / "postgres" / "postgres.log"
+    assert "database system is shut down" in log.read_text(), "it was killed, since a client was still there"
     shutil.rmtree(default_checkpoint_directory(job), ignore_errors=True)
     again = begin(*words)
     assert again.says("tandem run job.yaml"), again.output

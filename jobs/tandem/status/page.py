@@ -40,7 +40,7 @@ class Page:
     facts: tuple[tuple[str, str], ...] = ()
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        folds = console.is_terminal  # in a pipe, a text stays one line, whoever reads it
+        folds = console.is_terminal  # in a pipe a text stays one line, for grep
 
         def text(words: str, style: str = "") -> Text:
             return Text(words, style=style, no_wrap=not folds, overflow="fold" if folds else "ignore")

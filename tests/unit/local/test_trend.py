@@ -44,8 +44,9 @@ def test_a_bar_keeps_the_worst_of_its_time_however_often_somebody_looks() -> Non
 
 
 def test_the_picture_moves_by_whole_bars_only() -> None:
-    seen = [at(BAR_S * number, 1.0 + number % 7, 9.0) for number in range(BARS_SHOWN)]
-    late = at(BAR_S * BARS_SHOWN - 0.1, seen[-1].replicas[0].p50_ms, 9.0)
+    seen = [at(BAR_S * (0.75 + number), 1.0 + number % 7, 9.0) for number in range(BARS_SHOWN - 1)]
+    seen.append(at(BAR_S * (BARS_SHOWN - 1), 2.0, 9.0))
+    late = at(BAR_S * BARS_SHOWN - 0.1, 2.0, 9.0)
     next_bar = at(BAR_S * BARS_SHOWN, 7.0, 9.0)
 
     bars = [lines(*more)[0][14 : 14 + BARS_SHOWN] for more in (seen, [*seen, late], [*seen, late, next_bar])]
