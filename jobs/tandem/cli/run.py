@@ -31,7 +31,7 @@ from tandem.process.surroundings import check_surroundings
 from tandem.snapshots import SnapshotError
 from tandem.status.page import fit
 
-_EVENTS_SHOWN = 6
+_EVENTS_SHOWN, _EVENTS_IN_A_LOW_TERMINAL, _LOW = 6, 3, 28
 _REFUSALS = (
     LocalJobError,
     UnknownLaneError,
@@ -191,7 +191,8 @@ def _watch(
     with Live(console=out, auto_refresh=False, transient=False) if live else _nothing() as display:
         while not stopping.is_set() and job.outcome is None:
             if display is not None:
-                events = map(_event, job.events()[-_EVENTS_SHOWN:])
+                count = _EVENTS_SHOWN if out.height > _LOW else _EVENTS_IN_A_LOW_TERMINAL
+                events = map(_event, job.events()[-count:])
                 display.update(fit(out, Group(view.screen(), Text(), *events)), refresh=True)
             else:
                 out.print(view.line())
