@@ -132,8 +132,7 @@ class FailoverStatus:
 @dataclass(frozen=True, slots=True)
 class JobStatus:
     """A job at one moment (`at`: Unix time, s). `publisher`: the replica that owns the newest marker, `published_epoch` its
-    epoch; None before the first. `trouble`: why something could not be found out. `mode`, `delivery`: as in the manifest.
-    `failover`: the newest one that a replica which computes now has seen in the logs."""
+    epoch; None before the first. `trouble`: why something could not be found out. `failover`: the newest one that is known."""
 
     job: str
     at: float
@@ -257,11 +256,11 @@ def source_statuses(samples: Iterable[Sample]) -> tuple[SourceStatus, ...]:
 
 def last_failover(samples: Iterable[Sample]) -> FailoverStatus | None:
     """The newest failover that the processes with these reports know of."""
-    reports = (sample.report for sample in samples if isinstance(sample.report, ReplicaReport))
-    seen = [report.failover for report in reports if report.failover is not None]
-    last = max(seen, key=lambda failover: failover.epoch, default=None)
-    if last is None:
+    reports = [sample.report for sample in samples]
+    seen = [one.failover for one in reports if isinstance(one, ReplicaReport) and one.failover is not None]
+    if not seen:
         return None
+    last = max(seen, key=lambda failover: failover.epoch)
     before, after = replica_name(last.from_), replica_name(last.to)
     return FailoverStatus(last.epoch, before, after, last.gap_ms, last.at_ms / 1000)
 
