@@ -132,7 +132,7 @@ class FailoverStatus:
 @dataclass(frozen=True, slots=True)
 class JobStatus:
     """A job at one moment (`at`: Unix time, s). `publisher`: the replica that owns the newest marker, `published_epoch` its
-    epoch; None before the first. `trouble`: why something could not be found out. `failover`: the newest one that is known."""
+    epoch; None before the first. `trouble`: why something could not be found out. `failover`: the newest known."""
 
     job: str
     at: float
