@@ -1,7 +1,7 @@
 # Everything that a user or a contributor runs. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jars test lint words unit integration cluster simulate demo bench docs clean
+.PHONY: help setup prerequisites jars test lint words unit integration cluster simulate demo bench docs krew clean
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$python; break; }; done)
@@ -88,6 +88,9 @@ docs: $(BIN)/.docs ## the documentation as a site in site/, with all links check
 $(BIN)/.docs: pyproject.toml | $(INSTALLED)
 	$(BIN)/python -m pip install --disable-pip-version-check --quiet --editable '.[docs]'
 	@touch $@
+
+krew: $(INSTALLED) ## kubectl tandem as a krew plugin, into dist/krew: make krew ARGS="--base https://where/archives/will/be"
+	PYTHONPATH=operator $(BIN)/python -m krew_plugin $(ARGS)
 
 clean: ## remove what builds, checks and runs leave behind (not .venv, not the cache of jars)
 	rm -rf build dist site demo-output spark-warehouse metastore_db derby.log .tandem

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import fcntl
 import os
+import pty
+import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -66,3 +72,31 @@ class Command:
         assert self._popen.stdout is not None
         with self._popen.stdout as lines:
             self._lines.extend(lines)
+
+
+class OnTerminal(Command):
+    """A command on a terminal of 80 columns and 40 lines, without colours; `output` is all that was ever written to it."""
+
+    def __init__(self, *arguments: str, **env: str) -> None:
+        self._ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 80, 0, 0))
+        made = {**os.environ, "TERM": "xterm", "NO_COLOR": "1", **env}
+        made.pop("COLUMNS", None)
+        self._popen = subprocess.Popen([*TANDEM, *arguments], stdout=theirs, stderr=theirs, stdin=theirs, env=made)
+        os.close(theirs)
+        self._lines = []
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    @property
+    def output(self) -> str:
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", super().output)
+
+    def _read(self) -> None:
+        with (
+            os.fdopen(self._ours, "rb", buffering=0) as terminal,
+            contextlib.suppress(OSError),
+        ):  # EIO: nobody has it open
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            while content := terminal.read(4096):
+                self._lines.append(decoder.decode(content))

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from integration.engine import Job, kafka_sink, raw_source
 from integration.planning_replica import Replica
 from integration.postgres_bench import Bench, MakeBench
-from integration.postgres_server import PASSWORD, PostgresServer
+from integration.postgres_server import PostgresServer
 from integration.registry_server import RegistryServer
 from integration.written_job import create_topics
 from tandem.devservers import KafkaBroker, ZooKeeperServer
@@ -135,16 +135,16 @@ def topic_prefix(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PostgresServer]:
     """A PostgreSQL that lives as long as the session: do not stop it."""
-    os.environ["PG_PASSWORD"] = PASSWORD
     with PostgresServer(tmp_path_factory.mktemp("postgres")) as server:
+        os.environ["PG_PASSWORD"] = server.password
         yield server
 
 
 @pytest.fixture
 def own_postgres(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PostgresServer]:
     """A PostgreSQL of the test's own, running, to stop, kill, pause and restart."""
-    monkeypatch.setenv("PG_PASSWORD", PASSWORD)
     with PostgresServer(tmp_path / "postgres") as server:
+        monkeypatch.setenv("PG_PASSWORD", server.password)
         yield server
 
 

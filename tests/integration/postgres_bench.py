@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from integration.postgres_server import PASSWORD, PostgresServer
+from integration.postgres_server import PostgresServer
 from tandem.manifest import PostgresSink
 from tandem.replica.postgres import PostgresTable, prepare
 from tandem.replica.postgres_writer import PostgresWriter
@@ -24,7 +24,7 @@ class Bench:
             server.execute(f"CREATE TABLE {self.name} ({columns})")
         given = {**server.sink(self.name, **sink)}
         made = PostgresSink.model_validate(given)
-        self.table = PostgresTable("s", made, made.options({"PG_PASSWORD": PASSWORD}, Path(), "s"), self.name)
+        self.table = PostgresTable("s", made, made.options({"PG_PASSWORD": server.password}, Path(), "s"), self.name)
 
     def writer(self, generation: int = 0, at: Callable[[str], None] = lambda _: None) -> PostgresWriter:
         prepare([self.table])

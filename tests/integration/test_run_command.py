@@ -13,7 +13,7 @@ import psutil
 import pytest
 from confluent_kafka import Producer
 
-from integration.command import TANDEM, Command
+from integration.command import TANDEM, Command, OnTerminal
 from integration.waiting import gone
 from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
@@ -94,6 +94,16 @@ def test_a_job_runs_survives_a_kill_and_ends_without_a_trace(
     before = job.status()
     assert (before["rows_published"], before["ready"]) == (100, True)
 
+    watching = OnTerminal("status", topic_prefix, "--watch", "--run-directory", str(job.directory))
+    assert watching.says("Latency    p50 "), watching.output
+    assert f"{topic_prefix}  microBatch · heartbeat · exactlyOnce" in watching.output
+    assert "replica-0 running publishes 100%" in " ".join(watching.output.split())
+    produce(kafka, f"{topic_prefix}-in", 1)
+    watching.when(lambda: "up to epoch 1, last by replica-0" in watching.output)
+    os.kill(watching.pid, signal.SIGINT)
+    assert watching.exit_code() == 0, watching.output
+    assert "up to epoch 1, last by replica-0" in watching.output
+
     subprocess.check_call([*TANDEM, "kill", topic_prefix, "replica-0", "--run-directory", str(job.directory)])
     assert job.says("replica-0 ended by SIGKILL; restarted at once"), job.output
     after = job.status()
@@ -112,6 +122,23 @@ def test_a_run_for_a_time_ends_by_itself(run: Callable[..., Run]) -> None:
 
     assert job.exit_code() == 0, job.output
     assert "newest epoch not known; replica-0 starts" in job.output  # nobody answers for Kafka
+
+
+def test_on_a_terminal_a_run_shows_the_screen_and_who_watches_it_sees_its_end(tmp_path: Path) -> None:
+    (tmp_path / "job.py").write_text("def job(events):\n    return events.select('key', 'value')\n")
+    (tmp_path / "job.yaml").write_text(MANIFEST.replace("NAME", "shown").replace("KAFKA", "localhost:1"))
+    folder = str(tmp_path / "run")
+
+    job = OnTerminal("run", str(tmp_path / "job.yaml"), "--run-directory", folder)
+    assert job.says("NOT SAFE: no replica is at the head"), job.output
+    watching = Command("status", "shown", "--watch", "--run-directory", folder)
+    assert watching.says("newest epoch not known; replica-0 starts"), watching.output
+
+    os.kill(job.pid, signal.SIGINT)
+    assert job.exit_code() == 0, job.output
+    assert "stopped" in job.output
+    assert watching.exit_code() == 1
+    assert watching.output.endswith("shown has stopped\n")
 
 
 def test_a_job_that_cannot_run_leaves_with_the_reason(

@@ -1,6 +1,8 @@
 """`tandem dev`: servers to try a job on this machine."""
 
 import math
+import os
+import shlex
 import signal
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -12,7 +14,17 @@ from typer.core import TyperGroup
 
 from tandem.cli.dev_records import consume, produce
 from tandem.cli.stores import Screen
-from tandem.devtools.addresses import KAFKA_PORT, ZOOKEEPER_PORT, named_elsewhere
+from tandem.devservers import POSTGRES_USER, PostgresServer
+from tandem.devtools.addresses import (
+    KAFKA_PORT,
+    POSTGRES_PORT,
+    REGISTRY_PORT,
+    ZOOKEEPER_PORT,
+    databases,
+    named_elsewhere,
+    password_variable,
+    postgres_sinks,
+)
 from tandem.devtools.servers import DevServers, Place, running
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
@@ -23,6 +35,10 @@ from tandem.waiting import Deadline, wait_until
 
 _LOOK_EVERY_S = 0.5
 _START = "start"
+
+
+def _port(what: str) -> Any:
+    return typer.Option(min=1, max=65_535, help=what)
 
 
 class _StartsByDefault(TyperGroup):
@@ -36,7 +52,7 @@ class _StartsByDefault(TyperGroup):
 dev_app = typer.Typer(
     name="dev",
     cls=_StartsByDefault,
-    help="Run a Kafka and a ZooKeeper to try a job on this machine, send records, and read rows. "
+    help="Run a Kafka, a ZooKeeper and what else a job needs on this machine, send records, and read rows. "
     "`tandem dev [MANIFEST]` is short for `tandem dev start [MANIFEST]`.",
 )
 
@@ -48,8 +64,18 @@ def start(
         typer.Argument(exists=True, dir_okay=False, readable=True, help="A job whose topics are created."),
     ] = None,
     partitions: Annotated[int, typer.Option(min=1, max=1_000, help="Partitions of each new topic.")] = 2,
-    kafka_port: Annotated[int, typer.Option(min=1, max=65_535, help="Port of Kafka.")] = KAFKA_PORT,
-    zookeeper_port: Annotated[int, typer.Option(min=1, max=65_535, help="Port of ZooKeeper.")] = ZOOKEEPER_PORT,
+    kafka_port: Annotated[int, _port("Port of Kafka.")] = KAFKA_PORT,
+    zookeeper_port: Annotated[int, _port("Port of ZooKeeper.")] = ZOOKEEPER_PORT,
+    registry: Annotated[
+        bool | None,
+        typer.Option("--registry/--no-registry", help="Run a schema registry. Default: if the manifest names one."),
+    ] = None,
+    registry_port: Annotated[int, _port("Port of the schema registry.")] = REGISTRY_PORT,
+    postgres: Annotated[
+        bool | None,
+        typer.Option("--postgres/--no-postgres", help="Run a PostgreSQL. Default: if the manifest has a sink in one."),
+    ] = None,
+    postgres_port: Annotated[int, _port("Port of PostgreSQL.")] = POSTGRES_PORT,
     state: Annotated[
         Path | None,
         typer.Option(
@@ -62,7 +88,9 @@ def start(
 ) -> None:
     """Run a real Kafka and a real ZooKeeper on this machine, until Ctrl-C. Their data is kept for the next start.
 
-    With a manifest, creates the topics that it reads and writes. Needs Java 17.
+    If the manifest has spec.schemaRegistry, a schema registry runs beside them; if it has a postgres sink, a PostgreSQL.
+
+    With a manifest, creates the topics and databases that it reads and writes. Needs Java 17.
 
     Exit code 0: stopped as asked; 1: a server ended by itself; 2: no such file; 78: it could not start.
 
@@ -73,17 +101,25 @@ def start(
       tandem dev job.yaml --fresh --partitions 4
 
       tandem dev --kafka-port 19092 --zookeeper-port 12181
+
+      tandem dev --registry --postgres --postgres-port 15432
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     screen = Screen()
     base = Path() if manifest is None else manifest.parent
-    place = Place(state or base / ".tandem" / "dev", kafka_port, zookeeper_port)
     try:
         with screen.telling("not started", manifest or base):
             job = None if manifest is None else load(manifest)
+            place = Place(
+                state or base / ".tandem" / "dev",
+                kafka_port,
+                zookeeper_port,
+                registry_port if _wanted(registry, job is not None and job.spec.schema_registry is not None) else None,
+                postgres_port if _wanted(postgres, job is not None and bool(postgres_sinks(job))) else None,
+            )
             with ExitStack() as stack:
-                with screen.doing("Starting ZooKeeper and Kafka (whose jars are downloaded once, about 20 s) …"):
+                with screen.doing("Starting the servers (which are downloaded once, about 20 s) …"):
                     servers = stack.enter_context(running(place, fresh))
                 _tell(screen, servers, place, job, partitions)
                 wait_until(lambda: bool(servers.ended()), Deadline(math.inf), _LOOK_EVERY_S)
@@ -95,20 +131,41 @@ def start(
     raise typer.Exit(ExitCode.FAILED)
 
 
+def _wanted(asked: bool | None, needed: bool) -> bool:
+    return needed if asked is None else asked
+
+
 def _tell(screen: Screen, servers: DevServers, place: Place, job: Manifest | None, partitions: int) -> None:
-    """Make the topics, and say what is where and what comes next."""
-    say, kafka, zookeeper = screen.out.print, servers.kafka.bootstrap, servers.zookeeper.connect
-    made = [] if job is None else _make_topics(kafka, job, partitions)
-    say(f"Kafka      {kafka}")
-    say(f"ZooKeeper  {zookeeper}")
+    """Make topics and databases, and say what is where and what comes next."""
+    say, here = screen.out.print, servers.addresses
+    made = [] if job is None else _make_topics(here.kafka, job, partitions)
+    say(f"Kafka      {here.kafka}")
+    say(f"ZooKeeper  {here.zookeeper}")
+    if here.registry is not None:
+        say(f"Registry   {here.registry}")
+    if servers.postgres is not None:
+        say(f"PostgreSQL {_postgres_line(servers.postgres, job)}")
     if job is not None:
         say(f"Topics     {', '.join(sorted(users_topics(job)))} ({f'made: {len(made)}' if made else 'kept'})")
-        for difference in named_elsewhere(job, kafka, zookeeper):
+        for difference in named_elsewhere(job, here):
             say(f"{job.path}: {difference}", style="yellow")
-    say(f"What they hold is kept in {place.state}; --fresh begins empty. Ctrl-C stops both.")
+    say(f"What they hold is kept in {place.state}; --fresh begins empty. Ctrl-C stops all.")
     say("Next, in another terminal:")
+    if servers.postgres is not None:
+        where = os.path.relpath(servers.postgres.password_file)
+        say(f'  export {password_variable(job)}="$(cat {shlex.quote(where)})"')
     for command in _next_commands(job):
         say(f"  {command}")
+
+
+def _postgres_line(postgres: PostgresServer, job: Manifest | None) -> str:
+    """Make the databases of the job's sinks; says where they are, and how to log in."""
+    needed = () if job is None else databases(job, postgres.address)
+    made = [name for name in needed if postgres.make_database(name)]
+    count = len(needed) or 1
+    listed = f"database{'s' * (count > 1)} {', '.join(needed or ('postgres',))}"
+    state = f" (made: {len(made)})" if made else ""
+    return f"{postgres.address}, {listed}{state}, user {POSTGRES_USER}, password in ${password_variable(job)}"
 
 
 def _make_topics(bootstrap: str, job: Manifest, partitions: int) -> list[str]:

@@ -2,9 +2,8 @@
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Annotated
@@ -14,28 +13,25 @@ from confluent_kafka import KafkaException
 from pydantic_core import PydanticCustomError
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
 from tandem.cli.lanes import chosen, folder_of
 from tandem.cli.running import find_local_job
 from tandem.cli.validate import ManifestFile, show_problems, summary
+from tandem.cli.view import LINE_EVERY_S, SCREEN_EVERY_S, View
 from tandem.engine.jvm.jars import Jars
 from tandem.kafka.errors import TandemKafkaError
 from tandem.local import Event, LocalJob, LocalJobError, LocalLanes, NewGeneration
 from tandem.local.changes import changed_start
-from tandem.local.lanes_screen import lanes_line, lanes_table
 from tandem.local.observe import Observer
-from tandem.local.screen import job_table, progress_line
 from tandem.manifest import Duration, Manifest, ManifestError, SecretError, UnknownLaneError, check_code, load
 from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode, RefusedError, stop_on_signals
 from tandem.process.surroundings import check_surroundings
 from tandem.snapshots import SnapshotError
+from tandem.status.page import fit
 
-_SCREEN_EVERY_S = 1.0
-_LINE_EVERY_S = 5.0
-_EVENTS_SHOWN = 6
+_EVENTS_SHOWN, _EVENTS_IN_A_LOW_TERMINAL, _LOW = 6, 3, 28
 _REFUSALS = (
     LocalJobError,
     UnknownLaneError,
@@ -103,7 +99,7 @@ def run(
         ),
     ] = "",
     screen: Annotated[
-        bool, typer.Option("--screen/--no-screen", help="A live table on a terminal, or a line every few seconds.")
+        bool, typer.Option("--screen/--no-screen", help="A live screen on a terminal, or a line every few seconds.")
     ] = True,
 ) -> None:
     """Run a job on this machine: its replicas and orderers, restarted whenever they die.
@@ -186,24 +182,6 @@ def _changed(out: Console, loaded: Manifest, folder: Path | None) -> NewGenerati
     return NewGeneration(changed.savepoint, changed.generation)
 
 
-@dataclass(frozen=True, slots=True)
-class View:
-    """How a job stands, by its observers: one, or one for each lane."""
-
-    job: str
-    observers: Sequence[Observer]
-
-    def table(self) -> Table:
-        """For a terminal."""
-        seen = [observer.look() for observer in self.observers]
-        return job_table(seen[0]) if len(seen) == 1 else lanes_table(self.job, seen)
-
-    def line(self) -> str:
-        """For a log."""
-        seen = [observer.look() for observer in self.observers]
-        return progress_line(seen[0]) if len(seen) == 1 else lanes_line(self.job, seen)
-
-
 def _watch(
     out: Console, job: LocalLanes, view: View, stopping: threading.Event, duration_s: float | None, live: bool
 ) -> None:
@@ -213,14 +191,16 @@ def _watch(
     with Live(console=out, auto_refresh=False, transient=False) if live else _nothing() as display:
         while not stopping.is_set() and job.outcome is None:
             if display is not None:
-                display.update(Group(view.table(), *map(_event, job.events()[-_EVENTS_SHOWN:])), refresh=True)
+                count = _EVENTS_SHOWN if out.height > _LOW else _EVENTS_IN_A_LOW_TERMINAL
+                events = map(_event, job.events()[-count:])
+                display.update(fit(out, Group(view.screen(), Text(), *events)), refresh=True)
             else:
                 out.print(view.line())
                 for event in job.events():
                     if event.at > shown:
                         out.print(_event(event))
                         shown = event.at
-            pause = _SCREEN_EVERY_S if live else _LINE_EVERY_S
+            pause = SCREEN_EVERY_S if live else LINE_EVERY_S
             until = monotonic() + (pause if ends_at is None else max(0.0, min(pause, ends_at - monotonic())))
             while job.outcome is None and monotonic() < until and not stopping.wait(min(0.1, until - monotonic())):
                 pass

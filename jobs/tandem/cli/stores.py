@@ -21,11 +21,9 @@ from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode
 from tandem.snapshots import SnapshotError, SnapshotStore
 from tandem.state import StateError
+from tandem.status.page import PIPE_WIDTH
 
 SavepointName = Annotated[str, typer.Argument(metavar="NAME", help="Letters, digits, dots, dashes and underscores.")]
-
-PIPE_WIDTH = 160
-"""Columns in a file or a pipe, where nobody knows how wide it will be shown."""
 
 
 class Screen:

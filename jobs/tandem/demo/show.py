@@ -20,10 +20,10 @@ from tandem.demo.latency import Latencies
 from tandem.local import Event
 from tandem.local.screen import job_table, progress_line
 from tandem.local.status import JobStatus
+from tandem.local.trend import spark
 
 SPARK_S = 60
 RECENT_MS = 10_000.0
-_BARS = "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +59,6 @@ def event_line(event: Event) -> Text:
     """Something that happened to a process."""
     loud = "SIGKILL" in event.text
     return Text(f"{event.clock} {event.process} {event.text}", style="bold red" if loud else "dim")
-
-
-def spark(values: Sequence[float]) -> str:
-    """Values as bars from 0 to the highest; a blank where there is none (NaN).
-
-    >>> spark([1, 2, float("nan"), 4])
-    '▂▄ █'
-    """
-    highest = max((value for value in values if not math.isnan(value)), default=0.0)
-    if highest <= 0:
-        return " " * len(values)
-    steps = len(_BARS)
-    return "".join(
-        " " if math.isnan(value) else _BARS[min(steps - 1, max(0, math.ceil(value / highest * steps) - 1))]
-        for value in values
-    )
 
 
 def per_second(recent: Latencies, now_ms: float, seconds: int = SPARK_S) -> list[float]:

@@ -1,11 +1,12 @@
 """What every server here can do: start, stop, be killed, restarted, paused, on ports that stay free meanwhile."""
 
 import random
+import signal
 import socket
 from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 from tandem.process.child import ChildProcess, Command
 from tandem.process.errors import EmbeddedError, ServerError
@@ -69,6 +70,7 @@ class Server(ABC):
     """A server process with its data folder. Port and data stay the same over stops, kills and restarts."""
 
     name: str
+    stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
 
     def __init__(self, data_dir: Path, host: str) -> None:
         self.data_dir = data_dir.absolute()
@@ -120,9 +122,9 @@ class Server(ABC):
         return self
 
     def stop(self, deadline_s: float = STOP_DEADLINE_S) -> None:
-        """Orderly stop (SIGTERM; SIGKILL after `deadline_s`). Does nothing if it is not running."""
+        """Orderly stop (its own signal; SIGKILL after `deadline_s`). Does nothing if it is not running."""
         if self._process is not None:
-            self._process.stop(deadline_s)
+            self._process.stop(deadline_s, self.stop_signal)
 
     def kill(self) -> None:
         """SIGKILL; return when the process is gone. Does nothing if it is not running."""

@@ -16,7 +16,14 @@ from tandem.kafka.errors import ReadTimeoutError
 from tandem.kafka.history import markers_back_to
 from tandem.local.rundir import ProcessState, RunDirectory
 from tandem.local.scrape import Sample, scrape
-from tandem.local.status import JobStatus, ReplicaStatus, orderer_status, replica_status, source_statuses
+from tandem.local.status import (
+    JobStatus,
+    ReplicaStatus,
+    last_failover,
+    orderer_status,
+    replica_status,
+    source_statuses,
+)
 from tandem.local.supervisor import LocalJob
 from tandem.manifest import Manifest
 from tandem.process.info import ProcessInfo
@@ -82,6 +89,9 @@ class Observer:
             published_epoch=None if newest is None else newest.epoch,
             trouble=trouble,
             sources=source_statuses(latest.values()),
+            mode=self._manifest.spec.ordering.mode,
+            delivery=self._manifest.spec.delivery,
+            failover=last_failover(latest.values()),
         )
 
     def _replica(self, state: ProcessState, info: ProcessInfo | None, owners: Counter[str]) -> ReplicaStatus:

@@ -4,32 +4,31 @@ import math
 from collections.abc import Iterator
 from datetime import datetime
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from tandem.local.status import JobStatus, OrdererStatus, ReplicaStatus
+from tandem.status.page import NONE as _NONE
+from tandem.status.page import bare_table
 
 _STYLES = {"running": "green", "paused": "yellow", "restarting": "yellow", "down": "red", "given up": "bold red"}
-_NONE = "–"
 
 
 def job_table(status: JobStatus, title: str | None = None) -> Table:
     """All processes of a job: who publishes, who leads, how far, how fast; and below, why those ended that are down."""
-    ends = [*status.troubles, *_ends(status), *_unread(status)]
-    held = [one.words for one in status.held_back]
+    troubled = [*(one.words for one in status.held_back), *status.troubles, *_ends(status), *_unread(status)]
     engines = [f"engine {words}" for words in status.engines]
-    caption = "\n".join((status.trouble or _caption(status), *engines, *held, *ends))
-    table = Table(
-        title=_title(title or f"Job {status.job}", status),
-        caption=Text(caption, style="bold red" if status.trouble or held or ends else "dim"),
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=0,  # so that it fits 80 columns
-        title_justify="left",
-        caption_justify="left",
-    )
+    table = processes_table(status)
+    table.title = _title(title or f"Job {status.job}", status)
+    caption = "\n".join((status.trouble or _caption(status), *engines, *troubled))
+    table.caption = Text(caption, style="bold red" if status.trouble or troubled else "dim")
+    table.title_justify = table.caption_justify = "left"
+    return table
+
+
+def processes_table(status: JobStatus) -> Table:
+    """A row for each process: who publishes, who leads, how far, how fast."""
+    table = bare_table()
     for heading in ("Process", "State", "Role"):
         table.add_column(heading, no_wrap=True)
     for heading in ("Epoch", "Behind", "Rows/s", "p50 ms", "p99 ms", "Taken over", "Restarts"):
@@ -40,6 +39,17 @@ def job_table(status: JobStatus, title: str | None = None) -> Table:
     for orderer in status.orderers:
         table.add_row(*_orderer(orderer))
     return table
+
+
+def see_to(status: JobStatus) -> Iterator[str]:
+    """What somebody should see to, one thing each."""
+    yield from status.warnings
+    if status.trouble:
+        yield status.trouble
+    yield from (one.words for one in status.held_back)
+    yield from status.troubles
+    yield from _ends(status)
+    yield from _unread(status)
 
 
 def progress_line(status: JobStatus) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 from tandem.local.rundir import ProcessState
 from tandem.local.scrape import Sample
 from tandem.process.ending import EndKind
+from tandem.protocol.switchover import replica_name
 from tandem.status.report import OrdererReport, ReplicaReport
 
 
@@ -118,9 +119,20 @@ class SourceStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class FailoverStatus:
+    """The replica `after` took over the publication from `before`, with `epoch`, `at` (Unix time, s)."""
+
+    epoch: int
+    before: str
+    after: str
+    gap_ms: int
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class JobStatus:
     """A job at one moment (`at`: Unix time, s). `publisher`: the replica that owns the newest marker, `published_epoch` its
-    epoch; None before the first. `trouble`: why something could not be found out."""
+    epoch; None before the first. `trouble`: why something could not be found out. `failover`: the newest known."""
 
     job: str
     at: float
@@ -130,6 +142,9 @@ class JobStatus:
     published_epoch: int | None = None
     trouble: str = ""
     sources: tuple[SourceStatus, ...] = ()
+    mode: str = ""
+    delivery: str = ""
+    failover: FailoverStatus | None = None
 
     def replica(self, name: str) -> ReplicaStatus:
         """The status of one replica. Raises `StopIteration` if there is none of that name."""
@@ -237,6 +252,17 @@ def source_statuses(samples: Iterable[Sample]) -> tuple[SourceStatus, ...]:
             if name not in most or its.records > most[name].records:
                 most[name] = SourceStatus(name, int(its.records), int(its.letters), bool(its.unread))
     return tuple(most[name] for name in sorted(most))
+
+
+def last_failover(samples: Iterable[Sample]) -> FailoverStatus | None:
+    """The newest failover that the processes with these reports know of."""
+    reports = [sample.report for sample in samples]
+    seen = [one.failover for one in reports if isinstance(one, ReplicaReport) and one.failover is not None]
+    if not seen:
+        return None
+    last = max(seen, key=lambda failover: failover.epoch)
+    before, after = replica_name(last.from_), replica_name(last.to)
+    return FailoverStatus(last.epoch, before, after, last.gap_ms, last.at_ms / 1000)
 
 
 def orderer_status(state: ProcessState, sample: Sample | None = None, elects: bool = True) -> OrdererStatus:

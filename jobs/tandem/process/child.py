@@ -58,10 +58,10 @@ class ChildProcess:
             self._popen.wait(deadline_s)
         return not self.running
 
-    def stop(self, deadline_s: float = 20.0) -> None:
-        """SIGTERM, and SIGKILL if it still runs after `deadline_s`. Does nothing if it has ended."""
-        self._send(signal.SIGTERM)
-        self._send(signal.SIGCONT)  # a paused process would not even see SIGTERM
+    def stop(self, deadline_s: float = 20.0, number: signal.Signals = signal.SIGTERM) -> None:
+        """The signal, and SIGKILL if it still runs after `deadline_s`. Does nothing if it has ended."""
+        self._send(number)
+        self._send(signal.SIGCONT)  # a paused process would not even see the signal
         if not self.wait(deadline_s):
             self.kill()
 

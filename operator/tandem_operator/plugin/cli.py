@@ -5,19 +5,24 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Sequence
-from typing import Annotated, TypeVar
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Annotated, Final, TypeVar
 
 import typer
 from kubernetes import client, config
 from kubernetes.config import ConfigException
+from rich.console import Console
+from rich.live import Live
 from urllib3.exceptions import HTTPError
 
 from tandem.manifest import KIND
-from tandem.process.info import ExitCode
+from tandem.process.info import ExitCode, stop_on_signals
+from tandem.status.page import Page, Verdict, console, fit, show
 from tandem.waiting import Deadline, wait_until
 from tandem_operator.actions import Object
 from tandem_operator.api import Api, ApiError
-from tandem_operator.plugin.screen import now_utc, screen
+from tandem_operator.plugin.screen import now_utc, page
 from tandem_operator.resources.names import JOB, PREFIX
 from tandem_operator.status import Request, Status
 
@@ -29,15 +34,27 @@ Namespace = Annotated[str, typer.Option("--namespace", "-n", help="Default: that
 Context = Annotated[str, typer.Option(help="Of the kubeconfig. Default: the current one")]
 Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="How long to wait for the operator; 0: not at all")]
 
+_WATCH_EVERY_S: Final = 2.0
 _Answer = TypeVar("_Answer")
 
 
 @app.command()
-def status(job: Job, namespace: Namespace = "", context: Context = "") -> None:
+def status(
+    job: Job,
+    watching: Annotated[
+        bool, typer.Option("--watch", "-w", help=f"Every {_WATCH_EVERY_S:.0f} s, until Ctrl-C")
+    ] = False,
+    namespace: Namespace = "",
+    context: Context = "",
+) -> None:
     """Is it safe? Who publishes? How far behind is each? When was the last failover, and how long was the gap?"""
     api, where = _connect(namespace, context)
-    for line in screen(_get(api, where, job), _pods(api, where, job), now_utc()):
-        typer.echo(line)
+    out = console()
+    first = _told(lambda: _look(api, where, job), where, job)
+    if watching:
+        _told(lambda: _watch(out, lambda: _look(api, where, job), first), where, job)
+    else:
+        show(out, first)
 
 
 @app.command()
@@ -132,20 +149,37 @@ def _change(job: str, change: Object, namespace: str, context: str) -> None:
     _told(lambda: api.merge(KIND, where, job, change), where, job)
 
 
-def _get(api: Api, namespace: str, job: str) -> Object:
-    return _told(lambda: api.get(KIND, namespace, job), namespace, job)
+def _look(api: Api, namespace: str, job: str) -> Page:
+    """How the job stands. Raises `ApiError`, `HTTPError`."""
+    return page(api.get(KIND, namespace, job), _pods(api, namespace, job), now_utc())
 
 
 def _pods(api: Api, namespace: str, job: str) -> Sequence[Object] | None:
-    def seen() -> Sequence[Object] | None:
-        try:
-            return api.list("Pod", namespace, {JOB: job})
-        except ApiError as error:
-            if error.status == 403:  # who may see jobs may not see pods, perhaps
-                return None
-            raise
+    try:
+        return api.list("Pod", namespace, {JOB: job})
+    except ApiError as error:
+        if error.status == 403:  # who may see jobs may not see pods, perhaps
+            return None
+        raise
 
-    return _told(seen, namespace, job)
+
+def _watch(out: Console, look: Callable[[], Page], shown: Page) -> None:
+    """Show it until somebody stops it. While the API server does not answer, what was seen last stays."""
+    stopping = stop_on_signals()
+    with Live(console=out, auto_refresh=False) if out.is_terminal else nullcontext() as display:
+        while True:
+            if display is None:
+                show(out, shown)
+            else:
+                display.update(fit(out, shown), refresh=True)
+            if stopping.wait(_WATCH_EVERY_S):
+                return
+            try:
+                shown = look()
+            except (ApiError, HTTPError) as error:
+                if isinstance(error, ApiError) and not error.is_passing:
+                    raise
+                shown = replace(shown, verdict=Verdict("unknown", f"NOT KNOWN: {_unreachable(error)}"))
 
 
 def _told(call: Callable[[], _Answer], namespace: str, job: str) -> _Answer:

@@ -10,6 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from rich.table import Table
+from rich.text import Text
+
+from tandem.status.page import NONE, Page, Verdict, bare_table, duration, failover_words
 from tandem_operator.status import Condition, ConditionType, Status
 
 _SAFE: Final[tuple[ConditionType, ...]] = ("Ready", "Replicated", "OrderingAvailable")
@@ -21,53 +25,63 @@ Pods = Sequence[Mapping[str, Any]] | None
 """A job's pods as the API server has them; None: the user may not see them."""
 
 
-def screen(body: Mapping[str, Any], pods: Pods, now: datetime) -> Iterator[str]:
-    """The lines about a job."""
+def page(body: Mapping[str, Any], pods: Pods, now: datetime) -> Page:
+    """What is shown of a job."""
     metadata, spec = body["metadata"], body.get("spec", {})
     status = Status.model_validate(body.get("status", {}))
     conditions = {condition.type: condition for condition in status.conditions}
     age_s = None if status.measured_at is None else (now - datetime.fromisoformat(status.measured_at)).total_seconds()
-    safety = _safety(status, conditions, _not_ready(status, pods), age_s)
-    yield f"{metadata['namespace']}/{metadata['name']}: {status.phase or 'Pending'}. {safety}"
-    if status.observed_generation != metadata.get("generation"):
-        yield "  The operator has not looked at the newest spec yet; is it running?"
+    engine = (status.engine or "").partition(":")[0]
+    return Page(
+        job=f"{metadata['namespace']}/{metadata['name']}",
+        about=(status.phase or "Pending", engine, status.mode or "", spec.get("delivery", "exactlyOnce")),
+        verdict=_verdict(status, conditions, _not_ready(status, pods), age_s),
+        table=_members(status),
+        attention=tuple(_see_to(status, metadata.get("generation"), pods)),
+        facts=tuple(_facts(status, age_s, now)),
+    )
+
+
+def _see_to(status: Status, generation: int | None, pods: Pods) -> Iterator[str]:
+    if status.observed_generation != generation:
+        yield "The operator has not looked at the newest spec yet; is it running?"
     if pods is None:
-        yield "  You may not list its pods: so nobody has looked whether they are ready"
-    yield ""
-    published = f"epoch {_or_dash(status.epoch)} by {status.publisher or '-'}"
-    yield f"  Published    {published}, {_or_dash(status.lag)} records behind"
-    yield f"  Ordering     {status.mode or '-'}" + (f", led by {status.leader}" if status.leader else "")
-    yield f"  Engine       {status.engine or '-'}"
-    yield f"  Replicas     {status.active or '-'} active, {status.standby or '0/0'} standbys"
-    yield f"  Delivery     {spec.get('delivery', 'exactlyOnce')}"
-    yield f"  Failover     {_failover(status, now)}"
-    yield f"  Measured     {'never' if age_s is None else _duration(age_s) + ' ago'}"
-    yield ""
-    yield from _members(status)
-    troubles = [condition for condition in status.conditions if _is_trouble(condition)]
-    if troubles:
-        yield ""
-        yield from (f"  {condition.type}={condition.status}: {condition.message}" for condition in troubles)
+        yield "You may not list its pods: so nobody has looked whether they are ready"
+    for condition in status.conditions:
+        if _is_trouble(condition):
+            yield f"{condition.type}={condition.status}: {condition.message}"
 
 
-def _safety(
+def _facts(status: Status, age_s: float | None, now: datetime) -> Iterator[tuple[str, str]]:
+    yield "Published", f"epoch {_or_dash(status.epoch)} by {status.publisher or NONE}"
+    yield "Lag", f"{_or_dash(status.lag)} records that no replica has computed yet"
+    yield "Failover", _failover(status, now)
+    if status.leader:
+        yield "Ordering", f"led by {status.leader}"
+    yield "Replicas", f"{status.active or NONE} active, {status.standby or '0/0'} standbys"
+    if ":" in (status.engine or ""):
+        yield "Engine", str(status.engine)
+    yield "Measured", "never" if age_s is None else f"{duration(age_s)} ago"
+
+
+def _verdict(
     status: Status, conditions: Mapping[ConditionType, Condition], not_ready: Sequence[str], age_s: float | None
-) -> str:
+) -> Verdict:
     if conditions.get("Diverged") is not None and conditions["Diverged"].status == "True":
-        return "NOT SAFE: replicas computed different rows"
+        return Verdict("unsafe", "NOT SAFE: replicas computed different rows")
     if status.phase == "Suspended":
-        return "Suspended: nothing is computed, nothing is lost"
+        return Verdict("unknown", "Suspended: nothing is computed, nothing is lost")
     if status.phase == "Deleting":
-        return "It is deleted, with its topics and snapshots"
+        return Verdict("unknown", "It is deleted, with its topics and snapshots")
     missing = [name for name in _SAFE if name not in conditions or conditions[name].status != "True"]
     if missing:
-        return f"NOT SAFE: not {', not '.join(missing)}"
+        return Verdict("unsafe", f"NOT SAFE: not {', not '.join(missing)}")
     if not_ready:
-        return f"NOT SAFE: not ready: {', '.join(not_ready)}"
+        return Verdict("unsafe", f"NOT SAFE: not ready: {', '.join(not_ready)}")
     if age_s is None or age_s > _OLD_S:
-        old = "has no time" if age_s is None else f"is {_duration(age_s)} old"
-        return f"NOT KNOWN: the status {old}. Is the operator running? {_IS_IT_RUNNING}"
-    return "Safe: a failure of any one replica is masked"
+        old = "has no time" if age_s is None else f"is {duration(age_s)} old"
+        return Verdict("unknown", f"NOT KNOWN: the status {old}. Is the operator running? {_IS_IT_RUNNING}")
+    return Verdict("safe", "Safe: a failure of any one replica is masked")
 
 
 def _not_ready(status: Status, pods: Pods) -> Sequence[str]:
@@ -88,27 +102,24 @@ def _failover(status: Status, now: datetime) -> str:
     if last is None:
         return "none yet"
     ago = (now - datetime.fromisoformat(last.time)).total_seconds()
-    gap = "" if last.gap_ms is None else f", a gap of {last.gap_ms} ms"
-    return f"{_duration(ago)} ago: {last.from_ or '-'} → {last.to or '-'}{gap}"
+    return failover_words(ago, last.from_ or NONE, last.to or NONE, last.gap_ms)
 
 
-def _members(status: Status) -> Iterator[str]:
-    rows = [("REPLICA", "ROLE", "READY", "EPOCH", "LAG", "NODE", "POD")]
-    rows += [
-        (
-            member.name,
-            member.role or "-",
-            "yes" if member.ready else "no",
-            _or_dash(member.epoch),
-            _or_dash(member.lag_records),
-            member.node or "-",
-            member.pod or "-",
-        )
-        for member in status.members
-    ]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+def _members(status: Status) -> Table:
+    table = bare_table()
+    for heading in ("Replica", "Role", "Ready"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("Epoch", "Behind"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("Node", "Pod"):
+        table.add_column(heading, overflow="fold")
+    for member in status.members:
+        ready = Text("yes", style="green") if member.ready else Text("no", style="yellow")
+        behind = NONE if member.lag_records is None else f"{member.lag_records:,} rec"
+        role = Text(member.role or NONE, style="bold cyan" if member.name == status.publisher else "")
+        names = (member.node or NONE, member.pod or NONE)
+        table.add_row(member.name, role, ready, _or_dash(member.epoch), behind, *names)
+    return table
 
 
 def _is_trouble(condition: Condition) -> bool:
@@ -116,15 +127,8 @@ def _is_trouble(condition: Condition) -> bool:
     return condition.status != ("False" if bad_if_true else "True")
 
 
-def _duration(seconds: float) -> str:
-    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= size:
-            return f"{seconds // size:.0f} {unit}"
-    return f"{max(0, seconds):.0f} s"
-
-
 def _or_dash(value: int | None) -> str:
-    return "-" if value is None or value < 0 else str(value)
+    return NONE if value is None or value < 0 else f"{value:,}"
 
 
 def now_utc() -> datetime:

@@ -7,9 +7,10 @@ import numpy as np
 from rich.console import Console
 
 from tandem.demo.latency import Latencies
-from tandem.demo.show import View, line, per_second, screen, spark
+from tandem.demo.show import View, line, per_second, screen
 from tandem.local import Event, ProcessState
 from tandem.local.status import JobStatus, replica_status
+from tandem.local.trend import spark
 
 NOW = 60_000.0
 

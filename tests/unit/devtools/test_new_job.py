@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tandem.cli.main import app
-from tandem.devtools.addresses import named_elsewhere
+from tandem.devtools.addresses import Addresses, named_elsewhere
 from tandem.devtools.new_job import make_job, rendered
 from tandem.manifest import check_code, load
 
@@ -39,7 +39,7 @@ def test_its_servers_are_those_of_tandem_dev(tmp_path: Path) -> None:
     job = load(make_job("shop", tmp_path) / "job.yaml")
 
     assert check_code(job) == ()
-    assert list(named_elsewhere(job, "127.0.0.1:9092", "127.0.0.1:2181")) == []
+    assert list(named_elsewhere(job, Addresses("127.0.0.1:9092", "127.0.0.1:2181"))) == []
 
 
 def test_two_jobs_share_no_topic(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from tandem.cli.main import app
-from tandem.devtools.addresses import named_elsewhere
+from tandem.devtools.addresses import Addresses, databases, named_elsewhere, password_variable
 from tandem.devtools.streams import UnknownStreamError, sink_topic, source_topic
 from tandem.manifest import Manifest, load
 
@@ -65,9 +65,43 @@ def test_the_commands_list_the_names_before_they_ask_kafka(command: str, known: 
 
 
 def test_servers_that_the_manifest_names_elsewhere_are_told(job: Manifest) -> None:
-    assert list(named_elsewhere(job, "127.0.0.1:9092", "127.0.0.1:2181")) == [
+    assert list(named_elsewhere(job, Addresses("127.0.0.1:9092", "127.0.0.1:2181"))) == [
         "it names ZooKeeper at kafka:2181/shop; this one is connect: 127.0.0.1:2181"
     ]
-    assert [told[:29] for told in named_elsewhere(job, "127.0.0.1:1", "kafka:2181")] == [
+    assert [told[:29] for told in named_elsewhere(job, Addresses("127.0.0.1:1", "kafka:2181"))] == [
         "it names Kafka at localhost:9"
     ]
+
+
+NEEDS_ALL = (
+    MANIFEST.replace("spec:", "spec:\n  schemaRegistry: {url: 'REGISTRY'}")
+    + """\
+    - {name: sold, postgres: {host: HOST, database: shop, user: USER, password: {env: SHOP_DB}, table: sold}}
+    - {name: lost, postgres: {host: elsewhere, database: other, user: USER, table: lost}}
+"""
+).replace("sinks: [{name: totals, topic: sums}, {name: lake, parquet: {path: lake}}]", "sinks:")
+HERE = Addresses("127.0.0.1:9092", "kafka:2181", "http://127.0.0.1:8081/apis/ccompat/v7", "127.0.0.1:5432")
+
+
+def needing(path: Path, registry: str, host: str, user: str) -> Manifest:
+    path.write_text(NEEDS_ALL.replace("REGISTRY", registry).replace("HOST", host).replace("USER", user))
+    return load(path)
+
+
+def test_a_registry_and_a_postgresql_that_the_manifest_names_here_are_not_told(path: Path) -> None:
+    job = needing(path, "http://localhost:8081/apis/ccompat/v7/", "localhost", "tandem")
+
+    assert list(named_elsewhere(job, HERE)) == [
+        "sink lost names PostgreSQL at elsewhere:5432; this one is host: 127.0.0.1, port: 5432"
+    ]
+    assert (databases(job, "127.0.0.1:5432"), password_variable(job)) == (("shop",), "SHOP_DB")
+
+
+def test_a_registry_and_a_postgresql_that_the_manifest_names_elsewhere_are_told_if_they_run(path: Path) -> None:
+    job = needing(path, "http://r:8081", "127.0.0.1", "me")
+
+    assert list(named_elsewhere(job, HERE))[:2] == [
+        "it names the schema registry at http://r:8081; this one is url: http://127.0.0.1:8081/apis/ccompat/v7",
+        "sink sold writes as me; the user of this PostgreSQL is user: tandem",
+    ]
+    assert list(named_elsewhere(job, Addresses("127.0.0.1:9092", "kafka:2181"))) == []

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from tandem_operator.plugin.screen import screen
+from tandem.status.page import show
+from tandem_operator.plugin.screen import page
 
 NOW = datetime(2026, 11, 21, 21, 5, 0, tzinfo=UTC)
 
@@ -62,26 +65,40 @@ PODS = (pod(),)
 
 
 def lines(shown: dict[str, Any], pods: Sequence[dict[str, Any]] | None = PODS) -> str:
-    return "\n".join(screen(shown, pods, NOW))
+    """As in a pipe, without the spaces that make columns."""
+    out = Console(file=io.StringIO(), width=160)
+    show(out, page(shown, pods, NOW))
+    assert isinstance(out.file, io.StringIO)
+    found = [" ".join(line.split()) for line in out.file.getvalue().splitlines()]
+    return "\n".join(line for line in found if "──" not in line)
 
 
 def test_a_whole_job_is_safe_and_says_who_publishes() -> None:
     text = lines(body(*WHOLE))
 
-    assert "streaming/flights: Running. Safe" in text
-    assert "epoch 7 by replica-0, 12 records behind" in text
-    assert "led by orderer-0" in text
-    assert "2/2 active, 1/1 standbys" in text
-    assert "replica-0  active  yes    7" in text
-    assert "Failover     none yet" in text
-    assert "Measured     40 s ago" in text
+    assert (
+        text
+        == """\
+streaming/flights Running · leader · exactlyOnce
+Safe: a failure of any one replica is masked
+
+Replica Role Ready Epoch Behind Node Pod
+replica-0 active yes 7 – n1 flights-replica-0-x
+
+Published epoch 7 by replica-0
+Lag 12 records that no replica has computed yet
+Failover none yet
+Ordering led by orderer-0
+Replicas 2/2 active, 1/1 standbys
+Measured 40 s ago"""
+    )
 
 
 def test_what_is_missing_makes_it_unsafe_and_is_told() -> None:
     text = lines(body(*WHOLE[:1], condition("Replicated", "False", "1 of 2 active replicas"), WHOLE[2]))
 
     assert "NOT SAFE: not Replicated" in text
-    assert "Replicated=False: 1 of 2 active replicas" in text
+    assert text.splitlines()[2] == "! Replicated=False: 1 of 2 active replicas", "what is wrong comes first"
 
 
 def test_a_divergence_comes_before_everything_else() -> None:
@@ -125,13 +142,13 @@ def test_a_pod_that_the_status_does_not_count_on_need_not_be_ready() -> None:
     starting = {"name": "replica-1", "pod": "flights-replica-1-x", "role": "starting", "ready": False}
     members = [body()["status"]["members"][0], starting]
 
-    assert "Running. Safe" in lines(body(*WHOLE, members=members))
+    assert "\nSafe: a failure" in lines(body(*WHOLE, members=members))
 
 
 def test_who_may_not_see_pods_is_told_that_nobody_looked_at_them() -> None:
     text = lines(body(*WHOLE), None)
 
-    assert "Running. Safe" in text
+    assert "\nSafe: a failure" in text
     assert "You may not list its pods" in text
 
 
@@ -156,5 +173,6 @@ def test_an_old_status_that_was_bad_is_still_bad() -> None:
 def test_the_engine_is_shown_with_its_reason() -> None:
     words = "realTime: both engines publish the same rows of this job"
 
-    assert f"  Engine       {words}" in list(screen(body(*WHOLE, engine=words), [pod()], NOW))
-    assert "  Engine       -" in list(screen(body(*WHOLE), [pod()], NOW))
+    assert f"\nEngine {words}\n" in lines(body(*WHOLE, engine=words))
+    assert " Running · realTime · leader · " in lines(body(*WHOLE, engine=words))
+    assert "Engine" not in lines(body(*WHOLE, engine="realTime"))

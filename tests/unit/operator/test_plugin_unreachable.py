@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kubernetes.config import kube_config
 from typer.testing import CliRunner, Result
 
+from tandem_operator.plugin import cli
 from tandem_operator.plugin.cli import app
 
 DROPPED = 0
@@ -40,8 +42,9 @@ class ApiServer:
         self._thread.join(5)
 
     def job(self) -> dict[str, Any]:
+        """The job, which is a list of no pods, too."""
         request = {"value": self._request, "outcome": "Done", "message": "replica-0 is active"}
-        return {**JOB, "status": {"requests": {"promote": request}}}
+        return {**JOB, "status": {"requests": {"promote": request}}, "items": []}
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server = self
@@ -140,3 +143,31 @@ def test_a_job_that_is_gone_is_not_waited_for(server: ApiServer, plugin: Callabl
 
     assert (told.exit_code, server.asked) == (1, 1)
     assert told.stderr == "There is no job flights in namespace default\n"
+
+
+def test_who_watches_sees_the_job_again_and_that_nobody_answers_meanwhile(
+    server: ApiServer, plugin: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter((False, False, True))
+    monkeypatch.setattr(cli, "stop_on_signals", lambda: SimpleNamespace(wait=lambda _: next(looks)))
+    server.answers = [200, 200, 503, 200, 200]
+
+    told = plugin("status", "flights", "--watch")
+
+    assert told.exit_code == 0, told.output
+    assert [line for line in told.stdout.splitlines() if line.startswith("NOT")] == [
+        "NOT SAFE: not Ready, not Replicated, not OrderingAvailable",
+        "NOT KNOWN: The API server does not answer: told",
+        "NOT SAFE: not Ready, not Replicated, not OrderingAvailable",
+    ]
+
+
+def test_the_watch_ends_when_the_job_is_gone(
+    server: ApiServer, plugin: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli, "stop_on_signals", lambda: SimpleNamespace(wait=lambda _: False))
+    server.answers = [200, 200, 404]
+
+    told = plugin("status", "flights", "--watch")
+
+    assert (told.exit_code, told.stderr) == (1, "There is no job flights in namespace default\n")

@@ -48,7 +48,7 @@ class Jars:
             return jars
         deadline = Deadline(deadline_s)
         cache.mkdir(parents=True, exist_ok=True)
-        with _locked(cache / f"{_FOLDER}.lock", deadline):
+        with locked(cache / f"{_FOLDER}.lock", deadline):
             if not jars.complete:
                 _install(cache, jars.folder, deadline)
         return jars
@@ -116,7 +116,8 @@ def default_cache() -> Path:
 
 
 @contextmanager
-def _locked(lock_file: Path, deadline: Deadline) -> Iterator[None]:
+def locked(lock_file: Path, deadline: Deadline) -> Iterator[None]:
+    """Hold a lock of the cache, which other processes wait for. Raises `JarsError`: it was not to be had in time."""
     with lock_file.open("w") as file:
 
         def acquired() -> bool:
@@ -127,9 +128,7 @@ def _locked(lock_file: Path, deadline: Deadline) -> Iterator[None]:
             return True
 
         if not wait_until(acquired, deadline, interval_s=0.2):
-            raise JarsError(
-                f"another process has been resolving jars for too long (it holds {lock_file}): end it, retry"
-            )
+            raise JarsError(f"another process has been downloading for too long (it holds {lock_file}): end it, retry")
         yield  # closing the file releases the lock, as does the end of the process
 
 
