@@ -21,7 +21,7 @@ EVERY_S = 60.0
 
 
 class PeriodicCheck(Background):
-    """Checks at once and then every `every_s`; a check that fails is logged as `<what>_unknown`, and nothing else happens."""
+    """Checks at once and then every `every_s`; one that fails is logged as `<what>_unknown`, and nothing else happens."""
 
     def __init__(self, what: str, look: Callable[[], None], every_s: float = EVERY_S, task: Task | None = None) -> None:
         super().__init__(what)
