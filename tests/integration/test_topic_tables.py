@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from integration.engine import BEGINNING, Job, Record, as_json, kafka_sink, values
 from tandem.checkpoint.compared import restore
 from tandem.checkpoint.position import EnginePosition
+from tandem.engine.session import LASTING_TASKS
 from tandem.manifest import SourceSpec
 from tandem.manifest.streams import TableSpec
 
@@ -27,6 +28,8 @@ RULES = SourceSpec(
     schema="id INT, name STRING, at TIMESTAMP",
     table=TableSpec(key=("id",)),
 )
+SLOTS = LASTING_TASKS
+"""Of the session, as a replica of a job with `engine: realTime` has it."""
 Plan = Callable[[DataFrame, DataFrame], DataFrame]
 
 
@@ -63,9 +66,14 @@ AT = "2024-06-01 10:00:00"
 
 
 def started(
-    spark: SparkSession, folder: Path, plan: Plan, rules: SourceSpec = RULES, after: EnginePosition = BEGINNING
+    spark: SparkSession,
+    folder: Path,
+    plan: Plan,
+    rules: SourceSpec = RULES,
+    after: EnginePosition = BEGINNING,
+    real_time: bool = False,
 ) -> Job:
-    job = Job(spark, folder, [EVENTS, rules], [kafka_sink()])
+    job = Job(spark, folder, [EVENTS, rules], [kafka_sink()], real_time=real_time)
     job.start(plan(job.sources["events"], job.sources["rules"]), after, "Update")
     return job
 
@@ -75,9 +83,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "job"
 
 
-@pytest.mark.parametrize("plan", [joined, not_standing])
-def test_events_meet_the_rows_that_the_epoch_has(spark: SparkSession, folder: Path, plan: Plan) -> None:
-    job = started(spark, folder, plan)
+@pytest.mark.parametrize(("plan", "real_time"), [(joined, False), (not_standing, False), (joined, True)])
+def test_events_meet_the_rows_that_the_epoch_has(
+    spark: SparkSession, folder: Path, plan: Plan, real_time: bool
+) -> None:
+    job = started(spark, folder, plan, real_time=real_time)
     assert values(job.run(0, [event(1)])) == ["1 x"], "the table is empty"
     assert values(job.run(1, [event(1), rule(1, "a"), rule(2, "b")])) == [f"1 x a {AT}"]
     assert values(job.run(2, [event(1), event(2)])) == [f"1 x a {AT}", f"2 x b {AT}"]
@@ -87,9 +97,10 @@ def test_events_meet_the_rows_that_the_epoch_has(spark: SparkSession, folder: Pa
     job.stop()
 
 
-def test_records_that_are_no_rows_become_dead_letters(spark: SparkSession, folder: Path) -> None:
+@pytest.mark.parametrize("real_time", [False, True])
+def test_records_that_are_no_rows_become_dead_letters(spark: SparkSession, folder: Path, real_time: bool) -> None:
     small = RULES.model_copy(update={"table": TableSpec(key=("id",)).model_copy(update={"max_rows": 2})})
-    job = started(spark, folder, joined, small)
+    job = started(spark, folder, joined, small, real_time=real_time)
     bad = Record(b'{"id": "no number"}', b"1", "rules")
     rows = job.run(0, [event(1), bad, deleted(None), rule(1, "a"), rule(2, "b"), rule(3, "c"), rule(1, "d")])
     letters = [json.loads(row["value"]) for row in rows.to_pylist() if row["sink"] == "dead-letter"]
