@@ -114,7 +114,7 @@ table_records = st.one_of(
     ),
     st.builds(Record, st.sampled_from([None, b"no JSON"]), st.none() | st.sampled_from([b"1", b"2"]), st.just("names")),
 )
-with_changes = st.lists(st.lists(st.one_of(records, records, table_records), max_size=12), min_size=1, max_size=12)
+with_changes = st.lists(st.lists(st.one_of(records, records, table_records), max_size=12), min_size=1, max_size=6)
 
 Epochs = Sequence[Sequence[Record]]
 

@@ -37,7 +37,6 @@ from tandem.manifest.rules_tables import (
     a_table_has_its_key,
     a_table_is_read_from_its_beginning,
     a_table_joins_a_stream,
-    a_table_needs_micro_batches,
 )
 from tandem.manifest.secrets import SecretReference
 
@@ -249,7 +248,6 @@ RULES: Final[tuple[Rule, ...]] = (
     a_table_joins_a_stream,
     a_table_is_read_from_its_beginning,
     a_table_has_its_key,
-    a_table_needs_micro_batches,
     *SINK_RULES,
     tables_are_apart_from_state,
     places_can_be_written_to,
