@@ -207,7 +207,10 @@ def test_records_that_fail_leave_a_job_in_real_time_mode_only_if_it_keeps_no_sta
 
 
 TABLES: Mapping[str, Any] = {
-    "sources": [{"name": "in", "topics": ["in"]}, {"name": "rules", "topics": ["rules"], "table": {"key": ["key"]}}]
+    "sources": [
+        {"name": "orders", "topics": ["orders"]},
+        {"name": "rules", "topics": ["rules"], "table": {"key": ["key"]}},
+    ]
 }
 
 

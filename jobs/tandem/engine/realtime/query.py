@@ -46,7 +46,7 @@ class RealTimeQuery(EpochQuery):
     rest_s : after how long without epochs the state of the last one is committed. It may be any epoch: rows do not depend on
         it (`protocol.barriers`), and without it no savepoint would have that epoch before another one comes. Where state is
         behind a watermark, nothing is committed then: the watermark would move, and the log says where it does.
-    ends : of a job with tables, which are state: called right before Spark is told to end a batch. Each batch is planned
+    ends : of a job with tables, which are state: called right before Spark is to end a batch. Each batch is planned
         when its first epoch is there.
     """
 
@@ -132,7 +132,7 @@ class RealTimeQuery(EpochQuery):
         self._uncommitted = (batch.slice(0, 0), time_ms) if self._stateful and ends is Ends.GOES_ON else None
 
     def turn(self, give_up: GiveUp) -> None:
-        """End the batch behind the epoch taken last, if it has any epoch. All that was offered was taken. Raises as `offer`."""
+        """End the batch behind the epoch taken last, if it has any; nothing else is under way. Raises as `offer`."""
         if self._uncommitted is not None:
             nothing, time_ms = self._uncommitted
             self._send(self._after, nothing, time_ms, give_up, Ends.BARRIER_ALONE)

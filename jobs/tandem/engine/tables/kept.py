@@ -100,7 +100,7 @@ class KeptTables:
             table.frames.show(table.content)
 
     def write(self) -> None:
-        """Keep what they hold now, as behind the batch that Spark runs. To be called once for each, before it is committed."""
+        """Keep what they hold now, as behind the batch that Spark runs. Called once for each, before Spark commits it."""
         for table in self._tables:
             table.versions.write(self._batch, table.changes, table.content)
             table.changes = None
