@@ -27,10 +27,4 @@ TABLES: Final = (
         {"spec.sources.1.table": {"key": ["id"]}},
         "has the columns key and value",
     ),
-    Case(
-        "table-needs-micro-batches",
-        {**_TABLE, "spec.engine": "auto"},
-        {**_TABLE, "spec.engine": "realTime"},
-        "reads a table once",
-    ),
 )

@@ -26,7 +26,8 @@ from tandem.engine.python_times import times_of_python
 from tandem.engine.query import EpochQuery, GiveUp, MicroBatchQuery
 from tandem.engine.realtime.query import RealTimeQuery
 from tandem.engine.shared_state import stateful_operators
-from tandem.engine.tables.query import TableFedQuery
+from tandem.engine.tables.kept import KeptTables
+from tandem.engine.tables.query import TableFedQuery, TableTurningQuery
 from tandem.formats.decoding import Decoding
 from tandem.intake.fetch import Answered, Fetched
 from tandem.intake.parsing import Intake
@@ -121,12 +122,15 @@ class Job:
             stream = stream.unionByName(letters, allowMissingColumns=True)
         self.rows_schema = stream.schema
         self._intake = replace(self._intake, times_us=times_of_python(stream))
+        kept = KeptTables(self._tables) if self._tables else None
         if self._real_time:
-            schema, stateful = from_arrow_schema(self._intake.schema), bool(stateful_operators(stream))
-            self._query = RealTimeQuery(self._bridge, schema, stream, stateful, rest_s=0.0)
+            schema, stateful = from_arrow_schema(self._intake.schema), bool(stateful_operators(stream) or self._tables)
+            ends = kept.write if kept else None
+            lasting = RealTimeQuery(self._bridge, schema, stream, stateful, rest_s=0.0, ends=ends)
+            self._query = TableTurningQuery(lasting, kept) if kept else lasting
         else:
             query = MicroBatchQuery(self._bridge, stream, output_mode(stream, requested))
-            self._query = TableFedQuery(query, self._tables) if self._tables else query
+            self._query = TableFedQuery(query, kept) if kept else query
         self._query.begin(self._checkpoint, after)
 
     def run(

@@ -23,6 +23,7 @@ from integration.engine import Job, Record, as_json, kafka_sink, raw_source, run
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.session import LASTING_TASKS
 from tandem.manifest import SinkSpec, SourceSpec
+from tandem.manifest.streams import TableSpec
 from tandem.replica.rows import EpochRows
 
 pytestmark = pytest.mark.integration
@@ -104,6 +105,17 @@ records = st.one_of(
 )
 epochs = st.lists(st.lists(records, max_size=12), min_size=1, max_size=12)
 
+table_records = st.one_of(
+    st.builds(
+        lambda a, name, key: Record(as_json(a=a, name=name), key, "names"),
+        st.integers(0, 9),
+        st.sampled_from(["one", "two", None]),
+        st.none() | st.sampled_from([b"1", b"2"]),
+    ),
+    st.builds(Record, st.sampled_from([None, b"no JSON"]), st.none() | st.sampled_from([b"1", b"2"]), st.just("names")),
+)
+with_changes = st.lists(st.lists(st.one_of(records, records, table_records), max_size=12), min_size=1, max_size=6)
+
 Epochs = Sequence[Sequence[Record]]
 
 
@@ -116,8 +128,20 @@ def run(job: Job, plan: Callable[[Frames], object], inputs: Epochs, barriers: fr
         job.stop()
 
 
-def made(spark: SparkSession, folder: Path, sinks: Sequence[str], real_time: bool) -> Job:
+TABLE = SourceSpec(
+    name="names",
+    topics=("names",),
+    format="json",
+    schema="a INT, name STRING",
+    table=TableSpec.model_validate({"key": ["a"], "maxRows": 5}),
+)
+
+
+def made(
+    spark: SparkSession, folder: Path, sinks: Sequence[str], real_time: bool, tables: Sequence[SourceSpec] = ()
+) -> Job:
     sources = [raw_source("raw", "raw"), SourceSpec(name="json", topics=("json",), format="json", schema=SCHEMA)]
+    sources += tables
     specs: list[SinkSpec] = [kafka_sink(name) for name in sinks]
     return Job(spark, folder, sources, specs, real_time=real_time)
 
@@ -129,8 +153,7 @@ POISON: Epochs = (
 )
 
 
-@pytest.mark.parametrize("name", JOBS)
-@settings(
+random_inputs = settings(
     max_examples=EXAMPLES,
     deadline=None,
     derandomize="TANDEM_EXAMPLES" not in os.environ,
@@ -138,6 +161,10 @@ POISON: Epochs = (
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )
+
+
+@pytest.mark.parametrize("name", JOBS)
+@random_inputs
 @example(inputs=POISON, barriers=frozenset({1}))
 @given(inputs=epochs, barriers=st.frozensets(st.integers(0, 11), max_size=2))
 def test_both_engines_give_the_same_rows(
@@ -146,8 +173,52 @@ def test_both_engines_give_the_same_rows(
     plan, sinks = JOBS[name]
     micro_batch = run(made(spark, next(folders), sinks, real_time=False), plan, inputs, frozenset())
     real_time = run(made(spark, next(folders), sinks, real_time=True), plan, inputs, barriers)
+    assert_same(real_time, micro_batch)
+
+
+def assert_same(real_time: Sequence[EpochRows], micro_batch: Sequence[EpochRows]) -> None:
     assert [rows.table.to_pylist() for rows in real_time] == [rows.table.to_pylist() for rows in micro_batch]
     assert [rows.digest for rows in real_time] == [rows.digest for rows in micro_batch]
+
+
+def by_table(frames: Frames) -> object:
+    joined = frames["json"].join(frames["names"], "a", "left").select("b", "a", "name", "metadata.seq")
+    others = frames["names"].where("name IS NOT NULL").select(F.col("a").alias("seq"), F.col("name").alias("other"))
+    raw = frames["raw"].select("key", F.col("metadata.seq").cast("int").alias("seq")).join(others, "seq")
+    return {
+        "out": joined.select(F.to_json(F.struct("*")).alias("value")),
+        "more": raw.selectExpr("key", "other AS value"),
+    }
+
+
+def distinct_by_table(frames: Frames) -> object:
+    named = frames["json"].join(frames["names"], "a").dropDuplicates(["name"])
+    return named.select(F.concat_ws(" ", F.col("a"), "name", "b").alias("value"))
+
+
+BY_TABLE: dict[str, tuple[Callable[[Frames], object], tuple[str, ...]]] = {
+    "a join with a table": (by_table, ("out", "more")),
+    "dropDuplicates behind a table": (distinct_by_table, ("out",)),
+}
+CHANGED: Epochs = (
+    (Record(as_json(a=1, name="one"), b"1", "names"), Record(as_json(a=1, b="x"), topic="json")),
+    (Record(as_json(a=1, b="y"), topic="json"), Record(b"", b"k", "raw"), Record(b"", b"k", "raw")),
+    (Record(as_json(a=1, name="two"), b"1", "names"), Record(as_json(a=1, b="z"), topic="json")),
+    (Record(None, b"1", "names"), Record(b"no JSON", topic="names"), Record(as_json(a=1, b=""), topic="json")),
+)
+
+
+@pytest.mark.parametrize("name", BY_TABLE)
+@random_inputs
+@example(inputs=CHANGED, barriers=frozenset({1}))
+@given(inputs=with_changes, barriers=st.frozensets(st.integers(0, 11), max_size=2))
+def test_both_engines_give_the_same_rows_of_a_job_with_a_table(
+    spark: SparkSession, folders: Iterator[Path], name: str, inputs: Epochs, barriers: frozenset[int]
+) -> None:
+    plan, sinks = BY_TABLE[name]
+    micro_batch = run(made(spark, next(folders), sinks, False, [TABLE]), plan, inputs, frozenset())
+    real_time = run(made(spark, next(folders), sinks, True, [TABLE]), plan, inputs, barriers)
+    assert_same(real_time, micro_batch)
 
 
 @pytest.fixture

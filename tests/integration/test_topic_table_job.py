@@ -55,8 +55,10 @@ class Rules:
         assert self._producer.flush(60) == 0
 
 
-@pytest.fixture
-def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path) -> Iterator[tuple[Workload, Rules]]:
+@pytest.fixture(params=["microBatch", "realTime"])
+def job(
+    kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[tuple[Workload, Rules]]:
     """An active and a standby that share no folder."""
     cluster, name = Cluster(kafka, zookeeper), f"table-{uuid.uuid4().hex[:6]}"
     rules = Rules(cluster, name)
@@ -72,7 +74,10 @@ def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path) -> Itera
         },
     ]
     ordering = {"mode": "leader", "minEpochInterval": "200ms", "maxRecordsPerEpoch": 500}
-    with running_apart(tmp_path, cluster, name, code=VERSIONS, sources=sources, ordering=ordering) as workload:
+    spec = {}
+    if request.param == "realTime":
+        ordering["barrierInterval"], spec = "2s", {"engine": "realTime"}
+    with running_apart(tmp_path, cluster, name, code=VERSIONS, sources=sources, ordering=ordering, **spec) as workload:
         yield workload, rules
 
 

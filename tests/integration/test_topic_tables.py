@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from integration.engine import BEGINNING, Job, Record, as_json, kafka_sink, values
 from tandem.checkpoint.compared import restore
 from tandem.checkpoint.position import EnginePosition
+from tandem.engine.session import LASTING_TASKS
 from tandem.manifest import SourceSpec
 from tandem.manifest.streams import TableSpec
 
@@ -27,6 +28,8 @@ RULES = SourceSpec(
     schema="id INT, name STRING, at TIMESTAMP",
     table=TableSpec(key=("id",)),
 )
+SLOTS = LASTING_TASKS
+"""Of the session, as a replica of a job with `engine: realTime` has it."""
 Plan = Callable[[DataFrame, DataFrame], DataFrame]
 
 
@@ -39,6 +42,13 @@ def counted(events: DataFrame, rules: DataFrame) -> DataFrame:
     """Events so far by the name of their rule when they came."""
     named = events.join(rules, "id").groupBy("name").count()
     return named.select(F.concat_ws(" ", "name", "count").alias("value"))
+
+
+def windowed(events: DataFrame, rules: DataFrame) -> DataFrame:
+    """Events in windows that end, by the name that their rule had when they came."""
+    timed = events.withColumn("at", F.timestamp_seconds(F.col("v").cast("int"))).withWatermark("at", "1 second")
+    named = timed.join(rules.select("id", "name"), "id").groupBy(F.window("at", "10 seconds"), "name").count()
+    return named.select(F.concat_ws(" ", F.col("window.start"), "name", "count").alias("value"))
 
 
 def not_standing(events: DataFrame, rules: DataFrame) -> DataFrame:
@@ -63,9 +73,14 @@ AT = "2024-06-01 10:00:00"
 
 
 def started(
-    spark: SparkSession, folder: Path, plan: Plan, rules: SourceSpec = RULES, after: EnginePosition = BEGINNING
+    spark: SparkSession,
+    folder: Path,
+    plan: Plan,
+    rules: SourceSpec = RULES,
+    after: EnginePosition = BEGINNING,
+    real_time: bool = False,
 ) -> Job:
-    job = Job(spark, folder, [EVENTS, rules], [kafka_sink()])
+    job = Job(spark, folder, [EVENTS, rules], [kafka_sink()], real_time=real_time)
     job.start(plan(job.sources["events"], job.sources["rules"]), after, "Update")
     return job
 
@@ -75,9 +90,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "job"
 
 
-@pytest.mark.parametrize("plan", [joined, not_standing])
-def test_events_meet_the_rows_that_the_epoch_has(spark: SparkSession, folder: Path, plan: Plan) -> None:
-    job = started(spark, folder, plan)
+@pytest.mark.parametrize(("plan", "real_time"), [(joined, False), (not_standing, False), (joined, True)])
+def test_events_meet_the_rows_that_the_epoch_has(
+    spark: SparkSession, folder: Path, plan: Plan, real_time: bool
+) -> None:
+    job = started(spark, folder, plan, real_time=real_time)
     assert values(job.run(0, [event(1)])) == ["1 x"], "the table is empty"
     assert values(job.run(1, [event(1), rule(1, "a"), rule(2, "b")])) == [f"1 x a {AT}"]
     assert values(job.run(2, [event(1), event(2)])) == [f"1 x a {AT}", f"2 x b {AT}"]
@@ -87,9 +104,10 @@ def test_events_meet_the_rows_that_the_epoch_has(spark: SparkSession, folder: Pa
     job.stop()
 
 
-def test_records_that_are_no_rows_become_dead_letters(spark: SparkSession, folder: Path) -> None:
+@pytest.mark.parametrize("real_time", [False, True])
+def test_records_that_are_no_rows_become_dead_letters(spark: SparkSession, folder: Path, real_time: bool) -> None:
     small = RULES.model_copy(update={"table": TableSpec(key=("id",)).model_copy(update={"max_rows": 2})})
-    job = started(spark, folder, joined, small)
+    job = started(spark, folder, joined, small, real_time=real_time)
     bad = Record(b'{"id": "no number"}', b"1", "rules")
     rows = job.run(0, [event(1), bad, deleted(None), rule(1, "a"), rule(2, "b"), rule(3, "c"), rule(1, "d")])
     letters = [json.loads(row["value"]) for row in rows.to_pylist() if row["sink"] == "dead-letter"]
@@ -132,6 +150,66 @@ def test_a_query_that_restores_has_the_table_that_one_that_ran_through_has(
             job = started(spark, folder, plan, after=position)
         assert job.run(number, epoch).equals(expected[number]), f"epoch {number}"
     job.stop()
+
+
+TIMED: Sequence[Sequence[Record]] = (
+    [rule(1, "a"), event(1, "5")],
+    [event(1, "6"), event(1, "40")],
+    [event(1, "7"), rule(2, "b")],
+    [event(1, "8"), event(2, "90")],
+    [rule(2, "c")],
+    [event(2, "41"), event(2, "85"), event(1, "99")],
+    [event(1, "50"), deleted(b"1"), event(2, "150")],
+    [event(2, "95"), event(1, "160"), event(2, "161")],
+)
+"""Of `windowed`: which events are late depends on where batches end."""
+
+
+@pytest.mark.parametrize(
+    ("plan", "inputs", "others"),
+    [(joined, EPOCHS, {5}), (counted, EPOCHS, {0, 5}), (windowed, TIMED, {3})],
+    ids=["joined", "counted", "windowed"],
+)
+def test_batches_end_before_each_change_of_a_table_and_states_go_on_from_there(
+    spark: SparkSession, tmp_path: Path, plan: Plan, inputs: Sequence[Sequence[Record]], others: set[int]
+) -> None:
+    """Barriers of a job without a watermark are each replica's own: those of who restores are `others`."""
+    through = started(spark, tmp_path / "through", plan, real_time=True)
+    expected = [through.run(number, epoch, barrier=number == 3) for number, epoch in enumerate(inputs)]
+    through.stop()
+    changes = {n - 1 for n, epoch in enumerate(inputs) if n and any(record.topic == "rules" for record in epoch)}
+    stood = set()
+    for last in range(len(inputs) - 1):
+        folder = tmp_path / str(last)
+        folder.mkdir()
+        position = restore([tmp_path / "through" / "checkpoint"], last, folder / "checkpoint")
+        if position.epoch in stood:
+            continue
+        stood.add(position.epoch)
+        job = started(spark, folder, plan, after=position, real_time=True)
+        for number in range(position.epoch + 1, len(inputs)):
+            found = job.run(number, inputs[number], barrier=number in others)
+            assert found.equals(expected[number]), f"epoch {number} on the state of {position.epoch}"
+        job.stop()
+    assert stood == changes | {-1, 3}, "no batch is without an epoch, and each change of a table has begun one"
+
+
+def test_a_state_of_one_engine_goes_on_in_the_other(spark: SparkSession, tmp_path: Path) -> None:
+    folder, rows = tmp_path / "0", []
+    folder.mkdir()
+    position = BEGINNING
+    for first, real_time in ((0, True), (3, False), (5, True)):
+        job = started(spark, folder, joined, after=position, real_time=real_time)
+        end = {0: 3, 3: 5, 5: 7}[first]
+        rows += [job.run(n, EPOCHS[n], barrier=n == end - 1) for n in range(first, end)]
+        job.stands_at(end - 1)
+        job.stop()
+        earlier, folder = folder, tmp_path / str(end)
+        folder.mkdir()
+        position = restore([earlier / "checkpoint"], end - 1, folder / "checkpoint")
+    through = started(spark, tmp_path / "through", joined)
+    assert [through.run(n, epoch) for n, epoch in enumerate(EPOCHS)] == rows
+    through.stop()
 
 
 def test_a_table_has_no_rows_while_the_function_runs(spark: SparkSession, folder: Path) -> None:

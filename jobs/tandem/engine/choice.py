@@ -59,16 +59,17 @@ def _against(limit: Limit) -> str:
 
 
 def _of_manifest(spec: Spec, plan: PlanFacts) -> Iterator[Limit]:
-    for source in spec.sources:
-        if source.table is not None:
-            yield Limit(
-                f"a source that is a table ({source.name})",
-                "what it holds changes between epochs, and the real-time engine reads a table once",
-                "Leave the engine to Tandem with spec.engine: auto",
-            )
-    if spec.job.on_error == "deadLetter" and keeps_state(plan):
+    tables = [source.name for source in spec.sources if source.table is not None]
+    if tables:
         yield Limit(
-            "spec.job.onError: deadLetter and an operator with state",
+            f"a source that is a table ({tables[0]})",
+            "each change of it makes the real-time engine pause for some ten ms; how often that is, nobody knows before",
+            "",
+            runs=True,
+        )
+    if spec.job.on_error == "deadLetter" and (tables or keeps_state(plan)):
+        yield Limit(
+            f"spec.job.onError: deadLetter and {'a source that is a table' if tables else 'an operator with state'}",
             "the record that makes an epoch fail is looked for on the state before it, which is not kept there",
             "Remove onError",
         )

@@ -20,7 +20,8 @@ from tandem.engine.query import EpochQuery, MicroBatchQuery
 from tandem.engine.realtime.query import RealTimeQuery
 from tandem.engine.shared_state import stateful_operators
 from tandem.engine.static_tables import StaticTables
-from tandem.engine.tables.query import TableFedQuery
+from tandem.engine.tables.kept import KeptTables
+from tandem.engine.tables.query import TableFedQuery, TableTurningQuery
 from tandem.formats.encoding import NO_ENCODING, Encoding
 from tandem.formats.resolved import NO_FORMATS, Formats
 from tandem.formats.schemas import SchemaError
@@ -102,7 +103,7 @@ def prepare_job(
     again = second.frame
     check_repeatable(plan.frame, again)
     compare(plan)
-    mode, stateful = output_mode(plan.frame, spec.job.output_mode), bool(stateful_operators(plan.frame))
+    mode, stateful = output_mode(plan.frame, spec.job.output_mode), bool(stateful_operators(plan.frame) or plan.tables)
     formats, encoding = _sink_formats(formats, manifest, plan.frame)
     choice = choose_engine(lambda: plan_facts(plan.frame, mode), manifest)
     _log.info("engine_chosen", engine=choice.engine, reason=choice.reason or "spec.engine names it")
@@ -110,12 +111,16 @@ def prepare_job(
 
     def micro_batches(over: EpochBridge, of: Plan) -> EpochQuery:
         query = MicroBatchQuery(over, of.frame, mode)
-        return TableFedQuery(query, of.tables) if of.tables else query
+        return TableFedQuery(query, KeptTables(of.tables)) if of.tables else query
 
     def query(over: EpochBridge, of: Plan) -> EpochQuery:
         if not real_time:
             return micro_batches(over, of)
-        return RealTimeQuery(over, schema, of.frame, stateful, spec.ordering.barrier_interval.ms / 1000)
+        rest_s = spec.ordering.barrier_interval.ms / 1000
+        if not of.tables:
+            return RealTimeQuery(over, schema, of.frame, stateful, rest_s)
+        kept = KeptTables(of.tables)
+        return TableTurningQuery(RealTimeQuery(over, schema, of.frame, stateful, rest_s, kept.write), kept)
 
     return PreparedJob(
         query=query(bridge, plan),

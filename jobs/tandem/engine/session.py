@@ -145,6 +145,8 @@ def build_session(
             session._jsparkSession.extensions().injectColumnar(ours.OnePartition())
         elif executors is not None:
             session._jsparkSession.extensions().injectColumnar(ours.ShuffleOrder())
+        if slots:
+            session._jsparkSession.extensions().injectColumnar(ours.ReadToEnd())
         session._jsparkSession.extensions().injectPlannerStrategy(getattr(ours, "EpochStrategy$OfSession")())
         session._jsparkSession.sessionState()  # made at its first use, which reads the settings
         session._jsparkSession.streams()  # so are its listeners

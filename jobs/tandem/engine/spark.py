@@ -86,7 +86,7 @@ class SparkEngine:
     def batches(self) -> Batches:
         """Where it ends its batches."""
         frame = self.job.query.frame
-        return Batches(self.job.real_time, bool(self.stateful_operators), state_behind_watermark(frame))
+        return Batches(self.job.real_time, self.keeps_state, state_behind_watermark(frame))
 
     @property
     def stateful_operators(self) -> list[str]:
@@ -221,7 +221,7 @@ class SparkEngine:
             return self._trials.of(self._checkpoint, failed.position, failed.batch, failed.epoch.time_ms, over)
 
         if not self.job.leaves_letters or job_fault(failed.error) is None:
-            takes_letters = not (self.job.real_time and self.stateful_operators)
+            takes_letters = not (self.job.real_time and self.keeps_state)
             raise explained(failed, begin, self._stopped.is_set, self.job.command, takes_letters) from failed.error
         attempt = begin(self._give_up)
         return self.job.intake.take(fetched, isolated(failed, attempt, self.job.command))

@@ -43,7 +43,6 @@ from tandem.manifest.rules_tables import (
     a_table_has_its_key,
     a_table_is_read_from_its_beginning,
     a_table_joins_a_stream,
-    a_table_needs_micro_batches,
 )
 from tandem.manifest.secrets import SecretReference
 
@@ -255,7 +254,6 @@ RULES: Final[tuple[Rule, ...]] = (
     a_table_joins_a_stream,
     a_table_is_read_from_its_beginning,
     a_table_has_its_key,
-    a_table_needs_micro_batches,
     lanes_write_side_by_side,
     lanes_have_short_names,
     a_lane_is_there,

@@ -47,15 +47,6 @@ def a_table_has_its_key(job: ReplicatedStreamJob) -> Iterator[Issue]:
                 yield Issue(place, message, "Name one of these columns", (place, (*at, "schema")))
 
 
-def a_table_needs_micro_batches(job: ReplicatedStreamJob) -> Iterator[Issue]:
-    engine: Location = ("spec", "engine")
-    for at, _ in _tables(job):
-        if job.spec.engine == "realTime":
-            message = "the real-time engine reads a table once, and not what changes in it"
-            remedy = "Set spec.engine: microBatch or auto, or remove table"
-            yield Issue((*at, "table"), message, remedy, ((*at, "table"), engine))
-
-
 def _tables(job: ReplicatedStreamJob) -> Iterator[tuple[Location, SourceSpec]]:
     for index, source in enumerate(job.spec.sources):
         if source.table is not None:

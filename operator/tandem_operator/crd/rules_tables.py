@@ -6,7 +6,6 @@ from typing import Final
 
 from tandem_operator.crd.cel import Rule, path
 
-_SPEC: Final = (path("spec"),)
 _SOURCE: Final = (path("spec.sources[]"),)
 
 TABLES: Final[tuple[Rule, ...]] = (
@@ -49,14 +48,5 @@ TABLES: Final[tuple[Rule, ...]] = (
         "a table of format raw (the default) has the columns key and value. Name one of these in table.key",
         field_path=".table",
         mirrors=("a_table_has_its_key",),
-    ),
-    Rule(
-        "table-needs-micro-batches",
-        _SPEC,
-        "self.engine != 'realTime' || self.sources.all(source, !has(source.table))",
-        "the real-time engine reads a table once, and not what changes in it. Set spec.engine: microBatch or auto, or "
-        "remove table",
-        field_path=".engine",
-        mirrors=("a_table_needs_micro_batches",),
     ),
 )

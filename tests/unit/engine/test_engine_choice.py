@@ -204,3 +204,21 @@ def test_records_that_fail_leave_a_job_in_real_time_mode_only_if_it_keeps_no_sta
     assert chosen(stateful, "realTime").engine == "realTime"
     with pytest.raises(JobError, match="onError: deadLetter and an operator with state"):
         chosen(stateful, "realTime", **DEAD_LETTERS)
+
+
+TABLES: Mapping[str, Any] = {
+    "sources": [
+        {"name": "orders", "topics": ["orders"]},
+        {"name": "rules", "topics": ["rules"], "table": {"key": ["key"]}},
+    ]
+}
+
+
+def test_a_table_from_a_topic_runs_in_real_time_mode_where_the_manifest_asks_for_it() -> None:
+    joined = PlanFacts(node("Join", STREAM, TABLE), [""])
+    assert chosen(joined, "realTime", **TABLES) == Choice("realTime")
+    assert chosen(joined, "auto", **TABLES).words.startswith(
+        "microBatch: the job has a source that is a table (rules), and"
+    )
+    with pytest.raises(JobError, match="onError: deadLetter and a source that is a table"):
+        chosen(joined, "realTime", **TABLES, **DEAD_LETTERS)

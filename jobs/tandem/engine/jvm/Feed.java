@@ -2,6 +2,7 @@ package tandem;
 
 import java.io.EOFException;
 import java.io.IOException;
+import java.io.InterruptedIOException;
 import java.io.UncheckedIOException;
 import java.net.StandardProtocolFamily;
 import java.net.UnixDomainSocketAddress;
@@ -39,6 +40,7 @@ import org.apache.spark.util.Clock;
 public final class Feed implements Clock {
   /** Frames from Python: bytes of the batch, epoch, its offset in the log, its time (Unix, ms), and whether a barrier is behind it. */
   private static final int HEADER = 4 + 8 + 8 + 8 + 4;
+  private static final long WAIT_MS = 200L;
 
   private static final Map<Long, Feed> FEEDS = new ConcurrentHashMap<>();
   private static final AtomicLong NUMBERS = new AtomicLong();
@@ -57,6 +59,9 @@ public final class Feed implements Clock {
   private volatile String closed;
   private volatile long timeMs;
   private volatile long barrierMs;
+  private volatile long barrierNumber;
+  private long received;
+  private boolean waits;
 
   /**
    * Connects to `socket`, where Python listens.
@@ -76,6 +81,11 @@ public final class Feed implements Clock {
     watermarks = log;
   }
 
+  /** A batch is planned when its first epoch is there: what that epoch has changed is in the plan. Before the query starts. */
+  public void planAtFirstEpoch() {
+    waits = true;
+  }
+
   /** To be called before the query starts. */
   public void open() {
     FEEDS.put(number, this);
@@ -92,6 +102,7 @@ public final class Feed implements Clock {
   synchronized void close(String why) {
     if (closed != null) return;
     closed = why;
+    notifyAll();
     FEEDS.remove(number);
     try {
       channel.close();
@@ -165,11 +176,25 @@ public final class Feed implements Clock {
   /** Spark begins one, in the query's thread: it has asked for nothing yet that depends on a watermark. */
   void beginBatch() {
     if (watermarks != null) watermarks.begin();
+    if (waits) awaitEpoch();
   }
 
-  /** A task has passed the last epoch of a batch, which is of that time; the same for all tasks. */
-  void passedBarrier(long epochMs) {
-    barrierMs = epochMs;
+  private synchronized void awaitEpoch() {
+    try {
+      while (received == barrierNumber) {
+        check();
+        wait(WAIT_MS);
+      }
+    } catch (InterruptedException e) {
+      Thread.currentThread().interrupt(); // what Spark takes for a stop
+      throw new UncheckedIOException(new InterruptedIOException("stopped before a batch"));
+    }
+  }
+
+  /** A task has passed the last epoch of a batch; the same for all tasks. */
+  void passedBarrier(FeedEpoch epoch) {
+    barrierMs = epoch.timeMs;
+    barrierNumber = epoch.number;
   }
 
   /** All tasks have ended, and Spark is about to commit the batch. */
@@ -199,7 +224,7 @@ public final class Feed implements Clock {
         FeedPosition position = new FeedPosition(header.getLong(), header.getLong());
         long time = header.getLong();
         int ends = header.getInt();
-        offer(new FeedEpoch(position, time, ends, read(in)));
+        offer(new FeedEpoch(received + 1, position, time, ends, read(in)));
       }
     } catch (Throwable e) {
       close(e.toString());
@@ -219,6 +244,8 @@ public final class Feed implements Clock {
 
   private synchronized void offer(FeedEpoch epoch) {
     timeMs = epoch.timeMs;
+    received = epoch.number;
+    notifyAll();
     if (closed != null) {
       epoch.release();
     } else if (begun) {

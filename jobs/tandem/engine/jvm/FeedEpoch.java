@@ -14,6 +14,8 @@ final class FeedEpoch {
   private static final int GOES_ON = 0;
   private static final int BARRIER_ALONE = 2;
 
+  /** Of what has come through the channel, from 1 on. */
+  final long number;
   final FeedPosition position;
   final long timeMs;
   /** Whether Spark's batch ends behind it. */
@@ -23,7 +25,8 @@ final class FeedEpoch {
   private final VectorSchemaRoot records;
   private final AtomicInteger users = new AtomicInteger(1);
 
-  FeedEpoch(FeedPosition position, long timeMs, int ends, VectorSchemaRoot records) {
+  FeedEpoch(long number, FeedPosition position, long timeMs, int ends, VectorSchemaRoot records) {
+    this.number = number;
     this.position = position;
     this.timeMs = timeMs;
     this.barrier = ends != GOES_ON;

@@ -57,7 +57,7 @@ final class FeedReader implements SupportsRealTimeRead<InternalRow> {
   private boolean pass() {
     FeedEpoch epoch = current;
     if (!epoch.alone) feed.writer(task.taskAttemptId()).passed(epoch.position.epoch);
-    if (epoch.barrier) feed.passedBarrier(epoch.timeMs);
+    if (epoch.barrier) feed.passedBarrier(epoch);
     passed = epoch.position;
     current = null;
     epoch.release();

@@ -48,9 +48,10 @@ class Feed:
     ----------
     schema : of the records of every epoch.
     after : where the query begins.
+    late_plans : each batch is planned when its first epoch is there, which has changed what the plan reads.
     """
 
-    def __init__(self, frame: DataFrame, schema: StructType, after: EnginePosition) -> None:
+    def __init__(self, frame: DataFrame, schema: StructType, after: EnginePosition, late_plans: bool = False) -> None:
         self._spark = frame.sparkSession
         self._jvm: Any = self._spark._jvm
         self._feed: Any
@@ -60,6 +61,8 @@ class Feed:
             self._feed = self._jvm.tandem.Feed(java_type(self._spark, schema), offset, path)
 
         self.channel = Channel(connect)
+        if late_plans:
+            self._feed.planAtFirstEpoch()
         self._feed.open()
 
     def launch(self, plan: Any, source: Any, checkpoint: Path, watermarks: Any) -> StreamingQuery:

@@ -1,6 +1,7 @@
 """One query in Spark's real-time mode over a job's plan: it gets epoch after epoch, and gives their rows.
 
 A batch of Spark's is not an epoch here: it lasts until an epoch that is a *barrier*, behind which Spark commits the state.
+It also ends by `turn`, before an epoch that changes a table that the plan reads.
 A query without state needs none, and its only batch lasts as long as the query.
 """
 
@@ -45,6 +46,8 @@ class RealTimeQuery(EpochQuery):
     rest_s : after how long without epochs the state of the last one is committed. It may be any epoch: rows do not depend on
         it (`protocol.barriers`), and without it no savepoint would have that epoch before another one comes. Where state is
         behind a watermark, nothing is committed then: the watermark would move, and the log says where it does.
+    ends : of a job with tables, which are state: called right before Spark is to end a batch. Each batch is planned
+        when its first epoch is there.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class RealTimeQuery(EpochQuery):
         frame: DataFrame,
         stateful: bool,
         rest_s: float,
+        ends: Callable[[], None] | None = None,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self.frame = frame
@@ -65,11 +69,12 @@ class RealTimeQuery(EpochQuery):
         self._schema = schema
         self._stateful = stateful
         self._rest_s = rest_s
+        self._on_end = ends
         self._rests = stateful and not state_behind_watermark(frame)
         self._clock_s = clock_s
         self._last_s = 0.0  # when an epoch was offered
         self._uncommitted: tuple[pa.RecordBatch, int] | None = None
-        """Of an epoch behind the newest barrier: a batch of its schema without records, and its time in ms."""
+        """Of the last epoch in the batch, if that has any: a batch of its schema without records, and its time in ms."""
         self._after = EnginePosition()
         self._feed: Feed | None = None
         self._parts: dict[int, dict[int, pa.RecordBatch | None]] = {}
@@ -81,7 +86,7 @@ class RealTimeQuery(EpochQuery):
         self.streaming = None
         self._close()
         self._after, self._parts, self._uncommitted = after, {}, None
-        self._feed = Feed(self.frame, self._schema, after)
+        self._feed = Feed(self.frame, self._schema, after, late_plans=self._on_end is not None)
 
     def launch(self, checkpoint: Path) -> None:
         """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
@@ -124,7 +129,14 @@ class RealTimeQuery(EpochQuery):
         ends = Ends.BARRIER if barrier and self._stateful else Ends.GOES_ON
         self._send(position, batch, time_ms, give_up, ends)
         self._last_s = self._clock_s()
-        self._uncommitted = (batch.slice(0, 0), time_ms) if self._rests and ends is Ends.GOES_ON else None
+        self._uncommitted = (batch.slice(0, 0), time_ms) if self._stateful and ends is Ends.GOES_ON else None
+
+    def turn(self, give_up: GiveUp) -> None:
+        """End the batch behind the epoch taken last, if it has any; nothing else is under way. Raises as `offer`."""
+        if self._uncommitted is not None:
+            nothing, time_ms = self._uncommitted
+            self._send(self._after, nothing, time_ms, give_up, Ends.BARRIER_ALONE)
+            self._uncommitted = None
 
     def take(self, position: EnginePosition, give_up: GiveUp) -> pa.Table:
         """The rows of the oldest epoch that was not taken yet (no columns if there are none). Raises as `offer`."""
@@ -157,10 +169,8 @@ class RealTimeQuery(EpochQuery):
         """After `rest_s` without an epoch, commit the state of the one taken last. Raises as `offer`."""
         if self._notes is not None:
             self._notes.rest()
-        if self._uncommitted is not None and self._clock_s() - self._last_s >= self._rest_s:
-            nothing, time_ms = self._uncommitted
-            self._send(self._after, nothing, time_ms, give_up, Ends.BARRIER_ALONE)
-            self._uncommitted = None
+        if self._rests and self._clock_s() - self._last_s >= self._rest_s:
+            self.turn(give_up)
 
     def failure(self) -> BaseException | None:
         """What ended the query; None while it runs, or starts."""
@@ -180,6 +190,8 @@ class RealTimeQuery(EpochQuery):
 
     def _send(self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, ends: Ends) -> None:
         assert self._feed is not None, "stand_at comes first"  # noqa: S101
+        if ends is not Ends.GOES_ON and self._on_end is not None:
+            self._on_end()
         try:
             self._feed.channel.offer(position, batch, time_ms, ends, lambda: self._check(give_up))
         except ChannelClosedError as error:

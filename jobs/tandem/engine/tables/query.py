@@ -1,37 +1,20 @@
 """A query over a plan with tables: an epoch's records of tables change them first, then the others are computed."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from threading import Event
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.streaming.query import StreamingQuery
 
-from tandem.checkpoint.folders import find_newest
 from tandem.checkpoint.position import EnginePosition
-from tandem.engine.query import EpochQuery, GivenUpError, GiveUp
-from tandem.engine.tables.content import FULL, fold
-from tandem.engine.tables.parsing import TableFrames
-from tandem.engine.tables.versions import TableVersions
-from tandem.intake.parsing import SAID
+from tandem.engine.query import EpochQuery, GiveUp
+from tandem.engine.realtime.query import RealTimeQuery
+from tandem.engine.tables.kept import Change, KeptTables
 from tandem.topics.declared import DEAD_LETTER_SINK
 
-_ASK_S: Final = 0.2
 _LETTER: Final = pa.schema([("sink", pa.string()), ("key", pa.binary()), ("value", pa.binary())])
-
-
-@dataclass(slots=True)
-class _Table:
-    """A table while a query runs: `content` is as behind the epoch offered last, `changes` are that epoch's."""
-
-    frames: TableFrames
-    versions: TableVersions
-    content: pa.Table
-    changes: pa.Table | None = None
 
 
 class TableFedQuery(EpochQuery):
@@ -40,13 +23,10 @@ class TableFedQuery(EpochQuery):
     A table's content behind an epoch is written before Spark commits the epoch: what is committed has its tables.
     """
 
-    def __init__(self, inner: EpochQuery, tables: Sequence[TableFrames]) -> None:
+    def __init__(self, inner: EpochQuery, tables: KeptTables) -> None:
         self._inner = inner
-        self._frames = tables
-        self._tables: list[_Table] = []
-        self._restored = Event()
+        self._tables = tables
         self._after = EnginePosition()
-        self._position = EnginePosition()
         self._poison: dict[int, str] = {}
 
     @property
@@ -67,36 +47,29 @@ class TableFedQuery(EpochQuery):
     def stand_at(self, after: EnginePosition) -> None:
         """Forget an earlier query: from now on epochs after `after` may be offered, also while `launch` is under way."""
         self._after = after
-        self._restored.clear()
+        self._tables.stand_at()
         self._inner.stand_at(after)
 
     def launch(self, checkpoint: Path) -> None:
         """Start the query after `stand_at`. Raises `JobError`, `PySparkException`."""
-        self._restore(checkpoint)
+        self._tables.restore(checkpoint, self._after)
         self._inner.launch(checkpoint)
 
     def begin_again(self, checkpoint: Path, epoch: int) -> EnginePosition:
         """A new query on the newest state before `epoch`, at which the last one failed, as if that had not been tried."""
-        self._restored.clear()
+        self._tables.stand_at()
         before = self._inner.begin_again(checkpoint, epoch)
         self._after = before
-        self._restore(checkpoint)
+        self._tables.restore(checkpoint, before)
         return before
 
     def offer(
         self, position: EnginePosition, batch: pa.RecordBatch, time_ms: int, give_up: GiveUp, barrier: bool = False
     ) -> None:
         """Give an epoch's records to the tables and to Spark. Raises `GivenUpError`, and what the query failed with."""
-        while not self._restored.wait(_ASK_S):
-            if why := give_up():
-                raise GivenUpError(why)
-        self._position, self._poison = position, {}
-        for table in self._tables:
-            mine = pc.is_in(batch["topic"], pa.array(table.frames.source.topics, pa.string()))
-            table.changes = None
-            if pc.any(mine).as_py():
-                self._change(table, batch.filter(mine))
-                batch = batch.filter(pc.invert(mine))
+        batch, change = self._tables.taken_from(batch, give_up)
+        self._poison = change.poison
+        self._change(change, give_up)
         self._inner.offer(position, batch, time_ms, give_up, barrier)
 
     def take(self, position: EnginePosition, give_up: GiveUp) -> pa.Table:
@@ -105,8 +78,7 @@ class TableFedQuery(EpochQuery):
 
     def commit(self) -> None:
         """The rows of the epoch taken last were taken over."""
-        for table in self._tables:
-            table.versions.write(self._position.epoch, table.changes, table.content)
+        self._tables.write()
         self._inner.commit()
 
     def rest(self, give_up: GiveUp) -> None:
@@ -121,27 +93,39 @@ class TableFedQuery(EpochQuery):
         """Stop the query, if its JVM is still there."""
         self._inner.stop()
 
-    def _restore(self, checkpoint: Path) -> None:
-        newest = find_newest([checkpoint], self._after.epoch)
-        batch = -1 if newest is None else newest.batch
-        restored = []
-        for frames in self._frames:
-            versions = TableVersions(checkpoint, frames.source.name, frames.columns)
-            restored.append(_Table(frames, versions, versions.restore(batch)))
-            frames.show(restored[-1].content)
-        self._tables = restored
-        self._restored.set()
+    def _change(self, change: Change, give_up: GiveUp) -> None:  # noqa: ARG002 - nothing is waited for
+        self._tables.adopt(change)
 
-    def _change(self, table: _Table, batch: pa.RecordBatch) -> None:
-        source = table.frames.source
-        assert source.table is not None, "it has tables only"  # noqa: S101
-        rows, seqs, poison = table.frames.parsed(batch)
-        folded = fold(table.content, rows, source.table.max_rows)
-        full = FULL.format(name=source.name, most=source.table.max_rows)
-        self._poison |= poison | {seqs[place]: f"{seqs[place]} {SAID}{full}" for place in folded.refused}
-        table.content = folded.content
-        table.changes = folded.changes if folded.changes.num_rows else None
-        table.frames.show(table.content)
+
+class TableTurningQuery(TableFedQuery):
+    """Runs a query in real-time mode, whose batch ends before each epoch that changes a table.
+
+    A plan has the tables as they were when it was made, and each batch has a plan of its own. So Spark ends its batch, and
+    begins the next one, with that epoch as its first, when the tables hold what it has made of them. Whether an epoch does
+    is a function of the log: all replicas end a batch there, also who computes the epochs again from an earlier state. A
+    batch that has no epoch yet need not end: its plan is made when its first epoch is there. So no batch is without an
+    epoch, and one that restores the state before such an epoch has the same batches from there on as one that ran through.
+
+    An epoch is offered when the one before was taken. Otherwise what is planned for that could have this one's tables.
+
+    Parameters
+    ----------
+    inner : is to call `tables.write` when a batch ends: see `RealTimeQuery`.
+    tables : of its plan.
+    """
+
+    def __init__(self, inner: RealTimeQuery, tables: KeptTables) -> None:
+        super().__init__(inner, tables)
+        self._turning = inner
+
+    def commit(self) -> None:
+        """The rows of the epoch taken last were taken over."""
+        self._inner.commit()
+
+    def _change(self, change: Change, give_up: GiveUp) -> None:
+        if change.is_any:
+            self._turning.turn(give_up)
+            self._tables.adopt(change)
 
 
 def with_letters(rows: pa.Table, marks: Mapping[int, str]) -> pa.Table:
