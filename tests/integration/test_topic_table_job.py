@@ -55,7 +55,7 @@ class Rules:
         assert self._producer.flush(60) == 0
 
 
-@pytest.fixture(params=["microBatch", "realTime"])
+@pytest.fixture(params=["microBatch", pytest.param("realTime", marks=pytest.mark.thorough)])
 def job(
     kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[tuple[Workload, Rules]]:
