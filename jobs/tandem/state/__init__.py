@@ -8,6 +8,7 @@ from tandem.state.errors import (
     StatelessJobError,
     UnknownOperatorError,
     UnknownPartError,
+    UnknownTableError,
 )
 from tandem.state.inputs import inputs_of
 from tandem.state.operators import Operator, Part, all_parts, find_operator, parts_of
@@ -15,9 +16,11 @@ from tandem.state.places import StatePlace, live_state, saved_state
 from tandem.state.reader import Page, Shape, StateReader
 from tandem.state.rescale import rescale, rescale_savepoint
 from tandem.state.session import state_session
+from tandem.state.tables import KeptTable, find_table, tables_of
 
 __all__ = [
     "BadKeyError",
+    "KeptTable",
     "NoStateError",
     "Operator",
     "Page",
@@ -30,8 +33,10 @@ __all__ = [
     "StatelessJobError",
     "UnknownOperatorError",
     "UnknownPartError",
+    "UnknownTableError",
     "all_parts",
     "find_operator",
+    "find_table",
     "inputs_of",
     "live_state",
     "parts_of",
@@ -39,4 +44,5 @@ __all__ = [
     "rescale_savepoint",
     "saved_state",
     "state_session",
+    "tables_of",
 ]

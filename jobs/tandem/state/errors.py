@@ -24,6 +24,10 @@ class UnknownPartError(StateError):
     """The operator has no such state variable, side or timers."""
 
 
+class UnknownTableError(StateError):
+    """The job has no table of that name."""
+
+
 class BadKeyError(StateError):
     """A key that cannot be one of the operator's."""
 

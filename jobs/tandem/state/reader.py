@@ -45,9 +45,14 @@ class StateReader:
         self._checkpoint = checkpoint
         self._batch = batch
 
+    @property
+    def keeps_any(self) -> bool:
+        """Whether there is a stateful operator."""
+        return any(self._checkpoint.glob("state/*/_metadata"))
+
     def operators(self) -> tuple[Operator, ...]:
         """All stateful operators, by id. Raises `StatelessJobError`."""
-        if not any(self._checkpoint.glob("state/*/_metadata")):
+        if not self.keeps_any:
             raise StatelessJobError("the job keeps no state: none of its operators needs any")
         found: dict[int, Operator] = {}
         for row in self._spark.read.format("state-metadata").load(str(self._checkpoint)).collect():
@@ -67,21 +72,26 @@ class StateReader:
     def page(self, operator: Operator, part: Part, key: Sequence[str] = (), limit: int = 20) -> Page:
         """Up to `limit` rows of a part, of those with that key (see `parse_key`). Raises `BadKeyError`."""
         frame = self._frame(operator, part)
-        keys = frame.schema["key"].dataType
-        if key:
-            assert isinstance(keys, StructType)  # noqa: S101
-            frame = frame.where(condition(self._spark, parse_key(key, keys), keys))
         with _reading(operator, part):
-            rows = frame.limit(limit + 1).collect()
-        columns = tuple(name for name in frame.columns if name != _PARTITION)
-        types = {field.name: field.dataType for field in frame.schema.fields}
-        plain = tuple({name: _plain(row[name], types[name]) for name in columns} for row in rows[:limit])
-        return Page(part, columns, plain, len(rows) > limit)
+            return page_of(self._spark, frame, part, key, limit)
 
     def _frame(self, operator: Operator, part: Part) -> DataFrame:
         reader = self._spark.read.format("statestore").option("operatorId", operator.id).option("batchId", self._batch)
         with _reading(operator, part):
             return reader.options(**part.options).load(str(self._checkpoint))
+
+
+def page_of(spark: SparkSession, frame: DataFrame, part: Part, key: Sequence[str], limit: int) -> Page:
+    """Up to `limit` rows of a frame with a struct `key`, of those with that key (see `parse_key`). Raises `BadKeyError`."""
+    keys = frame.schema["key"].dataType
+    if key:
+        assert isinstance(keys, StructType)  # noqa: S101
+        frame = frame.where(condition(spark, parse_key(key, keys), keys))
+    rows = frame.limit(limit + 1).collect()
+    columns = tuple(name for name in frame.columns if name != _PARTITION)
+    types = {field.name: field.dataType for field in frame.schema.fields}
+    plain = tuple({name: _plain(row[name], types[name]) for name in columns} for row in rows[:limit])
+    return Page(part, columns, plain, len(rows) > limit)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from tandem.state.operators import Operator
 from tandem.state.reader import Page, Shape
+from tandem.state.tables import KeptTable
 
 
 def operators_table(operators: Iterable[tuple[Operator, Sequence[Shape]]]) -> Table:
@@ -23,6 +24,17 @@ def operators_table(operators: Iterable[tuple[Operator, Sequence[Shape]]]) -> Ta
             partitions = str(operator.partitions) if number == 0 else ""
             table.add_row(*first, shape.part.label, partitions, _fields(columns.get("key", "")), value)
     return table
+
+
+def tables_table(tables: Iterable[KeptTable]) -> Table:
+    """A line for each table: what identifies a row, the other columns, and how many rows there are."""
+    made = _table("Table", "Key", "Columns", "Rows")
+    for table in tables:
+        types = table.columns
+        key = ", ".join(f"{name} {types[name]}" for name in table.key)
+        others = ", ".join(f"{name} {kind}" for name, kind in types.items() if name not in table.key)
+        made.add_row(table.name, key, others, f"{table.rows.num_rows:,}")
+    return made
 
 
 def page_table(page: Page) -> Table:

@@ -20,6 +20,18 @@ _CHAIN: Final = 50
 """So many versions at most are read to restore one."""
 _DELTA: Final = ".delta"
 _FULL: Final = ".snapshot"
+_OWN: Final = "_tandem_"
+"""Columns that the job does not see begin so."""
+
+
+def columns_kept(checkpoint: Path, name: str) -> pa.Schema | None:
+    """The columns that the job sees of a table in a checkpoint; None if nothing is kept of it."""
+    folder = checkpoint / TABLES / name
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if path.suffix in (_DELTA, _FULL) and path.stem.isdigit() and path.stat().st_size:
+            with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as reader:
+                return pa.schema([field for field in reader.schema if not field.name.startswith(_OWN)])
+    return None
 
 
 class TableVersions:
@@ -109,4 +121,4 @@ class TableVersions:
 
 
 def _told(schema: pa.Schema) -> str:
-    return ", ".join(f"{field.name} {field.type}" for field in schema if not field.name.startswith("_tandem_"))
+    return ", ".join(f"{field.name} {field.type}" for field in schema if not field.name.startswith(_OWN))
