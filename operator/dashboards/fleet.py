@@ -7,8 +7,8 @@ from grafana_foundation_sdk.builders import dashboard
 from dashboards.panels import BY_LEADER, Query, board, lines, number, states, variable
 
 _JOBS = 'namespace=~"$namespace"'
-_BY_JOB = "by (namespace, job_name)"
-_NAME = "{{namespace}}/{{job_name}}"
+_BY_JOB = "by (namespace, job_name, lane)"
+_NAME = "{{namespace}}/{{job_name}} {{lane}}"
 
 
 def fleet() -> dashboard.Dashboard:
@@ -92,9 +92,8 @@ def _health(shown: dashboard.Dashboard) -> dashboard.Dashboard:
 
 def _speed(shown: dashboard.Dashboard) -> dashboard.Dashboard:
     published = f"sum {_BY_JOB} (rate(tandem_rows_published_total{{{_JOBS}}}[$__rate_interval]))"
-    latency = (
-        f"sum by (le, namespace, job_name) (rate(tandem_publish_latency_seconds_bucket{{{_JOBS}}}[$__rate_interval]))"
-    )
+    buckets = f"rate(tandem_publish_latency_seconds_bucket{{{_JOBS}}}[$__rate_interval])"
+    latency = f"sum by (le, namespace, job_name, lane) ({buckets})"
     return (
         shown.with_row(dashboard.Row("How fast?"))
         .with_panel(lines("Rows published", "By job.", "recps", Query(published, _NAME)))

@@ -6,7 +6,10 @@ from grafana_foundation_sdk.builders import dashboard
 
 from dashboards.panels import BY_LEADER, Query, board, lines, number, states, variable
 
-_JOB = 'namespace="$namespace", job_name="$job_name"'
+_JOB = 'namespace="$namespace", job_name="$job_name", lane=~"$lane"'
+
+
+_ONE = 'namespace="$namespace", job_name="$job_name"'
 
 
 def job() -> dashboard.Dashboard:
@@ -19,6 +22,7 @@ def job() -> dashboard.Dashboard:
         .with_variable(
             variable("job_name", "Job", 'label_values(tandem_epoch{namespace="$namespace"}, job_name)', every=False)
         )
+        .with_variable(variable("lane", "Lane", f"label_values(tandem_epoch{{{_ONE}}}, lane)", every=True))
     )
     return _state(_failures(_speed(_now(shown))))
 
@@ -28,6 +32,7 @@ def _rate(metric: str, labels: str = _JOB) -> str:
 
 
 def _now(shown: dashboard.Dashboard) -> dashboard.Dashboard:
+    behind = f"max by (lane) (tandem_head_epoch{{{_JOB}}}) - max by (lane) (tandem_published_epoch{{{_JOB}}})"
     return (
         shown.with_row(dashboard.Row("Now"))
         .with_panel(
@@ -45,7 +50,7 @@ def _now(shown: dashboard.Dashboard) -> dashboard.Dashboard:
             number(
                 "Epochs not published",
                 "Between the log's head and the last published epoch.",
-                Query(f"max(tandem_head_epoch{{{_JOB}}}) - max(tandem_published_epoch{{{_JOB}}})"),
+                Query(f"max({behind})"),
                 bad_from=20,
             )
         )
@@ -53,7 +58,7 @@ def _now(shown: dashboard.Dashboard) -> dashboard.Dashboard:
             number(
                 "Input that is in no epoch",
                 "Records, as the leader sees them.",
-                Query(f"min(tandem_input_lag_records{{{_JOB}}} {BY_LEADER})"),
+                Query(f"sum(min by (lane) (tandem_input_lag_records{{{_JOB}}} {BY_LEADER}))"),
                 bad_from=10_000,
             )
         )
@@ -69,7 +74,7 @@ def _now(shown: dashboard.Dashboard) -> dashboard.Dashboard:
             states(
                 "At the head",
                 "Whether each replica has reached the log's head.",
-                Query(f"tandem_replica_ready{{{_JOB}}}", "{{replica}}"),
+                Query(f"tandem_replica_ready{{{_JOB}}}", "{{lane}} {{replica}}"),
                 ("behind", "at the head"),
                 width=12,
             )
@@ -78,7 +83,7 @@ def _now(shown: dashboard.Dashboard) -> dashboard.Dashboard:
             states(
                 "Leads",
                 "Which orderer proposes the cuts.",
-                Query(f"tandem_orderer_leading{{{_JOB}}}", "{{orderer}}"),
+                Query(f"tandem_orderer_leading{{{_JOB}}}", "{{lane}} {{orderer}}"),
                 ("", "leads"),
                 width=12,
             )
@@ -98,7 +103,7 @@ def _speed(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Records",
                 "Input records of cut epochs, as each replica reads them in the log; rows published by all together.",
                 "recps",
-                Query(f"max({_rate('tandem_input_records_total')})", "in"),
+                Query(f"sum(max by (lane) ({_rate('tandem_input_records_total')}))", "in"),
                 Query(f"sum({_rate('tandem_rows_published_total')})", "out"),
                 Query(f"sum({_rate('tandem_dead_letters_total')})", "dead letters"),
             )
@@ -121,7 +126,7 @@ def _speed(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Epochs published",
                 "By replica: the first to finish an epoch publishes it.",
                 "ops",
-                Query(_rate("tandem_epochs_published_total"), "{{replica}}"),
+                Query(_rate("tandem_epochs_published_total"), "{{lane}} {{replica}}"),
             )
         )
         .with_panel(
@@ -129,7 +134,7 @@ def _speed(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Behind the head",
                 "Input records between the log's head and each replica.",
                 "short",
-                Query(f"tandem_replica_lag_records{{{_JOB}}}", "{{replica}}"),
+                Query(f"tandem_replica_lag_records{{{_JOB}}}", "{{lane}} {{replica}}"),
             )
         )
         .with_panel(
@@ -137,7 +142,7 @@ def _speed(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Time to the head",
                 "Estimated; 0 at the head.",
                 "s",
-                Query(f"tandem_replica_catch_up_seconds{{{_JOB}}} >= 0", "{{replica}}"),
+                Query(f"tandem_replica_catch_up_seconds{{{_JOB}}} >= 0", "{{lane}} {{replica}}"),
             )
         )
     )
@@ -164,8 +169,8 @@ def _failures(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Claims",
                 "Epochs that each replica was the first to claim; a replica that never wins is slower than its peers.",
                 "ops",
-                Query(_rate("tandem_claims_won_total"), "{{replica}} won"),
-                Query(_rate("tandem_claims_lost_total"), "{{replica}} lost"),
+                Query(_rate("tandem_claims_won_total"), "{{lane}} {{replica}} won"),
+                Query(_rate("tandem_claims_lost_total"), "{{lane}} {{replica}} lost"),
             )
         )
         .with_panel(
@@ -183,14 +188,15 @@ def _failures(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Cuts",
                 "Cuts proposed and won by each orderer.",
                 "ops",
-                Query(_rate("tandem_cuts_proposed_total"), "{{orderer}} proposed"),
-                Query(_rate("tandem_cuts_won_total"), "{{orderer}} won"),
+                Query(_rate("tandem_cuts_proposed_total"), "{{lane}} {{orderer}} proposed"),
+                Query(_rate("tandem_cuts_won_total"), "{{lane}} {{orderer}} won"),
             )
         )
     )
 
 
 def _state(shown: dashboard.Dashboard) -> dashboard.Dashboard:
+    published = f"max by (lane) (tandem_published_epoch{{{_JOB}}})"
     standing_by = f"on (namespace, pod, job_name, replica) tandem_replica_standby{{{_JOB}}} == 1"
     return (
         shown.with_row(dashboard.Row("State and standbys"))
@@ -200,14 +206,14 @@ def _state(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Epochs between the last published one and the state that each standby follows, and has proved.",
                 "short",
                 Query(
-                    f"scalar(max(tandem_published_epoch{{{_JOB}}}))"
-                    f" - (tandem_standby_followed_epoch{{{_JOB}}} and {standing_by})",
-                    "{{replica}} follows",
+                    f"{published}"
+                    f" - on (lane) group_right () (tandem_standby_followed_epoch{{{_JOB}}} and {standing_by})",
+                    "{{lane}} {{replica}} follows",
                 ),
                 Query(
-                    f"scalar(max(tandem_published_epoch{{{_JOB}}}))"
-                    f" - (tandem_standby_verified_epoch{{{_JOB}}} and {standing_by})",
-                    "{{replica}} proved",
+                    f"{published}"
+                    f" - on (lane) group_right () (tandem_standby_verified_epoch{{{_JOB}}} and {standing_by})",
+                    "{{lane}} {{replica}} proved",
                 ),
                 alert_from=200,
             )
@@ -217,7 +223,7 @@ def _state(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "State shipped",
                 "Bytes of changed state that go to the standbys.",
                 "Bps",
-                Query(_rate("tandem_shipped_bytes_total"), "{{replica}}"),
+                Query(_rate("tandem_shipped_bytes_total"), "{{lane}} {{replica}}"),
             )
         )
         .with_panel(
@@ -233,7 +239,9 @@ def _state(shown: dashboard.Dashboard) -> dashboard.Dashboard:
                 "Followed states that were wrong",
                 "It should be 0 always.",
                 "short",
-                Query(f"sum by (replica) (tandem_standby_state_mismatches_total{{{_JOB}}})", "{{replica}}"),
+                Query(
+                    f"sum by (replica, lane) (tandem_standby_state_mismatches_total{{{_JOB}}})", "{{lane}} {{replica}}"
+                ),
             )
         )
     )

@@ -49,7 +49,8 @@ def variable(name: str, label: str, query: str, every: bool) -> dashboard.QueryV
         .refresh(models.VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(models.VariableSort.ALPHABETICAL_ASC)
     )
-    return chosen.multi(True).include_all(True) if every else chosen
+    # By this, "all" is also what has no such label.
+    return chosen.multi(True).include_all(True).all_value(".*") if every else chosen
 
 
 def lines(

@@ -14,7 +14,7 @@ from tandem_operator.actions import Verb
 PHASES = ("Pending", "Starting", "Running", "Degraded", "Suspended", "Upgrading", "Failed", "Deleting")
 RESULTS = ("success", "failure")
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
-_JOB = ("namespace", "job_name")
+_JOB = ("namespace", "job_name", "lane")
 
 Result = Literal["success", "failure"]
 
@@ -27,6 +27,7 @@ class JobGauges:
     `wanted` : active replicas that its spec asks for; 0 while it is suspended or deleted.
     `active`, `standby` : members that are.
     `conditions` : type → whether it is true; one that is unknown is left out.
+    `of` : the whole job and the lane, of a job that is a lane: the metrics of its processes have the same labels.
     """
 
     phase: str
@@ -34,6 +35,11 @@ class JobGauges:
     active: int
     standby: int
     conditions: Mapping[str, bool] = field(default_factory=dict)
+    of: tuple[str, str] | None = None
+
+    def labels(self, namespace: str, job: str) -> tuple[str, str, str]:
+        """Those of the job's metrics."""
+        return (namespace, job, "") if self.of is None else (namespace, *self.of)
 
 
 class OperatorMetrics:
@@ -83,13 +89,13 @@ class OperatorMetrics:
 
     def show(self, namespace: str, job: str, now: JobGauges) -> None:
         """What a job looks like now."""
-        before = self._shown.get((namespace, job))
+        before, labels = self._shown.get((namespace, job)), now.labels(namespace, job)
         for unknown in (before.conditions.keys() - now.conditions.keys()) if before else ():
-            self._condition.remove(namespace, job, unknown)
+            self._condition.remove(*labels, unknown)
         for condition, holds in now.conditions.items():
-            self._condition.labels(namespace, job, condition).set(holds)
+            self._condition.labels(*labels, condition).set(holds)
         for state, count in (("wanted", now.wanted), ("active", now.active), ("standby", now.standby)):
-            self._replicas.labels(namespace, job, state).set(count)
+            self._replicas.labels(*labels, state).set(count)
         self._shown[namespace, job] = now
         self._count_phases()
 
@@ -98,10 +104,11 @@ class OperatorMetrics:
         gone = self._shown.pop((namespace, job), None)
         if gone is None:
             return
+        labels = gone.labels(namespace, job)
         for condition in gone.conditions:
-            self._condition.remove(namespace, job, condition)
+            self._condition.remove(*labels, condition)
         for state in ("wanted", "active", "standby"):
-            self._replicas.remove(namespace, job, state)
+            self._replicas.remove(*labels, state)
         self._count_phases()
 
     def _count_phases(self) -> None:

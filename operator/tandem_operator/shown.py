@@ -17,4 +17,6 @@ def gauges(job: ReplicatedStreamJob, status: Mapping[str, object]) -> JobGauges:
         condition.type: condition.status == "True" for condition in read.conditions if condition.status != "Unknown"
     }
     wanted = 0 if job.spec.suspend or read.phase == "Deleting" else job.spec.replicas
-    return JobGauges(read.phase or "Pending", wanted, read.replicas or 0, standing_by, known)
+    lane = job.spec.lane_of
+    of = None if lane is None else (lane.job, str(lane.lane))
+    return JobGauges(read.phase or "Pending", wanted, read.replicas or 0, standing_by, known, of)

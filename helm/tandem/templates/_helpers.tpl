@@ -138,4 +138,9 @@ groups:
 {{- end }}
       - {{ toYaml $rule | nindent 8 | trim }}
 {{- end }}
+  - name: tandem-jobs
+    rules:
+{{- range $path, $_ := .Files.Glob "recording/*.yaml" }}
+      - {{ $.Files.Get $path | fromYaml | toYaml | nindent 8 | trim }}
+{{- end }}
 {{- end -}}

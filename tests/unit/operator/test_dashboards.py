@@ -9,7 +9,8 @@ from alerts.rules import ALERTS, metrics, read, used_in
 from dashboards.write import FOLDER, choices, queries, texts
 
 each_dashboard = pytest.mark.parametrize("name", ["fleet", "job"])
-_OF_SCRAPING = {"namespace", "pod"}
+_OF_SCRAPING = {"namespace", "pod", "lane"}
+"""Labels that a scraper adds, and that of a lane, which a job without lanes has not."""
 _LABELS = re.compile(r"\b(?:by|on) \(([^)]*)\)")
 
 

@@ -1,5 +1,7 @@
 """What the operator tells Prometheus."""
 
+from dataclasses import replace
+
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -23,7 +25,7 @@ def running(**conditions: bool) -> JobGauges:
 def test_a_job_is_shown_with_its_replicas_and_conditions(registry: CollectorRegistry, metrics: OperatorMetrics) -> None:
     metrics.show("shop", "orders", running(Ready=True, Replicated=False))
 
-    job = {"namespace": "shop", "job_name": "orders"}
+    job = {"namespace": "shop", "job_name": "orders", "lane": ""}
     assert registry.get_sample_value("tandem_operator_job_replicas", job | {"state": "wanted"}) == 2
     assert registry.get_sample_value("tandem_operator_job_replicas", job | {"state": "active"}) == 1
     assert registry.get_sample_value("tandem_operator_condition", job | {"type": "Ready"}) == 1
@@ -36,7 +38,7 @@ def test_a_condition_that_is_no_longer_known_is_not_shown(
     metrics.show("shop", "orders", running(Ready=True))
     metrics.show("shop", "orders", running())
 
-    labels = {"namespace": "shop", "job_name": "orders", "type": "Ready"}
+    labels = {"namespace": "shop", "job_name": "orders", "lane": "", "type": "Ready"}
     assert registry.get_sample_value("tandem_operator_condition", labels) is None
 
 
@@ -68,3 +70,11 @@ def test_passes_are_counted_by_result_from_the_start(registry: CollectorRegistry
 
     assert registry.get_sample_value("tandem_operator_reconcile_total", {"result": "failure"}) == 1
     assert registry.get_sample_value("tandem_operator_reconcile_seconds_count") == 1
+
+
+def test_a_lane_has_the_labels_of_its_processes(registry: CollectorRegistry, metrics: OperatorMetrics) -> None:
+    metrics.show("shop", "orders-lane-2", replace(running(Ready=True), of=("orders", "2")))
+    labels = {"namespace": "shop", "job_name": "orders", "lane": "2", "type": "Ready"}
+    assert registry.get_sample_value("tandem_operator_condition", labels) == 1
+    metrics.forget("shop", "orders-lane-2")
+    assert registry.get_sample_value("tandem_operator_condition", labels) is None

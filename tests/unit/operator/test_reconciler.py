@@ -56,7 +56,7 @@ def test_a_job_whose_end_no_watch_told_is_forgotten_after_five_minutes() -> None
     assert world.passes(300.0) is None
     assert KEY not in world.store.jobs
     assert world.pods_seen() == []
-    shown = {"namespace": KEY.namespace, "job_name": KEY.name, "state": "wanted"}
+    shown = {"namespace": KEY.namespace, "job_name": KEY.name, "lane": "", "state": "wanted"}
     assert world.registry.get_sample_value("tandem_operator_job_replicas", shown) is None
 
 
