@@ -38,12 +38,11 @@ _PASSED_ON: Final = (f"{PREFIX}savepoint",)
 
 @dataclass(frozen=True, slots=True)
 class LaneSeen:
-    """The job of a lane as it is. `applied`: from what it was made; `owned`: by the whole job."""
+    """The job of a lane as it is. `applied`: from what it was made."""
 
     lane: int
     applied: str
     generation: int
-    owned: bool
     status: Status
 
     @property
@@ -90,14 +89,14 @@ def wanted_lane(body: Body, job: ReplicatedStreamJob, lane: int) -> dict[str, An
 
 
 def seen_lanes(uid: str, bodies: Iterable[Body]) -> dict[int, LaneSeen]:
-    """The lanes' jobs that are there, of those in `bodies`; `uid`: of the whole job."""
+    """The lanes' jobs that are there, of those in `bodies` that the whole job, with that `uid`, owns."""
     found = {}
     for body in bodies:
-        metadata = body["metadata"]
-        lane = int(body["spec"].get("laneOf", {}).get("lane", -1))
-        owned = any(owner["uid"] == uid for owner in metadata.get("ownerReferences", ()))
-        applied = metadata.get("annotations", {}).get(APPLIED, "")
-        found[lane] = LaneSeen(lane, applied, metadata.get("generation", 0), owned, _status(body.get("status", {})))
+        metadata, of = body["metadata"], body["spec"].get("laneOf")
+        if of is None or all(owner["uid"] != uid for owner in metadata.get("ownerReferences", ())):
+            continue
+        lane, applied = int(of["lane"]), metadata.get("annotations", {}).get(APPLIED, "")
+        found[lane] = LaneSeen(lane, applied, metadata.get("generation", 0), _status(body.get("status", {})))
     return found
 
 

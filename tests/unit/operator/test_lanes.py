@@ -242,8 +242,9 @@ def test_an_operator_that_does_not_know_the_lanes_yet_asks_before_it_makes_them_
 
 def test_a_foreign_job_with_the_name_of_a_lane_is_left_alone() -> None:
     world = World(lanes=2)
-    other = tree()
-    world.api.put({**other, "metadata": {**other["metadata"], "name": "flights-lane-1", "uid": "foreign"}})
+    other = tree(lanes=2, laneOf={"job": "flights", "lane": 1})
+    named = {"name": "flights-lane-1", "uid": "foreign", "labels": {"tandem.dev/lanes-of": "flights"}}
+    world.api.put({**other, "metadata": {**other["metadata"], **named}})
     with pytest.raises(ApiError, match="belongs to somebody else"):
         world.passes()
     assert world.api.objects[KIND, "flights-lane-1"]["metadata"]["uid"] == "foreign"
