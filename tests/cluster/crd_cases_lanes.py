@@ -17,6 +17,12 @@ LANES: Final = (
         "lanes cannot share a delta, iceberg or foreachBatch sink",
     ),
     Case(
+        "partitions-are-of-a-topic",
+        {"spec.sinks.0.partitionBy": "lane"},
+        {"spec.sinks.1.partitionBy": "lane"},
+        "only a topic has partitions",
+    ),
+    Case(
         "lanes-have-short-names",
         {"spec.lanes": 2, "metadata.name": _LONG[:34]},
         {"spec.lanes": 2, "metadata.name": _LONG},

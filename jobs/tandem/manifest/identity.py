@@ -136,6 +136,7 @@ def _sink(sink: SinkSpec) -> dict[str, Any]:
     """As `_source`; of a database counts what is written, not how it is reached."""
     used = {
         "format": sink.format != "raw",
+        "partition_by": sink.partition_by != "key",
         "postgres": sink.postgres is not None,
         "iceberg": sink.iceberg is not None,
         "foreach_batch": sink.foreach_batch is not None,

@@ -30,6 +30,7 @@ from tandem.manifest.rules_lanes import (
     a_lane_is_there,
     lanes_have_short_names,
     lanes_write_side_by_side,
+    partitions_are_of_a_topic,
     partitions_follow_a_column,
 )
 from tandem.manifest.rules_sinks import SINK_RULES
@@ -255,6 +256,7 @@ RULES: Final[tuple[Rule, ...]] = (
     a_table_is_read_from_its_beginning,
     a_table_has_its_key,
     lanes_write_side_by_side,
+    partitions_are_of_a_topic,
     lanes_have_short_names,
     a_lane_is_there,
     partitions_follow_a_column,

@@ -33,6 +33,13 @@ def lanes_write_side_by_side(job: ReplicatedStreamJob) -> Iterator[Issue]:
             yield Issue(at, why, remedy, (at, _LANES))
 
 
+def partitions_are_of_a_topic(job: ReplicatedStreamJob) -> Iterator[Issue]:
+    for index, sink in enumerate(job.spec.sinks):
+        if sink.partition_by != "key" and sink.topic is None:
+            at: Location = ("spec", "sinks", index, "partitionBy")
+            yield Issue(at, "only a topic has partitions", "Remove partitionBy", (at, (*at[:-1], sink.kind)))
+
+
 def lanes_have_short_names(job: ReplicatedStreamJob) -> Iterator[Issue]:
     """On Kubernetes each lane is a job, and is named after the whole."""
     at: Location = ("metadata", "name")

@@ -13,6 +13,7 @@ from tandem.manifest.values import Count, Duration, Flag, FunctionName, Identifi
 
 Format = Literal["raw", "json", "avro", "protobuf"]
 KeyFormat = Literal["raw", "avro", "protobuf"]
+PartitionBy = Literal["key", "lane"]
 StartingOffsets = Literal["earliest", "latest"]
 IsolationLevel = Literal["read_committed", "read_uncommitted"]
 
@@ -137,6 +138,11 @@ class SinkSpec(Section):
         default="raw",
         description="Of the values. raw: the column `value`, text or bytes. json, avro, protobuf: the column `value`, or "
         "all columns but key, partition and headers; avro and protobuf by a schema of the registry. For topics only",
+    )
+    partition_by: PartitionBy = Field(
+        default="key",
+        description="To which partition of the topic a row goes that does not say so itself. key: by its key, as Kafka's "
+        "producers do; lane: by its key among the partitions p with p mod lanes = l, so that a lane's rows stay together",
     )
     key_format: KeyFormat = Field(
         default="raw", description="Of the keys. raw: text or bytes. avro, protobuf: by a schema of the registry"

@@ -1,6 +1,7 @@
 """The Kafka records that an epoch's rows become. Pure: a row that no topic could take becomes a dead letter."""
 
 import json
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -39,6 +40,12 @@ def first_partition(epoch: int, partitions: int) -> int:
     return (epoch * _GOLDEN % 2**32) * partitions >> 32
 
 
+def lanes_partition(key: bytes | None, number: int, sinks: SinkTopics, topic: str) -> int:
+    """One of the lane's partitions of `topic`: the same for equal keys; for rows without one, by their `number`."""
+    place = number if key is None else zlib.crc32(key)
+    return sinks.lane + sinks.lanes * (place % (sinks.partitions[topic] // sinks.lanes))
+
+
 def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> Iterator[OutputRecord]:
     table = rows.table
     if not table.num_rows:
@@ -68,7 +75,9 @@ def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> 
             letter = _letter(sink, rows.epoch, index, key, reason)
             yield OutputRecord(sinks.dead_letter, letters_key(index), letter, own, 0)
             continue
-        if partition is None:
+        if partition is None and sink in sinks.kept:
+            partition = lanes_partition(key, first[topic] + index, sinks, topic)
+        elif partition is None:
             partition = -1 if key is not None else (first[topic] + index) % sinks.partitions[topic]
         yield OutputRecord(topic, key, value, own + users if users else own, partition)
 

@@ -42,7 +42,7 @@ class SinkTopics:
     `job` is named in every row: several jobs may write one topic. `compacted`: topics that take no record without a key;
     `unseen`: those of which that is not known, because we may not see their settings. `limits`: what topics take as a batch,
     bytes, as far as it may be seen. `deltas`: the sinks that are Delta tables, each with the columns that its
-    table is partitioned by.
+    table is partitioned by. `kept`: the sinks whose rows stay in the partitions of the lane `lane`, of `lanes`.
     """
 
     topics: Mapping[str, str]
@@ -54,6 +54,9 @@ class SinkTopics:
     unseen: frozenset[str] = frozenset()
     limits: Mapping[str, int] = field(default_factory=dict)
     deltas: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+    lane: int = 0
+    lanes: int = 1
 
     @property
     def output_limits(self) -> OutputLimits:
@@ -161,7 +164,24 @@ def sink_topics(topics: Topics, manifest: Manifest, deltas: Mapping[str, tuple[s
         frozenset(name for name in partitions if "cleanup.policy" not in settings.get(name, {})),
         {name: int(found[_LIMIT]) for name, found in settings.items() if _LIMIT in found},
         deltas,
+        kept=_kept_by_lanes(manifest, partitions),
+        lane=manifest.lane or 0,
+        lanes=manifest.spec.lanes,
     )
+
+
+def _kept_by_lanes(manifest: Manifest, partitions: Mapping[str, int]) -> frozenset[str]:
+    """The sinks whose rows stay in their lane's partitions. Raises `TopicMismatchError`."""
+    lanes = manifest.spec.lanes
+    kept = {sink.name: sink.topic for sink in manifest.spec.sinks if sink.partition_by == "lane" and lanes > 1}
+    for name, topic in kept.items():
+        count = partitions.get(topic or "", 0)
+        if count % lanes:
+            raise TopicMismatchError(
+                f"topic {topic} has {count} partitions, which is no multiple of spec.lanes: {lanes}, so lanes cannot keep "
+                f"partitions of it (partitionBy: lane of sink {name}). Give it a multiple of {lanes}, or remove partitionBy"
+            )
+    return frozenset(kept)
 
 
 _LIMIT = "max.message.bytes"

@@ -18,6 +18,14 @@ LANES: Final[tuple[Rule, ...]] = (
         mirrors=("lanes_write_side_by_side",),
     ),
     Rule(
+        "partitions-are-of-a-topic",
+        (path("spec.sinks[]"),),
+        "self.partitionBy == 'key' || has(self.topic)",
+        "only a topic has partitions. Remove partitionBy",
+        field_path=".partitionBy",
+        mirrors=("partitions_are_of_a_topic",),
+    ),
+    Rule(
         "lanes-have-short-names",
         ((),),
         f"self.spec.lanes == 1 || has(self.spec.laneOf) || size(self.metadata.name) <= {LONGEST_WHOLE}",

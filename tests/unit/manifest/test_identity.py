@@ -26,6 +26,7 @@ COUNTS = {
     "what it may read": ("topics: [weather]", "topics: [weather]\n      isolationLevel: read_uncommitted"),
     "the topic of a sink": ("topic: delays", "topic: late"),
     "the folder of a sink": ("path: /data/out", "path: /data/in"),
+    "where the rows of a lane go": ("topic: delays", "topic: delays\n      partitionBy: lane"),
     "the kind of a table": ("parquet:", "delta:"),
     "the delivery": ("delivery: exactlyOnce", "delivery: atLeastOnce"),
     "the limit of a record": ("takeOver: {}", "maxRecordBytes: 500"),

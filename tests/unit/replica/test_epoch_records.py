@@ -204,3 +204,18 @@ def test_a_header_whose_name_is_no_text_makes_a_dead_letter() -> None:
 def test_an_epoch_without_rows_has_no_records() -> None:
     assert records_of(EpochRows.of(12, pa.table({}), ordered=True), SINKS) == []
     assert EpochRows.of(12, pa.table({}), ordered=False).digest == EpochRows.of(13, pa.table({}), ordered=True).digest
+
+
+def test_the_rows_of_a_lane_stay_in_its_partitions_and_equal_keys_in_one_of_them() -> None:
+    kept = replace(SINKS, partitions={"topic-out": 12, "letters": 1}, kept=frozenset({"out"}), lane=1, lanes=4)
+    rows: list[dict[str, object]] = [{"key": b"k%d" % (number % 30), "value": b"v"} for number in range(60)]
+
+    made = records(*rows, sinks=kept)
+
+    assert {record.partition for record in made} == {1, 5, 9}
+    assert [record.partition for record in made[:30]] == [record.partition for record in made[30:]]
+    without = records(*({"value": b"v"} for _ in range(9)), sinks=kept)
+    assert sorted(record.partition for record in without) == [1, 1, 1, 5, 5, 5, 9, 9, 9]
+    assert records({"value": b"v", "partition": 2}, partition=True, sinks=kept)[0].partition == 2, (
+        "a row may say so itself"
+    )

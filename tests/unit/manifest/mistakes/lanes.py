@@ -13,6 +13,10 @@ LANES: dict[str, Mistake] = {
         "parquet:\n        path: /data/out", f"delta: {HERE}\n        path: /data/out\n  lanes: 2", "spec.sinks[1].delta",
         "get in each other's way. Use a topic, parquet or postgres sink",
     ),
+    "a table by lanes": (
+        "path: /data/out", f"path: /data/out\n      partitionBy: lane {HERE}", "spec.sinks[1].partitionBy",
+        "only a topic has partitions. Remove partitionBy",
+    ),
     "partitions that follow a column that is not there": (
         _SCHEMA, f"{_SCHEMA}\n      partitionedBy: city {HERE}", "spec.sources[0].partitionedBy",
         "there is no column city: the source has carrier, dep_delay. Name one of these columns, key or any",
