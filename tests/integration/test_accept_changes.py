@@ -116,6 +116,7 @@ def test_a_changed_job_with_state_goes_on_from_the_state_that_it_had(tmp_path: P
         job.small.local.stop()
 
 
+@pytest.mark.thorough
 def test_a_changed_job_without_state_goes_on_where_it_stopped_though_all_else_is_lost(
     tmp_path: Path, cluster: Cluster
 ) -> None:

@@ -84,6 +84,7 @@ def generations(job: SmallJob) -> list[int]:
     return [marker.generation for marker in job.markers()]
 
 
+@pytest.mark.thorough
 def test_a_running_job_goes_on_with_the_new_table_by_an_upgrade_to_the_same_manifest(job: SmallJob) -> None:
     manifest = job.local.manifest
     publishes(job, "1", "10")

@@ -70,6 +70,7 @@ def job(kafka: KafkaBroker, tmp_path: Path, topic_prefix: str) -> Iterator[Runni
     made.local.stop()
 
 
+@pytest.mark.thorough
 def test_python_code_that_does_not_return_is_named_with_its_line_until_it_does(job: Running) -> None:
     job.feed("quick")
     assert job.shows("epoch 0", "publishes"), job.said

@@ -167,6 +167,7 @@ def test_a_function_that_raises_once_is_called_again(pair: SmallJob) -> None:
     assert len(set(found)) == 1
 
 
+@pytest.mark.thorough
 def test_a_function_that_raises_again_and_again_ends_the_job_with_its_line_and_loses_nothing(make_job: MakeJob) -> None:
     job = make_job(1)
     job.feed("good")

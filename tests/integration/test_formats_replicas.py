@@ -110,6 +110,7 @@ def test_kills_of_the_owner_while_a_newer_schema_is_registered_change_nothing(
     assert letters(job) == []
 
 
+@pytest.mark.thorough
 def test_while_the_registry_is_away_records_wait_and_none_becomes_a_letter(
     make_job: MakeJob, own_registry: RegistryServer
 ) -> None:
