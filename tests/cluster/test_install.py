@@ -18,12 +18,12 @@ MAY = (
     "list nodes",
     "create events",
     "create controllerrevisions.apps",
+    "create replicatedstreamjobs",
 )
 MAY_NOT = (
     "get secrets",
     "list secrets",
     "create pods/exec",
-    "create replicatedstreamjobs",
     "update replicatedstreamjobs",
     "delete replicatedstreamjobs",
     "delete nodes",
