@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
 from tandem_operator.actions import Action, Apply, Emit, SetStatus
 from tandem_operator.lanes_status import lanes_status
@@ -29,7 +27,7 @@ from tandem_operator.resources.names import (
     owner_reference,
     stamped,
 )
-from tandem_operator.status import Status
+from tandem_operator.status import Status, read_status
 from tandem_operator.trim import Body
 
 _PASSED_ON: Final = (f"{PREFIX}savepoint",)
@@ -96,7 +94,7 @@ def seen_lanes(uid: str, bodies: Iterable[Body]) -> dict[int, LaneSeen]:
         if of is None or all(owner["uid"] != uid for owner in metadata.get("ownerReferences", ())):
             continue
         lane, applied = int(of["lane"]), metadata.get("annotations", {}).get(APPLIED, "")
-        found[lane] = LaneSeen(lane, applied, metadata.get("generation", 0), _status(body.get("status", {})))
+        found[lane] = LaneSeen(lane, applied, metadata.get("generation", 0), read_status(body.get("status", {})))
     return found
 
 
@@ -104,7 +102,7 @@ def plan_lanes(
     body: Body, job: ReplicatedStreamJob, lanes: Mapping[int, LaneSeen], now_ms: int, trouble: str = ""
 ) -> tuple[Action, ...]:
     """What a pass over the whole job does. `trouble`: what the API server refused lately."""
-    old = _status(body.get("status", {}))
+    old = read_status(body.get("status", {}))
     status = lanes_status(body, job, {lane: one.status for lane, one in lanes.items()}, old, now_ms, trouble)
     wanted = {lane: wanted_lane(body, job, lane) for lane in range(job.spec.lanes)}
     return (
@@ -141,10 +139,3 @@ def _made(lanes: Mapping[int, LaneSeen], wanted: Mapping[int, Mapping[str, Any]]
 
 def _stamp(thing: Mapping[str, Any]) -> str:
     return str(thing["metadata"]["annotations"][APPLIED])
-
-
-def _status(tree: Mapping[str, Any]) -> Status:
-    try:
-        return Status.model_validate(dict(tree))
-    except ValidationError:
-        return Status()

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from tandem.manifest import ReplicatedStreamJob
+from tandem_operator.plan.conditions import suspended
 from tandem_operator.plan.times import read_ms, written
 from tandem_operator.status import MOST_LANES, Condition, ConditionStatus, ConditionType, LaneStatus, Phase, Status
 from tandem_operator.trim import Body
@@ -95,7 +96,8 @@ def _summed(
     found = {lane: one for lane, status in sorted(lanes.items()) if (one := _condition(status, kind)) is not None}
     status, reason, message = _judged(kind, job.spec.lanes, found)
     if kind == "Suspended":
-        status, reason, message = _suspended(job)
+        said = suspended(job)
+        status, reason, message = said.status, said.reason, said.message
     if kind == "Progressing" and trouble:
         status, reason, message = "False", "ApiRefused", trouble[:4096]
     before = _condition(old, kind)
@@ -125,13 +127,6 @@ def _judged(kind: ConditionType, count: int, found: Mapping[int, Condition]) -> 
     if silent:
         return "Unknown", "LanesStart", f"{silent} of {count} lanes do not say yet"
     return good, next(iter(found.values())).reason, f"all {count} lanes"
-
-
-def _suspended(job: ReplicatedStreamJob) -> tuple[ConditionStatus, str, str]:
-    """The whole is when its spec says so, and its lanes then are."""
-    if job.spec.suspend:
-        return "True", "AskedFor", "Set spec.suspend: false to resume the job"
-    return "False", "NotAskedFor", "The job is not suspended"
 
 
 def _condition(status: Status, kind: ConditionType) -> Condition | None:

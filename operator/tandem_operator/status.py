@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from tandem.manifest import OrderingMode
@@ -219,3 +219,11 @@ class Status(Part):
     requests: Mapping[RequestName, Request] = Field(
         default_factory=dict, description="Requests that were carried out or refused, by their name"
     )
+
+
+def read_status(tree: Mapping[str, object]) -> Status:
+    """A status as the API has it; empty if it cannot be read, as one that another version wrote may not be."""
+    try:
+        return Status.model_validate(dict(tree))
+    except ValidationError:
+        return Status()

@@ -41,14 +41,15 @@ def find_lanes(name_or_manifest: str | None, run_directory: Path | None) -> list
     """The lanes that run here of a job that has several, in their order; none if it has not, or does not run."""
     name = None if name_or_manifest is None else _name(name_or_manifest)
     found = [one for one in _running(run_directory or default_root()) if one[1].lane is not None]
-    jobs = {_whole(running) for _, running in found}
+    jobs = {whole_name(running) for _, running in found}
     if name is None and len(jobs) == 1 and run_directory is None and len(found) == len(list(_running())):
         (name,) = jobs
-    lanes = [one for one in found if run_directory is not None or _whole(one[1]) == name]
+    lanes = [one for one in found if run_directory is not None or whole_name(one[1]) == name]
     return sorted(lanes, key=lambda one: one[1].lane or 0)
 
 
-def _whole(lane: RunningJob) -> str:
+def whole_name(lane: RunningJob) -> str:
+    """The name of the job that a lane's process belongs to: `orders` of `orders.2`."""
     return lane.job.rpartition(".")[0]
 
 

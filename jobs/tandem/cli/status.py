@@ -8,7 +8,7 @@ import typer
 
 from tandem import logs
 from tandem.cli.lanes import Lane
-from tandem.cli.running import RunFolder, find_job, find_lanes
+from tandem.cli.running import RunFolder, find_job, find_lanes, whole_name
 from tandem.cli.view import View, watch
 from tandem.local import RunDirectory, RunningJob
 from tandem.local.lanes_screen import lanes_table
@@ -54,7 +54,7 @@ def status(
     lanes = find_lanes(job, run_directory) if lane is None else []
     found = lanes or [find_job(job, run_directory, lane=lane)]
     observers = [_observer(directory, running) for directory, running in found]
-    name = found[0][1].job.rpartition(".")[0] if lanes else found[0][1].job
+    name = whole_name(found[0][1]) if lanes else found[0][1].job
     out = console()
     if watching:
         stopping = stop_on_signals()

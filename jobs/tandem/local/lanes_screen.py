@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from tandem.local.status import JobStatus
+from tandem.status.page import NONE as _NONE
+from tandem.status.page import bare_table
 
-_NONE = "–"
 _MOST_TROUBLES = 5
 
 
@@ -18,16 +18,10 @@ def lanes_table(job: str, lanes: Sequence[JobStatus]) -> Table:
     """Who publishes and leads in each lane, how far it is and how far behind; below, what needs somebody's eyes first."""
     words = list(dict.fromkeys(word for lane in lanes for word in troubles(lane)))
     more = [f"and {len(words) - _MOST_TROUBLES} more: tandem status --lane N"] if len(words) > _MOST_TROUBLES else []
-    table = Table(
-        title=Text(f"Job {job}: {summary(lanes)}", style="italic"),
-        caption=Text("\n".join([*words[:_MOST_TROUBLES], *more]), style="bold red"),
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=0,
-        title_justify="left",
-        caption_justify="left",
-    )
+    table = bare_table()
+    table.title = Text(f"Job {job}: {summary(lanes)}", style="italic")
+    table.caption = Text("\n".join([*words[:_MOST_TROUBLES], *more]), style="bold red")
+    table.title_justify = table.caption_justify = "left"
     for heading in ("Lane", "Replicas", "Publisher", "Leader"):
         table.add_column(heading, no_wrap=True)
     for heading in ("Epoch", "Behind", "Rows/s", "p50 ms", "p99 ms"):

@@ -43,17 +43,17 @@ def _shared(waiting: dict[TopicPartition, int], budget: int, turn: int) -> dict[
     return _max_min_fair(waiting, budget, turn) if budget > 0 else dict.fromkeys(waiting, 0)
 
 
-def _max_min_fair(wishes: dict[TopicPartition, int], budget: int, turn: int = 0) -> dict[TopicPartition, int]:
-    shares = dict.fromkeys(wishes, 0)
-    hungry = sorted(tp for tp, wish in wishes.items() if wish)
+def _max_min_fair(waiting: dict[TopicPartition, int], budget: int, turn: int = 0) -> dict[TopicPartition, int]:
+    shares = dict.fromkeys(waiting, 0)
+    hungry = sorted(tp for tp, records in waiting.items() if records)
     if budget < len(hungry):
         first = turn * budget % len(hungry)
         return shares | dict.fromkeys((hungry + hungry)[first : first + budget], 1)
-    smallest_first = sorted(wishes, key=lambda tp: (wishes[tp], tp))
+    smallest_first = sorted(waiting, key=lambda tp: (waiting[tp], tp))
     for position, tp in enumerate(smallest_first):
         remaining = len(smallest_first) - position
-        # Rounded up: inputs without a wish count among the remaining, too.
-        shares[tp] = min(wishes[tp], budget // remaining if budget >= remaining else min(1, budget))
+        # Rounded up: inputs where none wait count among the remaining, too.
+        shares[tp] = min(waiting[tp], budget // remaining if budget >= remaining else min(1, budget))
         budget -= shares[tp]
     return shares
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Observed
 from tandem_operator.plan.facts import Facts
 from tandem_operator.plan.times import written
@@ -35,7 +36,7 @@ def conditions_of(
         _with_held_inputs(observed, _ordering(observed, facts, leader)),
         _standby(observed, facts),
         _progressing(observed, facts),
-        _suspended(observed),
+        suspended(observed.job),
         _diverged(facts),
         _topics(observed, drift),
     )
@@ -249,8 +250,9 @@ def _rolled_back(facts: Facts) -> ConditionUpdate:
     return ConditionUpdate("Progressing", "False", "RolledBack", said)
 
 
-def _suspended(observed: Observed) -> ConditionUpdate:
-    if observed.job.spec.suspend:
+def suspended(job: ReplicatedStreamJob) -> ConditionUpdate:
+    """What the spec asks for."""
+    if job.spec.suspend:
         return ConditionUpdate("Suspended", "True", "AskedFor", "Set spec.suspend: false to resume the job")
     return ConditionUpdate("Suspended", "False", "NotAskedFor", "The job is not suspended")
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from pydantic import ValidationError
-
 from tandem.manifest import ManifestError, ReplicatedStreamJob
 from tandem_operator.actions import Action, Emit, SetStatus
 from tandem_operator.observed import ObjectSeen
@@ -17,7 +15,7 @@ from tandem_operator.plan.conditions import INVALID, not_progressing, with_progr
 from tandem_operator.plan.good import good_revisions
 from tandem_operator.plan.status import as_object
 from tandem_operator.resources.revisions import job_between
-from tandem_operator.status import Status
+from tandem_operator.status import read_status
 
 _BUT: Final = "The job cannot be deleted with its topics and snapshots until this is fixed: "
 
@@ -32,10 +30,7 @@ def last_working(body: Mapping[str, Any], objects: Iterable[ObjectSeen]) -> Repl
 def refuse(body: Mapping[str, Any], error: ManifestError, now_ms: int) -> tuple[Action, ...]:
     """What a pass does then: nothing, if the status says so already."""
     generation = body["metadata"].get("generation", 0)
-    try:
-        old = Status.model_validate(body.get("status", {}))
-    except ValidationError:
-        old = Status()
+    old = read_status(body.get("status", {}))
     message = f"{_BUT if 'deletionTimestamp' in body['metadata'] else ''}{error}"
     condition = not_progressing(old, INVALID, message[:4096], generation, now_ms)
     if condition in old.conditions:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from tandem.core.failovers import Failover as ReportedFailover
 from tandem.protocol.switchover import replica_name
 from tandem_operator.observed import Component, Observed
@@ -34,6 +32,7 @@ from tandem_operator.status import (
     RequestName,
     Revisions,
     Status,
+    read_status,
 )
 
 _FIRST: tuple[Phase | None, ...] = (None, "Pending", "Starting", "Suspended")
@@ -41,10 +40,7 @@ _FIRST: tuple[Phase | None, ...] = (None, "Pending", "Starting", "Suspended")
 
 def old_status(observed: Observed) -> Status:
     """What the status is; empty if it cannot be read."""
-    try:
-        return Status.model_validate(dict(observed.status))
-    except ValidationError:
-        return Status()
+    return read_status(observed.status)
 
 
 def as_object(status: Status) -> dict[str, Any]:
