@@ -130,9 +130,9 @@ class SmallJob:
         return "\n".join(line[:600] for line in lines)
 
     def _read(self, topic: str, isolation_level: str) -> list[Message]:
+        low, high = watermarks(self.connection, topic, 30, isolation_level)
         consumer = Consumer(self.connection.consumer(isolation_level))
         try:
-            low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=30, cached=False)
             consumer.assign([TopicPartition(topic, 0, low)])
             found: list[Message] = []
             deadline = time.monotonic() + 30

@@ -113,5 +113,16 @@ def test_a_server_outlives_the_thread_that_started_it_but_not_the_process(tmp_pa
     assert eventually(lambda: gone(pid), within_s=5)
 
 
+def test_a_server_that_has_started_answers_the_first_try(own_zookeeper: ZooKeeperServer) -> None:
+    """It listens and answers `ruok` before it takes in sessions; whoever comes between is dropped, or never answered."""
+    for _ in range(5):
+        client = KazooClient(own_zookeeper.connect, connection_retry={"max_tries": 0})
+        client.start(timeout=10)
+        client.stop()
+        client.close()
+        own_zookeeper.stop()
+        own_zookeeper.start()
+
+
 def test_ctrl_c_on_the_terminal_does_not_reach_the_servers(own_zookeeper: ZooKeeperServer) -> None:
     assert os.getpgid(own_zookeeper.pid) != os.getpgid(os.getpid())

@@ -104,9 +104,12 @@ class ZooKeeperServer(Server):
         return Command((*java, quiet, "-cp", classpath, MAIN_CLASS, str(config)), self.log_file)
 
     def _answers(self) -> bool:
+        """Whether it serves sessions. `ruok` is answered before that, and a client that comes between is never answered:
+        the server fails to close its connection, by a null pointer."""
         try:
             with socket.create_connection((self.settings.host, self.settings.port), timeout=1) as connection:
-                connection.sendall(b"ruok")
-                return connection.recv(16) == b"imok"
+                connection.sendall(b"srvr")
+                with connection.makefile("rb") as answer:
+                    return b"\nMode: " in answer.read()
         except OSError:
             return False

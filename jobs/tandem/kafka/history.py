@@ -54,14 +54,16 @@ def read_range(connection: KafkaConnection, topic: str, start: int, end: int, ti
     raise ReadTimeoutError(f"{topic}/0: offsets {start} to {end} were not read within {timeout_s:.1f} s")
 
 
-def watermarks(connection: KafkaConnection, topic: str, timeout_s: float) -> tuple[int, int]:
-    """First offset and end of partition 0 of `topic` (the end that a read_committed reader sees).
+def watermarks(
+    connection: KafkaConnection, topic: str, timeout_s: float, isolation_level: str = "read_committed"
+) -> tuple[int, int]:
+    """First offset and end of partition 0 of `topic`, the end that a reader of `isolation_level` sees.
 
     The broker of a topic that was just made may not know yet that it leads it; it is asked until it does. Raises
     `KafkaException` if it still does not after `timeout_s`.
     """
     deadline = time.monotonic() + timeout_s
-    consumer = Consumer(connection.consumer())
+    consumer = Consumer(connection.consumer(isolation_level))
     try:
         while True:
             learn(consumer, [topic])
