@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from integration.supervised import MakeJob, started, supervised
+from integration.waiting import eventually
 from tandem.cli.main import app
 
 pytestmark = pytest.mark.integration
@@ -33,10 +34,13 @@ def test_commands_find_a_running_job_by_its_run_directory(make_job: MakeJob) -> 
     where = ("--run-directory", job.run_directory)
 
     assert tandem("kill", job.name, "replica-1", "--signal", "stop", *where)[0] == 0
-    code, output = tandem("status", *where, "--json")
 
-    assert code == 0
-    assert [replica["state"] for replica in json.loads(output)["replicas"]] == ["running", "paused"]
+    def states() -> list[str]:
+        code, output = tandem("status", *where, "--json")
+        assert code == 0
+        return [replica["state"] for replica in json.loads(output)["replicas"]]
+
+    assert eventually(lambda: states() == ["running", "paused"]), states()
     assert tandem("kill", job.manifest.path, "replica-1", *where)[0] == 0
     assert job.wait_until(lambda: job.process("replica-1").restarts == 1, 2.0)
 

@@ -8,7 +8,6 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -29,39 +28,67 @@ def key_of(number: int) -> str:
     return f"k{number % PARTITIONS}"
 
 
-@dataclass
 class Feeder:
-    """Sends numbered records, `rate` a second, round the partitions; the key is the partition's."""
+    """Sends numbered records, `rate` a second, round the partitions; the key is the partition's.
 
-    bootstrap: str
-    topic: str
-    rate: float
-    sent: int = 0
-    _stop: threading.Event = field(default_factory=threading.Event)
+    It alone writes to the topic, from its beginning on, so the topic's ends say what has arrived: a client that has
+    forgotten all brokers (`BrokerWatch`) is replaced, and the next one goes on from there.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(self, bootstrap: str, topic: str, rate: float) -> None:
+        self.topic, self.rate, self.sent = topic, rate, 0
+        self._bootstrap = bootstrap
+        self._stop = threading.Event()
+        self._connect()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _connect(self) -> None:
         # A broker that is down for a while delays records, it never loses them.
+        self._watch = BrokerWatch()
         self._producer = Producer(
             {
-                "bootstrap.servers": self.bootstrap,
+                "bootstrap.servers": self._bootstrap,
                 "enable.idempotence": True,
                 "message.timeout.ms": 300_000,
                 "reconnect.backoff.max.ms": 500,
                 "linger.ms": 5,
+                **self._watch.settings,
             }
         )
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
 
     def _run(self) -> None:
         started = time.monotonic()
         while not self._stop.wait(0.01):
             due = int((time.monotonic() - started) * self.rate)
             for number in range(self.sent, due):
-                partition = number % PARTITIONS
-                self._producer.produce(self.topic, str(number), key_of(number), partition)
+                self._send(number)
             self.sent = max(self.sent, due)
             self._producer.poll(0)
+            if self._watch.forgot_all:
+                self._replace()
+
+    def _send(self, number: int) -> None:
+        self._producer.produce(self.topic, str(number), key_of(number), number % PARTITIONS)
+
+    def _replace(self) -> None:
+        """Another client sends what has not arrived."""
+        self._producer.purge()
+        self._producer.flush(1)
+        self._connect()
+        arrived = self._arrived()
+        for number in range(self.sent):
+            if number // PARTITIONS >= arrived[number % PARTITIONS]:
+                self._send(number)
+
+    def _arrived(self) -> list[int]:
+        """How many records each partition has."""
+        consumer = Consumer({"bootstrap.servers": self._bootstrap, "group.id": "feeder"})
+        try:
+            places = (TopicPartition(self.topic, partition) for partition in range(PARTITIONS))
+            return [consumer.get_watermark_offsets(place, timeout=30, cached=False)[1] for place in places]
+        finally:
+            consumer.close()
 
     def stop(self) -> int:
         """Stop, and wait until all is in Kafka; how many were sent."""
