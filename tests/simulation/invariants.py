@@ -244,6 +244,7 @@ class Checker:
 
     def _published(self) -> None:
         now = self._world.timeline.now
+        self._world.site.on_published(self._world)
         if self._pending_since is not None:
             silent_since = max(self._pending_since, self._excused_until)
             self.longest_silence = max(self.longest_silence, now - silent_since)
