@@ -1,7 +1,7 @@
 """A deterministic simulator of Kafka, ZooKeeper, processes and their failures, driving the real `tandem.core`.
 
 One seed is one schedule is one story: `TANDEM_SEED=7 pytest tests/simulation -k replay -s` tells it. One of five
-schedules has standbys, snapshots, or both.
+schedules has standbys, snapshots, or both, one of ten has lanes.
 
 ===================  ==================================================================================
 `schedule`           what a seed stands for: sizes, delays, failures
@@ -21,17 +21,24 @@ schedules has standbys, snapshots, or both.
 `scale`              the product's long times, scaled down
 `differences`        replicas that do not compute the same
 `generations`        a new generation, which follows from a savepoint
+`lanes`              what it stands for besides: lanes, and failures that hit several of them
+`site`               what lanes share: time, brokers, ZooKeeper; what has the same name is the same thing
+`sink`               the topic that lanes write together, and what its readers see
+`hosts`              where processes of several lanes are, and die or pause at once
 `orderer`            runs the real `OrdererCore`
 `failures`           injects what the schedule says
 `outputs`            the failure-free output, and how epochs are computed
 `invariants`         what must hold after every step
-`world`              puts one schedule's parts together and runs them
+`world`              puts one schedule's parts together, or those of one lane
+`worlds`             the lanes of one schedule
+`running`            runs them to the end
 `campaign`           many schedules over several processes
 `deviation`          how a run deviates from the protocol, if a test wants it to
 `weakened`           rules of publication with one taken away
 `guards`             the protocol with one of its guards removed
 `guards_of_pace`     without one of the rules that make the output come
 `guards_of_state`    standbys, slots and snapshots with one of theirs removed
+`guards_of_lanes`    lanes with something in common that each must have for itself
 `store_races`        the snapshot store alone, under many savers, readers and collectors that pause
 `guards_of_store`    the store with one of its guards against races removed
 ===================  ==================================================================================

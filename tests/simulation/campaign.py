@@ -13,6 +13,7 @@ from simulation.deviation import Deviation
 from simulation.invariants import InvariantError
 from simulation.schedule import Schedule
 from simulation.world import World
+from simulation.worlds import Worlds, world_of
 
 _CHUNK = 250
 _KEPT = 5
@@ -77,14 +78,14 @@ def run(seeds: Iterable[int]) -> Report:
     """Run some seeds in this process."""
     report = Report()
     for seed in seeds:
-        world = World(Schedule.of(seed))
+        world = world_of(Schedule.of(seed))
         failed = _failure(world)
         report.schedules += 1
         report.seen.update(world.seen)
         if failed is not None:
             report.failed.append(failed)
         if world.schedule.alone:
-            report.silence = max(report.silence, (world.checker.longest_silence, seed))
+            report.silence = max(report.silence, (world.longest_silence, seed))
     return report
 
 
@@ -93,7 +94,7 @@ def first_failure(schedules: Iterable[Schedule], deviation: Deviation, unsafe: b
     count = 0
     for schedule in schedules:
         count += 1
-        failed = _failure(World(schedule, deviation))
+        failed = _failure(world_of(schedule, deviation))
         if failed is not None and failed.unsafe >= unsafe:
             return count, failed
     return count, None
@@ -101,7 +102,7 @@ def first_failure(schedules: Iterable[Schedule], deviation: Deviation, unsafe: b
 
 def story(schedule: Schedule, deviation: Deviation | None = None) -> str:
     """What happens under a schedule, line by line, ending with the violation if there is one."""
-    world = World(schedule, deviation, telling=True)
+    world = world_of(schedule, deviation, telling=True)
     failed = _failure(world)
     return "\n".join([str(world.schedule), *world.story, failed.violation if failed else "no invariant was broken"])
 
@@ -115,7 +116,7 @@ def explain(failed: list[Failed]) -> str:
     return f"{len(failed)} schedules failed, among them\n{seeds}\n\nThe first one's story:\n{first}"
 
 
-def _failure(world: World) -> Failed | None:
+def _failure(world: World | Worlds) -> Failed | None:
     try:
         world.run()
     except InvariantError as violation:

@@ -36,5 +36,7 @@ class Deviation:
     turns_over_apart: bool = False  # although the watermark moves there
     commits_between: bool = False  # state also where there is no barrier
     takes_batch_for_epoch: bool = False  # in what it restores
+    lanes_share: str = ""  # "ids", "log", "commits", "folder" or "partitions", each of which a lane has for itself
+    lanes_wait: bool = False  # a lane's orderer, for the lanes that are behind
     store: type[SnapshotStore] = SnapshotStore
     remote: type[SimulatedRemote] = SimulatedRemote

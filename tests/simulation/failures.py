@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 SETTLE_MS = 700.0
 _RESTART_MS = 60.0
+_OF_ONE = frozenset({"crash", "machine lost", "pause", "isolate"})
+_FOR_ALL_LANES = frozenset({"all actives, no zookeeper", "zookeeper outage", "broker outage", "store outage"})
 
 
 class Injector:
@@ -28,7 +30,7 @@ class Injector:
         for failure in world.schedule.failures:
             if not failure.step:
                 who = world.process(failure.target or "orderer-0")
-                world.timeline.at(failure.at_ms, None, self._inject, failure, who)
+                world.timeline.at(failure.at_ms, None, self.inject, failure, who)
 
     def reached(self, step: str, who: Life) -> None:
         """`who` has taken that step."""
@@ -37,27 +39,47 @@ class Injector:
         count = self._counts[step] = self._counts.get(step, 0) + 1
         for failure in self._waiting:
             if failure.step == step and failure.nth == count and isinstance(who, Process):
-                self._inject(failure, who)
+                self.inject(failure, who)
 
-    def _inject(self, failure: Failure, who: Process) -> None:
-        world = self._world
-        now = world.timeline.now
-        if world.schedule.alone and now < self.healed_at + (SETTLE_MS if self.healed_at else 0.0):
-            return
-        if failure.target and not who.alive:
-            return
-        until = now + failure.duration_ms
+    @property
+    def is_busy(self) -> bool:
+        """Whether nothing may fail now."""
+        settled = self.healed_at + (SETTLE_MS if self.healed_at else 0.0)
+        return self._world.schedule.alone and self._world.timeline.now < settled
+
+    def strike(self, kind: str, who: Process, until: float) -> None:
+        """Let something happen to a process, whatever else happens."""
         self.healed_at = max(self.healed_at, until)
-        world.tell(who, f"*** {failure.kind}, until {until:.1f}")
-        world.reached(f"failure: {failure.kind}")
-        match failure.kind:
+        self._world.tell(who, f"*** {kind}, until {until:.1f}")
+        match kind:
             case "crash":
                 self._crash(who, until)
             case "machine lost":
                 self._lose_machine(who, until)
+            case "pause":
+                self._pause(who, until)
+            case "isolate":
+                who.cut_off_until = max(who.cut_off_until, until)
+
+    def inject(self, failure: Failure, who: Process) -> None:
+        """Let a failure happen now, if it may."""
+        world = self._world
+        now = world.timeline.now
+        lanes = world.site.lanes if failure.kind in _FOR_ALL_LANES else [world]
+        if any(lane.injector.is_busy for lane in lanes) or (failure.target and not who.alive):
+            return
+        until = now + failure.duration_ms
+        for lane in lanes:
+            lane.injector.healed_at = max(lane.injector.healed_at, until)
+        if failure.kind not in _OF_ONE:
+            world.tell(who, f"*** {failure.kind}, until {until:.1f}")
+        world.reached(f"failure: {failure.kind}")
+        match failure.kind:
             case "all actives" | "all actives, no zookeeper":
                 if failure.kind != "all actives":
-                    world.ensemble.outage(until + world.rng.uniform(0, 300))
+                    back = until + world.rng.uniform(0, 300)
+                    for ensemble in world.ensembles():
+                        ensemble.outage(back)
                 for replica in world.actives():
                     self._crash(replica, until + world.rng.uniform(0, 200))
             case "switchover":
@@ -67,7 +89,8 @@ class Injector:
                 if isinstance(who, StandbyReplica):
                     who.stop(failure.duration_ms)
             case "store outage":
-                world.store.down_until = max(world.store.down_until, until)
+                for lane in lanes:
+                    lane.store.down_until = max(lane.store.down_until, until)
             case "damage":
                 world.store.damage()
             case "full stop":
@@ -75,18 +98,18 @@ class Injector:
                     if process.alive:
                         self._crash(process, until + world.rng.uniform(0, 50))
                 world.checker.excuse(self.healed_at)
-            case "pause":
-                self._pause(who, until)
-            case "isolate":
-                who.cut_off_until = max(who.cut_off_until, until)
             case "suspend":
                 if who.session is not None:
                     world.ensemble.suspend(who.session, until)
             case "zookeeper outage":
-                world.ensemble.outage(until)
+                for ensemble in world.ensembles():
+                    ensemble.outage(until)
             case "broker outage":
-                world.broker_down_until = max(world.broker_down_until, until)
-                world.checker.excuse(until)
+                for lane in lanes:
+                    lane.broker_down_until = max(lane.broker_down_until, until)
+                    lane.checker.excuse(until)
+            case kind:
+                self.strike(kind, who, until)
 
     def _crash(self, who: Process, until: float) -> None:
         who.crash()

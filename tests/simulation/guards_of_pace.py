@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from simulation.deviation import Deviation
 from simulation.guards import Guard
+from simulation.running import SILENCE_BOUND_MS
 from simulation.schedule import Schedule
-from simulation.world import SILENCE_BOUND_MS
 from tandem.core.asking import Asking
 from tandem.core.orderer import OrdererCore
 from tandem.protocol.pace import Pace

@@ -161,7 +161,9 @@ class Checker:
         news = marker.epoch == self.published
         if self._exactly_once and not news:
             raise InvariantError(f"expected the marker of epoch {self.published}, found {marker}")
-        if news and marker.epoch < len(self.ranges):
+        if marker.epoch >= len(self.ranges):
+            raise InvariantError(f"{marker} is of an epoch that is not cut")
+        if news:
             if marker.log_offset != self.ranges[marker.epoch].log_offset:
                 raise InvariantError(f"{marker} names another cut")
             if marker.epoch >= len(self._digests):
@@ -244,6 +246,7 @@ class Checker:
 
     def _published(self) -> None:
         now = self._world.timeline.now
+        self._world.site.on_published(self._world)
         if self._pending_since is not None:
             silent_since = max(self._pending_since, self._excused_until)
             self.longest_silence = max(self.longest_silence, now - silent_since)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from simulation.invariants import InvariantError
 from tandem.protocol.values import Marker, Proposal
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ class State(Enum):
 class Transaction:
     """Records of several partitions that become visible together, or never."""
 
-    __slots__ = ("commit_sent", "markers", "number", "partitions", "state", "tid")
+    __slots__ = ("commit_sent", "markers", "number", "partitions", "state", "tid", "world")
 
-    def __init__(self, tid: str, number: int) -> None:
-        self.tid, self.number = tid, number
+    def __init__(self, world: World, tid: str, number: int) -> None:
+        self.world, self.tid, self.number = world, tid, number
         self.state = State.OPEN
         self.commit_sent = False
         self.partitions: list[Partition] = []
@@ -41,27 +42,28 @@ class Transaction:
 class OrderingLog:
     """The ordering topic: no transactions, every record visible to everyone at once."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self) -> None:
+        self.worlds: list[World] = []  # whose log it is
         self.beginning = 0  # what is before was removed; it stays in `records` so that offsets are indices
         self.records: list[Proposal] = []
 
     def append(self, proposal: Proposal) -> int:
         """The offset that the proposal got."""
         self.records.append(proposal)
-        self._world.checker.on_appended(len(self.records) - 1, proposal)
-        self._world.wake_all()
+        for world in self.worlds:
+            world.checker.on_appended(len(self.records) - 1, proposal)
+            world.wake_all()
         return len(self.records) - 1
 
 
 class Partition:
     """One partition that transactions write to. `visible` is what a committed reader has been shown, in order."""
 
-    def __init__(self, name: str, on_visible: Callable[[Any], None]) -> None:
+    def __init__(self, name: str, *readers: Callable[[Any], None]) -> None:
         self.name = name
         self.end = 0
         self.visible: list[Any] = []
-        self._on_visible = on_visible
+        self.readers = list(readers)
         self._hidden: list[tuple[Transaction | None, Any]] = []  # from the last stable offset on
         self._ended: dict[Transaction, bool] = {}
 
@@ -92,30 +94,34 @@ class Partition:
             taken += 1
             if committed:
                 self.visible.append(row)
-                self._on_visible(row)
+                for on_visible in self.readers:
+                    on_visible(row)
         del self._hidden[:taken]
 
 
-class _Producer:
+class Producer:
     """What the coordinator knows of a transactional id."""
 
-    __slots__ = ("number", "transaction")
+    __slots__ = ("number", "transaction", "world")
 
-    def __init__(self) -> None:
+    def __init__(self, world: World) -> None:
+        self.world = world  # whose replicas use it
         self.number = -1
         self.transaction: Transaction | None = None
 
 
 class Coordinator:
-    """The transaction coordinator. `number` is what Kafka calls the producer epoch."""
+    """The transaction coordinator as one lane meets it. `number` is what Kafka calls the producer epoch."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._producers: dict[str, _Producer] = {}
+        self._producers = world.site.producers
 
     def initialise(self, tid: str, by: str) -> int | None:
         """Fence the id and give it a new number; None: its transaction is being ended, try again."""
-        producer = self._producers.setdefault(tid, _Producer())
+        producer = self._producers.setdefault(tid, Producer(self._world))
+        if producer.world is not self._world:
+            raise InvariantError(f"{by} of {self._world.job} fences {tid} of {producer.world.job}")
         transaction = producer.transaction
         if transaction is not None and by != tid and (transaction.commit_sent or transaction.state is State.COMMITTING):
             self._world.reached("taken over during a commit")
@@ -136,14 +142,14 @@ class Coordinator:
         if producer.number != number:
             return True
         if producer.transaction is None:
-            producer.transaction = transaction = Transaction(tid, number)
             world = self._world
+            producer.transaction = transaction = Transaction(world, tid, number)
             world.timeline.after(world.schedule.transaction_timeout_ms, None, self._expire, producer, transaction)
         transaction = producer.transaction
         if transaction.state is not State.OPEN:
             return False
         for partition, some in rows:
-            if partition is self._world.commits:
+            if partition is transaction.world.commits:
                 transaction.markers.extend(some)
             partition.append(some, transaction)
         return True
@@ -165,19 +171,19 @@ class Coordinator:
         if producer.number != number or transaction is None or transaction.state is not State.OPEN:
             return False
         for marker in transaction.markers:
-            self._world.checker.on_committed(marker)
+            transaction.world.checker.on_committed(marker)
         self._end(producer, transaction, State.COMMITTING)
         return True
 
-    def _expire(self, producer: _Producer, transaction: Transaction) -> None:
+    def _expire(self, producer: Producer, transaction: Transaction) -> None:
         if producer.transaction is transaction and transaction.state is State.OPEN:
             producer.number += 1
             self._world.reached("transaction timed out")
             self._end(producer, transaction, State.ABORTING)
 
-    def _end(self, producer: _Producer, transaction: Transaction, state: State) -> None:
+    def _end(self, producer: Producer, transaction: Transaction, state: State) -> None:
         transaction.state = state
-        world, last = self._world, 0.0
+        world, last = transaction.world, 0.0
         for partition in transaction.partitions:
             delay = world.delay()
             last = max(last, delay)
@@ -186,7 +192,7 @@ class Coordinator:
 
     def _control(self, partition: Partition, transaction: Transaction, committed: bool) -> None:
         partition.finish(transaction, committed)
-        self._world.wake_all()
+        transaction.world.wake_all()
 
-    def _ended(self, producer: _Producer) -> None:
+    def _ended(self, producer: Producer) -> None:
         producer.transaction = None

@@ -124,6 +124,8 @@ class Orderer(Process):
                     self._feed(InputsSeen(available, available.records_since(effect.last), are_same=True))
                 case CountRecords():
                     self._feed(RecordsCounted(self._counted(effect), self.wall_ms, world.rng.getrandbits(32)))
+                case Append() if world.deviation.lanes_wait and world.site.is_ahead(world):
+                    pass
                 case Append():
                     self.append(effect.proposal)
                     world.proposed(self, effect.proposal.epoch)

@@ -18,6 +18,8 @@ class Row(NamedTuple):
     epoch: int
     number: int
     value: int
+    partition: int  # and position of the record that it is of
+    position: int
 
 
 def compute(state: int, what: EpochRange, answers: Answers, program: int = 0) -> tuple[int, list[list[Row]]]:
@@ -33,7 +35,7 @@ def compute(state: int, what: EpochRange, answers: Answers, program: int = 0) ->
     for tp, end in what.ends.items():
         for position in range(what.starts.get(tp, 0), end):
             state = mix(state, tp.partition, position)
-            rows[state % OUTPUTS].append(Row(what.epoch, index, state))
+            rows[state % OUTPUTS].append(Row(what.epoch, index, state, tp.partition, position))
             index += 1
     return state, rows
 

@@ -87,9 +87,7 @@ def redundant(plain: Schedule) -> Schedule:
     span = rng.uniform(200, 600)
     arrivals = sorted((rng.uniform(0, span), rng.randrange(plain.inputs), rng.randint(1, 3)) for _ in range(16))
     quick = min(plain.compute_ms)
-    failures = _plot(rng, settings, span, plain.alone)
-    for _ in range(rng.choice((1, 2)) if plain.alone else rng.choice((0, 1, 2, 3))):
-        failures += (_failure(rng, settings, span),)
+    failures = failures_of(rng, settings, span, plain.alone)
     return replace(
         plain,
         replicas=slots + standbys,
@@ -99,6 +97,13 @@ def redundant(plain: Schedule) -> Schedule:
         session_timeout_ms=200.0,
         redundancy=settings,
     )
+
+
+def failures_of(rng: Random, settings: Redundancy, span: float, alone: bool) -> tuple[Failure, ...]:
+    """What fails in a job with standbys, snapshots, or both."""
+    plot = _plot(rng, settings, span, alone)
+    some = rng.choice((1, 2)) if alone else rng.choice((0, 1, 2, 3))
+    return plot + tuple(_failure(rng, settings, span) for _ in range(some))
 
 
 def _plot(rng: Random, settings: Redundancy, span: float, alone: bool) -> tuple[Failure, ...]:

@@ -60,7 +60,7 @@ class Replica(Process):
     def start(self) -> None:
         """A new incarnation: its own transactional id, its producer initialised, its state from somewhere."""
         super().start()
-        self.me = self.name if self.world.deviation.reuses_ids else f"{self.name}.{self.life}"
+        self.me = self.world.id_of(self.name if self.world.deviation.reuses_ids else f"{self.name}.{self.life}")
         self._running = self._joined = self._is_stepping = False
         self._events: deque[ReplicaEvent] = deque()
         self._blind_until = [0.0, 0.0]  # of the ordering log, of the commits topic

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from simulation.barriers import Barriers
     from simulation.differences import Difference
     from simulation.generations import Upgrade
+    from simulation.lanes import Lanes
     from simulation.redundancy import Redundancy
 
 REPLICA_STEPS = (
@@ -82,12 +83,15 @@ class Schedule:
     upgrade: Upgrade | None = None
     difference: Difference | None = None
     barriers: Barriers | None = None
+    lanes: Lanes | None = None
+    lane: int | None = None  # which of its job it is
+    partitions: tuple[int, ...] = ()  # of the input, that a lane has
 
     @classmethod
     def of(cls, seed: int) -> Schedule:
         """The schedule of a seed: one of five has standbys, snapshots, or both, one of ten a new generation.
 
-        One of ten runs the real-time engine. Of one of 25 the replicas do not compute the same.
+        One of ten runs the real-time engine, one of ten has lanes. Of one of 25 the replicas do not compute the same.
         """
         if seed % 25 == 7:
             return cls.differing(seed)
@@ -95,6 +99,8 @@ class Schedule:
             return cls.replacing(seed) if seed % 40 == 23 else cls.upgrading(seed)
         if seed % 10 == 9:
             return cls.real_time(seed)
+        if seed % 10 == 5:
+            return cls.with_lanes(seed)
         return cls.redundant(seed) if seed % 5 == 1 else cls.plain(seed)
 
     @classmethod
@@ -135,6 +141,16 @@ class Schedule:
         return real_time(cls.upgrading(seed) if seed % 40 == 29 else cls.plain(seed))
 
     @classmethod
+    def with_lanes(cls, seed: int) -> Schedule:
+        """The schedule of a seed with lanes: of three of ten they have standbys, snapshots, or both, or another engine."""
+        from simulation.lanes import laned
+
+        which = seed // 10 % 10
+        if which in (0, 1):
+            return laned(cls.redundant(seed))
+        return laned(cls.real_time(seed) if which == 2 else cls.plain(seed))
+
+    @classmethod
     def plain(cls, seed: int) -> Schedule:
         """The schedule of a seed without standbys or snapshots."""
         rng = Random(seed)
@@ -159,7 +175,7 @@ class Schedule:
             arrivals=arrivals,
             max_records=rng.choice((2, 4, 1_000)),
             alone=alone,
-            failures=_plot(rng) + tuple(failure_of(rng, replicas, span) for _ in range(failures)),
+            failures=plot_of(rng) + tuple(failure_of(rng, replicas, span) for _ in range(failures)),
             slow_messages=0.0 if calm else rng.choice((0.0, 0.02, 0.08)),
             repeated=rng.choice((0.0, 0.2)),
             unknown=0.0 if calm else rng.choice((0.0, 0.05, 0.2)),
@@ -185,10 +201,11 @@ class Schedule:
         text += f", {self.difference}" if self.difference else ""
         text += f", {self.barriers}" if self.barriers else ""
         text += ", asking" if self.asks else ""
+        text += f", {self.lanes}" if self.lanes else ""
         return text + (", one failure at a time" if self.alone else "") + "".join(f"\n  {f}" for f in self.failures)
 
 
-def _plot(rng: Random) -> tuple[Failure, ...]:
+def plot_of(rng: Random) -> tuple[Failure, ...]:
     """Now and then: an owner stops inside its transaction, and perhaps whoever takes over, or takes it back, stops too."""
     dice = rng.random()
     if dice < 0.7:

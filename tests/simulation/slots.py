@@ -35,7 +35,7 @@ class SimulatedMember:
         self,
         options: Mapping[str, Any],
         _what: str,
-        _path: str,
+        path: str,
         round_: Callable[[Any], None],
         suspended: Callable[[], None],
         _folders: object,
@@ -43,7 +43,7 @@ class SimulatedMember:
     ) -> None:
         self._replica: StandbyReplica = options["replica"]
         self._world = self._replica.world
-        self._ensemble = self._world.ensemble
+        self._ensemble = self._world.folder(path)
         self._round, self._suspended = round_, suspended
         self._asked = True
         self._busy = False

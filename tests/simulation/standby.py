@@ -104,7 +104,9 @@ class StandbyReplica(Replica):
         self._following = kind(self.decisions, bound, self.generation)
         self.peers = SimulatedPeers(self) if settings.detects else None
         peers = cast("Peers | None", self.peers)
-        self._slots = Slots({"replica": self}, "job", settings.slots, self.me, lambda: self.now_ms / 1000, peers)
+        self._slots = Slots(
+            {"replica": self}, self.world.called("folder"), settings.slots, self.me, lambda: self.now_ms / 1000, peers
+        )
         self._slots.start()
         self._running = True
         self.world.reached("standing by", self)

@@ -194,7 +194,7 @@ class _Snapshotter(Snapshotter):
     def __init__(self, states: States, settings: SnapshotterSettings) -> None:
         self._states, self._world = states, states._world
         me = states._replica.me
-        identity = SnapshotIdentity("job", me, CONFIG, "simulated")
+        identity = SnapshotIdentity(states._world.job, me, CONFIG, "simulated")
         folder = new_folder()
         super().__init__(states._store, identity, folder, settings, states.wall_ms, self._saved)
 

@@ -117,7 +117,9 @@ class StoreServer:
         """Save a snapshot of another job that once had the same name."""
         content = b"%016x" % (epoch + 1)
         file = SnapshotFile(f"{epoch}.zip", hash_of(content), len(content), "0" * 8)
-        manifest = SnapshotManifest("job", epoch, 0, "0ther", "", self.wall_ms(), "simulated", "stranger", (file,))
+        manifest = SnapshotManifest(
+            self._world.job, epoch, 0, "0ther", "", self.wall_ms(), "simulated", "stranger", (file,)
+        )
         self.files[file.object_path] = Stored(content, 0.0)
         self.files[f"manifests/{manifest.name}"] = Stored(encode_manifest(manifest), 0.0)
 

@@ -8,6 +8,7 @@ from simulation.campaign import story
 from simulation.deviation import Deviation
 from simulation.guards import GUARDS, Guard
 from simulation.guards_of_barriers import GUARDS_OF_BARRIERS
+from simulation.guards_of_lanes import GUARDS_OF_LANES
 from simulation.guards_of_pace import GUARDS_OF_PACE
 from simulation.guards_of_state import GUARDS_OF_STATE
 from simulation.schedule import Failure, Schedule
@@ -18,7 +19,9 @@ MOST = 20_000  # far more than any guard needs
 
 
 @pytest.mark.parametrize(
-    "guard", GUARDS + GUARDS_OF_PACE + GUARDS_OF_STATE + GUARDS_OF_BARRIERS, ids=lambda guard: guard.name
+    "guard",
+    GUARDS + GUARDS_OF_PACE + GUARDS_OF_STATE + GUARDS_OF_BARRIERS + GUARDS_OF_LANES,
+    ids=lambda guard: guard.name,
 )
 def test_removing_a_guard_is_found(guard: Guard) -> None:
     count, failed = guard.missed_after(MOST)

@@ -6,8 +6,9 @@ import pytest
 
 from simulation.deviation import Deviation
 from simulation.redundancy import Redundancy
+from simulation.running import PROMOTION_BOUND_MS
 from simulation.schedule import Failure, Schedule
-from simulation.world import PROMOTION_BOUND_MS, World
+from simulation.world import World
 from tandem.protocol.publication_rules import Delivery
 
 LONG_MS = 4_000.0

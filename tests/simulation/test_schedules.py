@@ -81,6 +81,11 @@ SITUATIONS = (
     "turned over",
     "replicas turned over apart",
     "published epochs were replayed from a barrier",
+    "a lane published while another had no replica",
+    "an open transaction hid the rows of another lane",
+    "host lost, with replicas of several lanes",
+    "host paused, with replicas of several lanes",
+    "host isolated, with replicas of several lanes",
 )
 RARE = (
     "switchover: the successor ended",
@@ -88,6 +93,8 @@ RARE = (
     "switchover given up",
     "torn upload",
     "damaged objects met",
+    "host lost, with the owners of several lanes",
+    "host paused, with the owners of several lanes",
 )
 """Only found for certain in as many schedules as CI runs."""
 

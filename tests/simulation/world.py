@@ -1,65 +1,70 @@
 """One schedule's world: everything it is made of, and its run to the end."""
 
 from bisect import bisect_right
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from random import Random
 
 from simulation.barriers import after_turnover
-from simulation.clock import Life, Timeline
+from simulation.clock import Life
 from simulation.deviation import Deviation
 from simulation.differences import FaultyChecker, last_replica
 from simulation.failures import Injector
 from simulation.generations import UpgradeChecker, begin_upgrade, successors
-from simulation.invariants import Checker, InvariantError
+from simulation.invariants import Checker
 from simulation.kafka import Coordinator, OrderingLog, Partition
 from simulation.orderer import Orderer
 from simulation.outputs import OUTPUTS
 from simulation.process import Process
 from simulation.redundancy import Redundancy
 from simulation.replica import Replica
-from simulation.scale import scaled_down
+from simulation.running import run
 from simulation.schedule import Schedule
+from simulation.sink import LaneOutput, Sink
+from simulation.site import Site
 from simulation.slots import Requester
 from simulation.standby import StandbyReplica
 from simulation.states import Machine
 from simulation.store import StoreServer
 from simulation.tasks import Task
 from simulation.zookeeper import Ensemble
+from tandem.coordination.slots import root_of
+from tandem.manifest.lanes import lane_name
 from tandem.protocol.barriers import is_common
 from tandem.protocol.values import Config, EpochRange, Marker, Offsets, TopicPartition
 
-_PATIENCE_MS = 15_000.0
-_AFTERMATH_MS = 150.0
+_JOB = "job"
 _RETENTION_MS = 35.0
-PROMOTION_BOUND_MS = 1_800.0  # the same with standbys or snapshots: three times that with actives
-SILENCE_BOUND_MS = 600.0  # under one failure at a time: four times the longest bound on an owner's silence
 
 
 class World:
-    """Runs one schedule. `seen` counts the situations that it got into; `story` is what happened, if asked for."""
+    """Runs the schedule of a job, or is one of its lanes: then it shares a `site` with the others, and nothing else."""
 
-    def __init__(self, schedule: Schedule, deviation: Deviation | None = None, telling: bool = False) -> None:
+    def __init__(
+        self, schedule: Schedule, deviation: Deviation | None = None, telling: bool = False, site: Site | None = None
+    ) -> None:
         self.schedule, self.deviation, self.telling = schedule, deviation or Deviation(), telling
         self.rng = Random(schedule.seed ^ 0x7A9DE3)
-        self.seen: Counter[str] = Counter()
-        self.story: list[str] = []
-        self.timeline = Timeline()
+        self.site = site = site or Site()
+        site.lanes.append(self)
+        self.seen, self.story, self.timeline = site.seen, site.story, site.timeline
+        self.job = self.called()
         self.broker_down_until = 0.0
         self.states: dict[int, int] = {}
         self.last_turnover: tuple[int, str] | None = None  # the epoch, and whose
         self.new_states: dict[int, int] = {}  # of the generation that follows
-        self._tps = [TopicPartition("in", i) for i in range(schedule.inputs)]
-        self.start = Offsets(dict.fromkeys(self._tps, 0))
+        self._tps = {i: TopicPartition("in", i) for i in schedule.partitions or range(schedule.inputs)}
+        self.start = Offsets(dict.fromkeys(self._tps.values(), 0))
         self.available = self.start
         self._looks = [self.start]
         self.checker = self._checker()
-        self.log = OrderingLog(self)
-        self.commits = Partition("commits", self.checker.on_visible_marker)
-        self.outputs = [Partition(f"out/{i}", partial(self.checker.on_visible_row, i)) for i in range(OUTPUTS)]
+        self.log = site.named(f"{self.called('log')}.ordering", OrderingLog)
+        self.log.worlds.append(self)
+        self.commits = site.named(f"{self.called('commits')}.commits", lambda: Partition("commits"))
+        self.commits.readers.append(self.checker.on_visible_marker)
+        self.outputs = self._outputs()
         self.coordinator = Coordinator(self)
-        self.ensemble = Ensemble(self)
+        self.ensemble = self.folder(root_of(self.called("folder")))
         self._proposers: dict[int, set[str]] = {}  # of an epoch, by who believed to lead
         self.store = StoreServer(self)
         self.tasks: list[Task] = []
@@ -92,19 +97,18 @@ class World:
         shared = Machine() if self.redundancy.one_machine else None
         return [StandbyReplica(self, name, ms, shared or Machine()) for name, ms in names]
 
+    def _outputs(self) -> Sequence[Partition | LaneOutput]:
+        if self.schedule.lane is None:
+            return [Partition(f"out/{i}", partial(self.checker.on_visible_row, i)) for i in range(OUTPUTS)]
+        self.site.sink = sink = self.site.sink or Sink(self.site)
+        return [LaneOutput(partition, self) for partition in sink.partitions]
+
     def run(self) -> None:
-        """Run until everything is published, every failure is over and, with standbys, the job is whole again.
+        """Run to the end. Raises `InvariantError`."""
+        run(self.site)
 
-        Raises `InvariantError`.
-        """
-        with scaled_down():
-            try:
-                self._run()
-            finally:
-                for task in self.tasks:
-                    task.kill()
-
-    def _run(self) -> None:
+    def begin(self) -> None:
+        """Everything starts, and input will come."""
         if self.schedule.redundancy is not None:
             self._prepare(self.redundancy)
         for process in self.processes:
@@ -114,34 +118,6 @@ class World:
             self.timeline.at(self.schedule.upgrade.at_ms, None, begin_upgrade, self, self.schedule.upgrade)
         for at, which, count in self.schedule.arrivals:
             self.timeline.at(at, None, self._arrive, which, count)
-        last_arrival = self.schedule.arrivals[-1][0]
-        stop_at: float | None = None
-        step, timeline, checker = self.timeline.step, self.timeline, self.checker
-        published = -1
-        while step():
-            now = timeline.now
-            if checker.published != published:
-                published = checker.published
-                stop_at = None
-                if now >= last_arrival and checker.all_published:
-                    stop_at = max(now, self.injector.healed_at) + _AFTERMATH_MS
-            if stop_at is not None and now > stop_at:
-                if self.is_whole:
-                    break
-                stop_at += _AFTERMATH_MS
-            if now > _PATIENCE_MS:
-                break
-        if stop_at is None:
-            raise InvariantError(
-                f"only {checker.published} epochs of {len(checker.ranges)} are published", unsafe=False
-            )
-        if not self.is_whole:
-            raise InvariantError(f"the job is not whole again: {self._roles()}", unsafe=False)
-        checker.at_the_end()
-        masked = self.schedule.redundancy is None and self.schedule.upgrade is None
-        bound = SILENCE_BOUND_MS if masked else PROMOTION_BOUND_MS
-        if self.schedule.alone and checker.longest_silence > bound:
-            raise InvariantError(f"the output was silent for {checker.longest_silence:.0f} ms", unsafe=False)
 
     def _prepare(self, redundancy: Redundancy) -> None:
         if redundancy.stranger >= 0:
@@ -168,6 +144,25 @@ class World:
         for process in self.processes:
             if isinstance(process, Orderer):
                 process.wake()
+
+    # What things are called ------------------------------------------------------------------------------------------
+
+    def called(self, what: str = "") -> str:
+        """The job that a thing is named after: this lane, or the whole job if a deviation has lanes share such things."""
+        lane = self.schedule.lane
+        return _JOB if lane is None or (what and what == self.deviation.lanes_share) else lane_name(_JOB, lane)
+
+    def id_of(self, incarnation: str) -> str:
+        """The transactional id of a replica's incarnation."""
+        return incarnation if self.schedule.lane is None else f"{self.called('ids')}.{incarnation}"
+
+    def folder(self, path: str) -> Ensemble:
+        """What is in a folder of ZooKeeper."""
+        return self.site.named(path, lambda: Ensemble(self))
+
+    def ensembles(self) -> Sequence[Ensemble]:
+        """All that is in ZooKeeper: of this lane and of the others."""
+        return list(dict.fromkeys(lane.ensemble for lane in self.site.lanes))
 
     # What processes use ----------------------------------------------------------------------------------------------
 
@@ -211,6 +206,21 @@ class World:
         return [process for process in self.processes if isinstance(process, StandbyReplica) and process.is_active]
 
     @property
+    def has_replica(self) -> bool:
+        """Whether any replica is there, if only paused."""
+        return any(process.alive for process in self.processes if isinstance(process, Replica))
+
+    def is_owner(self, process: Process) -> bool:
+        """Whether it is the replica whose claim of the next epoch counts."""
+        claim = self.checker.decisions.owner(self.checker.published)
+        return isinstance(process, Replica) and claim is not None and claim.owner == process.me
+
+    @property
+    def longest_silence(self) -> float:
+        """Of the output, ms."""
+        return self.checker.longest_silence
+
+    @property
     def is_whole(self) -> bool:
         """Whether as many replicas are active as there are slots, and all others stand by."""
         redundancy = self.schedule.redundancy
@@ -219,7 +229,8 @@ class World:
         up = [one for one in self.processes if isinstance(one, StandbyReplica) and (one.is_active or one.stands_by)]
         return len(self.actives()) == redundancy.slots and len(up) == redundancy.slots + redundancy.standbys
 
-    def _roles(self) -> str:
+    def roles(self) -> str:
+        """What each replica does."""
         replicas = [process for process in self.processes if isinstance(process, StandbyReplica)]
         return ", ".join(
             f"{one.name} {'active' if one.is_active else 'standby' if one.stands_by else 'down'}" for one in replicas
@@ -288,4 +299,5 @@ class World:
     def tell(self, who: Life, *what: object) -> None:
         """A line of the story."""
         if self.telling:
-            self.story.append(f"{self.timeline.now:9.2f} {who.name:10s} " + " ".join(map(str, what)))
+            lane = "" if self.schedule.lane is None else f"{self.job} "
+            self.story.append(f"{self.timeline.now:9.2f} {lane}{who.name:10s} " + " ".join(map(str, what)))

@@ -33,7 +33,7 @@ class Session:
 
 
 class Ensemble:
-    """The server's side: a queue of candidates, of whom the first leads."""
+    """The server's side, of one job's folder: a queue of candidates, of whom the first leads."""
 
     def __init__(self, world: World) -> None:
         self._world = world
