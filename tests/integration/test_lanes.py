@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import uuid
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,6 +21,8 @@ from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.local import LocalJob, LocalLanes
 from tandem.manifest import load
+from tandem.process.info import ExitCode
+from tandem.replica.lanes_before import lanes_before
 from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
@@ -129,3 +133,21 @@ def test_the_commands_know_lanes(counting: Counting) -> None:
     one = json.loads(counting.tandem("status", counting.name, *run, "--lane", "1", "--json"))
     assert one["job"] == f"{counting.name}.lane-1"
     assert "killed" in counting.tandem("kill", counting.name, "replica-0", *run, "--lane", "1")
+
+
+def test_a_new_lane_of_a_job_with_another_number_of_lanes_refuses_to_read_everything_again(
+    counting: Counting, tmp_path: Path
+) -> None:
+    assert lanes_before(load(counting.manifest)) == 2
+    other = counting.manifest.with_name("with-four.yaml")
+    other.write_text(counting.manifest.read_text().replace('"lanes": 2', '"lanes": 4'))
+    words = ("--name", "replica-0", "--run-directory", str(tmp_path), "--lane", "3")
+    ended = subprocess.run(
+        [sys.executable, "-m", "tandem.replica", str(other), *words],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == ExitCode.REFUSED, ended.stderr
+    assert "ran with 2 lanes, and spec.lanes is 4: new lanes would read all inputs again" in ended.stdout + ended.stderr

@@ -16,6 +16,8 @@ STATE_FORMAT: Final = "2"
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "pandas")
 
+_MOST_LANES: Final = 4_096
+
 _CODECS: Final = {"avro": "fastavro", "protobuf": "protobuf"}
 """Format → the package by which it is read and written."""
 
@@ -74,6 +76,12 @@ def config_parts(
 def engine_part(engine: str) -> str:
     """The part `engine` of `config_parts`; "": it has none, as that of a job with the micro-batch engine."""
     return "" if engine == "microBatch" else _sha256(engine)[:16]
+
+
+def lanes_of(parts: Mapping[str, str]) -> int:
+    """The number of lanes that an identity of `parts` says, from 1 on; 0 if it says one that no job may have."""
+    part = parts.get("lanes")
+    return 1 if part is None else next((n for n in range(2, _MOST_LANES + 1) if _sha256(n)[:16] == part), 0)
 
 
 def _identity(manifest: Manifest, code: bytes | None, versions: Mapping[str, str] | None) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from tandem.kafka.transactions import EpochProducer
 from tandem.kafka.troubles import TRANSACTIONS
 from tandem.kafka.watching import Troubles, look_at
 from tandem.logs import get_logger
-from tandem.manifest import Code, config_parts, find_code
+from tandem.manifest import Code, config_parts, find_code, load
 from tandem.manifest.going_on import accepting_command, how_to_accept
 from tandem.protocol.values import Config, TopicIds
 from tandem.replica import iceberg
@@ -39,6 +39,7 @@ from tandem.replica.identity import (
     starting_positions,
 )
 from tandem.replica.identity_parts import agreed_schemas, agreed_tables, identity_of, plan_parts
+from tandem.replica.lanes_before import check_lanes_before
 from tandem.replica.late import LateRows
 from tandem.replica.postgres import PostgresTable, check_fit, postgres_tables, prepare, refuse_earlier_runs
 from tandem.replica.refused import RefusedRows
@@ -178,6 +179,8 @@ class _Preparation:
         identity = identity_of(config_parts(manifest, code.content))
         mine = Config(0, identity, starts, setting.incarnation, *self._upgrade_from(topics), ids)
         known = membership_of(clients.connection, topics, clients.logs, mine, self._changes)
+        if known is None:
+            check_lanes_before(load(manifest.path))
         settled = is_settled(known, mine, self._changes)
         if known is not None and settled:
             self._belong_to(known)

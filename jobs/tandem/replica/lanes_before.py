@@ -1,0 +1,61 @@
+"""With how many lanes a job ran last, by its logs: with another number its lanes would read records again, or never."""
+
+import os
+from dataclasses import replace
+
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import MissingTopicError, ReadTimeoutError
+from tandem.kafka.history import current_decisions
+from tandem.kafka.topics import Topics
+from tandem.logs import get_logger
+from tandem.manifest import Manifest
+from tandem.manifest.identity import lanes_of
+from tandem.process.info import RefusedError
+from tandem.protocol.decisions import Decisions
+from tandem.replica.identity_parts import parts_of
+
+_log = get_logger(__name__)
+
+
+def with_lanes(job: Manifest, lanes: int) -> Manifest:
+    """The whole job with another number of lanes."""
+    spec = job.spec.model_copy(update={"lanes": lanes})
+    return replace(job, model=job.model.model_copy(update={"spec": spec}))
+
+
+def lanes_before(job: Manifest) -> int | None:
+    """The number of lanes with which the job ran last; None if it never ran, or its logs may not be read.
+
+    `job` : the whole. Raises `ConnectionFailedError`.
+    """
+    connection = KafkaConnection(job.kafka_properties(os.environ))
+    for one in (with_lanes(job, 1), with_lanes(job, 2).of_lane(0)):
+        try:
+            config = decisions_of(one, connection).config
+        except ReadTimeoutError as error:
+            _log.warning("lanes_before_unknown", reason=str(error), effect="a change of spec.lanes is not noticed")
+            continue
+        if config is not None:
+            return lanes_of(parts_of(config.digest))
+    return None
+
+
+def check_lanes_before(job: Manifest) -> None:
+    """Raise `RefusedError` if the job ran with another number of lanes. `job`: the whole."""
+    before = lanes_before(job)
+    if before not in (None, job.spec.lanes):
+        raise RefusedError(
+            f"{job.name} ran with {before} lane{'' if before == 1 else 's'}, and spec.lanes is {job.spec.lanes}: new lanes "
+            f"would read all inputs again. Set spec.lanes: {before}; or give the job another metadata.name, so that it "
+            "begins with no state, at the first records of its inputs"
+        )
+
+
+def decisions_of(lane: Manifest, connection: KafkaConnection) -> Decisions:
+    """What the log of a lane has decided; nothing if there is no such log."""
+    topics = lane.model.topics
+    try:
+        Topics(connection).partitions([topics.ordering, topics.commits])
+        return current_decisions(connection, topics.ordering, topics.commits)
+    except MissingTopicError:
+        return Decisions()
