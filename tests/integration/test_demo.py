@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from integration.command import Command
-from integration.waiting import gone
+from integration.waiting import eventually, gone
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -61,11 +61,15 @@ class Demo(Command):
         """Those of `PARTS` that did not run yet."""
         return [part for part in PARTS if not any(part in command for command in self.met.values())]
 
+    def left(self) -> dict[int, str]:
+        """The processes of the demo that still run."""
+        return {pid: command[:200] for pid, command in self.met.items() if not gone(pid)}
+
     def check_nothing_is_left(self) -> None:
         """Everything that a demo consists of ran, and nothing of it does; the folders are gone as well."""
         assert not self.unseen(), f"{self.unseen()} did not run\n{self.output}"
-        left = {pid: command[:200] for pid, command in self.met.items() if not gone(pid)}
-        assert not left, f"{left} still run\n{self.output}"
+        # What a JVM starts when it ends, to remove its folders, outlives it for a moment.
+        assert eventually(lambda: not self.left(), 10.0), f"{self.left()} still run\n{self.output}"
         assert not list(self._temporary.glob("tandem-demo-*"))
 
 
