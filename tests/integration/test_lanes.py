@@ -138,6 +138,8 @@ def test_the_commands_know_lanes(counting: Counting) -> None:
 def test_a_new_lane_of_a_job_with_another_number_of_lanes_refuses_to_read_everything_again(
     counting: Counting, tmp_path: Path
 ) -> None:
+    counting.feed(1)
+    counting.wait_counted()
     assert lanes_before(load(counting.manifest)) == 2
     other = counting.manifest.with_name("with-four.yaml")
     other.write_text(counting.manifest.read_text().replace('"lanes": 2', '"lanes": 4'))
