@@ -135,21 +135,17 @@ def test_the_commands_know_lanes(counting: Counting) -> None:
     assert "killed" in counting.tandem("kill", counting.name, "replica-0", *run, "--lane", "1")
 
 
+@pytest.mark.parametrize(("lanes", "which"), [(4, ("--lane", "3")), (1, ())], ids=["more", "one"])
 def test_a_new_lane_of_a_job_with_another_number_of_lanes_refuses_to_read_everything_again(
-    counting: Counting, tmp_path: Path
+    counting: Counting, tmp_path: Path, lanes: int, which: tuple[str, ...]
 ) -> None:
     counting.feed(1)
     counting.wait_counted()
     assert lanes_before(load(counting.manifest)) == 2
-    other = counting.manifest.with_name("with-four.yaml")
-    other.write_text(counting.manifest.read_text().replace('"lanes": 2', '"lanes": 4'))
-    words = ("--name", "replica-0", "--run-directory", str(tmp_path), "--lane", "3")
-    ended = subprocess.run(
-        [sys.executable, "-m", "tandem.replica", str(other), *words],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    other = counting.manifest.with_name(f"with-{lanes}.yaml")
+    other.write_text(counting.manifest.read_text().replace('"lanes": 2', f'"lanes": {lanes}'))
+    argv = [sys.executable, "-m", "tandem.replica", str(other), "--name", "replica-0", "--run-directory", str(tmp_path)]
+    ended = subprocess.run([*argv, *which], capture_output=True, text=True, timeout=120, check=False)
     assert ended.returncode == ExitCode.REFUSED, ended.stderr
-    assert "ran with 2 lanes, and spec.lanes is 4: new lanes would read all inputs again" in ended.stdout + ended.stderr
+    said = ended.stdout + ended.stderr
+    assert f"ran with 2 lanes, and spec.lanes is {lanes}: new lanes would read all inputs again" in said

@@ -19,7 +19,7 @@ _CONTROL_MS = 110.0  # until a transaction that is over is over in a partition, 
 
 
 class SharedPartition(Partition):
-    """Rows of several lanes, each with the lane that wrote it. Whoever has left a transaction open hides what comes next."""
+    """Rows of several lanes, each with the lane that wrote it. An open transaction hides what comes after it."""
 
     def __init__(self, name: str, site: Site, on_visible: Any) -> None:
         super().__init__(name, on_visible)

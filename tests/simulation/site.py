@@ -1,6 +1,6 @@
 """What all of a job shares: time, the brokers, ZooKeeper, and the topics of its user. A job without lanes has it for itself.
 
-Whatever belongs to one lane is named after it, by the product's own rules; what has the same name is the same thing.
+What belongs to one lane is named after it, by the product's own rules. What has the same name is the same thing.
 """
 
 from __future__ import annotations

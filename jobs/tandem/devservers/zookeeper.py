@@ -104,8 +104,8 @@ class ZooKeeperServer(Server):
         return Command((*java, quiet, "-cp", classpath, MAIN_CLASS, str(config)), self.log_file)
 
     def _answers(self) -> bool:
-        """Whether it serves sessions. `ruok` is answered before that, and a client that comes between is never answered:
-        the server fails to close its connection, by a null pointer."""
+        """Whether it serves sessions. It answers `ruok` before that, and drops clients that connect in between, or never
+        answers them: a NullPointerException keeps it from closing the connection."""
         try:
             with socket.create_connection((self.settings.host, self.settings.port), timeout=1) as connection:
                 connection.sendall(b"srvr")

@@ -15,14 +15,13 @@ import pyspark
 from tandem.checkpoint.compared import newest_compared
 from tandem.checkpoint.folders import Checkpoint, copy_up_to
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import MissingTopicError
-from tandem.kafka.history import current_config, cut_at, last_marker
-from tandem.kafka.topics import Topics
+from tandem.kafka.history import cut_at, last_marker
 from tandem.manifest import Manifest, config_parts, find_code
 from tandem.process.child import ChildProcess, Command, tail
 from tandem.process.info import RefusedError
 from tandem.protocol.values import Config
 from tandem.replica.identity_parts import difference, different_in_plan, identity_of, is_same_job
+from tandem.replica.lanes_before import decisions_of
 from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
 from tandem.snapshots import (
     Inputs,
@@ -112,11 +111,7 @@ def changed_start(manifest: Manifest) -> ChangedStart:
             "with spec.ordering.mode: none replicas agree on nothing. Give the changed job another metadata.name"
         )
     connection, topics = KafkaConnection(manifest.kafka_properties(os.environ)), manifest.model.topics
-    try:
-        Topics(connection).partitions([topics.ordering, topics.commits])
-        accepted = current_config(connection, topics.ordering, topics.commits)
-    except MissingTopicError:
-        accepted = None
+    accepted = decisions_of(manifest, connection).config
     if accepted is None:
         return ChangedStart(None, "", "the job has not run yet: it starts as usual")
     change = what_has_changed(manifest, accepted)

@@ -10,13 +10,12 @@ from typing import Any, Final
 from tandem.manifest.code import find_code
 from tandem.manifest.loading import Manifest
 from tandem.manifest.streams import SinkSpec, SourceSpec
+from tandem.manifest.values import MOST_LANES
 
 STATE_FORMAT: Final = "2"
 """Raised whenever a new Tandem cannot go on from an older one's checkpoints, or would compute other rows from them."""
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "pandas")
-
-_MOST_LANES: Final = 4_096
 
 _CODECS: Final = {"avro": "fastavro", "protobuf": "protobuf"}
 """Format → the package by which it is read and written."""
@@ -81,7 +80,7 @@ def engine_part(engine: str) -> str:
 def lanes_of(parts: Mapping[str, str]) -> int:
     """The number of lanes that an identity of `parts` says, from 1 on; 0 if it says one that no job may have."""
     part = parts.get("lanes")
-    return 1 if part is None else next((n for n in range(2, _MOST_LANES + 1) if _sha256(n)[:16] == part), 0)
+    return 1 if part is None else next((n for n in range(2, MOST_LANES + 1) if _sha256(n)[:16] == part), 0)
 
 
 def _identity(manifest: Manifest, code: bytes | None, versions: Mapping[str, str] | None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pydantic import Field
 from tandem.manifest.pod_template import PodTemplate
 from tandem.manifest.quantities import Quantity
 from tandem.manifest.spark import Memory
-from tandem.manifest.values import Count, Flag, JobName, ObjectName, Section, Shape
+from tandem.manifest.values import MOST_LANES, Count, Flag, JobName, ObjectName, Section, Shape
 
 ImagePullPolicy = Literal["Always", "IfNotPresent", "Never"]
 DeletionPolicy = Literal["Retain", "Delete"]
@@ -76,7 +76,7 @@ class LaneOf(Section):
     """Written by the operator: of which job, and which of its lanes, a job is."""
 
     job: JobName = Field(description="The whole job")
-    lane: Count = Field(ge=0, le=4_095, description="The lane")
+    lane: Count = Field(ge=0, le=MOST_LANES - 1, description="The lane")
 
 
 class KubernetesSpec(Section):
@@ -118,7 +118,10 @@ class KubernetesSpec(Section):
         description="How many revisions that worked are kept to roll back to. 0: none; a rollout that fails stops then",
     )
     max_unavailable_lanes: Count = Field(
-        default=1, ge=1, le=4_096, description="How many lanes at a time may be unavailable for a change of the spec"
+        default=1,
+        ge=1,
+        le=MOST_LANES,
+        description="How many lanes at a time may be unavailable for a change of the spec",
     )
     lane_of: LaneOf | None = Field(
         default=None, description="Written by the operator into the jobs that it makes of lanes; not for users"

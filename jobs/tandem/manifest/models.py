@@ -22,6 +22,7 @@ from tandem.manifest.snapshots import SnapshotsSpec
 from tandem.manifest.spark import SparkSpec, memory_bytes
 from tandem.manifest.streams import SinkSpec, SourceSpec
 from tandem.manifest.values import (
+    MOST_LANES,
     Count,
     DnsLabel,
     Duration,
@@ -196,7 +197,7 @@ class Spec(KubernetesSpec):
     lanes: Count = Field(
         default=1,
         ge=1,
-        le=4_096,
+        le=MOST_LANES,
         description="Parts of the job, each with replicas, logs and state of its own: lane l computes the partitions p with "
         "p mod lanes = l of every source. What a lane cannot compute alone is refused: docs/how-to/lanes.md",
     )

@@ -9,9 +9,9 @@ from tandem.manifest.ddl import column_names
 from tandem.manifest.models import ReplicatedStreamJob
 from tandem.manifest.problems import Issue, Location
 from tandem.manifest.streams import SinkKind
-from tandem.manifest.values import LONGEST_JOB_NAME
+from tandem.manifest.values import LONGEST_JOB_NAME, MOST_LANES
 
-LONGEST_WHOLE: Final = LONGEST_JOB_NAME - len("-lane-4095")
+LONGEST_WHOLE: Final = LONGEST_JOB_NAME - len(f"-lane-{MOST_LANES - 1}")
 _LANES: Final[Location] = ("spec", "lanes")
 _NOT_BY_LANES: Final[dict[SinkKind, str]] = {
     "delta": "the lanes would commit to one Delta table at the same time, and get in each other's way",

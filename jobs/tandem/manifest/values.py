@@ -188,6 +188,8 @@ LabelValue = Annotated[
 ]
 PathText = Annotated[str, Shape(r"[^\x00\n]*[^\x00\n\s][^\x00\n]*", "is no path", "Give a path", 4096)]
 Count = Annotated[int, Field(strict=True)]
+
+MOST_LANES: Final = 4_096
 Flag = Annotated[bool, Field(strict=True)]
 
 _UNITS: Final = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000}

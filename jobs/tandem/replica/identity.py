@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tandem.engine.kept_state import ANOTHER_NAME
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
@@ -15,6 +16,7 @@ from tandem.kafka.history import current_config, current_decisions
 from tandem.kafka.topic_ids import check_same
 from tandem.kafka.topics import Topics
 from tandem.manifest import Manifest
+from tandem.manifest.identity import lanes_of
 from tandem.process.info import RefusedError
 from tandem.protocol.succession import other_topics
 from tandem.protocol.values import Config, Offsets
@@ -188,6 +190,7 @@ def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -
     """How a replica belongs to a job whose newest config is `accepted`. Raises `RefusedError`."""
     if is_same_job(mine.digest, accepted.digest):
         return Membership(accepted)
+    _check_lanes(mine, accepted)
     is_wanted = changes.generation in (None, accepted.generation + 1)
     if not (mine.savepoint or changes.accepted) or not is_wanted:
         if changed := _other_inputs(mine, accepted):
@@ -210,6 +213,16 @@ def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -
 def _other_inputs(mine: Config, accepted: Config) -> str:
     wanted, read = ({tp.topic for tp in config.start} for config in (mine, accepted))
     return other_topics(read, wanted) if read else ""
+
+
+def _check_lanes(mine: Config, accepted: Config) -> None:
+    """Other lanes would leave inputs unread, which no command allows. Raises `RefusedError`."""
+    if differs_in("lanes", mine.digest, accepted.digest):
+        before = lanes_of(parts_of(accepted.digest))
+        raise RefusedError(
+            f"spec.lanes cannot change: the job runs with {before}, by {accepted.proposer}. Set it to {before}, as before. "
+            f"{ANOTHER_NAME}"
+        )
 
 
 def check_upgrade(mine: Config, accepted: Config) -> None:

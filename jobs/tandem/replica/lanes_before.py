@@ -1,8 +1,9 @@
-"""With how many lanes a job ran last, by its logs: with another number its lanes would read records again, or never."""
+"""The number of lanes that a job ran with last, from its logs: others would read records again, or never."""
 
 import os
 from dataclasses import replace
 
+from tandem.engine.kept_state import ANOTHER_NAME
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError, ReadTimeoutError
 from tandem.kafka.history import current_decisions
@@ -46,8 +47,7 @@ def check_lanes_before(job: Manifest) -> None:
     if before not in (None, job.spec.lanes):
         raise RefusedError(
             f"{job.name} ran with {before} lane{'' if before == 1 else 's'}, and spec.lanes is {job.spec.lanes}: new lanes "
-            f"would read all inputs again. Set spec.lanes: {before}; or give the job another metadata.name, so that it "
-            "begins with no state, at the first records of its inputs"
+            f"would read all inputs again. Set it to {before}, as before. {ANOTHER_NAME}"
         )
 
 

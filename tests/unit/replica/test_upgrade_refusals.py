@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tandem.manifest import Manifest, config_parts
+from tandem.manifest.models import ReplicatedStreamJob
 from tandem.process.info import RefusedError
 from tandem.protocol.values import Config, Offsets, TopicPartition
 from tandem.replica.identity import Changes, check_upgrade, joining
@@ -52,6 +54,32 @@ def test_a_job_with_other_inputs_is_refused_without_a_command_that_would_refuse_
     with pytest.raises(RefusedError, match=r"other inputs: new is refunds\. .* change spec\.sources back") as refused:
         joining(changed(config("orders", "refunds")), config("orders"), LOGS, Changes(command=COMMAND))
     assert COMMAND not in str(refused.value)
+
+
+@pytest.mark.parametrize("changes", [Changes(command=COMMAND), Changes(accepted=True)])
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 4), (4, 1)])
+def test_another_number_of_lanes_is_refused_whether_or_not_changes_are_accepted(
+    changes: Changes, before: int, after: int
+) -> None:
+    running, mine = (with_lanes(config("orders"), lanes) for lanes in (before, after))
+    with pytest.raises(RefusedError, match=rf"spec\.lanes cannot change: the job runs with {before}, by") as refused:
+        joining(mine, running, LOGS, changes)
+    assert COMMAND not in str(refused.value)
+    assert joining(running, running, LOGS, changes).config is running
+
+
+def with_lanes(job: Config, lanes: int) -> Config:
+    spec = {
+        "lanes": lanes,
+        "job": {"file": "job.py"},
+        "kafka": {"bootstrapServers": "kafka:9092"},
+        "sources": [{"name": "orders", "topics": ["orders"]}],
+        "sinks": [{"name": "out", "topic": "out"}],
+        "ordering": {"mode": "heartbeat"},
+    }
+    model = ReplicatedStreamJob.model_validate({"metadata": {"name": "orders"}, "spec": spec})
+    parts = config_parts(Manifest(model, Path("orders.yaml"), Path()), b"")
+    return replace(job, digest=identity_of({**parts, "topics": "those of its lane"}))
 
 
 def test_a_change_that_is_accepted_is_a_candidate_for_the_next_generation() -> None:
