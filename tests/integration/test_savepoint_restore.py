@@ -65,7 +65,7 @@ def test_a_stopped_job_goes_on_from_a_savepoint_with_other_code(workload: Worklo
         is_new = wait_until(lambda: all(rows[-1] > FAR for rows in counts.values()), Deadline(RESTORED_S))
         assert is_new, log.read_text()
         sent = workload.feeder.sent
-        assert wait_until(lambda: len(workload.reader.copies) >= sent, Deadline(RESTORED_S)), log.read_text()
+        assert wait_until(lambda: workload.reader.has_copied(sent), Deadline(RESTORED_S)), log.read_text()
     finally:
         restored.send_signal(signal.SIGTERM)
         assert restored.wait(ENDS_S) == ExitCode.OK, log.read_text()

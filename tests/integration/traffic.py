@@ -156,6 +156,11 @@ class Reader:
         """The newest epoch that a copy came of."""
         return self._copies_of[-1]
 
+    def has_copied(self, sent: int) -> bool:
+        """Whether of each partition the last of the first `sent` records came, or a newer one: then none is to come."""
+        newest = {number % PARTITIONS: number for number in list(self.copies)}
+        return all(newest.get(number % PARTITIONS, -1) >= number for number in range(max(0, sent - PARTITIONS), sent))
+
     def has_passed(self, epoch: int) -> bool:
         """Whether a copy and a count of later epochs came: then there is nothing more to come of `epoch`."""
         counted = max((epochs[-1] for epochs in list(self._counts_of.values()) if epochs), default=-1)
@@ -221,7 +226,7 @@ class Fed(ABC):
     def check_copied_once(self) -> None:
         """Everything sent until now comes out once, in order; for a job that counts nothing."""
         sent = self.feeder.sent
-        self.wait(lambda: len(self.reader.copies) >= sent, CATCH_UP_DEADLINE_S, f"{sent} records, all that were sent")
+        self.wait(lambda: self.reader.has_copied(sent), CATCH_UP_DEADLINE_S, f"{sent} records, all that were sent")
         check_copies(list(self.reader.copies), sent)
 
     def close(self) -> None:
