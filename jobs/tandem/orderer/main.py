@@ -27,6 +27,7 @@ from tandem.orderer.inputs import InputWatch
 from tandem.orderer.loop import Clocks, OrdererLoop, Ports
 from tandem.orderer.sizes import InputSizes
 from tandem.process.entry import Lifecycle
+from tandem.process.garbage import collect_rarely
 from tandem.process.info import ExitCode, stop_on_signals
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
@@ -78,6 +79,7 @@ def run(manifest: Manifest, name: str, replica: str, lifecycle: Lifecycle, serve
         try:
             port = stack.enter_context(lifecycle.announced(manifest, registry, probes, served_at))
             built = _build(manifest, name, replica, metrics, waits, stack)
+            collect_rarely()
             _log.info("started", metrics_port=port)
             started.set()
             lifecycle.came_up()

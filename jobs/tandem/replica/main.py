@@ -22,6 +22,7 @@ from tandem.manifest import CodeNotFoundError, Manifest
 from tandem.manifest.notes import notes
 from tandem.process.ending import EndKind, Kinds
 from tandem.process.entry import REFUSALS, Lifecycle
+from tandem.process.garbage import collect_rarely
 from tandem.process.info import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
@@ -105,6 +106,7 @@ def run(
             serving.callback(_close, parts)
             prepared = Prepared.of(setting, savepoint, changes, parts)
             warm_up(prepared)
+            collect_rarely()
             _watch_topics(setting, serving)
             _log.info("prepared", incarnation=setting.incarnation, metrics_port=lifecycle.metrics_port)
             started.set()
