@@ -41,6 +41,7 @@ from tandem.replica.identity import (
 from tandem.replica.identity_parts import agreed_schemas, agreed_tables, identity_of, plan_parts
 from tandem.replica.lanes_before import check_lanes_before
 from tandem.replica.late import LateRows
+from tandem.replica.partitioning import PartitionedSources, refuse_scattered
 from tandem.replica.postgres import PostgresTable, check_fit, postgres_tables, prepare, refuse_earlier_runs
 from tandem.replica.refused import RefusedRows
 from tandem.replica.setting import START_TIMEOUT_S, Setting
@@ -251,6 +252,10 @@ class _Preparation:
         mine = replace(mine, barriers=engine.batches.needs_common)
         known, mine = as_planned(known, mine, parts, self._changes)
         if known is None:
+            self._starting.begins("Kafka: the newest records of all lanes")
+            refuse_scattered(
+                PartitionedSources(clients.connection, job.intake, job.relied_on, self._setting.spec.lanes)
+            )
             begun = begin_job(clients.connection, appender, clients.logs, mine, self._changes)
             known, _ = as_planned(begun, mine, parts, self._changes)
         if known is None:
