@@ -39,6 +39,7 @@ from tandem.replica.identity import (
     starting_positions,
 )
 from tandem.replica.identity_parts import agreed_schemas, agreed_tables, identity_of, plan_parts
+from tandem.replica.java_folder import java_folder
 from tandem.replica.lanes_before import check_lanes_before
 from tandem.replica.late import LateRows
 from tandem.replica.partitioning import PartitionedSources, refuse_scattered
@@ -163,8 +164,9 @@ class _Preparation:
     def run(self) -> Prepared:
         setting, stack = self._setting, self._stack
         manifest, clients = setting.manifest, setting.clients
-        computing = SparkRuntime(manifest, setting.name, setting.incarnation, setting.folder, os.environ)
-        folders = Folders(setting.folder, computing.near)
+        java = java_folder(setting.incarnation)
+        computing = SparkRuntime(manifest, setting.name, setting.incarnation, setting.folder, os.environ, java)
+        folders = Folders(setting.folder, computing.near, java)
         stack.callback(folders.leave)
         stack.callback(self._states.close)
         stack.callback(computing.close)
