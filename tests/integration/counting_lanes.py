@@ -28,7 +28,14 @@ def job(events):
     return events.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
 """
 KEYS = 12
+PARTITIONS = 4
+LANES = 2
 PATIENCE_S = 180.0
+
+
+def partition_of(key: str) -> int:
+    """By another rule than a producer of Kafka's has."""
+    return int(key.removeprefix("k")) % PARTITIONS
 
 
 @dataclass
@@ -46,7 +53,7 @@ class Counting:
         producer = Producer({"bootstrap.servers": self.cluster.kafka.bootstrap, "enable.idempotence": True})
         for number in range(rounds * KEYS):
             key = f"k{number % KEYS}"
-            producer.produce(f"{self.name}-in", self.value(key), key)
+            producer.produce(f"{self.name}-in", self.value(key), key, partition=partition_of(key))
             self.sent[key] += 1
         assert producer.flush(60) == 0
 
@@ -64,6 +71,24 @@ class Counting:
                 ended = message.error() is not None
                 if not ended:
                     found[(message.key() or b"").decode()].append(int(message.value() or b""))
+            return found
+        finally:
+            consumer.close()
+
+    def places(self, topic: str) -> dict[str, set[int]]:
+        """In which partitions of a topic with as many as the input each key was published."""
+        consumer = Consumer(self.cluster.connection.consumer())
+        found: dict[str, set[int]] = defaultdict(set)
+        try:
+            consumer.assign([TopicPartition(topic, number, 0) for number in range(PARTITIONS)])
+            left = set(range(PARTITIONS))
+            while left:
+                message = consumer.poll(30)
+                assert message is not None, "the topic's ends do not come"
+                if message.error() is None:
+                    found[(message.key() or b"").decode()].add(message.partition() or 0)
+                else:
+                    left.discard(message.partition() or 0)
             return found
         finally:
             consumer.close()
@@ -93,8 +118,8 @@ def counting_job(
     **spec: object,
 ) -> Iterator[Counting]:
     """A job that is not started yet, and is stopped in the end; `spec` overrides fields of its manifest."""
-    Topics(cluster.connection).ensure([NewTopic(f"{name}-in", 4)])
-    fields = {"lanes": 2, "sinks": [{"name": "counts", "topic": f"{name}-counts"}], **spec}
+    Topics(cluster.connection).ensure([NewTopic(f"{name}-{what}", PARTITIONS) for what in ("in", "apart")])
+    fields = {"lanes": LANES, "sinks": [{"name": "counts", "topic": f"{name}-counts"}], **spec}
     manifest = write_manifest(folder / "job", cluster, name, code, **fields)
     lanes = LocalLanes([LocalJob(lane, folder / "run" / f"lane-{lane.lane}") for lane in load(manifest).lanes])
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from integration.counting_lanes import Counting, counting_job, refused
+from integration.counting_lanes import LANES, PARTITIONS, Counting, counting_job, partition_of, refused
 from integration.workload import Cluster
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.manifest import load
@@ -17,14 +17,26 @@ from tandem.replica.lanes_before import lanes_before
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
+COUNT_AND_COPY = """
+from pyspark.sql import functions as F
+
+def job(events):
+    counts = events.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
+    return {"counts": counts, "apart": events.select("key", "value")}
+"""
+
 
 @pytest.fixture(scope="module")
 def counting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Counting]:
     folder, name = tmp_path_factory.mktemp("lanes"), f"lanes-{uuid.uuid4().hex[:6]}"
+    sinks = [
+        {"name": "counts", "topic": f"{name}-counts"},
+        {"name": "apart", "topic": f"{name}-apart", "partitionBy": "lane"},
+    ]
     with (
         KafkaBroker(folder / "kafka") as kafka,
         ZooKeeperServer(folder / "zookeeper") as zookeeper,
-        counting_job(folder, Cluster(kafka, zookeeper), name) as counting,
+        counting_job(folder, Cluster(kafka, zookeeper), name, code=COUNT_AND_COPY, sinks=sinks) as counting,
     ):
         counting.feed(1)  # they are partitioned as the manifest says, so the job begins
         counting.lanes.start()
@@ -49,6 +61,15 @@ def test_a_lane_has_the_keys_of_its_partitions(counting: Counting) -> None:
     assert [one["job"] for one in lanes] == [f"{counting.name}.lane-0", f"{counting.name}.lane-1"]
     assert all(one["good"] and one["epochs"] > 0 and one["input_offsets"] > 0 for one in lanes)
     assert sum(one["input_offsets"] for one in lanes) == sum(counting.sent.values())
+
+
+def test_the_rows_of_a_lane_are_in_its_partitions_where_the_sink_says_so(counting: Counting) -> None:
+    places = counting.places(f"{counting.name}-apart")
+    assert set(places) == set(counting.sent)
+    for key, partitions in places.items():
+        assert {one % LANES for one in partitions} == {partition_of(key) % LANES}, f"{key} is in {partitions}"
+        assert len(partitions) == 1, f"{key} is in {partitions}"
+    assert {one for partitions in places.values() for one in partitions} == set(range(PARTITIONS))
 
 
 def test_the_commands_know_lanes(counting: Counting) -> None:
