@@ -64,6 +64,7 @@ def test_a_lane_has_the_keys_of_its_partitions(counting: Counting) -> None:
 
 
 def test_the_rows_of_a_lane_are_in_its_partitions_where_the_sink_says_so(counting: Counting) -> None:
+    counting.wait_counted()
     places = counting.places(f"{counting.name}-apart")
     assert set(places) == set(counting.sent)
     for key, partitions in places.items():
