@@ -139,8 +139,8 @@ def test_while_the_job_runs_log_metric_and_report_say_it_until_it_is_over(fed: F
 def test_a_replica_of_such_a_job_refuses_at_its_first_start(
     kafka: KafkaBroker, zookeeper: ZooKeeperServer, topic_prefix: str, tmp_path: Path
 ) -> None:
-    with counting_job(tmp_path, Cluster(kafka, zookeeper), topic_prefix) as spread:
-        fed = Fed(spread.cluster.connection, f"{topic_prefix}-in")
+    with counting_job(tmp_path, Cluster(kafka, zookeeper), f"spread-{topic_prefix[-8:]}") as spread:
+        fed = Fed(spread.cluster.connection, f"{spread.name}-in")
         fed.feed(0, "ann")
         fed.feed(1, "ann")
         said = refused(spread.manifest, tmp_path / "run", "--lane", "1")
