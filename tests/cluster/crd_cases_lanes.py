@@ -41,6 +41,12 @@ LANES: Final = (
         "every lane has all rows of a table",
     ),
     Case(
+        "raw-follows-key-or-value",
+        {"spec.sources.1.partitionedBy": "any"},
+        {"spec.sources.1.partitionedBy": "city"},
+        "no other column than value",
+    ),
+    Case(
         "lanes-stay",
         {"spec.lanes": 2, "spec.replicas": 3},
         {"spec.lanes": 4},

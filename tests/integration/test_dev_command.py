@@ -15,6 +15,8 @@ from integration.terminals import Terminals, opened, shows
 from integration.written_job import create_topics, transactional_producer
 from tandem.cli.main import app
 from tandem.devservers import KafkaBroker
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.topics import Topics
 from tandem.process.info import ExitCode
 
 pytestmark = pytest.mark.integration
@@ -50,6 +52,17 @@ def test_a_new_job_is_fed_and_read_and_outlives_a_kill_and_its_servers_keep_what
     kept = terminals.type("tandem dev consume job.yaml totals --from-beginning", "--count", "2", "--timeout", "60")
     assert len(kept.splitlines()) == 2
     terminals.interrupt(again)
+
+
+def test_the_topics_of_a_job_with_lanes_have_a_multiple_of_partitions(terminals: Terminals) -> None:
+    terminals.make_job()
+    manifest = terminals.folder / "job.yaml"
+    manifest.write_text(manifest.read_text().replace("spec:\n", "spec:\n  lanes: 4\n", 1))
+    dev = terminals.dev()
+    assert "with 4 partitions, not 2: a multiple of spec.lanes, 4" in dev.output
+    topics = Topics(KafkaConnection({"bootstrap.servers": f"127.0.0.1:{terminals.ports[0]}"}))
+    assert topics.partitions([f"{terminals.job}-orders"]) == {f"{terminals.job}-orders": 4}
+    terminals.interrupt(dev)
 
 
 def test_the_test_of_a_new_job_passes_and_sees_a_job_that_is_wrong(terminals: Terminals) -> None:

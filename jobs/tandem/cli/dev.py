@@ -26,6 +26,7 @@ from tandem.devtools.addresses import (
     postgres_sinks,
 )
 from tandem.devtools.servers import DevServers, Place, running
+from tandem.devtools.streams import partitions_for
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.manifest import Manifest, load
@@ -63,7 +64,12 @@ def start(
         Path | None,
         typer.Argument(exists=True, dir_okay=False, readable=True, help="A job whose topics are created."),
     ] = None,
-    partitions: Annotated[int, typer.Option(min=1, max=1_000, help="Partitions of each new topic.")] = 2,
+    partitions: Annotated[
+        int,
+        typer.Option(
+            min=1, max=1_000, help="Partitions of each new topic; of a job with lanes, the next multiple of them."
+        ),
+    ] = 2,
     kafka_port: Annotated[int, _port("Port of Kafka.")] = KAFKA_PORT,
     zookeeper_port: Annotated[int, _port("Port of ZooKeeper.")] = ZOOKEEPER_PORT,
     registry: Annotated[
@@ -138,7 +144,8 @@ def _wanted(asked: bool | None, needed: bool) -> bool:
 def _tell(screen: Screen, servers: DevServers, place: Place, job: Manifest | None, partitions: int) -> None:
     """Make topics and databases, and say what is where and what comes next."""
     say, here = screen.out.print, servers.addresses
-    made = [] if job is None else _make_topics(here.kafka, job, partitions)
+    count = partitions if job is None else partitions_for(job, partitions)
+    made = [] if job is None else _make_topics(here.kafka, job, count)
     say(f"Kafka      {here.kafka}")
     say(f"ZooKeeper  {here.zookeeper}")
     if here.registry is not None:
@@ -147,6 +154,8 @@ def _tell(screen: Screen, servers: DevServers, place: Place, job: Manifest | Non
         say(f"PostgreSQL {_postgres_line(servers.postgres, job)}")
     if job is not None:
         say(f"Topics     {', '.join(sorted(users_topics(job)))} ({f'made: {len(made)}' if made else 'kept'})")
+        if made and count != partitions:
+            say(f"           with {count} partitions, not {partitions}: a multiple of spec.lanes, {job.spec.lanes}")
         for difference in named_elsewhere(job, here):
             say(f"{job.path}: {difference}", style="yellow")
     say(f"What they hold is kept in {place.state}; --fresh begins empty. Ctrl-C stops all.")

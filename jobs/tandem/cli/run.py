@@ -5,23 +5,21 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
 from typing import Annotated
 
 import typer
 from confluent_kafka import KafkaException
 from pydantic_core import PydanticCustomError
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 from rich.text import Text
 
 from tandem.cli.lanes import chosen, folder_of
 from tandem.cli.running import find_local_job
 from tandem.cli.validate import ManifestFile, show_problems, summary
-from tandem.cli.view import LINE_EVERY_S, SCREEN_EVERY_S, View
+from tandem.cli.view import View, watch
 from tandem.engine.jvm.jars import Jars
 from tandem.kafka.errors import TandemKafkaError
-from tandem.local import Event, LocalJob, LocalJobError, LocalLanes, NewGeneration
+from tandem.local import LocalJob, LocalJobError, LocalLanes, NewGeneration
 from tandem.local.changes import changed_start
 from tandem.local.observe import Observer
 from tandem.manifest import Duration, Manifest, ManifestError, SecretError, UnknownLaneError, check_code, load
@@ -29,9 +27,7 @@ from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode, RefusedError, stop_on_signals
 from tandem.process.surroundings import check_surroundings
 from tandem.snapshots import SnapshotError
-from tandem.status.page import fit
 
-_EVENTS_SHOWN, _EVENTS_IN_A_LOW_TERMINAL, _LOW = 6, 3, 28
 _REFUSALS = (
     LocalJobError,
     UnknownLaneError,
@@ -146,7 +142,8 @@ def run(
     try:
         folders = ", ".join(str(one.run_directory) for one in made[:3]) + (" …" if len(made) > 3 else "")
         out.print(f"Running {summary(loaded)}; logs are in {folders}; Ctrl-C stops it")
-        _watch(out, job, View(loaded.name, observers), stopping, duration, screen and out.is_terminal)
+        view, live = View(loaded.name, observers), screen and out.is_terminal
+        watch(out, view, lambda: job.outcome is None, stopping, live, job.events, duration)
     finally:
         _stop(out, job)
     if job.outcome is not None and job.outcome.code != ExitCode.OK:
@@ -182,32 +179,6 @@ def _changed(out: Console, loaded: Manifest, folder: Path | None) -> NewGenerati
     return NewGeneration(changed.savepoint, changed.generation)
 
 
-def _watch(
-    out: Console, job: LocalLanes, view: View, stopping: threading.Event, duration_s: float | None, live: bool
-) -> None:
-    """Show how the job stands until it is to stop, or stops by itself."""
-    ends_at = None if duration_s is None else monotonic() + duration_s
-    shown = 0.0
-    with Live(console=out, auto_refresh=False, transient=False) if live else _nothing() as display:
-        while not stopping.is_set() and job.outcome is None:
-            if display is not None:
-                count = _EVENTS_SHOWN if out.height > _LOW else _EVENTS_IN_A_LOW_TERMINAL
-                events = map(_event, job.events()[-count:])
-                display.update(fit(out, Group(view.screen(), Text(), *events)), refresh=True)
-            else:
-                out.print(view.line())
-                for event in job.events():
-                    if event.at > shown:
-                        out.print(_event(event))
-                        shown = event.at
-            pause = SCREEN_EVERY_S if live else LINE_EVERY_S
-            until = monotonic() + (pause if ends_at is None else max(0.0, min(pause, ends_at - monotonic())))
-            while job.outcome is None and monotonic() < until and not stopping.wait(min(0.1, until - monotonic())):
-                pass
-            if ends_at is not None and monotonic() >= ends_at:
-                return
-
-
 def _stop(out: Console, job: LocalLanes) -> None:
     """Stop the job; another Ctrl-C or SIGTERM meanwhile ends its processes at once."""
     impatient = stop_on_signals()
@@ -219,10 +190,6 @@ def _stop(out: Console, job: LocalLanes) -> None:
             if impatient.is_set():
                 job.kill_all()
     stopper.join()
-
-
-def _event(event: Event) -> Text:
-    return Text(f"{event.clock} {event.process} {event.text}", style="dim")
 
 
 def _say(out: Console, style: str, text: str) -> None:

@@ -58,7 +58,13 @@ def status(
     out = console()
     if watching:
         stopping = stop_on_signals()
-        watch(out, View(name, observers), lambda: any(directory.read() for directory, _ in found), stopping)
+        watch(
+            out,
+            View(name, observers),
+            lambda: any(directory.read() for directory, _ in found),
+            stopping,
+            out.is_terminal,
+        )
         if not stopping.is_set():
             typer.echo(f"{name} has stopped", err=True)
             raise typer.Exit(ExitCode.FAILED)

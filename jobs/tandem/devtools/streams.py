@@ -1,4 +1,4 @@
-"""Which topic a source or a sink of a manifest means."""
+"""Which topic a source or a sink of a manifest means, and how many partitions it has when it is made."""
 
 from tandem.manifest import Manifest
 from tandem.topics.declared import DEAD_LETTER_SINK
@@ -27,3 +27,12 @@ def sink_topic(manifest: Manifest, name: str) -> str:
     is_table = any(sink.name == name for sink in manifest.spec.sinks)
     why = f"sink {name} is a table, not a topic" if is_table else f"job {manifest.name} has no sink {name}"
     raise UnknownStreamError(f"{why}. Its sinks in Kafka: {', '.join(topics)}")
+
+
+def partitions_for(manifest: Manifest, asked: int) -> int:
+    """How many partitions new topics of a job have: `asked`, or the next multiple of `spec.lanes`.
+
+    A key stays in its lane only with a multiple, so with any other number the job refuses to start.
+    """
+    lanes = manifest.spec.lanes
+    return -(-asked // lanes) * lanes

@@ -9,8 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from tandem.engine.kept_state import KeptState
+from tandem.formats.decoding import column_of
 from tandem.jobapi.errors import JobError
 from tandem.manifest import SourceSpec
+from tandem.manifest.ddl import column_names
+from tandem.manifest.formats import REGISTRY_FORMATS
 
 _OF_ALL_ROWS: Final = {"GlobalLimit": "limit()", "Offset": "offset()", "Tail": "tail()"}
 _HOW = (
@@ -43,6 +46,28 @@ def check_lanes(
             )
 
 
+def check_columns(sources: Iterable[SourceSpec]) -> None:
+    """Raise `JobError` if there is no such column as the partitions of a source should follow.
+
+    `sources` : those of a registry have its columns as their schema.
+    """
+    for source in sources:
+        if source.partitioned_by in ("key", "any") or source.schema_ddl is None or source.table is not None:
+            continue
+        columns = column_names(source.schema_ddl)
+        if source.partitioned_by not in columns:
+            raise JobError(
+                f"source {source.name} has no column {source.partitioned_by}, which its partitions follow "
+                f"(spec.sources[].partitionedBy): it has {', '.join(columns)}. Name one of these columns, key or any"
+            )
+
+
+def relied_on(states: Iterable[KeptState], sources: Sequence[SourceSpec]) -> frozenset[str]:
+    """The sources that state is kept of, so that equal values of what they are `partitionedBy` have to be in one lane."""
+    parts = {part for state in states for key in state.made or state.keys for part in _ways(key)}
+    return frozenset(source.name for source in sources if parts & frozenset(_followed([source])))
+
+
 def topics_of_the_only(sources: Sequence[SourceSpec]) -> str:
     """What the columns of the only source of records are named after; "": there are several, and each says its own."""
     streams = [source for source in sources if source.table is None]
@@ -66,13 +91,25 @@ def _column(source: SourceSpec) -> str:
 def _followed(sources: Iterable[SourceSpec]) -> Iterator[str]:
     """The columns that the partitions follow, as `key_expressions` writes a column of an input."""
     for source in sources:
-        if source.table is None and source.partitioned_by != "any":
-            topics = _named_after(source)
-            yield f"{topics}/{source.partitioned_by}"
-            if source.partitioned_by != "key":
-                yield f"{topics}/value.{source.partitioned_by}"
+        if source.table is not None or source.partitioned_by == "any":
+            continue
+        topics, column = _named_after(source), source.partitioned_by
+        if column == "key":
+            yield f"{topics}/{column_of(source.name, 'key') if source.key_format in REGISTRY_FORMATS else 'key'}"
+        elif source.format in REGISTRY_FORMATS:
+            decoded = column_of(source.name, "value")
+            yield f"{topics}/{decoded}.{column}"
+            if column == "value":  # what is no record is this column
+                yield f"{topics}/{decoded}"
+        else:
+            yield f"{topics}/{column}"
+            yield f"{topics}/value.{column}"
 
 
 def _follows(key: str, followed: frozenset[str]) -> bool:
     """Whether a key is such a column, in each of the ways in which it is made, and on both sides of a join."""
-    return all(one in followed for one in re.split(r" = | or ", key))
+    return all(one in followed for one in _ways(key))
+
+
+def _ways(key: str) -> list[str]:
+    return re.split(r" = | or ", key)

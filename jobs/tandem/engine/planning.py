@@ -15,7 +15,7 @@ from tandem.engine.described import Facts
 from tandem.engine.facts import facts_about
 from tandem.engine.guard import Taken, guarded
 from tandem.engine.kept_settings import check_effective, check_kept, kept_settings
-from tandem.engine.lanes import check_lanes, topics_of_the_only
+from tandem.engine.lanes import check_columns, check_lanes, relied_on, topics_of_the_only
 from tandem.engine.one_row import makes_one_row
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
@@ -57,6 +57,7 @@ class Plan:
     `facts`: what it is made of, see `facts_about`. `constants`: place in the code, and value, of those of `F.lit`.
     `one_row`: whether it shows that each record is one row, see `makes_one_row`.
     `tables`: those of its sources that are tables.
+    `relied_on`: with lanes, the sources whose partitions its state relies on.
     """
 
     frame: DataFrame
@@ -65,6 +66,7 @@ class Plan:
     constants: tuple[tuple[str, Any], ...] = ()
     one_row: bool = False
     tables: tuple[TableFrames, ...] = ()
+    relied_on: frozenset[str] = frozenset()
 
 
 class Planning:
@@ -111,12 +113,15 @@ class Planning:
         except PySparkException as error:
             raise JobError(f"the job's result cannot be published: {in_a_line(error)}") from error
         check_leaves(stream, bridge.source, self._tables.roots)
+        relied = frozenset[str]()
         if spec.lanes > 1:
             states, operators = operators_of(stream, topics_of_the_only(spec.sources))
+            check_columns(spec.sources)
             check_lanes(states, operators, spec.sources, spec.lanes)
+            relied = relied_on(states, spec.sources)
         one_row = makes_one_row(result, given, spec.sources, spec.sinks)
         facts = _facts(stream, taken, settings)
-        return Plan(stream, context, facts, tuple(taken.constants), one_row, topic_tables)
+        return Plan(stream, context, facts, tuple(taken.constants), one_row, topic_tables, relied)
 
     def _refuse_queries(self) -> None:
         active = self._session.streams.active

@@ -53,6 +53,7 @@ class PreparedJob:
     `one_row` : whether the plan shows that each record is one row, or a dead letter.
     `choice` : the engine that the job is for, and why.
     `formats` : the schemas by which its records are read and its rows written. `encoding`: writes them.
+    `relied_on` : with lanes, the sources whose partitions its state relies on.
     """
 
     query: EpochQuery
@@ -73,6 +74,7 @@ class PreparedJob:
     choice: Choice
     formats: Formats = NO_FORMATS
     encoding: Encoding = NO_ENCODING
+    relied_on: frozenset[str] = frozenset()
 
 
 def prepare_job(
@@ -141,6 +143,7 @@ def prepare_job(
         choice=choice,
         formats=formats,
         encoding=encoding,
+        relied_on=plan.relied_on,
     )
 
 

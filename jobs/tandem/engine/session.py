@@ -109,13 +109,15 @@ def build_session(
     use_archive: bool = True,
     executors: Executors | None = None,
     slots: int = 0,
+    java_files: Path | None = None,
 ) -> SparkSession:
     """Start the JVM and a session.
 
     The user's `spark.conf` wins over defaults. What cannot be obeyed the manifest's rules refuse, from the same tables
     (`tandem.manifest.spark_settings`). The user's options of the JVM come last, e.g. `-XX:TieredStopAtLevel=4` for a job
     that computes a lot. With `executors`, these are asked for; nobody waits for them here. `slots`: how many tasks may run
-    at a time on this machine, if it is another number than the job's parallelism.
+    at a time on this machine, if it is another number than the job's parallelism. `java_files`: a folder for what the JVM
+    leaves behind if it is killed, None: where it puts that by itself.
 
     Raises `JobError`: Spark refuses a setting of `spark.conf`, or would not start on this machine. `PackagesError`.
     """
@@ -126,6 +128,9 @@ def build_session(
     settings = settings_of(job, replica, spark, file_system_jar, scratch, archive, executors)
     if slots:
         settings["spark.master"] = f"local[{slots}]"
+    if java_files is not None:
+        name = "spark.driver.extraJavaOptions"
+        settings[name] = f'"-Djava.io.tmpdir={java_files}" {settings[name]}'
     settings["spark.driver.extraClassPath"] += f"{os.pathsep}{classes}"
     zone = settings["spark.sql.session.timeZone"]
     for name, instead in environment.settle(os.environ, spark_home(), zone):

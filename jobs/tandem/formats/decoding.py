@@ -65,9 +65,10 @@ class Decoding:
 
     def columns(self, messages: Sequence[Message], reasons: MutableMapping[int, str]) -> list[pa.Array]:
         """The columns of these records, whose schemas are known. What cannot be decoded is null, and gets a reason."""
-        return [self._column(decoder, messages, reasons) for decoder in self.decoders]
+        return [self.column(decoder, messages, reasons) for decoder in self.decoders]
 
-    def _column(self, decoder: Decoder, messages: Sequence[Message], reasons: MutableMapping[int, str]) -> pa.Array:
+    def column(self, decoder: Decoder, messages: Sequence[Message], reasons: MutableMapping[int, str]) -> pa.Array:
+        """One of the columns."""
         values: list[Any] = [None] * len(messages)
         for seq, message in enumerate(messages):
             content = decoder.content(message)

@@ -53,7 +53,7 @@ def is_ready(lane: JobStatus) -> bool:
 def troubles(lane: JobStatus) -> list[str]:
     """What needs somebody's eyes, each with the lane's name."""
     held = [one.words for one in lane.held_back]
-    words = [*lane.warnings, *([lane.trouble] if lane.trouble else []), *lane.troubles, *held]
+    words = [*lane.warnings, *([lane.trouble] if lane.trouble else []), *lane.troubles, *lane.scattered, *held]
     return [f"{lane.job}: {word}" for word in words]
 
 

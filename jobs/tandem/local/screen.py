@@ -98,7 +98,9 @@ def _ends(status: JobStatus) -> Iterator[str]:
 
 
 def _unread(status: JobStatus) -> Iterator[str]:
-    """The sources of which most records are not processed, rows that are dropped, and answers that nobody gives."""
+    """Sources that are partitioned otherwise, or of which most records are not processed, rows that are dropped, and
+    answers that nobody gives."""
+    yield from status.scattered
     for source in status.sources:
         if source.unread:
             what = f"{source.dead_letters:,} of {source.records:,} records are dead letters"

@@ -25,6 +25,7 @@ class ReplicaStatus:
     or what it does beside has been waiting for, if that takes most of a minute. `trouble`: what Kafka does not take.
     `late_rows`: how many came too late for a watermark since its start; `mostly_late`: most of the last ones did.
     `calls_fail`: most of its last calls of `ctx.ask` or `ctx.determinant` did.
+    `scattered`: which sources are not partitioned as the manifest says.
     `engine`: which one computes, and why if that was a choice; "": it is not known yet.
     """
 
@@ -59,6 +60,7 @@ class ReplicaStatus:
     engine: str = ""
     diverged: bool = False
     trouble: str = ""
+    scattered: str = ""
     rows_per_s: float | None = None
     p50_ms: float | None = None
     p99_ms: float | None = None
@@ -181,6 +183,11 @@ class JobStatus:
         return tuple(f"{', '.join(p.name for p in processes if p.trouble == words)}: {words}" for words in said)
 
     @property
+    def scattered(self) -> tuple[str, ...]:
+        """Which sources are not partitioned as the manifest says, and what to do."""
+        return tuple(dict.fromkeys(replica.scattered for replica in self.replicas if replica.scattered))
+
+    @property
     def engines(self) -> tuple[str, ...]:
         """The engines that the replicas run, each with its reason if it was a choice: one, unless a generation begins."""
         return tuple(dict.fromkeys(replica.engine for replica in self.replicas if replica.engine))
@@ -236,6 +243,7 @@ def replica_status(
         calls_fail=bool(now.count("tandem_calls_mostly_fail")),
         engine=report.engine,
         trouble=now.trouble,
+        scattered=report.scattered,
         waits=now.waits,
         diverged=report.diverged or state.end == EndKind.DIVERGED,
         rows_per_s=rate,

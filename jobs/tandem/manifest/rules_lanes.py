@@ -8,7 +8,7 @@ from typing import Final
 from tandem.manifest.ddl import column_names
 from tandem.manifest.models import ReplicatedStreamJob
 from tandem.manifest.problems import Issue, Location
-from tandem.manifest.streams import SinkKind
+from tandem.manifest.streams import SinkKind, SourceSpec
 from tandem.manifest.values import LONGEST_JOB_NAME, MOST_LANES
 
 LONGEST_WHOLE: Final = LONGEST_JOB_NAME - len(f"-lane-{MOST_LANES - 1}")
@@ -62,8 +62,15 @@ def partitions_follow_a_column(job: ReplicatedStreamJob) -> Iterator[Issue]:
         if source.table is not None:
             message = "every lane has all rows of a table, whatever its partitions follow"
             yield Issue(at, message, "Remove partitionedBy", (at, (*at[:-1], "table")))
-        elif source.schema_ddl is not None and source.partitioned_by != "any":
-            columns = column_names(source.schema_ddl)
-            if source.partitioned_by not in columns:
+        elif source.partitioned_by != "any":
+            columns = _columns(source)
+            if columns and source.partitioned_by not in columns:
                 message = f"there is no column {source.partitioned_by}: the source has {', '.join(columns)}"
                 yield Issue(at, message, "Name one of these columns, key or any", (at, (*at[:-1], "schema")))
+
+
+def _columns(source: SourceSpec) -> tuple[str, ...]:
+    """Of its values; none if a schema of the registry will say it."""
+    if source.format == "raw":
+        return ("value",)
+    return () if source.schema_ddl is None else column_names(source.schema_ddl)

@@ -35,6 +35,7 @@ from tandem.replica.failure import FirstFailure, classified
 from tandem.replica.handed import HandedEpochs
 from tandem.replica.kafka_clients import Place
 from tandem.replica.loop import Loop, Ports
+from tandem.replica.partitioning import PartitionedSources, PartitioningWatch
 from tandem.replica.prepared import Prepared
 from tandem.replica.reader import LogReader
 from tandem.replica.rows import EpochRows
@@ -280,9 +281,13 @@ def _watch(prepared: Prepared, failure: FirstFailure, stack: ExitStack) -> None:
     retention = RetentionWatch(connection, watched, prepared.states.oldest, setting.metrics, task=task)
     inputs = SameInputs(connection, prepared.topic_ids, failure.put)
     sinks = PeriodicCheck("sinks", prepared.output.refused.look)
-    watches: list[RetentionWatch | SameInputs | PeriodicCheck] = [retention, inputs, sinks]
+    watches: list[RetentionWatch | PeriodicCheck] = [retention, inputs, sinks]
     if prepared.states.tables is not None and prepared.engine.job.tables:
         watches.append(PeriodicCheck("tables", partial(_store_tables, prepared, prepared.states.tables)))
+    job, lane = prepared.engine.job, setting.manifest.lane
+    if lane == 0 and job.relied_on:  # one lane looks at all of them
+        sources = PartitionedSources(connection, job.intake, job.relied_on, setting.spec.lanes)
+        watches.append(PartitioningWatch(sources, setting.metrics, setting.reporter))
     for watch in watches:
         stack.callback(watch.stop)
         watch.start()

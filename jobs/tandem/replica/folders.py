@@ -9,13 +9,14 @@ from tandem.replica.leftovers import alive, newest_epoch, remove_of_the_dead, re
 
 class Folders:
     """`main`: with the checkpoint; `near`: on this machine, for files of the moment. Both may be the same.
+    `java` : for temporary files of the JVM.
 
     `restored_epoch` : the epoch of the state that this incarnation went on from, −1: none.
     """
 
-    def __init__(self, main: Path, near: Path) -> None:
-        self._main = main
-        self._all = tuple(dict.fromkeys((main, near)))
+    def __init__(self, main: Path, near: Path, java: Path) -> None:
+        self._main, self._java = main, java
+        self._all = tuple(dict.fromkeys((main, near, java)))
         self._tidied = False
         self._locks = ExitStack()
         self.restored_epoch = -1
@@ -36,4 +37,5 @@ class Folders:
             remove_of_the_moment(folder)
         if not self._tidied and newest_epoch(self._main) <= self.restored_epoch:
             shutil.rmtree(self._main, ignore_errors=True)
+        shutil.rmtree(self._java, ignore_errors=True)
         self._locks.close()

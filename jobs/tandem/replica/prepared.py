@@ -39,8 +39,10 @@ from tandem.replica.identity import (
     starting_positions,
 )
 from tandem.replica.identity_parts import agreed_schemas, agreed_tables, identity_of, plan_parts
+from tandem.replica.java_folder import java_folder
 from tandem.replica.lanes_before import check_lanes_before
 from tandem.replica.late import LateRows
+from tandem.replica.partitioning import PartitionedSources, refuse_scattered
 from tandem.replica.postgres import PostgresTable, check_fit, postgres_tables, prepare, refuse_earlier_runs
 from tandem.replica.refused import RefusedRows
 from tandem.replica.setting import START_TIMEOUT_S, Setting
@@ -162,8 +164,9 @@ class _Preparation:
     def run(self) -> Prepared:
         setting, stack = self._setting, self._stack
         manifest, clients = setting.manifest, setting.clients
-        computing = SparkRuntime(manifest, setting.name, setting.incarnation, setting.folder, os.environ)
-        folders = Folders(setting.folder, computing.near)
+        java = java_folder(setting.incarnation)
+        computing = SparkRuntime(manifest, setting.name, setting.incarnation, setting.folder, os.environ, java)
+        folders = Folders(setting.folder, computing.near, java)
         stack.callback(folders.leave)
         stack.callback(self._states.close)
         stack.callback(computing.close)
@@ -251,6 +254,10 @@ class _Preparation:
         mine = replace(mine, barriers=engine.batches.needs_common)
         known, mine = as_planned(known, mine, parts, self._changes)
         if known is None:
+            self._starting.begins("Kafka: the newest records of all lanes")
+            refuse_scattered(
+                PartitionedSources(clients.connection, job.intake, job.relied_on, self._setting.spec.lanes)
+            )
             begun = begin_job(clients.connection, appender, clients.logs, mine, self._changes)
             known, _ = as_planned(begun, mine, parts, self._changes)
         if known is None:

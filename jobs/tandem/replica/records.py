@@ -41,8 +41,12 @@ def first_partition(epoch: int, partitions: int) -> int:
 
 
 def lanes_partition(key: bytes | None, number: int, sinks: SinkTopics, topic: str) -> int:
-    """One of the lane's partitions of `topic`: the same for equal keys; for rows without one, by their `number`."""
-    place = number if key is None else zlib.crc32(key)
+    """One of the lane's partitions of `topic`: the same for equal keys; for rows without one, by their `number`.
+
+    Where producers have put the inputs' keys into partitions by the same hash, its remainder is the lane: what is left of it
+    tells the lane's keys apart.
+    """
+    place = number if key is None else zlib.crc32(key) // sinks.lanes
     return sinks.lane + sinks.lanes * (place % (sinks.partitions[topic] // sinks.lanes))
 
 

@@ -37,14 +37,21 @@ class SparkRuntime:
 
     `folder` : the incarnation's, with the checkpoint.
     `environment` : says whether there are executors.
+    `java_files` : a folder for what the JVM leaves behind if it is killed, None: where it puts that by itself.
     """
 
     def __init__(
-        self, manifest: Manifest, name: str, incarnation: str, folder: Path, environment: Mapping[str, str]
+        self,
+        manifest: Manifest,
+        name: str,
+        incarnation: str,
+        folder: Path,
+        environment: Mapping[str, str],
+        java_files: Path | None = None,
     ) -> None:
         self._manifest = manifest
         self._name = name
-        self._folder = folder
+        self._folder, self._java_files = folder, java_files
         self._executors = Executors.of(environment, incarnation)
         self._how = how_to_accept(manifest.path, environment)
         # With executors the checkpoint may lie on a volume far away. What only the driver reads stays near.
@@ -90,6 +97,7 @@ class SparkRuntime:
             scratch,
             executors=executors,
             slots=0 if manifest.spec.engine == "microBatch" or executors is not None else LASTING_TASKS,
+            java_files=self._java_files,
         )
         self._session = session
         if executors is not None:

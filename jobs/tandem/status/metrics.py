@@ -162,6 +162,12 @@ class ReplicaMetrics:
         self._source_unread = Gauge(
             "tandem_source_unread", "1 while most records of a source are dead letters", of_source, registry=registry
         )
+        self._source_scattered = Gauge(
+            "tandem_source_scattered",
+            "1 while a value that a source is partitionedBy is in partitions of two lanes",
+            of_source,
+            registry=registry,
+        )
         self._phase = make.durations("tandem_phase_seconds", "Duration of the phases of an epoch", "phase")
         self._phases: dict[str, Histogram] = {}
         self._labels = tuple(own.values())
@@ -195,6 +201,10 @@ class ReplicaMetrics:
         self._source_records.labels(*labels).inc(records)
         self._source_letters.labels(*labels).inc(letters)
         self._source_unread.labels(*labels).set(unread)
+
+    def scattered(self, source: str, found: bool) -> None:
+        """Whether one value of what a source is `partitionedBy` is in two lanes."""
+        self._source_scattered.labels(*self._labels, source).set(found)
 
     def observe_phase(self, phase: str, seconds: float) -> None:
         """Phase `phase` of an epoch took `seconds`."""

@@ -40,6 +40,7 @@ class ReplicaReport:
     `waits_beside`: the same of what nobody waits for to get the output, e.g. a snapshot.
     `engine` : which one computes, and why if that was a choice, e.g. `realTime: …`; "": it is not known yet.
     `trouble` : what Kafka does not take from it at the moment, why, and what to do; "": nothing.
+    `scattered` : which sources are not partitioned as the manifest says, and what to do; "": none is known to be.
     `drift` : what it found when it last looked at the job's topics, None: it has not looked yet.
     """
 
@@ -77,6 +78,7 @@ class ReplicaReport:
     waits_for: str = ""
     waits_beside: str = ""
     trouble: str = ""
+    scattered: str = ""
 
     @property
     def unfitness(self) -> str:

@@ -32,6 +32,7 @@ class Reporter:
         self.troubles: Troubles | None = None
         self.has_to_prove = True
         self.fault = ""
+        self.scattered = ""
         self.waits = Waits()
         self.generation, self.config_hash, self.candidate = 0, "", False
         self._drift: tuple[TopicDrift, ...] | None = None
@@ -90,6 +91,7 @@ class Reporter:
             roles={name: role.value for name, role in view.roles.items()},
             request="" if view.request is None else view.request.id,
             drift=self._drift,
+            scattered=self.scattered,
             waits_for=self.waits.words,
             waits_beside=self.waits.words_beside,
             trouble="" if self.troubles is None else self.troubles.words,

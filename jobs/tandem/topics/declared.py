@@ -164,13 +164,13 @@ def sink_topics(topics: Topics, manifest: Manifest, deltas: Mapping[str, tuple[s
         frozenset(name for name in partitions if "cleanup.policy" not in settings.get(name, {})),
         {name: int(found[_LIMIT]) for name, found in settings.items() if _LIMIT in found},
         deltas,
-        kept=_kept_by_lanes(manifest, partitions),
+        kept=kept_by_lanes(manifest, partitions),
         lane=manifest.lane or 0,
         lanes=manifest.spec.lanes,
     )
 
 
-def _kept_by_lanes(manifest: Manifest, partitions: Mapping[str, int]) -> frozenset[str]:
+def kept_by_lanes(manifest: Manifest, partitions: Mapping[str, int]) -> frozenset[str]:
     """The sinks whose rows stay in their lane's partitions. Raises `TopicMismatchError`."""
     lanes = manifest.spec.lanes
     kept = {sink.name: sink.topic for sink in manifest.spec.sinks if sink.partition_by == "lane" and lanes > 1}

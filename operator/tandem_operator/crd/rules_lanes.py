@@ -50,4 +50,12 @@ LANES: Final[tuple[Rule, ...]] = (
         field_path=".partitionedBy",
         mirrors=("partitions_follow_a_column",),
     ),
+    Rule(
+        "raw-follows-key-or-value",
+        (path("spec.sources[]"),),
+        "self.format != 'raw' || self.partitionedBy in ['key', 'value', 'any']",
+        "without a format there is no other column than value. Name value, key or any",
+        field_path=".partitionedBy",
+        mirrors=("partitions_follow_a_column",),
+    ),
 )

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from tandem.cli.main import app
 from tandem.devtools.addresses import Addresses, databases, named_elsewhere, password_variable
-from tandem.devtools.streams import UnknownStreamError, sink_topic, source_topic
+from tandem.devtools.streams import UnknownStreamError, partitions_for, sink_topic, source_topic
 from tandem.manifest import Manifest, load
 
 MANIFEST = """
@@ -105,3 +105,13 @@ def test_a_registry_and_a_postgresql_that_the_manifest_names_elsewhere_are_told_
         "sink sold writes as me; the user of this PostgreSQL is user: tandem",
     ]
     assert list(named_elsewhere(job, Addresses("127.0.0.1:9092", "kafka:2181"))) == []
+
+
+@pytest.mark.parametrize(("lanes", "asked", "made"), [(1, 2, 2), (1, 3, 3), (4, 2, 4), (4, 4, 4), (4, 5, 8), (3, 2, 3)])
+def test_a_new_topic_of_a_job_with_lanes_has_a_multiple_of_partitions(
+    path: Path, lanes: int, asked: int, made: int
+) -> None:
+    path.write_text(
+        MANIFEST.replace("{name: lake, parquet: {path: lake}}", "{name: more, topic: more}") + f"  lanes: {lanes}\n"
+    )
+    assert partitions_for(load(path), asked) == made

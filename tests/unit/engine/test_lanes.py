@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from tandem.engine.kept_state import KeptState
-from tandem.engine.lanes import check_lanes
+from tandem.engine.lanes import check_columns, check_lanes, relied_on
 from tandem.jobapi.errors import JobError
 from tandem.manifest import SourceSpec
 
@@ -67,3 +69,45 @@ def test_one_of_several_is_enough_to_refuse() -> None:
 def test_what_is_of_all_rows_is_refused(operator: str) -> None:
     with pytest.raises(JobError, match="which is of all rows"):
         check_lanes([], ["Project", operator], [ORDERS], 2)
+
+
+AVRO = SourceSpec(
+    name="orders", topics=("orders",), format="avro", key_format="avro", schema="customer STRING, product STRING"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "key", "is_taken"),
+    [
+        (by(AVRO, "customer"), "orders/decoded_value_orders.customer", True),
+        (by(AVRO, "customer"), "orders/decoded_value_orders.product", False),
+        (by(AVRO, "value"), "orders/decoded_value_orders", True),
+        (AVRO, "orders/decoded_key_orders", True),
+        (AVRO, "orders/key", False),
+        (AVRO, "orders/decoded_key_orders.id", False),
+    ],
+)
+def test_the_columns_of_a_registry_are_the_decoded_ones(source: SourceSpec, key: str, is_taken: bool) -> None:
+    with nullcontext() if is_taken else pytest.raises(JobError, match="cannot compute aggregation"):
+        check_lanes([kept("aggregation", key)], [], [source], 2)
+
+
+def test_a_column_that_the_registrys_schema_has_not_got_is_refused() -> None:
+    check_columns([AVRO, by(AVRO, "any"), by(AVRO, "product")])
+    with pytest.raises(JobError, match=r"source orders has no column city.*it has customer, product"):
+        check_columns([by(AVRO, "city")])
+
+
+@pytest.mark.parametrize(
+    ("states", "names"),
+    [
+        ([], set()),
+        ([kept("aggregation", "orders/key")], {"orders"}),
+        ([kept("aggregation", "windows of 1 s", "paid+refunded/key")], {"paid"}),
+        ([kept("join", "orders/key = paid+refunded/key")], {"orders", "paid"}),
+    ],
+    ids=["no state", "of one source", "of the other", "of both"],
+)
+def test_the_partitions_that_state_relies_on_are_known(states: list[KeptState], names: set[str]) -> None:
+    assert relied_on(states, [ORDERS, PAID]) == names
+    assert not relied_on(states, [by(ORDERS, "any"), by(PAID, "any")])

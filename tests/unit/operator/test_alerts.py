@@ -10,6 +10,7 @@ RUNBOOKS = ROOT / "docs" / "alerts"
 ALERT_NAMES = [
     "CallsFail",
     "InputHeldBack",
+    "KeysInTwoLanes",
     "LagGrowing",
     "LeaderFlapping",
     "OperatorDown",

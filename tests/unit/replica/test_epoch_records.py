@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -219,3 +220,17 @@ def test_the_rows_of_a_lane_stay_in_its_partitions_and_equal_keys_in_one_of_them
     assert records({"value": b"v", "partition": 2}, partition=True, sinks=kept)[0].partition == 2, (
         "a row may say so itself"
     )
+
+
+@pytest.mark.parametrize(("lanes", "partitions"), [(2, 4), (4, 16), (4, 8)])
+def test_a_lane_uses_all_its_partitions_though_its_keys_came_to_it_by_the_same_hash(
+    lanes: int, partitions: int
+) -> None:
+    keys = [key for key in (b"k%d" % number for number in range(1_000)) if zlib.crc32(key) % lanes == 1]
+    kept = replace(
+        SINKS, partitions={"topic-out": partitions, "letters": 1}, kept=frozenset({"out"}), lane=1, lanes=lanes
+    )
+
+    made = records(*({"key": key, "value": b"v"} for key in keys), sinks=kept)
+
+    assert {record.partition for record in made} == set(range(1, partitions, lanes))

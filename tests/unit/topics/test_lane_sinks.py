@@ -9,7 +9,7 @@ import pytest
 
 from tandem.kafka.errors import TopicMismatchError
 from tandem.manifest import load
-from tandem.topics.declared import _kept_by_lanes
+from tandem.topics.declared import kept_by_lanes
 
 MANIFEST = """\
 apiVersion: tandem.dev/v1alpha1
@@ -31,7 +31,7 @@ def kept(tmp_path: Path) -> Kept:
     def of(lanes: int, partitions: int) -> frozenset[str]:
         path = tmp_path / "job.yaml"
         path.write_text(MANIFEST.replace("LANES", str(lanes)))
-        return _kept_by_lanes(load(path), {"copies": partitions, "counts": 1})
+        return kept_by_lanes(load(path), {"copies": partitions, "counts": 1})
 
     return of
 

@@ -21,6 +21,10 @@ LANES: dict[str, Mistake] = {
         _SCHEMA, f"{_SCHEMA}\n      partitionedBy: city {HERE}", "spec.sources[0].partitionedBy",
         "there is no column city: the source has carrier, dep_delay. Name one of these columns, key or any",
     ),
+    "partitions of records without columns that follow one": (
+        _WEATHER, f"{_WEATHER}\n      partitionedBy: city {HERE}", "spec.sources[1].partitionedBy",
+        "there is no column city: the source has value. Name one of these columns, key or any",
+    ),
     "a table whose partitions follow something": (
         _WEATHER, f"{_WEATHER}\n      table: {{key: [key]}}\n      partitionedBy: any {HERE}",
         "spec.sources[1].partitionedBy", "every lane has all rows of a table",
