@@ -50,8 +50,8 @@ class Epochs:
 
     def run(self, *records: Control | Event) -> list[Row]:
         self.epoch += 1
-        changed = self.book.change([one for one in records if isinstance(one, Control)], self.epoch)
-        return [*changed, *self.book.meet([one for one in records if isinstance(one, Event)])]
+        controls = [one for one in records if isinstance(one, Control)]
+        return list(self.book.epoch(self.epoch, controls, [one for one in records if isinstance(one, Event)]))
 
 
 def rule_json(**fields: Any) -> bytes:

@@ -43,7 +43,7 @@ def test_a_removed_rule_loses_its_totals_and_says_so_to_readers() -> None:
 
 
 @pytest.mark.parametrize("between", [[removed()], [removed(), rule(when="open"), removed()], [rule(when="false")]])
-def test_a_rule_that_comes_again_begins_anew_even_in_the_epoch_in_which_it_went(between: list[Control]) -> None:
+def test_a_rule_that_comes_again_begins_from_nothing_even_in_the_epoch_in_which_it_went(between: list[Control]) -> None:
     epochs = Epochs()
     epochs.run(rule(), event())
     rows = epochs.run(event(), *between, rule())
@@ -51,7 +51,7 @@ def test_a_rule_that_comes_again_begins_anew_even_in_the_epoch_in_which_it_went(
     assert values_of(rows[1:]) == [{"rule": "r", "customer": "c", "since": 1, "events": 1, "count": 1}]
 
 
-def test_a_changed_rule_begins_anew_and_one_that_is_sent_again_goes_on() -> None:
+def test_a_changed_rule_begins_from_nothing_and_one_that_is_sent_again_goes_on() -> None:
     epochs = Epochs()
     epochs.run(rule(), event())
     assert totals(epochs.run(rule(), event())) == {"r/c": 2}
@@ -155,3 +155,10 @@ def test_times_before_1970_have_windows() -> None:
     assert [one["window"] for one in values_of(Epochs().run(rule(windowSeconds=10), event(second=-0.5)))] == [
         "1969-12-31T23:59:50Z"
     ]
+
+
+def test_of_several_books_with_the_same_rules_one_says_what_is_none() -> None:
+    epochs = Epochs()
+    epochs.run(rule(when="1 / size == 1"), rule(id="gone"), event(size=1))
+    rows = list(epochs.book.epoch(1, [rule(when="1"), removed("gone")], [event(size=0)], says_bad=False))
+    assert [(row.sink, row.value is None) for row in rows] == [(RESULTS, True), (REJECTED, False)]

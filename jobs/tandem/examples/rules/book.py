@@ -116,6 +116,15 @@ class Book:
     totals: Kept[Of, str]
     settings: Settings
 
+    def epoch(
+        self, number: int, controls: Iterable[Control], events: Iterable[Event], says_bad: bool = True
+    ) -> Iterator[Row]:
+        """Take in the records of an epoch; see `change` and `meet`. `says_bad` : it says what is no rule."""
+        for row in self.change(controls, number):
+            if says_bad or row.sink != REJECTED:
+                yield row
+        yield from self.meet(events)
+
     def change(self, controls: Iterable[Control], epoch: int) -> Iterator[Row]:
         """Take in rules, in their order. A rule that ends or becomes another one loses its totals.
 

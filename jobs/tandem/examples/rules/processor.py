@@ -17,7 +17,7 @@ OUTPUT: Final = "sink STRING, key STRING, value STRING"
 class RulesProcessor(StatefulProcessor):
     """One bucket of customers, with all rules.
 
-    Rows have `seq`, their order in the epoch; `epoch`; `place`; and either `control` or `event`.
+    Rows have `seq`, their order in the epoch; `epoch`; `place`; and either `control` or `event`. Structs come as dicts.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -33,19 +33,16 @@ class RulesProcessor(StatefulProcessor):
         """One bucket's records of one epoch."""
         in_order: list[Any] = sorted(rows, key=lambda row: row.seq)
         controls = [_control(row) for row in in_order if row.control is not None]
-        events = [Event(row.event.asDict(), Place(*row.place)) for row in in_order if row.event is not None]
-        for change in self._book.change(controls, in_order[0].epoch):
-            # Every bucket reads all rules: one of them says which are none.
-            if change.sink != book.REJECTED or key[0] == 0:
-                yield _spark_row(change)
-        yield from map(_spark_row, self._book.meet(events))
+        events = [Event(row.event, Place(**row.place)) for row in in_order if row.event is not None]
+        # Every bucket has all rules: one of them says which records are none.
+        yield from map(_spark_row, self._book.epoch(in_order[0].epoch, controls, events, says_bad=key[0] == 0))
 
     def close(self) -> None:
         """Nothing to release."""
 
 
 def _control(row: Any) -> Control:
-    return Control(row.control.key, row.control.value, Place(*row.place))
+    return Control(**row.control, place=Place(**row.place))
 
 
 def _spark_row(row: book.Row) -> Row:
