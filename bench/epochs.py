@@ -25,7 +25,7 @@ from confluent_kafka import Message
 from ruamel.yaml import YAML
 
 import tandem.examples.flights
-from bench import nexmark
+from bench.nexmark import short
 from bench.records import encode, input_partition, key_bytes, keys
 from bench.systems import write_manifest
 from tandem.checkpoint.position import EnginePosition
@@ -136,7 +136,7 @@ def _records(job: str) -> Rows:
         for offset, event in enumerate(events()):
             yield _message(event.topic, 0, offset, event.key, event.value)
     for number, key in enumerate(keys(0)):
-        body = nexmark.body(number) if job in ("q3", "q8") else ""
+        body = short.body(number) if job in ("q3", "q8") else ""
         value = encode(number, 1_000_000 * number, body)
         yield _message("in", input_partition(key), number, key_bytes(key % 50 if job == "count" else key), value)
 

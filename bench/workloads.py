@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bench import nexmark
 from bench.analysis import Faults, faults_of_count, faults_of_identity, faults_of_rows
+from bench.nexmark import short
 from bench.records import KEYS, WINDOW_EVENTS, Arrivals, first_keys
 
 
@@ -44,9 +44,9 @@ WORKLOADS = {
     "asked": Workload(_copies, causal=True),
     "fixwindow": Workload(_counts_of_windows, copies=False),
     "q3": Workload(
-        lambda arrivals, _seed, sent: faults_of_rows(arrivals, nexmark.rows_of_q3(sent)), nexmark.body, copies=False
+        lambda arrivals, _seed, sent: faults_of_rows(arrivals, short.rows_of_q3(sent)), short.body, copies=False
     ),
     "q8": Workload(
-        lambda arrivals, _seed, sent: faults_of_rows(arrivals, nexmark.rows_of_q8(sent)), nexmark.body, copies=False
+        lambda arrivals, _seed, sent: faults_of_rows(arrivals, short.rows_of_q8(sent)), short.body, copies=False
     ),
 }
