@@ -13,6 +13,7 @@ import typer
 
 from bench import kills, steady
 from bench.connector import connector_jars
+from bench.measured import WORKLOADS
 from bench.measures import Failure
 from bench.plan import (
     CONFIGURATIONS,
@@ -27,7 +28,6 @@ from bench.plot import plot_gaps, plot_kills, plot_latency
 from bench.report import Results
 from bench.signals import interrupt_on_sigterm
 from bench.stage import Servers, servers, stage
-from bench.workloads import WORKLOADS
 from tandem.engine.jvm.jars import Jars
 from tandem.process.errors import EmbeddedError
 

@@ -12,8 +12,8 @@ import time
 
 from confluent_kafka import KafkaError, Message, Producer
 
+from bench.measured import WORKLOADS
 from bench.records import encode, input_partition, key_bytes, keys
-from bench.workloads import WORKLOADS
 
 _TICK_S = 0.005
 _LINGER_MS = 5

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from bench.workloads import WORKLOADS
+from bench.measured import WORKLOADS
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from bench.analysis import Faults
+from bench.measured import WORKLOADS
 from bench.plan import Run
 from bench.records import PARTITIONS
 from bench.systems import Place, System, build, spend, wait_for
 from bench.traffic import Feeder, Reader
-from bench.workloads import WORKLOADS
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics

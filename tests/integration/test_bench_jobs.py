@@ -8,7 +8,7 @@ import pytest
 from bench import jobs
 from bench.analysis import Faults
 from bench.records import ARRIVAL, PARTITIONS, decode, encode, first_keys, key_bytes
-from bench.workloads import WORKLOADS
+from bench.measured import WORKLOADS
 
 from integration.engine import Job, Record
 
