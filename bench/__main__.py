@@ -14,6 +14,7 @@ import typer
 from bench import kills, steady
 from bench.connector import connector_jars
 from bench.measures import Failure
+from bench.peers.flink.packages import flink_jars
 from bench.plan import (
     CONFIGURATIONS,
     SCALES,
@@ -53,6 +54,7 @@ def main(
         int | None,
         typer.Option(help="The least ms between two epochs of Tandem, and between two batches of plain Spark"),
     ] = None,
+    checkpoint_interval: Annotated[int | None, typer.Option(min=1, help="ms between two checkpoints of Flink")] = None,
     no_steady: Annotated[bool, typer.Option("--no-steady", help="Only the kills")] = False,
     scale: Annotated[str, typer.Option(help=f"{', '.join(SCALES)}; the other options change it")] = "laptop",
     output: Annotated[Path, typer.Option(help="Where to put the folder of results")] = _RESULTS,
@@ -73,6 +75,7 @@ def main(
         rounds=rounds,
         seed=seed,
         min_epoch_interval_ms=min_epoch_interval,
+        checkpoint_interval_ms=checkpoint_interval,
     )
     interrupt_on_sigterm()
     started = datetime.now(UTC)
@@ -96,6 +99,9 @@ def _measure_all(runs: list[Run], results: Results, folder: Path) -> None:
     if any(run.configuration.plain for run in runs):
         _say("making sure of the connector of plain Spark (fetched once, a minute or two)")
         connector_jars()
+    if any(run.configuration.detection for run in runs):
+        _say("making sure of Flink (fetched once, a minute or two)")
+        flink_jars()
     with (
         tempfile.TemporaryDirectory(prefix="tandem-bench-", ignore_cleanup_errors=True) as work,
         servers(Path(work)) as all_servers,
