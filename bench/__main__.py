@@ -1,4 +1,4 @@
-"""`python -m bench`: Tandem beside plain Spark, side by side on this machine; tables and plots go to `bench/results`."""
+"""`python -m bench`: Tandem beside plain Spark and Flink on this machine; tables and plots go to `bench/results`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def main(
     window: Annotated[float | None, typer.Option(help="Seconds measured at each rate")] = None,
     kill_count: Annotated[int | None, typer.Option("--kills", help="SIGKILLs in each ordering mode")] = None,
     alone_kills: Annotated[
-        int | None, typer.Option(help="SIGKILLs of what nobody takes over from: one replica, plain Spark")
+        int | None, typer.Option(help="SIGKILLs of what nobody takes over from: one replica, plain Spark, Flink")
     ] = None,
     kill_rate: Annotated[int | None, typer.Option(help="Records/s while killing")] = None,
     rounds: Annotated[int | None, typer.Option(help="How often all configurations are measured")] = None,

@@ -27,6 +27,7 @@ NOTES = (
     "Plain Spark: built-in Kafka source and sink, at least once, an unsupported mix of versions of the connector. Both have "
     "`kafka.fetch.max.wait.ms=20` and one partition of state. `tuned`: every setting of a replica's session, checkpoint in "
     "memory, one task per batch. `compiled`: that with code generation.",
+    "Flink: JobManager and TaskManager on one core, SQL, one slot; exactly once, rows become visible with a checkpoint.",
     "Memory: proportional set size of all processes of a replica, its orderer included. Phases: mean ms per epoch; "
     "`publish` and `encode` are spread over the replicas, as the work is. `foreign`: CPU of everything else on the machine.",
     "A gap around a kill: longest time without output in [kill − 1 s, kill + 10 s] (where nobody takes over: + 30 s), "

@@ -40,7 +40,7 @@ class Usage(BaseModel):
 
 class Wire(BaseModel):
     """Bytes in the window: what the broker's logs grew by, of the input, of the output and of all other topics; and what
-    went over the machine's loopback, whoever sent it."""
+    went over the machine's loopback, from all processes."""
 
     model_config = _FROZEN
 

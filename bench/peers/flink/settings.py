@@ -1,4 +1,4 @@
-"""What Flink is told: its configuration, and what its Java runs with. Pure."""
+"""Flink's configuration, and what its Java runs with. Pure."""
 
 from __future__ import annotations
 
