@@ -20,7 +20,7 @@ Panels = Mapping[tuple[str, int, str], Rounds]
 
 
 def plot_boxes(panels: Panels, path: Path) -> None:
-    """Latency: boxes p25/p50/p75 with whiskers p1/p99; one panel per workload and rate, several rounds side by side."""
+    """Latency: boxes p25/p50/p75 with whiskers p1/p99; a panel for each workload and rate, several rounds side by side."""
 
     def draw(axis: Any, rounds: Rounds) -> None:
         boxes = [
@@ -88,9 +88,9 @@ def plot_series(name: str, rounds: Sequence[RunResult], path: Path) -> None:
 
 def _panels(panels: Panels, path: Path, title: str, draw: Callable[[Any, Rounds], None]) -> None:
     most = max(sum(map(len, rounds.values())) for rounds in panels.values())
-    size = ((1.5 + 0.95 * most) * len(panels) + 1, 4.5)
-    figure, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained")
-    for axis, ((workload, rate, _), rounds) in zip(axes[0], panels.items(), strict=True):
+    size = (2.5 + 0.95 * most, 4.0 * len(panels) + 0.5)
+    figure, axes = plt.subplots(len(panels), 1, figsize=size, squeeze=False, layout="constrained")
+    for axis, ((workload, rate, _), rounds) in zip(axes[:, 0], panels.items(), strict=True):
         draw(axis, rounds)
         axis.set_title(f"{workload}, {rate:,}/s")
         axis.tick_params(axis="x", labelsize=7)
@@ -108,7 +108,7 @@ def _bars(axis: Any, names: Sequence[str], bars: Mapping[str, Sequence[float]]) 
 
 
 def _short(name: str) -> str:
-    return name.replace("-", "\n").replace(" ", "\n")
+    return name.replace("-", "\n").replace(" (", "\n(")
 
 
 def _median(values: Sequence[float]) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.analysis import MS, Latency, S, gaps_around, latency, longest_gap_ms, recovered_after_s, within
+from bench.evaluation.configurations import KNOWN
 from bench.evaluation.plan import BEFORE_S, RunSpec
 from bench.evaluation.record import RunRecord
 from bench.records import Arrivals
@@ -101,9 +102,9 @@ def series_of(record: RunRecord, window: Arrivals) -> Series:
 
 
 def of_all(results: Sequence[RunResult]) -> dict[tuple[str, int, str], dict[str, list[RunResult]]]:
-    """Workload, rate and fault → configuration → its rounds; in the order of the runs."""
+    """Workload, rate and fault → configuration → its rounds; sorted."""
     groups: dict[tuple[str, int, str], dict[str, list[RunResult]]] = {}
-    for one in results:
+    for one in sorted(results, key=_place):
         spec = one.spec
         rounds = groups.setdefault((spec.workload, spec.rate, spec.fault), {})
         rounds.setdefault(name_of(spec), []).append(one)
@@ -113,6 +114,13 @@ def of_all(results: Sequence[RunResult]) -> dict[tuple[str, int, str], dict[str,
 def name_of(spec: RunSpec) -> str:
     """The configuration as tables and plots call it: with Flink's checkpoint interval."""
     return spec.label if spec.checkpoint_ms is None else f"{spec.label} ({spec.checkpoint_ms} ms)"
+
+
+def _place(one: RunResult) -> tuple[object, ...]:
+    """Systems in the order in which they are listed, each by engine, lanes and checkpoint interval, round by round."""
+    spec = one.spec
+    where = spec.workload, spec.rate, spec.fault, KNOWN.index(spec.configuration)
+    return (*where, spec.engine or "", spec.lanes, spec.checkpoint_ms or 0, spec.round)
 
 
 def _kill(record: RunRecord, arrivals: Arrivals, number: int) -> KillResult:
