@@ -43,7 +43,7 @@ def main(
         if dry_run:
             print("\n".join(spec.id for spec in left))
             return
-        about = {one.name: one.about for one in scenarios}
+        about = {one.name: one.about for one in scenarios if one.name in {spec.scenario for spec in specs}}
         folder.begin(Plan(command=_command(), scale=scale, about=about, runs=tuple(specs)))
     except (ScenarioError, FolderError) as error:
         print(error, file=sys.stderr)

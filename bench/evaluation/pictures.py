@@ -16,7 +16,9 @@ from matplotlib import pyplot as plt
 from bench.evaluation.results import RunResult
 
 Rounds = Mapping[str, Sequence[RunResult]]
-Panels = Mapping[tuple[str, int, str], Rounds]
+Key = tuple[str, int, str]
+"""Workload, rate and fault."""
+Panels = Mapping[Key, Rounds]
 
 
 def plot_boxes(panels: Panels, path: Path) -> None:
@@ -86,13 +88,19 @@ def plot_series(name: str, rounds: Sequence[RunResult], path: Path) -> None:
     _save(figure, path)
 
 
+def titled(key: Key) -> str:
+    """`identity, 1,000 records/s, with kills`."""
+    workload, rate, fault = key
+    return f"{workload}, {rate:,} records/s{', with kills' if fault == 'kill' else ''}"
+
+
 def _panels(panels: Panels, path: Path, title: str, draw: Callable[[Any, Rounds], None]) -> None:
     most = max(sum(map(len, rounds.values())) for rounds in panels.values())
     size = (2.5 + 0.95 * most, 4.0 * len(panels) + 0.5)
     figure, axes = plt.subplots(len(panels), 1, figsize=size, squeeze=False, layout="constrained")
-    for axis, ((workload, rate, _), rounds) in zip(axes[:, 0], panels.items(), strict=True):
+    for axis, (key, rounds) in zip(axes[:, 0], panels.items(), strict=True):
         draw(axis, rounds)
-        axis.set_title(f"{workload}, {rate:,}/s")
+        axis.set_title(titled(key))
         axis.tick_params(axis="x", labelsize=7)
         axis.grid(axis="y", alpha=0.3)
     figure.suptitle(title)

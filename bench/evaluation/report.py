@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from bench.evaluation.folder import Folder, FolderError
-from bench.evaluation.pictures import Panels, Rounds, plot_boxes, plot_outages, plot_series, plot_usage
+from bench.evaluation.pictures import Panels, Rounds, plot_boxes, plot_outages, plot_series, plot_usage, titled
 from bench.evaluation.plan import RunSpec, to_do
 from bench.evaluation.record import Plan, RunRecord
 from bench.evaluation.results import RunResult, of_all, result_of
@@ -44,13 +44,13 @@ def write_report(folder: Folder) -> Path:
     parts = [*_head(plan, done), *_missing(missing, len(plan.runs))]
     if steady:
         parts += ["## Latency without failures", *_pictured(plot_boxes, steady, folder.path / "latency.png")]
-        parts += [f"### {_titled(key)}\n\n{_latency_table(rounds)}" for key, rounds in steady.items()]
+        parts += [f"### {titled(key)}\n\n{_latency_table(rounds)}" for key, rounds in steady.items()]
     if killed:
         parts += ["## Output around kills", *_pictured(plot_outages, killed, folder.path / "outages.png")]
-        parts += [f"### {_titled(key)}\n\n{_kill_table(rounds)}" for key, rounds in killed.items()]
+        parts += [f"### {titled(key)}\n\n{_kill_table(rounds)}" for key, rounds in killed.items()]
         parts += ["## Latency over time, with kills", *_all_series(killed, folder.path)]
     if groups:
-        parts += ["## Processor and memory", *_pictured(plot_usage, steady or killed, folder.path / "usage.png")]
+        parts += ["## Processor and memory", *_pictured(plot_usage, groups, folder.path / "usage.png")]
         parts += [_usage_table(results)]
     parts += ["## Notes", "\n".join(f"- {note}" for note in NOTES)]
     path = folder.path / "report.md"
@@ -146,18 +146,14 @@ def _all_series(killed: Panels, folder: Path) -> list[str]:
     for key, rounds in killed.items():
         for name, many in rounds.items():
             path = folder / f"series-{_file_word(f'{key[0]}-{key[1]}-{name}')}.png"
-            plot_series(f"{name}, {_titled(key)}", many, path)
-            parts.append(f"![{name}, {_titled(key)}]({path.name})")
+            plot_series(f"{name}, {titled(key)}", many, path)
+            parts.append(f"![{name}, {titled(key)}]({path.name})")
     return parts
 
 
 def _pictured(plot: Callable[[Panels, Path], None], panels: Panels, path: Path) -> list[str]:
     plot(panels, path)
     return [f"![{path.stem}]({path.name})"]
-
-
-def _titled(key: tuple[str, int, str]) -> str:
-    return f"{key[0]}, {key[1]:,} records/s"
 
 
 def _delivered(many: Sequence[RunResult]) -> tuple[int, int, int]:
