@@ -1,7 +1,7 @@
 # Everything that a user or a contributor runs. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jars test lint words unit integration cluster simulate demo bench docs krew clean
+.PHONY: help setup prerequisites jars test lint words unit integration cluster simulate demo bench evaluation docs krew clean
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$python; break; }; done)
@@ -9,6 +9,8 @@ JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 N ?= 20000
+SCALE ?= laptop
+OUT ?= bench/results/evaluation-$(SCALE)
 WORKERS ?= 2
 ARGS ?=
 # Two files at a time, each worker with a Kafka, a ZooKeeper and a Spark of its own (3 GB). WORKERS=0: one test after the other.
@@ -80,6 +82,9 @@ demo: setup ## two replicas over real data, one is killed, the other publishes o
 
 bench: setup ## measure beside plain Spark; tables and plots go to bench/results
 	$(BIN)/python -m bench $(ARGS)
+
+evaluation: setup ## scenarios at SCALE smoke, laptop or paper, into OUT; goes on after an interruption: make evaluation SCALE=smoke OUT=folder
+	$(BIN)/python -m bench.evaluation --scale $(SCALE) --out "$(OUT)" $(ARGS)
 
 docs: $(BIN)/.docs ## the documentation as a site in site/, with all links checked
 	PYTHONPATH=operator $(BIN)/python -m reference_pages --check

@@ -1,4 +1,4 @@
-"""`python -m bench`: Tandem beside plain Spark, side by side on this machine; tables and plots go to `bench/results`."""
+"""`python -m bench`: Tandem beside plain Spark and Flink on this machine; tables and plots go to `bench/results`."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from bench import kills, steady
 from bench.connector import connector_jars
 from bench.measured import WORKLOADS
 from bench.measures import Failure
+from bench.peers.flink.packages import flink_jars
 from bench.plan import (
     CONFIGURATIONS,
     SCALES,
@@ -44,7 +45,7 @@ def main(
     window: Annotated[float | None, typer.Option(help="Seconds measured at each rate")] = None,
     kill_count: Annotated[int | None, typer.Option("--kills", help="SIGKILLs in each ordering mode")] = None,
     alone_kills: Annotated[
-        int | None, typer.Option(help="SIGKILLs of what nobody takes over from: one replica, plain Spark")
+        int | None, typer.Option(help="SIGKILLs of what nobody takes over from: one replica, plain Spark, Flink")
     ] = None,
     kill_rate: Annotated[int | None, typer.Option(help="Records/s while killing")] = None,
     rounds: Annotated[int | None, typer.Option(help="How often all configurations are measured")] = None,
@@ -53,6 +54,7 @@ def main(
         int | None,
         typer.Option(help="The least ms between two epochs of Tandem, and between two batches of plain Spark"),
     ] = None,
+    checkpoint_interval: Annotated[int | None, typer.Option(min=1, help="ms between two checkpoints of Flink")] = None,
     no_steady: Annotated[bool, typer.Option("--no-steady", help="Only the kills")] = False,
     scale: Annotated[str, typer.Option(help=f"{', '.join(SCALES)}; the other options change it")] = "laptop",
     output: Annotated[Path, typer.Option(help="Where to put the folder of results")] = _RESULTS,
@@ -73,6 +75,7 @@ def main(
         rounds=rounds,
         seed=seed,
         min_epoch_interval_ms=min_epoch_interval,
+        checkpoint_interval_ms=checkpoint_interval,
     )
     interrupt_on_sigterm()
     started = datetime.now(UTC)
@@ -96,6 +99,9 @@ def _measure_all(runs: list[Run], results: Results, folder: Path) -> None:
     if any(run.configuration.plain for run in runs):
         _say("making sure of the connector of plain Spark (fetched once, a minute or two)")
         connector_jars()
+    if any(run.configuration.detection for run in runs):
+        _say("making sure of Flink (fetched once, a minute or two)")
+        flink_jars()
     with (
         tempfile.TemporaryDirectory(prefix="tandem-bench-", ignore_cleanup_errors=True) as work,
         servers(Path(work)) as all_servers,

@@ -38,15 +38,21 @@ def connector_jars(deadline_s: float = 600.0) -> list[Path]:
     folder = default_cache().absolute() / _FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     deadline = Deadline(deadline_s)
-    return [_jar(artifact, folder, deadline) for artifact in ARTIFACTS]
+    return [fetch_artifact(artifact, folder, deadline) for artifact in ARTIFACTS]
 
 
-def _jar(artifact: str, folder: Path, deadline: Deadline) -> Path:
+def fetch_artifact(artifact: str, folder: Path, deadline: Deadline, not_along: str = _NOT_ALONG) -> Path:
+    """The jar of an artifact (group:name:version) in `folder`, fetched by Spark's own resolver if it lacks it.
+
+    `not_along`: patterns, by comma, of what it needs and what is not to be fetched.
+
+    Raises `JarsError` if it cannot be had; with the end of the resolver's output.
+    """
     group, name, version = artifact.split(":")
     jar = folder / f"{name}-{version}.jar"
     if not jar.exists():
         with tempfile.TemporaryDirectory(prefix="fetching-", dir=folder, ignore_cleanup_errors=True) as temporary:
-            _resolve(artifact, Path(temporary), deadline)
+            _resolve(artifact, Path(temporary), deadline, not_along)
             found = Path(temporary, "ivy", "jars", f"{group}_{name}-{version}.jar")
             if not found.exists():
                 raise JarsError(f"the resolver ended well but left no {artifact}: check its Ivy settings")
@@ -54,10 +60,10 @@ def _jar(artifact: str, folder: Path, deadline: Deadline) -> Path:
     return jar
 
 
-def _resolve(artifact: str, work: Path, deadline: Deadline) -> None:
+def _resolve(artifact: str, work: Path, deadline: Deadline, not_along: str) -> None:
     group, name, _ = artifact.split(":")
     along = ",".join(
-        pattern for pattern in _NOT_ALONG.split(",") if not f"{group}:{name}".startswith(pattern.rstrip("*"))
+        pattern for pattern in not_along.split(",") if not f"{group}:{name}".startswith(pattern.rstrip("*"))
     )
     (work / "nothing.py").write_text("")
     settings = {

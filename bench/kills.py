@@ -23,8 +23,8 @@ _FAR_EPOCHS = 5
 
 
 @dataclass
-class _Seen:
-    """What was observed of one kill, before the arrivals are looked at."""
+class Seen:
+    """What was observed of one kill, before the arrivals are looked at: times in Unix ns, and s from the kill."""
 
     kill_ns: int
     victim: str
@@ -52,14 +52,13 @@ def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]
     stage.feeder.rate(settings.kill_rate)
     stage.say(f"warm-up of {settings.warm_up_s:g} s, then {run.kills} kills")
     stage.spend(settings.warm_up_s)
-    seen: list[_Seen] = []
+    seen: list[Seen] = []
     try:
         for number in range(run.kills):
             # Time for an equally long stretch without a kill, all replicas at the head, and then a random moment.
             stage.spend(BEFORE_S + after_s + chance.random() * _SPREAD_S)
             victim = chance.choice(sorted(stage.system.actives()))
-            seen.append(_Seen(time.time_ns(), victim, _led(stage.system, victim)))
-            _kill(stage, seen[-1], after_s)
+            kill_one(stage, victim, after_s, seen)
             judged = _judged(seen[-1], stage.reader.arrivals_until(seen[-1].end_ns), after_s, stage)
             stage.say(f"kill {number + 1} of {run.kills}: {_told(judged)}")
     except (RuntimeError, LocalJobError) as error:
@@ -72,18 +71,23 @@ def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]
     return found, [_series(one, arrivals) for one in seen]
 
 
-def _kill(stage: Stage, seen: _Seen, after_s: float) -> None:
-    """One kill, followed until every replica is at the head again and its window is over."""
+def kill_one(stage: Stage, victim: str, after_s: float, seen: list[Seen]) -> None:
+    """Kill `victim`, and follow it until every replica is at the head again and `after_s` is over; add that to `seen`.
+
+    Raises what the stage raises, and `RuntimeError` if a replica does not come back.
+    """
     system = stage.system
-    seen.kill_ns, began = time.time_ns(), time.monotonic()
-    system.kill(seen.victim)
+    one = Seen(time.time_ns(), victim, _led(system, victim))
+    seen.append(one)
+    one.kill_ns, began = time.time_ns(), time.monotonic()
+    system.kill(victim)
     if isinstance(system, Tandem):
-        _follow(stage, system, seen, began)
+        _follow(stage, system, one, began)
     stage.spend(after_s - (time.monotonic() - began))
-    seen.end_ns = time.time_ns()
+    one.end_ns = time.time_ns()
 
 
-def _follow(stage: Stage, system: Tandem, seen: _Seen, began: float) -> None:
+def _follow(stage: Stage, system: Tandem, seen: Seen, began: float) -> None:
     """Wait until every replica has been at the head for a few looks; `began`: when the kill was, monotonic s."""
     looks = 0
 
@@ -109,7 +113,7 @@ def _follow(stage: Stage, system: Tandem, seen: _Seen, began: float) -> None:
         )
 
 
-def _observe(seen: _Seen, sample: Sample | None, passed: float) -> None:
+def _observe(seen: Seen, sample: Sample | None, passed: float) -> None:
     if sample is None:
         return
     seen.up_s = seen.up_s or round(passed, 2)
@@ -125,9 +129,9 @@ def _led(system: object, victim: str) -> bool | None:
     return None if sample is None else sample.get("tandem_orderer_leading") == 1
 
 
-def _judged(seen: _Seen, arrivals: Arrivals, after_s: float, stage: Stage) -> Kill:
+def _judged(seen: Seen, arrivals: Arrivals, after_s: float, stage: Stage) -> Kill:
     gaps = gaps_around(arrivals["arrived_ns"], seen.kill_ns, BEFORE_S, after_s)
-    plain = stage.run.configuration.plain
+    peer = stage.run.configuration.peer
     first = int(arrivals["arrived_ns"][0])
     return Kill(
         round((seen.kill_ns - first) / S, 1),
@@ -137,7 +141,7 @@ def _judged(seen: _Seen, arrivals: Arrivals, after_s: float, stage: Stage) -> Ki
         round(gaps.before, 1),
         seen.up_s,
         seen.computing_s,
-        None if plain else seen.at_head_s,
+        None if peer else seen.at_head_s,
         recovered_after_s(arrivals, seen.kill_ns, seen.end_ns or int(arrivals["arrived_ns"][-1])),
     )
 
@@ -151,7 +155,7 @@ def _told(kill: Kill) -> str:
     )
 
 
-def _series(seen: _Seen, arrivals: Arrivals, most: int = 4_000) -> KillSeries:
+def _series(seen: Seen, arrivals: Arrivals, most: int = 4_000) -> KillSeries:
     near = within(arrivals, seen.kill_ns - 10 * S, seen.kill_ns + 30 * S)
     near = near[:: max(1, len(near) // most)]
     after = (near["arrived_ns"] - seen.kill_ns) / S

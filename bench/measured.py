@@ -9,7 +9,7 @@ import numpy as np
 
 from bench.analysis import Faults, faults_of_count, faults_of_identity, faults_of_rows
 from bench.nexmark import short
-from bench.records import KEYS, WINDOW_EVENTS, Arrivals, first_keys
+from bench.records import KEYS, WINDOW_EVENTS, Arrivals, first_keys, item, views
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +39,7 @@ def _counts_of_windows(arrivals: Arrivals, seed: int, sent: int) -> Faults:
 
 WORKLOADS = {
     "identity": Workload(_copies),
+    "filter": Workload(lambda arrivals, _seed, sent: faults_of_rows(arrivals, views(sent)), item, copies=False),
     "count": Workload(_counts, copies=False),
     "timed": Workload(_copies, causal=True),
     "asked": Workload(_copies, causal=True),

@@ -7,11 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from bench.measured import WORKLOADS
+from bench.peers.flink.sql import QUERIES
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A system to measure: plain Spark (`tuning`), or Tandem (active `replicas`, `standbys`, ordering `mode`, `engine`)."""
+    """A system to measure: plain Spark (`tuning`), Flink (how soon it notices a death: `detection`), or Tandem."""
 
     name: str
     tuning: str = ""
@@ -19,6 +20,9 @@ class Configuration:
     standbys: int = 0
     mode: Literal["leader", "heartbeat", "none"] = "leader"
     engine: Literal["microBatch", "realTime"] = "microBatch"
+    detection: Literal["", "default", "tuned"] = ""
+    at_least_once: bool = False
+    lanes: int = 1
 
     @property
     def plain(self) -> bool:
@@ -26,9 +30,14 @@ class Configuration:
         return bool(self.tuning)
 
     @property
+    def peer(self) -> bool:
+        """Whether it is not Tandem."""
+        return bool(self.tuning or self.detection)
+
+    @property
     def delivery(self) -> str:
         """What it promises: replicas that agree on nothing publish each row once each."""
-        return "exactlyOnce" if self.mode != "none" else "atLeastOnce"
+        return "atLeastOnce" if self.at_least_once or self.mode == "none" else "exactlyOnce"
 
     @property
     def alone(self) -> bool:
@@ -51,10 +60,15 @@ CONFIGURATIONS = {
         Configuration("tandem-1-realtime", replicas=1, engine="realTime"),
         Configuration("tandem-2-leader-realtime", replicas=2, engine="realTime"),
         Configuration("tandem-2-heartbeat-realtime", replicas=2, mode="heartbeat", engine="realTime"),
+        Configuration("flink-default", detection="default"),
+        Configuration("flink-tuned", detection="tuned"),
+        Configuration("flink-default-at-least-once", detection="default", at_least_once=True),
+        Configuration("flink-tuned-at-least-once", detection="tuned", at_least_once=True),
     )
 }
 _REAL_TIME = ("plain-realtime", "tandem-1-realtime", "tandem-2-leader-realtime", "tandem-2-heartbeat-realtime")
-OPTIONAL = ("plain-compiled", "tandem-2-none", "tandem-1-standby", *_REAL_TIME)
+_FLINK = ("flink-default", "flink-tuned", "flink-default-at-least-once", "flink-tuned-at-least-once")
+OPTIONAL = ("plain-compiled", "tandem-2-none", "tandem-1-standby", *_REAL_TIME, *_FLINK)
 """Only measured if named by `--only`."""
 KILLED = (
     "tandem-2-leader",
@@ -64,6 +78,7 @@ KILLED = (
     "tandem-1-standby",
     "tandem-1",
     "plain-tuned",
+    *_FLINK,
 )
 """Measured under kills too; one with a standby is only measured so."""
 
@@ -84,6 +99,7 @@ class Settings:
     kill_rate: int = 5_000
     seed: int = 1
     min_epoch_interval_ms: int = 0
+    checkpoint_interval_ms: int = 100
 
     @property
     def rates_in_order(self) -> tuple[int, ...]:
@@ -117,16 +133,17 @@ class Run:
     round: int
     min_epoch_interval_ms: int = 0
     kills: int = 0
+    checkpoint_interval_ms: int = 100
 
 
 def steady_runs(settings: Settings) -> list[Run]:
     """Round after round, each beginning with another configuration, so that a noisy hour hits all alike."""
     return [
-        Run(configuration, job, number, settings.min_epoch_interval_ms)
+        _run(settings, configuration, job, number)
         for number in range(settings.rounds)
         for job in settings.jobs
         for configuration in _rotated([CONFIGURATIONS[name] for name in settings.only], number)
-        if not configuration.standbys and not (configuration.plain and WORKLOADS[job].causal)
+        if not configuration.standbys and can_run(configuration, job)
     ]
 
 
@@ -134,9 +151,19 @@ def kill_runs(settings: Settings) -> list[Run]:
     """Once per configuration that is killed, with the first job."""
     killed = [CONFIGURATIONS[name] for name in KILLED if name in settings.only]
     kills = [settings.alone_kills if configuration.alone else settings.kills for configuration in killed]
-    return [
-        Run(c, settings.jobs[0], 0, settings.min_epoch_interval_ms, k) for c, k in zip(killed, kills, strict=True) if k
-    ]
+    job = settings.jobs[0]
+    return [_run(settings, c, job, 0, k) for c, k in zip(killed, kills, strict=True) if k and can_run(c, job)]
+
+
+def can_run(configuration: Configuration, job: str) -> bool:
+    """Whether a workload is there for a system: no peer has causal services, and Flink needs SQL of its own."""
+    if configuration.detection:
+        return job in QUERIES
+    return not (configuration.plain and WORKLOADS[job].causal)
+
+
+def _run(settings: Settings, configuration: Configuration, job: str, number: int, kills: int = 0) -> Run:
+    return Run(configuration, job, number, settings.min_epoch_interval_ms, kills, settings.checkpoint_interval_ms)
 
 
 def expected_s(settings: Settings, start_s: float = 30.0, per_kill_s: float = 45.0) -> float:

@@ -13,6 +13,11 @@ PARTITIONS = 2
 VALUE_BYTES = 200
 WINDOW_EVENTS = 10_000
 """In ten seconds of event time: records are a millisecond apart in that, however fast they are fed."""
+CREATED_AT, CREATED_LENGTH = 14, 19
+BODY_AT = CREATED_AT + CREATED_LENGTH + 1
+"""Where a value has its time of creation and its body, from 1 as SQL counts."""
+ITEM_LENGTH = len('{"event": "view", "item": 1000000000}')
+_EVENTS = ("view", "sold", "kept")
 _BLOCK = 65_536
 
 ARRIVAL = np.dtype(
@@ -47,6 +52,16 @@ def input_partition(key: int) -> int:
 def encode(number: int, created_ns: int, body: str = "") -> bytes:
     """A value of `VALUE_BYTES` bytes: number, time of creation (Unix, ns), `body`, padding; each has its place."""
     return f"{number:012d} {created_ns:019d} {body}".ljust(VALUE_BYTES, "x").encode()
+
+
+def item(number: int) -> str:
+    """The body of a record as JSON, `ITEM_LENGTH` long: one event in three is a view."""
+    return f'{{"event": "{_EVENTS[number % len(_EVENTS)]}", "item": {1_000_000_000 + number % 1_000_000}}}'
+
+
+def views(sent: int) -> npt.NDArray[np.int64]:
+    """The numbers of the views among the first `sent` records, ascending."""
+    return np.arange(0, sent, len(_EVENTS))
 
 
 def decode(key: bytes, value: bytes) -> tuple[int, int, int]:

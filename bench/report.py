@@ -27,6 +27,7 @@ NOTES = (
     "Plain Spark: built-in Kafka source and sink, at least once, an unsupported mix of versions of the connector. Both have "
     "`kafka.fetch.max.wait.ms=20` and one partition of state. `tuned`: every setting of a replica's session, checkpoint in "
     "memory, one task per batch. `compiled`: that with code generation.",
+    "Flink: JobManager and TaskManager on one core, SQL, one slot; exactly once, rows become visible with a checkpoint.",
     "Memory: proportional set size of all processes of a replica, its orderer included. Phases: mean ms per epoch; "
     "`publish` and `encode` are spread over the replicas, as the work is. `foreign`: CPU of everything else on the machine.",
     "A gap around a kill: longest time without output in [kill − 1 s, kill + 10 s] (where nobody takes over: + 30 s), "
@@ -76,10 +77,10 @@ class Results:
         )
         parts = [head, *_steady(self.rows), *_phases(self.rows), *_kills(self.kill_runs)]
         if self.targets:
-            parts += ["## Targets", _markdown(("target", "limit", "measured", ""), [_target(t) for t in self.targets])]
+            parts += ["## Targets", markdown(("target", "limit", "measured", ""), [_target(t) for t in self.targets])]
         if self.failures:
             rows = [(f.configuration, f.job, f.reason.splitlines()[0][:200]) for f in self.failures]
-            parts += ["## Not measured", _markdown(("configuration", "job", "reason"), rows)]
+            parts += ["## Not measured", markdown(("configuration", "job", "reason"), rows)]
         return "\n\n".join([*parts, "## Notes", "\n".join(f"- {note}" for note in NOTES)]) + "\n"
 
 
@@ -121,7 +122,7 @@ def _steady(rows: Sequence[Row]) -> list[str]:
         )
         for row in rows
     ]
-    return ["## Latency (ms) without failures", _markdown(titles, lines)]
+    return ["## Latency (ms) without failures", markdown(titles, lines)]
 
 
 def _phases(rows: Sequence[Row]) -> list[str]:
@@ -135,7 +136,7 @@ def _phases(rows: Sequence[Row]) -> list[str]:
     ]
     return [
         "## Where an epoch's time goes (mean ms)",
-        _markdown(("configuration", "job", "rate/s", "round", *names), lines),
+        markdown(("configuration", "job", "rate/s", "round", *names), lines),
     ]
 
 
@@ -159,7 +160,7 @@ def _kills(runs: Sequence[KillRun]) -> list[str]:
         )
         for run in runs
     ]
-    return ["## Output around a SIGKILL (gaps in ms)", _markdown(titles, lines)]
+    return ["## Output around a SIGKILL (gaps in ms)", markdown(titles, lines)]
 
 
 def _of(values: Sequence[float | None], pick: Callable[[list[float]], float] = median, digits: int = 0) -> str:
@@ -172,6 +173,7 @@ def _target(target: Target) -> tuple[str, str, str, str]:
     return target.name, target.limit, value, "yes" if target.reached else "NO"
 
 
-def _markdown(titles: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
+def markdown(titles: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
+    """A table."""
     rows = [titles, ["---"] * len(titles), *lines]
     return "\n".join("| " + " | ".join(str(cell).replace("|", "/") for cell in row) + " |" for row in rows)

@@ -13,10 +13,11 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient
 
 from bench.analysis import Faults
+from bench.build import build
 from bench.measured import WORKLOADS
 from bench.plan import Run
 from bench.records import PARTITIONS
-from bench.systems import Place, System, build, spend, wait_for
+from bench.systems import Place, System, spend, wait_for
 from bench.traffic import Feeder, Reader
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.kafka.client import KafkaConnection
@@ -58,6 +59,7 @@ class Stage:
     reader: Reader
     seed: int
     say: Say
+    sent: int = 0
 
     def wait_until_up(self) -> None:
         """Wait, under a trickle of records, until output comes and every replica is at the head.
@@ -85,14 +87,15 @@ class Stage:
 
     def drain(self) -> Faults:
         """Stop feeding, wait until all that was sent has come out or nothing comes any more, and count."""
-        sent = self.feeder.finish()
-        seen, silence = self.reader.count, Deadline(_SILENCE_S)
+        self.sent = sent = self.feeder.finish()
+        silence_s = max(_SILENCE_S, 3 * self.run.checkpoint_interval_ms / 1_000)
+        seen, silence = self.reader.count, Deadline(silence_s)
 
         def is_drained() -> bool:
             nonlocal seen, silence
             if self.reader.count == seen:
                 return silence.passed
-            seen, silence = self.reader.count, Deadline(_SILENCE_S)
+            seen, silence = self.reader.count, Deadline(silence_s)
             return WORKLOADS[self.run.job].copies and seen >= sent and not self._faults(sent).lost
 
         wait_until(is_drained, Deadline(_DRAIN_DEADLINE_S), 0.25)

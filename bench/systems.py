@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 import threading
@@ -14,8 +13,10 @@ from typing import Protocol
 
 from bench.metrics import Sample, scrape
 from bench.plan import Run
-from tandem.local import LocalJob, NotRunningError, RestartPolicy, sessions
-from tandem.process.child import ChildProcess, Command
+from bench.restarted import Restarted
+from tandem.local import LocalJob, LocalLanes, NotRunningError, RestartPolicy
+from tandem.manifest import load
+from tandem.process.child import Command
 from tandem.waiting import Deadline, wait_until
 
 _AT_ONCE = RestartPolicy(first_delay_s=0.0, healthy_s=5.0, most_in_a_row=1_000)
@@ -67,33 +68,42 @@ class System(Checked, Protocol):
 
 
 class Tandem:
-    """Replicas and orderers as local processes, replica i and its orderer on core i."""
+    """Replicas and orderers as local processes, of lane l replica i and its orderer on core i + l.
+
+    Names of processes are those of `tandem run`, behind `lane-1/` and the like where there are several lanes.
+    """
 
     def __init__(self, run: Run, place: Place) -> None:
         configuration = run.configuration
         count = configuration.replicas + configuration.standbys
         place.folder.mkdir(parents=True)
         shutil.copy(Path(__file__).with_name("jobs.py"), place.folder / "jobs.py")
-        manifests = [manifest_of(run, place, number) for number in range(count)]
-        self._job = LocalJob(manifests[0], place.folder / "run", pin_to_cores=True, policy=_AT_ONCE)
-        give_each_its_manifest(self._job, manifests)
-        self._replicas = [f"replica-{number}" for number in range(count)]
+        manifests = [manifest_of(run, place, number).absolute() for number in range(count)]
+        self._jobs: dict[str, LocalJob] = {}
+        for manifest in load(manifests[0]).lanes:
+            behind = "" if manifest.lane is None else f"lane-{manifest.lane}/"
+            job = LocalJob(manifest, place.folder / f"run-{manifest.lane or 0}", pin_to_cores=True, policy=_AT_ONCE)
+            give_each_its_manifest(job, manifests)
+            self._jobs[behind] = job
+        self._replicas = [f"{behind}replica-{number}" for behind in self._jobs for number in range(count)]
 
     def start(self) -> None:
-        self._job.start()
+        LocalLanes(tuple(self._jobs.values())).start()
 
     def check(self) -> None:
-        self._job.check()
+        for job in self._jobs.values():
+            job.check()
 
     def at_head(self) -> bool:
         samples = self.samples()
         return len(samples) == len(self._replicas) and all(map(is_at_head, samples.values()))
 
     def leaders(self) -> dict[str, list[int]]:
-        return {
-            replica: [self._job.process(name).pid for name in (replica, self.beside(replica))]
-            for replica in self._replicas
-        }
+        found: dict[str, list[int]] = {}
+        for replica in self._replicas:
+            job, name = self._found(replica)
+            found[replica] = [job.process(one).pid for one in (name, self._found(self.beside(replica))[1])]
+        return found
 
     def actives(self) -> list[str]:
         samples = self.samples()
@@ -105,18 +115,21 @@ class Tandem:
 
     def sample(self, process: str) -> Sample | None:
         """The metrics of one process; None while it does not answer."""
-        info = self._job.announcement(process)
+        job, name = self._found(process)
+        info = job.announcement(name)
         return scrape(info.metrics_port) if info is not None and info.metrics_port else None
 
     def beside(self, replica: str) -> str:
         """The orderer or generator that stands beside a replica and dies with it."""
-        number = replica.rpartition("-")[2]
-        return next(name for name in self._job.names if name.endswith(f"-{number}") and name != replica)
+        job, own = self._found(replica)
+        number = own.rpartition("-")[2]
+        return replica.removesuffix(own) + next(n for n in job.names if n.endswith(f"-{number}") and n != own)
 
     def kill(self, replica: str) -> None:
-        def kill(name: str) -> None:
+        def kill(process: str) -> None:
+            job, name = self._found(process)
             try:
-                self._job.kill(name)
+                job.kill(name)
             except NotRunningError:
                 return
 
@@ -127,11 +140,16 @@ class Tandem:
             thread.join()
 
     def stop(self) -> None:
-        self._job.stop()
+        LocalLanes(tuple(self._jobs.values())).stop()
+
+    def _found(self, process: str) -> tuple[LocalJob, str]:
+        """The job that a process belongs to, and its name there."""
+        behind = process[: process.rfind("/") + 1]
+        return self._jobs[behind], process.removeprefix(behind)
 
 
 class PlainSpark:
-    """One Spark process on the first core; a supervisor looks every 20 ms and restarts it at once."""
+    """One Spark process on the first core, restarted at once."""
 
     NAME = "spark"
 
@@ -144,28 +162,19 @@ class PlainSpark:
         words = (tuning, run.job, place.bootstrap, place.source, place.sink, str(checkpoint), interval)
         root = str(Path(__file__).parent.parent)
         command = (sys.executable, "-m", "bench.plain", *words)
-        self._command = Command(command, place.folder / "spark.log", {"PYTHONPATH": root})
-        self._child: ChildProcess | None = None
-        self._restarts = 0
-        self._expected = 0
-        self._lock = threading.Lock()
-        self._stopping = threading.Event()
-        self._watcher = threading.Thread(target=self._watch, name="supervisor", daemon=True)
+        self._process = Restarted("plain Spark", Command(command, place.folder / "spark.log", {"PYTHONPATH": root}))
 
     def start(self) -> None:
-        self._launch()
-        self._watcher.start()
+        self._process.start()
 
     def check(self) -> None:
-        child = self._child
-        if child is not None and self._restarts > self._expected:
-            raise RuntimeError(f"plain Spark ended by itself: {child.story()}")
+        self._process.check()
 
     def at_head(self) -> bool:
         return True
 
     def leaders(self) -> dict[str, list[int]]:
-        return {self.NAME: [self._child.pid] if self._child is not None else []}
+        return {self.NAME: self._process.pids}
 
     def actives(self) -> list[str]:
         return [self.NAME]
@@ -174,42 +183,10 @@ class PlainSpark:
         return {}
 
     def kill(self, replica: str) -> None:  # noqa: ARG002
-        with self._lock:
-            self._expected += 1
-            child = self._child
-        if child is not None:
-            sessions.end(child.pid)
+        self._process.kill()
 
     def stop(self) -> None:
-        self._stopping.set()
-        if self._watcher.is_alive():
-            self._watcher.join()
-        if self._child is not None:
-            sessions.end(self._child.pid)
-            self._child.kill()
-
-    def _launch(self) -> None:
-        child = ChildProcess("plain Spark", self._command)
-        if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(child.pid, {min(os.sched_getaffinity(0))})
-        self._child = child
-
-    def _watch(self) -> None:
-        while not self._stopping.wait(0.02):
-            child = self._child
-            if child is not None and not child.running:
-                sessions.end(child.pid)
-                with self._lock:
-                    self._restarts += 1
-                    expected = self._restarts <= self._expected
-                if not expected:
-                    return
-                self._launch()
-
-
-def build(run: Run, place: Place) -> System:
-    """The system of a run, not started."""
-    return PlainSpark(run, place) if run.configuration.plain else Tandem(run, place)
+        self._process.stop()
 
 
 def manifest_of(run: Run, place: Place, number: int) -> Path:
@@ -229,6 +206,8 @@ def manifest_of(run: Run, place: Place, number: int) -> Path:
         "checkpoint": {"directory": str(own)},
         "delivery": configuration.delivery,
     }
+    if configuration.lanes > 1:
+        spec["lanes"] = configuration.lanes
     if configuration.standbys:
         spec["snapshots"] = {"store": str(place.memory / "store")}
     return write_manifest(place.folder / f"job-{number}.yaml", place.name, spec)

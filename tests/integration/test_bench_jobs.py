@@ -32,7 +32,7 @@ def arrived(outputs: list[pa.Table]) -> np.ndarray:
     return np.array([(number, created, at, key, 0) for at, (number, created, key) in enumerate(rows)], ARRIVAL)
 
 
-@pytest.mark.parametrize("name", ["count", "fixwindow", "q3", "q8"])
+@pytest.mark.parametrize("name", ["filter", "count", "fixwindow", "q3", "q8"])
 def test_a_workload_yields_what_is_expected_of_it(job: Job, name: str) -> None:
     job.start(getattr(jobs, name)(job.sources["events"]))
     arrivals = arrived([job.run(epoch, fed(name, epoch)) for epoch in range(EPOCHS)])

@@ -14,7 +14,7 @@ from bench.targets import targets
 
 from tandem.manifest import load
 
-TANDEM = [name for name, configuration in CONFIGURATIONS.items() if not configuration.plain]
+TANDEM = [name for name, configuration in CONFIGURATIONS.items() if not configuration.peer]
 
 
 def row(configuration: str, p50: float, memory: float = 500, number: int = 0, faults: Faults | None = None) -> Row:

@@ -1,0 +1,1 @@
+"""The whole evaluation, from scenarios that are data: `python -m bench.evaluation`."""

@@ -1,0 +1,130 @@
+"""Carrying out one run: start, warm-up, then a window without failures, or kills; and writing down what was seen."""
+
+from __future__ import annotations
+
+import platform
+import random
+import subprocess
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+from bench.evaluation.folder import Folder
+from bench.evaluation.plan import BEFORE_S, CHECKPOINT_MS, SPREAD_S, RunSpec
+from bench.evaluation.record import Delivery, KillSeen, RunRecord
+from bench.evaluation.watching import Watch, WireMark
+from bench.kills import Seen, kill_one
+from bench.peers.flink.packages import VERSION as FLINK
+from bench.plan import Run
+from bench.report import machine
+from bench.stage import Servers, Stage, stage
+from tandem.engine.jvm.jars import KAFKA
+from tandem.local import LocalJobError
+
+_ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def carry_out(
+    spec: RunSpec, name: str, around: Servers, folder: Folder, command: str, say: Callable[[str], None]
+) -> None:
+    """Run what `spec` says and keep it in the folder; `name`: of its topics. Raises what the stage raises."""
+    began, started = time.monotonic(), datetime.now(UTC).isoformat(timespec="seconds")
+    run = Run(
+        spec.system,
+        spec.workload,
+        spec.round,
+        kills=spec.kills,
+        checkpoint_interval_ms=spec.checkpoint_ms or CHECKPOINT_MS,
+    )
+    with stage(run, around, spec.seed, name, say) as made:
+        made.wait_until_up()
+        made.feeder.rate(spec.rate)
+        say(f"{spec.rate}/s: warm-up of {spec.warm_up_s:g} s")
+        made.spend(spec.warm_up_s)
+        broker_data = around.kafka.data_dir / "data"
+        mark, start_ns = WireMark.now(broker_data), time.time_ns()
+        with Watch(lambda: _pids(made), made.around) as watch:
+            seen, trouble = _kills(made, spec) if spec.kills else _window(made, spec)
+        end_ns = time.time_ns()
+        wire = mark.until(WireMark.now(broker_data), f"{name}-in", f"{name}-out")
+        made.reader.arrivals_until(end_ns)
+        faults = made.drain()
+        record = RunRecord(
+            spec=spec,
+            command=command,
+            started=started,
+            took_s=round(time.monotonic() - began, 1),
+            start_ns=start_ns,
+            end_ns=end_ns,
+            kills=tuple(map(_kept, seen)),
+            trouble=trouble,
+            delivery=Delivery(
+                sent=made.sent, lost=faults.lost, duplicated=faults.duplicated, reordered=faults.reordered
+            ),
+            usage=watch.usage(),
+            wire=wire,
+            machine={key: value for key, value in machine().items() if isinstance(value, str | int)},
+            versions=versions(),
+        )
+        folder.keep(record, made.reader.arrivals())
+        say(f"lost {faults.lost}, duplicated {faults.duplicated}, reordered {faults.reordered}")
+
+
+def versions() -> dict[str, str]:
+    """Of what takes part, and the commit that was measured."""
+    packages = ("pyspark", "confluent-kafka", "pyarrow")
+    found = {name: version(name) for name in packages}
+    return {
+        **found,
+        "python": platform.python_version(),
+        "kafka": KAFKA.rpartition(":")[2],
+        "flink": FLINK,
+        **_commit(),
+    }
+
+
+def _window(made: Stage, spec: RunSpec) -> tuple[list[Seen], str]:
+    made.spend(spec.window_s)
+    return [], ""
+
+
+def _kills(made: Stage, spec: RunSpec) -> tuple[list[Seen], str]:
+    """What was seen of each kill, and why there are fewer than planned, if so."""
+    chance = random.Random(f"{spec.seed}/{spec.id}")
+    seen: list[Seen] = []
+    try:
+        for number in range(spec.kills):
+            made.spend(BEFORE_S + spec.after_s + chance.random() * SPREAD_S)
+            victim = chance.choice(sorted(made.system.actives()))
+            made.say(f"kill {number + 1} of {spec.kills}: {victim}")
+            kill_one(made, victim, spec.after_s, seen)
+    except (RuntimeError, LocalJobError) as error:
+        made.say(f"no more kills: {error}")
+        return seen, f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return seen, ""
+
+
+def _kept(seen: Seen) -> KillSeen:
+    return KillSeen(
+        at_ns=seen.kill_ns,
+        victim=seen.victim,
+        until_ns=seen.end_ns or time.time_ns(),
+        up_s=seen.up_s,
+        computing_s=seen.computing_s,
+        at_head_s=seen.at_head_s,
+    )
+
+
+def _pids(made: Stage) -> list[int]:
+    return [pid for pids in made.system.leaders().values() for pid in pids if pid]
+
+
+def _commit() -> dict[str, str]:
+    git = ("git", "-C", str(_ROOT), "rev-parse", "--short=12", "HEAD")
+    try:
+        answer = subprocess.run(git, capture_output=True, text=True, timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    return {"commit": answer.stdout.strip()} if not answer.returncode else {}

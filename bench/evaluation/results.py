@@ -1,0 +1,134 @@
+"""What the files of one run say: latency in its window, what its kills did to the output, what it used. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+import numpy.typing as npt
+
+from bench.analysis import MS, Latency, S, gaps_around, latency, longest_gap_ms, recovered_after_s, within
+from bench.evaluation.configurations import KNOWN
+from bench.evaluation.plan import BEFORE_S, RunSpec
+from bench.evaluation.record import RunRecord
+from bench.records import Arrivals
+
+_STEP_S = 0.25
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class KillResult:
+    """`outage`: the longest time without output around the kill, ms; `before`: that of an equal stretch before it.
+
+    `catch_up_s`: until latency is within a tenth of what it was. `at_head_s`: until all replicas were at the head again.
+    """
+
+    outage: float
+    before: float
+    catch_up_s: float
+    at_head_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Latency over the time of a run: s from its window's start, and ms (median and p99) of steps of a quarter second."""
+
+    at_s: Floats
+    p50: Floats
+    p99: Floats
+    kills_at_s: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One run. `latency`: of its window; None: nothing came out. `cores`, `memory` (MB): means over the window.
+
+    `other_share`: what the broker's logs grew by for topics that are neither input nor output, over the output.
+    """
+
+    record: RunRecord
+    latency: Latency | None
+    longest_gap: float
+    rows_per_s: float
+    kills: tuple[KillResult, ...]
+    cores: float | None
+    memory: float | None
+    foreign: float | None
+    other_share: float | None
+    series: Series
+
+    @property
+    def spec(self) -> RunSpec:
+        """What was run."""
+        return self.record.spec
+
+
+def result_of(record: RunRecord, arrivals: Arrivals) -> RunResult:
+    """Everything that a report tells of a run."""
+    window = within(arrivals, record.start_ns, record.end_ns)
+    usage, wire = record.usage, record.wire
+    return RunResult(
+        record,
+        latency(window),
+        longest_gap_ms(window["arrived_ns"], record.start_ns, record.end_ns),
+        len(window) / ((record.end_ns - record.start_ns) / S),
+        tuple(_kill(record, arrivals, number) for number in range(len(record.kills))),
+        _mean(usage.cores),
+        _mean(usage.memory),
+        _mean(usage.foreign),
+        wire.other / wire.output if wire.output else None,
+        series_of(record, window),
+    )
+
+
+def series_of(record: RunRecord, window: Arrivals) -> Series:
+    """Steps without an arrival are left out: a gap in the line is one in the output."""
+    at_s = (window["arrived_ns"] - record.start_ns) / S
+    ms = (window["arrived_ns"] - window["created_ns"]) / MS
+    steps = (at_s / _STEP_S).astype(np.int64)
+    order = np.argsort(steps, kind="stable")
+    found, first = np.unique(steps[order], return_index=True)
+    parts = np.split(ms[order], first[1:]) if len(found) else []
+    return Series(
+        np.asarray((found + 0.5) * _STEP_S, np.float64),
+        np.array([np.median(part) for part in parts], np.float64),
+        np.array([np.percentile(part, 99) for part in parts], np.float64),
+        tuple((kill.at_ns - record.start_ns) / S for kill in record.kills),
+    )
+
+
+def of_all(results: Sequence[RunResult]) -> dict[tuple[str, int, str], dict[str, list[RunResult]]]:
+    """Workload, rate and fault → configuration → its rounds; sorted."""
+    groups: dict[tuple[str, int, str], dict[str, list[RunResult]]] = {}
+    for one in sorted(results, key=_place):
+        spec = one.spec
+        rounds = groups.setdefault((spec.workload, spec.rate, spec.fault), {})
+        rounds.setdefault(name_of(spec), []).append(one)
+    return groups
+
+
+def name_of(spec: RunSpec) -> str:
+    """The configuration as tables and plots call it: with Flink's checkpoint interval."""
+    return spec.label if spec.checkpoint_ms is None else f"{spec.label} ({spec.checkpoint_ms} ms)"
+
+
+def _place(one: RunResult) -> tuple[object, ...]:
+    """Systems in the order in which they are listed, each by engine, lanes and checkpoint interval, round by round."""
+    spec = one.spec
+    where = spec.workload, spec.rate, spec.fault, KNOWN.index(spec.configuration)
+    return (*where, spec.engine or "", spec.lanes, spec.checkpoint_ms or 0, spec.round)
+
+
+def _kill(record: RunRecord, arrivals: Arrivals, number: int) -> KillResult:
+    kill = record.kills[number]
+    gaps = gaps_around(arrivals["arrived_ns"], kill.at_ns, BEFORE_S, record.spec.after_s)
+    back = recovered_after_s(arrivals, kill.at_ns, kill.until_ns)
+    return KillResult(gaps.around, gaps.before, back, kill.at_head_s)
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return fmean(values) if values else None

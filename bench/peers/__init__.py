@@ -1,0 +1,1 @@
+"""Other systems that the bench measures beside Tandem."""

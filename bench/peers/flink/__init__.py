@@ -1,0 +1,1 @@
+"""Flink, as a peer: put together from packages, run as processes of this machine."""
