@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from bench.measured import WORKLOADS
 from bench.peers.flink.sql import QUERIES
 from bench.plan import Configuration
 from bench.records import PARTITIONS
-from bench.measured import WORKLOADS
 
 Engine = Literal["microBatch", "realTime"]
 Fault = Literal["none", "kill"]

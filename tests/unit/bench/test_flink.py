@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from bench.measured import WORKLOADS
 from bench.peers.flink.packages import check_digest, unpack_jars
 from bench.peers.flink.settings import FlinkSettings
 from bench.peers.flink.sql import QUERIES, Route, script
 from bench.plan import CONFIGURATIONS, SCALES, can_run, changed, kill_runs, steady_runs
 from bench.records import BODY_AT, CREATED_AT, CREATED_LENGTH, ITEM_LENGTH, encode, item, views
-from bench.measured import WORKLOADS
 from ruamel.yaml import YAML
 
 from tandem.engine.jvm.errors import JarsError
