@@ -16,7 +16,8 @@ from integration.small_job import COPY, SmallJob
 from integration.workload import Cluster
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local.observe import Observer
-from tandem.local.screen import job_table, progress_line
+from tandem.local.page import job_page
+from tandem.local.screen import progress_line
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -31,12 +32,12 @@ class IdleJob(SmallJob):
         self.observer = Observer.of(self.local)
 
     def screen(self) -> dict[str, str]:
-        """The table's lines by their first word, and the last two: the caption."""
+        """The page's lines by their first word."""
         out = Console(file=io.StringIO(), width=200, color_system=None)
-        out.print(job_table(self.observer.look()))
+        out.print(job_page(self.observer.look()))
         assert isinstance(out.file, io.StringIO)
         lines = [" ".join(line.split()) for line in out.file.getvalue().splitlines() if line.strip()]
-        return {line.split()[0]: line for line in lines} | {"caption": " ".join(lines[-2:])}
+        return {line.split()[0]: line for line in lines}
 
     def shows(self, condition: Callable[[dict[str, str]], bool], what: str) -> None:
         self.wait(lambda: condition(self.screen()), f"{what}; the screen: {self.screen()}")
@@ -61,7 +62,8 @@ def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path) -> Itera
 def test_a_job_with_nothing_to_compute_never_seems_to_start_for_good(job: IdleJob) -> None:
     # There is no input yet.
     job.shows(lambda rows: all(f"{name} running follows – 0 ep" in rows[name] for name in REPLICAS), "both are ready")
-    assert job.screen()["caption"] == "nothing published yet engine microBatch"
+    assert job.screen()["Published"] == "Published nothing yet"
+    assert job.screen()["idle"].startswith("idle microBatch")
     reports = [job.report(name) for name in REPLICAS]
     assert [(r["state"], r["ready"], r["epoch"], r["lag_records"]) for r in reports] == [("active", True, -1, 0)] * 2
 
@@ -83,7 +85,7 @@ def test_a_job_with_nothing_to_compute_never_seems_to_start_for_good(job: IdleJo
     job.wait(lambda: job.local.incarnation(publisher) not in (None, before), "a successor")
     job.shows(lambda rows: f"{publisher} running starts – –" in rows[publisher], "the successor starts")
     job.shows(lambda rows: f"{publisher} running follows 0 0 ep" in rows[publisher], "the successor is ready")
-    assert job.screen()["caption"] == f"published up to epoch 0, last by {publisher} engine microBatch"
+    assert job.screen()["Published"] == f"Published up to epoch 0, last by {publisher}"
     report = job.report(publisher)
     keys = ("state", "ready", "epoch", "head_epoch", "published_epoch", "lag_epochs", "lag_records", "lag_seconds")
     assert [report[key] for key in keys] == ["active", True, 0, 0, 0, 0, 0, 0.0]

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from integration.traffic import check_copies
-from integration.upgrading import FAR, NEW, changed, generations_since, savepoint
+from integration.upgrading import FAR, NEW, changed, generations_since, restored, savepoint
 from integration.workload import Cluster, Workload, running
 from tandem.cli.main import app
 from tandem.devservers import KafkaBroker, ZooKeeperServer
@@ -22,7 +19,6 @@ from tandem.waiting import Deadline, wait_until
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
-ENDS_S = 60.0
 RESTORED_S = 120.0
 
 
@@ -53,22 +49,13 @@ def test_a_stopped_job_goes_on_from_a_savepoint_with_other_code(workload: Worklo
     workload.job.stop()
     before = {key: max(counts) for key, counts in workload.reader.counts.items()}
 
-    manifest, folder = changed(workload, tmp_path / "new", NEW), tmp_path / "run"
-    words = ("savepoint", "restore", str(manifest), "before-restore", "--run-directory", str(folder))
-    log = tmp_path / "restore.log"
-    with log.open("w") as output:
-        restored = subprocess.Popen(
-            [sys.executable, "-m", "tandem", *words], stdout=output, stderr=subprocess.STDOUT, start_new_session=True
-        )
-    try:
+    manifest = changed(workload, tmp_path / "new", NEW)
+    with restored(manifest, "before-restore", tmp_path) as log:
         counts = workload.reader.counts
         is_new = wait_until(lambda: all(rows[-1] > FAR for rows in counts.values()), Deadline(RESTORED_S))
         assert is_new, log.read_text()
         sent = workload.feeder.sent
         assert wait_until(lambda: workload.reader.has_copied(sent), Deadline(RESTORED_S)), log.read_text()
-    finally:
-        restored.send_signal(signal.SIGTERM)
-        assert restored.wait(ENDS_S) == ExitCode.OK, log.read_text()
 
     check_copies(list(workload.reader.copies), sent)
     for key, rows in counts.items():

@@ -9,29 +9,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import BEGINNING, Job, Record, as_json, kafka_sink
+from integration.table_sources import EVENTS, RULES, rule
 from tandem.checkpoint.folders import find_newest
-from tandem.manifest import SourceSpec
-from tandem.manifest.streams import TableSpec
 from tandem.state import BadKeyError, StateReader, UnknownTableError, find_table, tables_of
 
 pytestmark = pytest.mark.integration
 
-EVENTS = SourceSpec(name="events", topics=("in",), format="json", schema="id INT")
-RULES = SourceSpec(
-    name="rules",
-    topics=("rules",),
-    format="json",
-    schema="id INT, name STRING, at TIMESTAMP",
-    table=TableSpec(key=("id",)),
-)
-
 
 def named(events: DataFrame, rules: DataFrame) -> DataFrame:
     return events.join(rules, "id", "left").select(F.concat_ws(" ", F.col("id"), "name").alias("value"))
-
-
-def rule(number: int, name: str) -> Record:
-    return Record(as_json(id=number, name=name, at="2024-06-01T10:00:00Z"), str(number).encode(), "rules")
 
 
 def test_the_rows_of_a_table_are_read_behind_each_batch(spark: SparkSession, tmp_path: Path) -> None:

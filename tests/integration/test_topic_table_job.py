@@ -2,57 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer
 
 from integration.apart import STAFFED_S, metric, running_apart
-from integration.traffic import PARTITIONS, key_of
+from integration.ruled_job import VERSIONS, Rules
 from integration.workload import Cluster, Workload
 from tandem.devservers import KafkaBroker, ZooKeeperServer
-from tandem.kafka.topics import NewTopic, Topics
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
-
-VERSIONS = """
-from pyspark.sql import functions as F
-
-def job(events, rules):
-    named = events.withColumn("name", F.col("key").cast("string"))
-    met = named.join(rules, "name").select("key", F.col("version").cast("string").alias("value"))
-    return {"copies": events.select("key", "value"), "counts": met}
-"""
-OTHERS = 3_000
-"""Rules that no event meets: they take several epochs, before which there is no event."""
-
-
-class Rules:
-    """The topic of a table, in versions: a whole one before the job begins."""
-
-    def __init__(self, cluster: Cluster, name: str) -> None:
-        self.topic = f"{name}-rules"
-        Topics(cluster.connection).ensure([NewTopic(self.topic, 2, config={"cleanup.policy": "compact"})])
-        self._producer = Producer({"bootstrap.servers": cluster.kafka.bootstrap, "enable.idempotence": True})
-        self.version = 0
-        for number in range(OTHERS):
-            self._put(f"other-{number}")
-        self._put(*map(key_of, range(PARTITIONS)))
-
-    def change(self) -> None:
-        """Every rule that events meet has a new version; another is deleted."""
-        self.version += 1
-        self._producer.produce(self.topic, None, f"other-{self.version}")
-        self._put(*map(key_of, range(PARTITIONS)))
-
-    def _put(self, *names: str) -> None:
-        for name in names:
-            self._producer.produce(self.topic, json.dumps({"name": name, "version": self.version}), name)
-        assert self._producer.flush(60) == 0
 
 
 @pytest.fixture(params=["microBatch", pytest.param("realTime", marks=pytest.mark.thorough)])
@@ -62,17 +24,7 @@ def job(
     """An active and a standby that share no folder."""
     cluster, name = Cluster(kafka, zookeeper), f"table-{uuid.uuid4().hex[:6]}"
     rules = Rules(cluster, name)
-    table = {"key": ["name"]}
-    sources = [
-        {"name": "events", "topics": [f"{name}-in"]},
-        {
-            "name": "rules",
-            "topics": [rules.topic],
-            "format": "json",
-            "schema": "name STRING, version INT",
-            "table": table,
-        },
-    ]
+    sources = rules.sources(f"{name}-in")
     ordering = {"mode": "leader", "minEpochInterval": "200ms", "maxRecordsPerEpoch": 500}
     spec = {}
     if request.param == "realTime":

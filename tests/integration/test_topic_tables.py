@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import BEGINNING, Job, Record, as_json, kafka_sink, values
+from integration.table_sources import EVENTS, RULES, rule
 from tandem.checkpoint.compared import restore
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.session import LASTING_TASKS
@@ -19,15 +20,6 @@ from tandem.manifest import SourceSpec
 from tandem.manifest.streams import TableSpec
 
 pytestmark = pytest.mark.integration
-
-EVENTS = SourceSpec(name="events", topics=("in",), format="json", schema="id INT, v STRING")
-RULES = SourceSpec(
-    name="rules",
-    topics=("rules",),
-    format="json",
-    schema="id INT, name STRING, at TIMESTAMP",
-    table=TableSpec(key=("id",)),
-)
 SLOTS = LASTING_TASKS
 """Of the session, as a replica of a job with `engine: realTime` has it."""
 Plan = Callable[[DataFrame, DataFrame], DataFrame]
@@ -58,11 +50,6 @@ def not_standing(events: DataFrame, rules: DataFrame) -> DataFrame:
 
 def event(number: int, value: str = "x") -> Record:
     return Record(as_json(id=number, v=value))
-
-
-def rule(number: int, name: str, key: bytes | None = None) -> Record:
-    record_key = str(number).encode() if key is None else key
-    return Record(as_json(id=number, name=name, at="2024-06-01T10:00:00Z"), record_key, "rules")
 
 
 def deleted(key: bytes | None) -> Record:

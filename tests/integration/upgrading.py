@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from integration.workload import JOB, Workload
 from tandem.kafka.history import last_marker, markers_back_to
 from tandem.local.upgrade import ObservedProgress, Upgrade
 from tandem.manifest import load
+from tandem.process.info import ExitCode
 from tandem.snapshots import SnapshotStore
 from tandem.snapshots.savepoint_store import Savepoints, newest_snapshot, not_before_epoch
 from tandem.state import inputs_of
 from tandem.waiting import Deadline
 
+ENDS_S = 60.0
 FAR = 1_000_000
 NEW = JOB.replace('F.col("count").cast', f'(F.col("count") + {FAR}).cast')
 """`JOB` with counts that show which code made them."""
@@ -47,6 +54,20 @@ def savepoint(workload: Workload, name: str) -> int:
     snapshot = newest_snapshot(store, not_before_epoch(marker.epoch), Deadline(60))
     inputs = inputs_of(workload.job.manifest, connection, snapshot)
     return Savepoints(store).create(name, snapshot, inputs).snapshot.epoch
+
+
+@contextmanager
+def restored(manifest: Path, name: str, folder: Path) -> Iterator[Path]:
+    """While the block runs, a job that has stopped goes on from a savepoint; the log of the command."""
+    log, words = folder / "restore.log", ("savepoint", "restore", str(manifest), name)
+    argv = [sys.executable, "-m", "tandem", *words, "--run-directory", str(folder / "run")]
+    with log.open("w") as output:
+        command = subprocess.Popen(argv, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        yield log
+    finally:
+        command.send_signal(signal.SIGTERM)
+        assert command.wait(ENDS_S) == ExitCode.OK, log.read_text()
 
 
 def generations_since(workload: Workload, epoch: int) -> list[int]:

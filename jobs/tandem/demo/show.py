@@ -18,7 +18,8 @@ from rich.text import Text
 
 from tandem.demo.latency import Latencies
 from tandem.local import Event
-from tandem.local.screen import job_table, progress_line
+from tandem.local.page import job_page
+from tandem.local.screen import progress_line
 from tandem.local.status import JobStatus
 from tandem.local.trend import spark
 
@@ -44,7 +45,7 @@ def screen(view: View) -> RenderableType:
     """The whole screen."""
     parts: list[RenderableType] = [_head(view), Text()]
     if view.status is not None:
-        parts += [job_table(view.status), Text()]
+        parts += [job_page(view.status), Text()]
     parts += [_reader(view), Text(), *map(event_line, view.events[-6:])]
     return Padding(Group(*parts), (1, 0, 0, 0))
 

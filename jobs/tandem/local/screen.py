@@ -14,18 +14,6 @@ from tandem.status.page import bare_table
 _STYLES = {"running": "green", "paused": "yellow", "restarting": "yellow", "down": "red", "given up": "bold red"}
 
 
-def job_table(status: JobStatus, title: str | None = None) -> Table:
-    """All processes of a job: who publishes, who leads, how far, how fast; and below, why those ended that are down."""
-    troubled = [*(one.words for one in status.held_back), *status.troubles, *_ends(status), *_unread(status)]
-    engines = [f"engine {words}" for words in status.engines]
-    table = processes_table(status)
-    table.title = _title(title or f"Job {status.job}", status)
-    caption = "\n".join((status.trouble or _caption(status), *engines, *troubled))
-    table.caption = Text(caption, style="bold red" if status.trouble or troubled else "dim")
-    table.title_justify = table.caption_justify = "left"
-    return table
-
-
 def processes_table(status: JobStatus) -> Table:
     """A row for each process: who publishes, who leads, how far, how fast."""
     table = bare_table()
@@ -73,20 +61,6 @@ def _published(status: JobStatus) -> str:
     if epoch >= 0:
         return f"epoch {epoch}"
     return "newest epoch not known" if status.trouble else "nothing published yet"
-
-
-def _title(title: str, status: JobStatus) -> Text:
-    """The title, and what has to be known first."""
-    text = Text(title, style="italic")
-    for warning in status.warnings:
-        text.append(f"\n{warning}", style="bold red not italic")
-    return text
-
-
-def _caption(status: JobStatus) -> str:
-    if status.published_epoch is None:
-        return "nothing published yet"
-    return f"published up to epoch {status.published_epoch}, last by {status.publisher}"
 
 
 def _ends(status: JobStatus) -> Iterator[str]:

@@ -15,28 +15,11 @@ from tandem.local.status import FailoverStatus, JobStatus, OrdererStatus, Replic
 from tandem.local.trend import BAR_S, Trend
 from tandem.status.page import show
 from tandem.status.report import ReplicaReport
+from unit.local.job_samples import LEADER, NOW_S, PUBLISHING
 
-NOW_S = 1_700_000_000.0
-FIRST = ReplicaStatus(
-    name="replica-0",
-    state="running",
-    pid=11,
-    alive=True,
-    restarts=0,
-    reason="",
-    answers=True,
-    active=True,
-    ready=True,
-    share=0.75,
-    epoch=1204,
-    take_overs=1,
-    engine="microBatch: the job has a Python UDF (normalize)",
-    rows_per_s=4998.7,
-    p50_ms=81.4,
-    p99_ms=140.2,
-)
+FIRST = replace(PUBLISHING, take_overs=1, engine="microBatch: the job has a Python UDF (normalize)")
 SECOND = replace(FIRST, name="replica-1", share=0.25, restarts=2, take_overs=0)
-LEADS = OrdererStatus("orderer-0", "running", 21, True, 0, "", leading=True, epoch=1204, input_lag_records=12)
+LEADS = replace(LEADER, input_lag_records=12)
 FOLLOWS = replace(LEADS, name="orderer-1", leading=False, input_lag_records=None)
 STATUS = JobStatus(
     "flights",

@@ -7,43 +7,25 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from tandem.local.page import job_page
 from tandem.local.rundir import ProcessState
 from tandem.local.scrape import Histogram, Sample
-from tandem.local.screen import job_table, progress_line
-from tandem.local.status import HeldBack, JobStatus, OrdererStatus, ReplicaStatus, orderer_status, replica_status
+from tandem.local.screen import processes_table, progress_line
+from tandem.local.status import HeldBack, JobStatus, ReplicaStatus, orderer_status, replica_status
 from tandem.status.report import OrdererReport, ReplicaReport
-
-PUBLISHING = ReplicaStatus(
-    name="replica-0",
-    state="running",
-    pid=11,
-    alive=True,
-    restarts=0,
-    reason="",
-    answers=True,
-    active=True,
-    ready=True,
-    share=0.75,
-    epoch=1204,
-    claims_won=903,
-    rows_per_s=4998.7,
-    p50_ms=81.4,
-    p99_ms=140.2,
-)
-BEHIND = replace(
-    PUBLISHING, name="replica-1", ready=False, share=0.0, epoch=1100, lag_epochs=104, lag_records=52_000, restarts=2
-)
-LEADER = OrdererStatus("orderer-0", "running", 21, True, 0, "", leading=True, epoch=1204, cuts_won=1205)
-STATUS = JobStatus("flights", 1_700_000_000.0, (PUBLISHING, BEHIND), (LEADER,), "replica-0", 1203)
+from unit.local.job_samples import BEHIND, LEADER, PUBLISHING, STATUS
 
 
 def screen(status: JobStatus) -> dict[str, str]:
-    """The rows of the table by their first word."""
-    out = Console(file=io.StringIO(), width=160, color_system=None)
-    out.print(job_table(status))
+    """The lines of the page by their first word, those of what somebody should see to with a `!` before it."""
+    return {line.replace("! ", "!", 1).split()[0]: line.removeprefix("! ") for line in lines(status)}
+
+
+def lines(status: JobStatus, width: int = 160) -> list[str]:
+    out = Console(file=io.StringIO(), width=width, color_system=None)
+    out.print(job_page(status))
     assert isinstance(out.file, io.StringIO)
-    lines = [line.strip() for line in out.file.getvalue().splitlines() if line.strip()]
-    return {line.split()[0]: " ".join(line.split()) for line in lines}
+    return [" ".join(line.split()) for line in out.file.getvalue().splitlines() if line.strip()]
 
 
 def test_a_row_says_what_a_process_does() -> None:
@@ -51,19 +33,14 @@ def test_a_row_says_what_a_process_does() -> None:
 
     assert rows["replica-0"] == "replica-0 running publishes 75% 1,204 0 ep 4,999 81 140 0 0"
     assert rows["orderer-0"].startswith("orderer-0 running leads 1,204")
-    assert rows["published"] == "published up to epoch 1203, last by replica-0"
+    assert rows["Published"] == "Published up to epoch 1,203, last by replica-0"
 
 
 def test_a_job_without_redundancy_says_so_first() -> None:
     gone = replace(BEHIND, state="given up", alive=False, reason="computed another digest")
     status = replace(STATUS, replicas=(PUBLISHING, gone))
 
-    out = Console(file=io.StringIO(), width=160, color_system=None)
-    out.print(job_table(status))
-    assert isinstance(out.file, io.StringIO)
-    first, second, *_ = (line.strip() for line in out.file.getvalue().splitlines() if line.strip())
-    assert first == "Job flights"
-    assert second == "WITHOUT REDUNDANCY: 1 of 2 replicas left, replica-1 is given up"
+    assert lines(status)[2] == "! WITHOUT REDUNDANCY: 1 of 2 replicas left, replica-1 is given up"
     assert "; WITHOUT REDUNDANCY: 1 of 2 replicas left, replica-1 is given up; replica-0 " in progress_line(status)
     assert not STATUS.warnings
 
@@ -127,8 +104,8 @@ def test_a_replica_that_ended_since_it_diverged_says_so_and_how() -> None:
     state = ProcessState("replica-1", "replica", "given up", reason="epoch 7: other rows\n…", end="diverged")
     rows = screen(replace(STATUS, replicas=(PUBLISHING, replica_status(state))))
 
-    assert rows["replica-1"] == "replica-1 given up: epoch 7: other rows"
-    table = job_table(replace(STATUS, replicas=(PUBLISHING, replica_status(state))))
+    assert rows["!replica-1"] == "replica-1 given up: epoch 7: other rows"
+    table = processes_table(replace(STATUS, replicas=(PUBLISHING, replica_status(state))))
     assert [str(cell) for cell in table.columns[2].cells][:2] == ["publishes 75%", "diverged"]
 
 
@@ -152,11 +129,10 @@ def test_a_paused_process_keeps_no_role() -> None:
     assert "publishes" not in screen(replace(STATUS, replicas=(paused, BEHIND)))["replica-0"]
 
 
-def test_trouble_takes_the_place_of_the_caption() -> None:
+def test_trouble_is_something_to_see_to() -> None:
     rows = screen(replace(STATUS, trouble="Kafka: broker transport failure"))
 
-    assert rows["Kafka:"] == "Kafka: broker transport failure"
-    assert "published" not in rows
+    assert rows["!Kafka:"] == "Kafka: broker transport failure"
 
 
 def test_an_input_that_an_open_transaction_holds_back_is_named() -> None:
@@ -165,16 +141,14 @@ def test_an_input_that_an_open_transaction_holds_back_is_named() -> None:
     status = replace(STATUS, orderers=(replace(LEADER, held_back=(held,)), other))
 
     said = "events/0 waits: a transaction has been open at offset 1 for 130 s"
-    assert screen(status)["events/0"] == said
+    assert screen(status)["!events/0"] == said
     assert said in progress_line(status)
 
 
 def test_the_table_fits_a_terminal_of_eighty_columns() -> None:
-    out = Console(file=io.StringIO(), width=80, color_system=None)
-    out.print(job_table(replace(STATUS, replicas=(PUBLISHING, replace(BEHIND, catch_up_s=59.0)))))
-    assert isinstance(out.file, io.StringIO)
+    narrow = lines(replace(STATUS, replicas=(PUBLISHING, replace(BEHIND, catch_up_s=59.0))), width=80)
 
-    assert "…" not in out.file.getvalue()
+    assert "…" not in "".join(narrow)
 
 
 def test_a_line_tells_the_same_in_brief() -> None:
@@ -223,8 +197,8 @@ def test_the_engine_and_why_it_was_chosen_are_said_once() -> None:
     words = "microBatch: the job has a Python UDF (normalize)"
     status = replace(STATUS, replicas=(replace(PUBLISHING, engine=words), replace(BEHIND, engine=words)))
 
-    assert screen(status)["engine"] == f"engine {words}"
-    assert "engine" not in screen(STATUS)
+    assert screen(status)["Engine"] == f"Engine {words}"
+    assert "Engine" not in screen(STATUS)
 
 
 def test_a_replica_says_which_engine_it_runs() -> None:
@@ -233,3 +207,11 @@ def test_a_replica_says_which_engine_it_runs() -> None:
 
     assert replica_status(state, sample=Sample(report=report)).engine == "realTime"
     assert replica_status(state, sample=Sample()).engine == ""
+
+
+def test_a_source_that_is_partitioned_otherwise_is_something_to_see_to() -> None:
+    words = "source orders is not partitioned by the record's key: 'ann' is in orders/0 (lane 0) and orders/1 (lane 1)"
+    status = replace(STATUS, replicas=(replace(PUBLISHING, scattered=words), replace(BEHIND, scattered=words)))
+
+    assert screen(status)["!source"] == words
+    assert progress_line(status).endswith(f"; {words}")
