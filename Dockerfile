@@ -27,7 +27,7 @@ WORKDIR /src
 # What the code needs is a layer of its own: it is large, and changes seldom. Nobody imports the tests, examples and headers
 # that some wheels bring along.
 COPY pyproject.toml operator/image/requirements.py ./
-RUN python requirements.py operator iceberg postgres s3 > requirements.txt \
+RUN python requirements.py operator iceberg postgres rules s3 > requirements.txt \
  && pip install --no-cache-dir --requirement requirements.txt \
  && rm -rf /opt/tandem/lib/python3.*/site-packages/pandas/tests \
            /opt/tandem/lib/python3.*/site-packages/pyarrow/tests \

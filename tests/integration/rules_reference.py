@@ -22,10 +22,10 @@ def shared(id_: str = SHARED, **fields: Any) -> Control:
 
 MATCHES: Mapping[str, Callable[[Given], Any]] = {
     WHEN: lambda event: event["audience"] == "public",
-    "audience == 'domain'": lambda event: event["audience"] == "domain",
+    "event.audience == 'domain'": lambda event: event["audience"] == "domain",
     "true": lambda _: True,
-    "1 / size > 2": lambda _: False,
-    "1 / (size % 2) == 1": lambda event: event["size"] % 2,
+    "1 / event.size > 2": lambda _: False,
+    "1 / (event.size % 2) == 1": lambda event: event["size"] % 2,
 }
 """Expression → what it says of an event, False where it has no answer; one that is not here is no rule."""
 

@@ -33,14 +33,19 @@ def manifest(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-SIZES = shared("Sizes", when="audience == 'public'", aggregation="sum", value="size", windowSeconds=1)
-CHANGED = shared(when="audience == 'domain'")
+SIZES = shared("Sizes", when="event.audience == 'public'", aggregation="sum", value="event.size", windowSeconds=1)
+CHANGED = shared(when="event.audience == 'domain'")
 BETWEEN: Mapping[int, Sequence[Control]] = {
     1: [shared(), SIZES],
-    2: [("broken", "no JSON"), shared("odd", when="audiense == 'public'"), (None, {}), shared("loud", when="title")],
+    2: [
+        ("broken", "no JSON"),
+        shared("odd", when="event.audiense == 'public'"),
+        (None, {}),
+        shared("loud", when="event.title"),
+    ],
     3: [(SHARED, None), ("Sizes", "{")],
-    4: [CHANGED, shared("fails", scope={"customer": "customer-007"}, when="1 / size > 2")],
-    5: [shared(), shared("divides", when="1 / (size % 2) == 1")],
+    4: [CHANGED, shared("fails", scope={"customer": "customer-007"}, when="1 / event.size > 2")],
+    5: [shared(), shared("divides", when="1 / (event.size % 2) == 1")],
     6: [(SHARED, None), shared(), ("divides", None)],
 }
 """Epoch → what comes beside the generator's rules."""
@@ -135,7 +140,7 @@ def test_what_is_no_rule_and_what_has_no_answer_is_rejected_with_its_place(found
     assert [(one["source"], one["topic"], one["offset"]) for one in bad] == [
         ("control", CONTROL, before + of_generator + n) for n in range(4)
     ]
-    reasons = ["Invalid JSON", "undeclared reference to 'audiense'", "the record has no key", "not bool"]
+    reasons = ["Invalid JSON", "undeclared reference to 'event.audiense'", "the record has no key", "not bool"]
     for one, reason in zip(bad, reasons, strict=True):
         assert reason in one["reason"]
     even = [event for event in given.events[5] if event["size"] % 2 == 0]

@@ -34,11 +34,11 @@ pytestmark = [pytest.mark.integration, pytest.mark.thorough, pytest.mark.timeout
 LAST = "the-last"
 CHANGES: list[list[Control]] = [
     [shared()],
-    [shared("domain", when="audience == 'domain'"), ("broken", "no JSON")],
-    [shared(when="audience == 'domain'")],
+    [shared("domain", when="event.audience == 'domain'"), ("broken", "no JSON")],
+    [shared(when="event.audience == 'domain'")],
     [("domain", None), ("PublicDocsShared", None), shared()],
     [("PublicDocsShared", "{")],
-    [shared("domain", when="audience == 'domain'"), shared("odd", when="audiense == ''")],
+    [shared("domain", when="event.audience == 'domain'"), shared("odd", when="event.audiense == ''")],
 ]
 OF_A_ROUND = 150
 

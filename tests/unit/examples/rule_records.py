@@ -15,6 +15,7 @@ VARIABLES = (
     ("size", "int"),
     ("share", "double"),
     ("open", "bool"),
+    ("type", "string"),
 )
 K = TypeVar("K")
 V = TypeVar("V")

@@ -28,7 +28,7 @@ def test_a_rule_is_for_the_events_of_its_scope_and_counts_for_each_customer() ->
 def test_amounts_are_aggregated(aggregation: str, expected: int) -> None:
     epochs = Epochs()
     sizes = [event(size=size) for size in (2, 1, 3)]
-    rows = epochs.run(rule(aggregation=aggregation, value="size"), *sizes)
+    rows = epochs.run(rule(aggregation=aggregation, value="event.size"), *sizes)
     assert values_of(rows) == [{"rule": "r", "customer": "c", "since": 0, "events": 3, aggregation: expected}]
 
 
@@ -42,7 +42,9 @@ def test_a_removed_rule_loses_its_totals_and_says_so_to_readers() -> None:
     assert epochs.run(removed("never-there")) == []
 
 
-@pytest.mark.parametrize("between", [[removed()], [removed(), rule(when="open"), removed()], [rule(when="false")]])
+@pytest.mark.parametrize(
+    "between", [[removed()], [removed(), rule(when="event.open"), removed()], [rule(when="false")]]
+)
 def test_a_rule_that_comes_again_begins_from_nothing_even_in_the_epoch_in_which_it_went(between: list[Control]) -> None:
     epochs = Epochs()
     epochs.run(rule(), event())
@@ -55,8 +57,8 @@ def test_a_changed_rule_begins_from_nothing_and_one_that_is_sent_again_goes_on()
     epochs = Epochs()
     epochs.run(rule(), event())
     assert totals(epochs.run(rule(), event())) == {"r/c": 2}
-    assert totals(epochs.run(rule(when="size == null"), event())) == {"r/c": 1}
-    assert totals(epochs.run(rule(when="size == null", scope={"customer": "d"}), event())) == {}
+    assert totals(epochs.run(rule(when="event.size == null"), event())) == {"r/c": 1}
+    assert totals(epochs.run(rule(when="event.size == null", scope={"customer": "d"}), event())) == {}
 
 
 def test_a_bad_rule_is_rejected_with_its_place_and_what_holds_goes_on() -> None:
@@ -64,7 +66,7 @@ def test_a_bad_rule_is_rejected_with_its_place_and_what_holds_goes_on() -> None:
     epochs.run(rule(), event())
     bad = [
         Control(b"r", b"no JSON", Place("control", "rules", 1, 5, 1_000)),
-        rule(when="audiense == 'x'"),
+        rule(when="event.audiense == 'x'"),
         Control(b"other", rule(id="r2").value, Place("control", "rules", 0, 6, 0)),
         Control(None, rule().value, Place("control", "rules", 0, 7, 0)),
         Control(b"\xff", rule().value, Place("control", "rules", 0, 8, 10**18)),
@@ -97,7 +99,9 @@ def test_a_long_record_is_cut_in_its_letter() -> None:
 
 def test_there_are_so_many_rules_and_no_more() -> None:
     epochs = Epochs(most_rules=2)
-    rows = epochs.run(rule(id="a"), rule(id="b"), rule(id="c"), rule(id="a", when="open"), removed("b"), rule(id="d"))
+    rows = epochs.run(
+        rule(id="a"), rule(id="b"), rule(id="c"), rule(id="a", when="event.open"), removed("b"), rule(id="d")
+    )
     (letter,) = values_of(rows)
     assert "2 rules hold already" in letter["reason"]
     assert set(epochs.rules.content) == {"a", "d"}
@@ -105,7 +109,9 @@ def test_there_are_so_many_rules_and_no_more() -> None:
 
 def test_an_event_without_an_answer_is_rejected_for_that_rule_only() -> None:
     epochs = Epochs()
-    rows = epochs.run(rule(id="bad", when="1 / size == 1"), rule(id="good"), event(size=0, offset=4), event(size=1))
+    rows = epochs.run(
+        rule(id="bad", when="1 / event.size == 1"), rule(id="good"), event(size=0, offset=4), event(size=1)
+    )
     (letter,) = values_of(row for row in rows if row.sink == REJECTED)
     assert (letter["rule"], letter["reason"], letter["offset"]) == ("bad", "divide by zero", 4)
     assert letter["value"] == '{"customer":"c","time":0,"size":0}'
@@ -119,7 +125,7 @@ def test_an_event_without_a_customer_is_rejected_once() -> None:
 
 def test_a_sum_that_grows_beyond_all_numbers_stays_as_it_is() -> None:
     epochs = Epochs()
-    rows = epochs.run(rule(aggregation="sum", value="share"), event(share=1.7e308), event(share=1.7e308))
+    rows = epochs.run(rule(aggregation="sum", value="event.share"), event(share=1.7e308), event(share=1.7e308))
     assert [letter["reason"] for letter in values_of(row for row in rows if row.sink == REJECTED)] == [
         "the sum would be inf"
     ]
@@ -159,6 +165,6 @@ def test_times_before_1970_have_windows() -> None:
 
 def test_of_several_books_with_the_same_rules_one_says_what_is_none() -> None:
     epochs = Epochs()
-    epochs.run(rule(when="1 / size == 1"), rule(id="gone"), event(size=1))
+    epochs.run(rule(when="1 / event.size == 1"), rule(id="gone"), event(size=1))
     rows = list(epochs.book.epoch(1, [rule(when="1"), removed("gone")], [event(size=0)], says_bad=False))
     assert [(row.sink, row.value is None) for row in rows] == [(RESULTS, True), (REJECTED, False)]

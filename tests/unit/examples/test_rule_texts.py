@@ -40,7 +40,7 @@ def amount(value: str, **columns: Any) -> float:
         (rule_json(when="true || " * 300 + "true"), "when: String should have at most 2000"),
         (rule_json(aggregation="mean"), "aggregation: Input should be 'count', 'sum', 'min' or 'max'"),
         (rule_json(aggregation="sum"), "sum needs a value"),
-        (rule_json(value="size"), "count takes no value"),
+        (rule_json(value="event.size"), "count takes no value"),
         (rule_json(windowSeconds="60"), "windowSeconds: Input should be a valid integer"),
         (rule_json(windowSeconds=0), "windowSeconds: Input should be greater"),
         (rule_json(windowSeconds=10**12), "windowSeconds: Input should be less"),
@@ -55,13 +55,13 @@ def test_what_is_no_rule_is_refused_with_the_field(value: bytes, reason: str) ->
     ("fields", "reason"),
     [
         ({"when": "(("}, "when: .*Syntax error"),
-        ({"when": "audiense == 'public'"}, "when: .*undeclared reference to 'audiense'"),
-        ({"when": "audience > 3"}, "when: .*no matching overload"),
-        ({"when": "size"}, "when: it is of the type int, not bool"),
-        ({"when": "dyn(open)"}, "when: it is of the type dyn, not bool"),
+        ({"when": "event.audiense == 'public'"}, "when: .*undeclared reference to 'event.audiense'"),
+        ({"when": "event.audience > 3"}, "when: .*no matching overload"),
+        ({"when": "event.size"}, "when: it is of the type int, not bool"),
+        ({"when": "dyn(event.open)"}, "when: it is of the type dyn, not bool"),
         ({"when": "(" * 200 + "true" + ")" * 200}, "when: .*recursion limit"),
-        ({"when": "'\ud800' == audience"}, "Invalid JSON"),
-        ({"aggregation": "sum", "value": "audience"}, "value: it is of the type string, not int or double"),
+        ({"when": "'\ud800' == event.audience"}, "Invalid JSON"),
+        ({"aggregation": "sum", "value": "event.audience"}, "value: it is of the type string, not int or double"),
         ({"aggregation": "max", "value": "null"}, "value: it is of the type null"),
     ],
 )
@@ -74,16 +74,20 @@ def test_an_expression_is_checked_against_the_columns(fields: dict[str, Any], re
 @pytest.mark.parametrize(
     ("when", "columns", "is_met"),
     [
-        ("audience == 'public'", {"audience": "public"}, True),
-        ("audience == 'public'", {"audience": None}, False),
-        ("audience == null", {"audience": None}, True),
-        ("audience.startsWith('pub') && size > 3", {"audience": "public", "size": 4}, True),
-        ("open", {"open": True}, True),
-        ("share > 0.5", {"share": 0.25}, False),
-        ("time == null", {"second": None}, True),
-        ("time.getFullYear() == 1970 && time < timestamp('1970-01-01T00:00:01.5Z')", {"second": 1.25}, True),
-        ("time < timestamp('1970-01-01T00:00:00Z')", {"second": -0.25}, True),
-        ("open || 1 / size == 1", {"open": True, "size": 0}, True),
+        ("event.audience == 'public'", {"audience": "public"}, True),
+        ("event.audience == 'public'", {"audience": None}, False),
+        ("event.audience == null", {"audience": None}, True),
+        ("event.audience.startsWith('pub') && event.size > 3", {"audience": "public", "size": 4}, True),
+        ("event.open", {"open": True}, True),
+        ("event.share > 0.5", {"share": 0.25}, False),
+        ("event.time == null", {"second": None}, True),
+        (
+            "event.time.getFullYear() == 1970 && event.time < timestamp('1970-01-01T00:00:01.5Z')",
+            {"second": 1.25},
+            True,
+        ),
+        ("event.time < timestamp('1970-01-01T00:00:00Z')", {"second": -0.25}, True),
+        ("event.open || 1 / event.size == 1", {"open": True, "size": 0}, True),
     ],
 )
 def test_an_event_meets_a_rule(when: str, columns: dict[str, Any], is_met: bool) -> None:
@@ -93,13 +97,13 @@ def test_an_event_meets_a_rule(when: str, columns: dict[str, Any], is_met: bool)
 @pytest.mark.parametrize(
     ("when", "columns", "reason"),
     [
-        ("1 / size == 1", {"size": 0}, "divide by zero"),
-        ("size * 9223372036854775807 > 1", {"size": 2}, "integer overflow"),
-        ("size > 1", {}, "No matching overloads"),
-        ("open", {}, "the answer is null"),
-        ("int(audience) > 1", {"audience": "x"}, "cannot convert"),
-        ("audience.matches('(')", {"audience": "x"}, "invalid regular expression"),
-        ("time < timestamp('2026-01-01T00:00:00Z')", {"second": 1e12}, "outside of the years"),
+        ("1 / event.size == 1", {"size": 0}, "divide by zero"),
+        ("event.size * 9223372036854775807 > 1", {"size": 2}, "integer overflow"),
+        ("event.size > 1", {}, "No matching overloads"),
+        ("event.open", {}, "the answer is null"),
+        ("int(event.audience) > 1", {"audience": "x"}, "cannot convert"),
+        ("event.audience.matches('(')", {"audience": "x"}, "invalid regular expression"),
+        ("event.time < timestamp('2026-01-01T00:00:00Z')", {"second": 1e12}, "outside of the years"),
         ("[1,2,3,4,5,6,7,8,9,10].all(a, " * 5 + "true" + ")" * 5, {}, "Iteration budget"),
     ],
 )
@@ -115,21 +119,21 @@ def _nested(depth: int) -> str:
 
 
 def test_an_amount_is_a_number() -> None:
-    assert amount("size", size=3) == 3
-    assert amount("share * 2.0", share=0.25) == 0.5
-    assert amount("size == null ? 0 : size") == 0
+    assert amount("event.size", size=3) == 3
+    assert amount("event.share * 2.0", share=0.25) == 0.5
+    assert amount("event.size == null ? 0 : event.size") == 0
     for value, columns, reason in (
-        ("share / 0.0", {"share": 1.0}, "is inf"),
-        ("size", {}, "the answer is null"),
-        ("1 / size", {"size": 0}, "divide by zero"),
+        ("event.share / 0.0", {"share": 1.0}, "is inf"),
+        ("event.size", {}, "the answer is null"),
+        ("1 / event.size", {"size": 0}, "divide by zero"),
     ):
         with pytest.raises(EvaluationError, match=reason):
             amount(value, **columns)  # type: ignore[arg-type]
 
 
 def test_a_rule_whose_column_is_gone_has_no_answer() -> None:
-    rule = as_held(parse(rule_json(when="gone == 1")), VARIABLES)
-    with pytest.raises(EvaluationError, match="undeclared reference to 'gone'"):
+    rule = as_held(parse(rule_json(when="event.gone == 1")), VARIABLES)
+    with pytest.raises(EvaluationError, match=r"undeclared reference to 'event\.gone'"):
         rule.matches(activation(event().columns, VARIABLES))
 
 

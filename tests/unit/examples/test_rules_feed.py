@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from pyspark.sql.types import (
@@ -17,7 +18,10 @@ from pyspark.sql.types import (
     TimestampNTZType,
     TimestampType,
 )
+from ruamel.yaml import YAML
 
+import tandem.examples.rules
+from tandem.examples.rules.expressions import activation, compiled
 from tandem.examples.rules.feed import BEGIN_S, CONTROL, CUSTOMERS, EVENTS, SHARED, WHEN, events
 from tandem.examples.rules.job import variables_of
 from tandem.examples.rules.rule import parse
@@ -47,6 +51,20 @@ def test_events_and_rules_are_in_the_order_of_their_times_and_rules_are_rules() 
     rules = {event.key: parse(event.value) for event in sent if event.topic == CONTROL}
     assert all(key.decode() == rule.id for key, rule in rules.items())
     assert Counter(rule.when for rule in rules.values()) == {WHEN: len(rules)}
+
+
+def test_its_rules_fit_the_columns_of_the_manifest() -> None:
+    body = YAML(typ="safe").load(Path(tandem.examples.rules.__file__).with_name("rules.yaml").read_text())
+    (schema,) = [source["schema"] for source in body["spec"]["sources"] if source["name"] == "events"]
+    types = {"STRING": "string", "TIMESTAMP": "timestamp", "BIGINT": "int"}
+    columns = [column.split() for column in schema.split(",")]
+    variables = tuple((name, types[kind]) for name, kind in columns)
+    sent = [event for event in events(200) if event.topic == EVENTS]
+    assert {name for name, _ in variables} == set(json.loads(sent[0].value))
+    rule = compiled(parse(next(event.value for event in events(200) if event.topic == CONTROL)), variables)
+    bodies = [{**json.loads(event.value), "time": 0} for event in sent]
+    met = [body for body in bodies if rule.matches(activation(body, variables))]
+    assert met == [body for body in bodies if body["audience"] == "public"] != []
 
 
 CUSTOMER, TIME = StructField("customer", StringType()), StructField("time", TimestampType())

@@ -29,6 +29,8 @@ TYPES: Final = {
     "timestamp": cel.Type.TIMESTAMP,
 }
 """What an expression is checked against. All but `timestamp` compare with null, too."""
+_EVENT: Final = "event."
+"""Before a column's name in an expression: CEL has names of its own, such as `type`."""
 _NUMBERS: Final = ("INT", "DOUBLE")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _STATUS: Final = re.compile(r"^[A-Z_]+: (ERROR: )?| \[[A-Z_]+\]$")
@@ -95,7 +97,9 @@ def compiled(rule: Rule, variables: Variables) -> Compiled:
 
 def activation(event: Mapping[str, Any], variables: Variables) -> cel.Activation:
     """An event's columns, for expressions to ask about. Times are numbers (Unix, us). Raises `EvaluationError`."""
-    found = {name: _time(name, event[name]) if kind == "timestamp" else event[name] for name, kind in variables}
+    found = {
+        _EVENT + name: _time(name, event[name]) if kind == "timestamp" else event[name] for name, kind in variables
+    }
     return _unchecked(variables).Activation(found)
 
 
@@ -130,12 +134,12 @@ def _answer(expression: cel.Expression, about: cel.Activation, kinds: tuple[str,
 
 @lru_cache(16)
 def _checked(variables: Variables) -> cel.Env:
-    return cel.NewEnv(variables={name: TYPES[kind] for name, kind in variables})
+    return cel.NewEnv(variables={_EVENT + name: TYPES[kind] for name, kind in variables})
 
 
 @lru_cache(16)
 def _unchecked(variables: Variables) -> cel.Env:
-    return cel.NewEnv(variables={name: cel.Type.DYN for name, _ in variables})
+    return cel.NewEnv(variables={_EVENT + name: cel.Type.DYN for name, _ in variables})
 
 
 def _time(name: str, unix_us: int | None) -> Timestamp | None:

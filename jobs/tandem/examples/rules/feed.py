@@ -20,7 +20,7 @@ EVENTS, CONTROL = "customer-events", "control-events"
 CUSTOMERS = 250
 BEGIN_S = 1_767_225_600  # 2026-01-01
 SHARED = "PublicDocsShared"
-WHEN = "actionType == 'DocumentSharedEvent' && audience == 'public'"
+WHEN = "event.actionType == 'DocumentSharedEvent' && event.audience == 'public'"
 _GLOBAL_SHARE = 0.2
 
 
