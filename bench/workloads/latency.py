@@ -129,7 +129,7 @@ def _feeds(keys: int) -> tuple[Feed, ...]:
 
 
 _PAPER = {"events": 10_000}
-_SPARK = {"conf": {"spark.sql.legacy.chunkBase64String.enabled": "false"}}
+_SPARK = {"conf": {"spark.sql.chunkBase64String.enabled": "false"}}
 """Base64 without line breaks, as in Flink."""
 _FROM = "the public latency suite of Spark's real-time mode and Flink, query"
 
