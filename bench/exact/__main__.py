@@ -93,7 +93,7 @@ def run(order: Order, around: Servers) -> list[Check]:
     logs = names_for(job.manifest, "")
     sources = {feed.source: place.topic(feed.source) for feed in workload.feeds}
     records = workload.records(order.seed, order.records)
-    senders = {source: Sender(place.bootstrap, topic) for source, topic in sources.items()}
+    senders = {f.source: Sender(place.bootstrap, sources[f.source], f.compression) for f in workload.feeds}
     with Log(place.bootstrap, logs.ordering, logs.commits) as log:
         chance = random.Random(order.seed)
         made = Run(job, log, senders, sources, records, chance, _say, order.speed)

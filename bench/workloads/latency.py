@@ -125,7 +125,7 @@ def _block(feed: Feed, seed: int, number: int) -> Block:
 
 
 def _feeds(keys: int) -> tuple[Feed, ...]:
-    return (Feed("events", _block, rate=1_000, keys=keys, record_bytes=1_200),)
+    return (Feed("events", _block, rate=1_000, keys=keys, record_bytes=1_200, compression="lz4"),)
 
 
 _PAPER = {"events": 10_000}

@@ -71,7 +71,10 @@ MIB2 = _mapped(
     "Active replication in Flink, mib2: one map, in 1 to 4 tasks",
     engines=("microBatch",),
     spec={"spark": {"parallelism": 2}},
-    sweep=tuple(Variant(f"parallelism-{count}", spec={"spark": {"parallelism": count}}) for count in range(1, 5)),
+    sweep=(
+        *(Variant(f"parallelism-{count}", spec={"spark": {"parallelism": count}}) for count in range(1, 5)),
+        Variant("fault", {"length": "3"}, {"spark": {"parallelism": 2}}),
+    ),
 )
 MIB3 = _united(
     "mib3",

@@ -16,10 +16,14 @@ _DEADLINE_S = 60.0
 class Sender:
     """Sends records of one topic, in their order. Raises `RuntimeError` where Kafka does not take one."""
 
-    def __init__(self, bootstrap: str, topic: str) -> None:
+    def __init__(self, bootstrap: str, topic: str, compression: str = "none") -> None:
         settings = {
-            **{"bootstrap.servers": bootstrap, "enable.idempotence": True, "acks": "all", "linger.ms": 5},
-            **{"batch.size": 1_000_000, "queue.buffering.max.messages": 2 * _MOST_WAITING},
+            **{"bootstrap.servers": bootstrap, "enable.idempotence": True, "acks": "all", "linger.ms": 20},
+            **{
+                "compression.type": compression,
+                "batch.size": 500_000,
+                "queue.buffering.max.messages": 2 * _MOST_WAITING,
+            },
             "delivery.report.only.error": True,  # a call for each record would take longer than sending it
             "on_delivery": self._failed,
         }
