@@ -7,8 +7,8 @@ import pyarrow as pa
 import pytest
 from bench import jobs
 from bench.analysis import Faults
-from bench.records import ARRIVAL, PARTITIONS, decode, encode, first_keys, key_bytes
 from bench.measured import WORKLOADS
+from bench.records import ARRIVAL, PARTITIONS, decode, encode, first_keys, key_bytes
 
 from integration.engine import Job, Record
 

@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[2]
 SEED, EPOCHS = 7, 4
 RECORDS = {"closed-windows": 60_000, "fixwindow": 4_000, "sequences": 12_000, "count": 3_000}
 USUAL_RECORDS = 2_000
-OFTEN = {("mib3", "realTime"), ("fixwindow", "microBatch"), ("sequences", "microBatch"), ("join", "realTime")}
-"""What no other test shows: unions, windows, state of one's own, and joins with a table. The rest is thorough."""
+OFTEN = {("fixwindow", "microBatch"), ("grouping", "realTime")}
+"""One of each engine, one with state. The rest is thorough."""
 
 CASES = [
     pytest.param(name, engine, id=f"{name}-{engine}", marks=[] if (name, engine) in OFTEN else [pytest.mark.thorough])
