@@ -93,20 +93,21 @@ def run(order: Order, around: Servers) -> list[Check]:
     logs = names_for(job.manifest, "")
     sources = {feed.source: place.topic(feed.source) for feed in workload.feeds}
     records = workload.records(order.seed, order.records)
-    senders = {source: Sender(place.bootstrap, topic) for source, topic in sources.items()}
-    with Log(place.bootstrap, logs.ordering, logs.commits) as log:
-        chance = random.Random(order.seed)
-        made = Run(job, log, senders, sources, records, chance, _say, order.speed)
-        job.start()
-        try:
-            made.go(order.kills)
-        except Exception:
-            _tell(job)
-            raise
-        finally:
+    senders = {f.source: Sender(place.bootstrap, sources[f.source], f.compression) for f in workload.feeds}
+    made = Run(job, senders, sources, records, random.Random(order.seed), _say, order.speed)
+    topics = {topic: source for source, topic in sources.items()}
+    job.start()
+    try:
+        made.go(order.kills)
+        with Log(place.bootstrap, logs.ordering, logs.commits) as log:
+            made.finish(log)
             job.stop()
-        topics = {topic: source for source, topic in sources.items()}
-        read = history(place.bootstrap, partitions, sink, topics, log)
+            read = history(place.bootstrap, partitions, sink, topics, log)
+    except Exception:
+        _tell(job)
+        raise
+    finally:
+        job.stop()
     checks = list(judge(workload, order.engine, records, read))
     _say(f"killed: {', '.join(made.killed) or 'none'}; epochs taken over: {read.taken_over}")
     for check in checks:

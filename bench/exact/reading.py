@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Self
 
-from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from bench.exact.checks import Arrival, History, Place
 from bench.workloads.base import Record, Row
@@ -20,7 +20,7 @@ _OWN = "tandem."
 
 
 class Log:
-    """Follows the two logs of a job: how its inputs were cut, and how far it has published."""
+    """Follows the two logs of a job, which have to be there: how its inputs were cut, and how far it has published."""
 
     def __init__(self, bootstrap: str, ordering: str, commits: str) -> None:
         self._consumer = _consumer(bootstrap, {ordering: 1, commits: 1})
@@ -93,17 +93,20 @@ def _arrival(message: Message) -> Arrival:
 
 
 def _read(bootstrap: str, topics: Mapping[str, int]) -> list[Message]:
-    """All records of some topics, those of a partition in their order."""
-    consumer = _consumer(bootstrap, topics)
+    """All records of some topics that nobody writes to any more, those of a partition in their order."""
+    consumer = _consumer(bootstrap, topics, tells_ends=True)
     try:
-        places = consumer.assignment()
-        ends = {(p.topic, p.partition): consumer.get_watermark_offsets(p, 30.0)[1] for p in places}
         found: list[Message] = []
+        left = {(topic, number) for topic, count in topics.items() for number in range(count)}
         deadline = time.monotonic() + _DEADLINE_S
-        while any(p.offset < ends[p.topic, p.partition] for p in _reached(consumer, places)):
+        while left:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{', '.join(topics)} could not be read within {_DEADLINE_S:.0f} s")
             for message in consumer.consume(_BATCH, 0.1):
+                error = message.error()
+                if error is not None and error.code() == KafkaError._PARTITION_EOF:
+                    left.discard((str(message.topic()), message.partition() or 0))
+                    continue
                 _check(message)
                 found.append(message)
         return found
@@ -111,16 +114,12 @@ def _read(bootstrap: str, topics: Mapping[str, int]) -> list[Message]:
         consumer.close()
 
 
-def _reached(consumer: Consumer, places: list[TopicPartition]) -> list[TopicPartition]:
-    """Where the consumer stands; the markers of transactions, which it does not hand out, are behind it."""
-    return consumer.position(places)
-
-
-def _consumer(bootstrap: str, topics: Mapping[str, int]) -> Consumer:
+def _consumer(bootstrap: str, topics: Mapping[str, int], tells_ends: bool = False) -> Consumer:
     consumer = Consumer(
         {
             **{"bootstrap.servers": bootstrap, "group.id": "exact", "enable.auto.commit": False},
             **{"isolation.level": "read_committed", "auto.offset.reset": "error"},
+            "enable.partition.eof": tells_ends,
         }
     )
     places = [TopicPartition(topic, number, 0) for topic, count in topics.items() for number in range(count)]

@@ -32,7 +32,6 @@ class Run:
     """
 
     job: LocalJob
-    log: Log
     senders: dict[str, Sender]
     sources: dict[str, str]
     records: Sequence[Record]
@@ -42,25 +41,26 @@ class Run:
     killed: list[str] = field(default_factory=list)
 
     def go(self, kills: int) -> None:
-        """Feed everything in equal parts, kill a replica in the midst of each but the first, wait until all is published.
+        """Feed everything in equal parts, and kill a replica in the midst of each but the first.
 
         Raises `RuntimeError` where that takes too long, and what the job raises.
         """
         ordered = sorted(self.records, key=lambda record: record.timestamp_ms)
-        self._wait_for_head("the replicas have started")
         for part in range(kills + 1):
             start, end = (len(ordered) * number // (kills + 1) for number in (part, part + 1))
             self._feed(ordered[start:end], kill=part > 0)
-            if part:
-                self._wait_for_head(f"{self.killed[-1]} is back")
+            self._wait_for_head(f"{self.killed[-1]} came back" if part else "the replicas started")
+
+    def finish(self, log: Log) -> None:
+        """Wait until all records are published. Raises as `go`."""
         for sender in self.senders.values():
             sender.finish()
         ends = Counter[Place]((record.source, record.partition) for record in self.records)
         topics = {topic: source for source, topic in self.sources.items()}
 
         def is_published() -> bool:
-            self.log.read()
-            return self.log.has_published(ends, topics)
+            log.read()
+            return log.has_published(ends, topics)
 
         must_wait(self.job, is_published, _PUBLISHED_S, "all records are published")
 

@@ -58,6 +58,7 @@ class Feed:
 
     `make` : the block of a number, `BLOCK` records, of this feed and a seed.
     `rate` : records/s, by which records are due. `schedule`: (second, records/s), in the place of one rate.
+    `compression` : of what is sent; it saves time where values are long.
     `keys`, `record_bytes` : how many keys there are, how long a value is; a maker that has no use for one leaves it.
     """
 
@@ -68,6 +69,7 @@ class Feed:
     record_bytes: int = 64
     partitions: int = 2
     schedule: tuple[tuple[float, float], ...] = ()
+    compression: Literal["none", "lz4"] = "none"
 
     def records(self, seed: int, count: int) -> Iterator[Record]:
         """The first `count` records, each with the time at which it is due."""

@@ -125,20 +125,24 @@ def _block(feed: Feed, seed: int, number: int) -> Block:
 
 
 def _feeds(keys: int) -> tuple[Feed, ...]:
-    return (Feed("events", _block, rate=1_000, keys=keys, record_bytes=1_200),)
+    return (Feed("events", _block, rate=1_000, keys=keys, record_bytes=1_200, compression="lz4"),)
 
 
 _PAPER = {"events": 10_000}
+_SPARK = {"conf": {"spark.sql.chunkBase64String.enabled": "false"}}
+"""Base64 without line breaks, as in Flink."""
 _FROM = "the public latency suite of Spark's real-time mode and Flink, query"
 
-TRANSFORM = Workload("transform", f"{_FROM} A: base64", transform, _feeds(10_000), transformed, paper=_PAPER)
+TRANSFORM = Workload(
+    "transform", f"{_FROM} A: base64", transform, _feeds(10_000), transformed, spec={"spark": _SPARK}, paper=_PAPER
+)
 COUNT = Workload(
     "count",
     f"{_FROM} B: a count by time and payload, base64",
     count,
     _feeds(10_000),
     counted,
-    spec={"job": {"outputMode": "update"}},
+    spec={"job": {"outputMode": "update"}, "spark": _SPARK},
     paper=_PAPER,
 )
 JOIN = Workload(
@@ -147,5 +151,6 @@ JOIN = Workload(
     join,
     _feeds(LOOKUP_ROWS + 100),  # some have no partner
     joined,
+    spec={"spark": _SPARK},
     paper=_PAPER,
 )

@@ -41,7 +41,7 @@ class Rate:
 
 def measure(name: str, feed: Feed, bootstrap: str, topic: str, records: int, seed: int = 1) -> Rate:
     """Make and send `records`, in whole blocks. Raises `RuntimeError`."""
-    sender = Sender(bootstrap, topic)
+    sender = Sender(bootstrap, topic, feed.compression)
     sender.send(feed.make(feed, seed, 0))
     sender.finish()  # connected, and what is only made once is made
     blocks = max(1, records // BLOCK)

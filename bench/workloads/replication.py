@@ -37,6 +37,11 @@ def copies(epochs: Epochs, _engine: Engine) -> list[list[Row]]:
     return [[Row(record.key, record.value) for record in epoch] for epoch in epochs]
 
 
+def copies_by_source(epochs: Epochs, engine: Engine) -> list[list[Row]]:
+    """The same, of an epoch first the records of the first source: a union has its rows in the order of its parts."""
+    return copies([sorted(epoch, key=lambda record: record.source) for epoch in epochs], engine)
+
+
 def _block(feed: Feed, seed: int, number: int) -> Block:
     """Round robin over the partitions: the rebalancing."""
     numbers = numbers_of(number)
@@ -52,36 +57,34 @@ def _block(feed: Feed, seed: int, number: int) -> Block:
 _ONE = (Feed("events", _block),)
 _LENGTHS = tuple(Variant(f"length-{length}", {"length": str(length)}) for length in range(1, 5))
 
-_made = partial(Workload, reference=copies, options={"length": "1"})
+_OPTIONS = {"length": "1"}
+_mapped = partial(Workload, job=maps, feeds=_ONE, reference=copies, options=_OPTIONS)
+_united = partial(Workload, job=united, reference=copies_by_source, options=_OPTIONS)
 
-MIB1 = _made(
+MIB1 = _mapped(
     "mib1",
     "Active replication in Flink, mib1: 1 to 4 maps after each other, 5,000 records/s",
-    maps,
-    _ONE,
     sweep=(*_LENGTHS, Variant("heartbeat", spec=_HEARTBEAT)),
 )
-MIB2 = _made(
+MIB2 = _mapped(
     "mib2",
     "Active replication in Flink, mib2: one map, in 1 to 4 tasks",
-    maps,
-    _ONE,
     engines=("microBatch",),
     spec={"spark": {"parallelism": 2}},
-    sweep=tuple(Variant(f"parallelism-{count}", spec={"spark": {"parallelism": count}}) for count in range(1, 5)),
+    sweep=(
+        *(Variant(f"parallelism-{count}", spec={"spark": {"parallelism": count}}) for count in range(1, 5)),
+        Variant("fault", {"length": "3"}, {"spark": {"parallelism": 2}}),
+    ),
 )
-MIB3 = _made(
+MIB3 = _united(
     "mib3",
     "Active replication in Flink, mib3: two sources of very different rates together, 10 to 10,000 and 5 records/s",
-    united,
-    (Feed("first", _block, rate=1_000), Feed("second", _block, rate=5)),
+    feeds=(Feed("first", _block, rate=1_000), Feed("second", _block, rate=5)),
     sweep=tuple(Variant(f"first-{rate}", rates={"first": rate}) for rate in (10, 100, 1_000, 5_000, 10_000)),
 )
-HEARTBEAT = _made(
+HEARTBEAT = _mapped(
     "heartbeat",
     "Active replication in Flink: the period of heartbeats, 5 to 100 ms, with 1 to 4 maps",
-    maps,
-    _ONE,
     spec={"ordering": {"mode": "heartbeat", "heartbeatPeriod": "10ms"}},
     sweep=tuple(
         Variant(
@@ -93,11 +96,10 @@ HEARTBEAT = _made(
         for length in range(1, 5)
     ),
 )
-VARYING = _made(
+VARYING = _united(
     "varying",
     "Active replication in Flink: two sources of 500 records/s, of which one stops for 90 s and comes back",
-    united,
-    (Feed("first", _block, rate=500, schedule=_SCHEDULE), Feed("second", _block, rate=500)),
+    feeds=(Feed("first", _block, rate=500, schedule=_SCHEDULE), Feed("second", _block, rate=500)),
     spec={"ordering": {"mode": "heartbeat", "heartbeatPeriod": "10ms"}},
     sweep=tuple(
         Variant(f"{period}ms", spec={"ordering": {"mode": "heartbeat", "heartbeatPeriod": f"{period}ms"}})
