@@ -84,6 +84,10 @@ def kill_one(stage: Stage, victim: str, after_s: float, seen: list[Seen]) -> Non
     if isinstance(system, Tandem):
         _follow(stage, system, one, began)
     stage.spend(after_s - (time.monotonic() - began))
+    # Or what is still restarting would count as lost.
+    count = stage.reader.count
+    if not wait_for(stage, lambda: stage.reader.count > count, _BACK_DEADLINE_S, 0.1):
+        raise RuntimeError(f"no output {after_s + _BACK_DEADLINE_S:.0f} s after {victim} was killed")
     one.end_ns = time.time_ns()
 
 

@@ -127,7 +127,18 @@ def _kill(record: RunRecord, arrivals: Arrivals, number: int) -> KillResult:
     kill = record.kills[number]
     gaps = gaps_around(arrivals["arrived_ns"], kill.at_ns, BEFORE_S, record.spec.after_s)
     back = recovered_after_s(arrivals, kill.at_ns, kill.until_ns)
-    return KillResult(gaps.around, gaps.before, back, kill.at_head_s)
+    edge_ns = kill.at_ns + int(record.spec.after_s * S)
+    outage = max(gaps.around, _gap_over_ms(arrivals, edge_ns, kill.until_ns))
+    return KillResult(outage, gaps.before, back, kill.at_head_s)
+
+
+def _gap_over_ms(arrivals: Arrivals, edge_ns: int, until_ns: int) -> float:
+    """How long nothing arrived around a moment: an outage does not end with the time for which it is followed."""
+    before = arrivals["arrived_ns"][arrivals["arrived_ns"] < edge_ns]
+    after = arrivals["arrived_ns"][arrivals["arrived_ns"] >= edge_ns]
+    if not len(before):
+        return 0.0
+    return float((after.min() if len(after) else max(until_ns, edge_ns)) - before.max()) / MS
 
 
 def _mean(values: Sequence[float]) -> float | None:

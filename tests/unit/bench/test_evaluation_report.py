@@ -120,6 +120,16 @@ def test_the_outage_of_a_kill_is_the_gap_in_its_output() -> None:
     assert not [at_s for at_s in result.series.at_s if 20.25 < at_s < 21.25]
 
 
+def test_an_outage_that_outlasts_the_time_of_its_kill_is_measured_to_its_end() -> None:
+    result = result_of(record(KILLED, 40, [kill_at(20, 36)]), arrivals(40, gap=(20.0, 35.0)))
+    assert result.kills[0].outage == pytest.approx(15_010, abs=15)
+
+
+def test_an_outage_that_does_not_end_lasts_until_it_was_not_followed_any_more() -> None:
+    result = result_of(record(KILLED, 40, [kill_at(20, 38)]), arrivals(20))
+    assert result.kills[0].outage == pytest.approx(18_010, abs=15)
+
+
 def test_latency_is_that_of_the_window() -> None:
     all_of_it = np.concatenate([arrivals(10), arrivals(20, gap=(0, 10), latency_ms=900)])
     result = result_of(record(STEADY, 10), all_of_it)
