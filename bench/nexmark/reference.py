@@ -46,7 +46,8 @@ def answer(
 
 def rows_of(values: Sequence[bytes]) -> list[Row]:
     """The rows that a job has published, of its records' values."""
-    return [json.loads(value, parse_float=Decimal) for value in values]
+    rows = [json.loads(value, parse_float=Decimal) for value in values]
+    return [{name: float(of) if name == "average" else of for name, of in row.items()} for row in rows]
 
 
 def _tables(values: Sequence[bytes], processed_ms: Mapping[int, int]) -> dict[str, pa.Table]:

@@ -12,7 +12,7 @@ from bench.nexmark.encode import first_values
 from bench.nexmark.events import BASE_MS, Stream
 from bench.nexmark.reference import answer, rows_of
 
-from unit.bench.nexmark_cases import CASES, LATER_MS, Case, auction, bid
+from unit.bench.nexmark_cases import CASES, LATER_MS, auction, bid
 
 IN_ORDER = {"q1", "q2", "q4", "q5", "q6", "q7", "q9"}
 
@@ -21,8 +21,9 @@ def counted(rows: Iterable[Mapping[str, Any]]) -> Counter[frozenset[tuple[str, A
     return Counter(frozenset(row.items()) for row in rows)
 
 
-@pytest.mark.parametrize(("query", "case"), CASES.items(), ids=str)
-def test_a_stream_with_ties_is_answered(query: str, case: Case) -> None:
+@pytest.mark.parametrize("query", CASES)
+def test_a_stream_with_ties_is_answered(query: str) -> None:
+    case = CASES[query]
     rows = answer(query, case.values, LATER_MS, case.processed_ms)
     assert counted(rows) == counted(case.rows)
     if query in IN_ORDER:
