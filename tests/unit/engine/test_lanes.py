@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tandem.engine.kept_state import KeptState
-from tandem.engine.lanes import check_lanes
+from tandem.engine.lanes import check_lanes, followed_part
 from tandem.jobapi.errors import JobError
 from tandem.manifest import SourceSpec
 
@@ -67,3 +67,22 @@ def test_one_of_several_is_enough_to_refuse() -> None:
 def test_what_is_of_all_rows_is_refused(operator: str) -> None:
     with pytest.raises(JobError, match="which is of all rows"):
         check_lanes([], ["Project", operator], [ORDERS], 2)
+
+
+@pytest.mark.parametrize(
+    ("sources", "made", "part"),
+    [
+        ([ORDERS], ("key",), 0),
+        ([ORDERS], ("windows of 1 s", "key"), 1),
+        ([by(ORDERS, "customer")], ("value.product", "value.customer"), 1),
+        ([by(ORDERS, "customer")], ("value.product", "key"), None),
+        ([by(ORDERS, "any")], ("key",), None),
+        ([ORDERS, PAID], ("orders/n = paid+refunded/n", "orders/key = paid+refunded/key"), 1),
+        ([ORDERS, PAID], ("key",), None),
+    ],
+)
+def test_the_part_of_a_key_is_found_that_the_partitions_follow(
+    sources: list[SourceSpec], made: tuple[str, ...], part: int | None
+) -> None:
+    """As it is noted beside a checkpoint: columns of an only source do not bear its name."""
+    assert followed_part(kept("aggregation", *made), sources) == part
