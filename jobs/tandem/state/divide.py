@@ -129,8 +129,10 @@ def begin(sources: Sequence[Checkpoint], target: Path, after: EnginePosition, em
             shutil.copyfile(path, target / relative)
     times = latest_times([_line(source, "offsets", 1) for source in sources], empty)
     commit = latest_commit([_line(source, "commits", 1) for source in sources], empty)
+    scans = len((first.folder / "offsets" / str(first.batch)).read_text().splitlines()) - 2  # each has its position
     for batch in (max(0, after.epoch - 1), after.epoch):
-        _write(target / "offsets" / str(batch), "v1", times, EnginePosition(batch, after.log_offset).text)
+        positions = [EnginePosition(batch, after.log_offset).text] * scans
+        _write(target / "offsets" / str(batch), "v1", times, *positions)
         _write(target / "commits" / str(batch), "v1", commit)
     notes = [source.folder / WATERMARKS / str(source.batch) for source in sources if not empty]
     if known := [note.read_text() for note in notes if note.exists()]:

@@ -23,7 +23,7 @@ def checkpoint(folder: Path, epoch: int, watermark_ms: int, version: str = "v1")
     contents = {
         "metadata": '{"id":"the query"}',
         "operators": "[]",
-        f"offsets/{epoch}": f"{version}\n{times}\n{position.text}",
+        f"offsets/{epoch}": f"{version}\n{times}\n{position.text}\n{position.text}",
         f"offsets/.{epoch}.crc": "of the offsets",
         f"commits/{epoch}": "v1\n" + json.dumps({"nextBatchWatermarkMs": watermark_ms + 1}),
         f"watermarks/{epoch}": json.dumps(marks),
@@ -58,6 +58,7 @@ def test_it_stands_at_the_new_epoch_with_the_latest_times_and_no_rows(tmp_path: 
         "state/0/_stateSchema/default/0_x",
         "state/0/0/_metadata/schema",
     }
+    assert (tmp_path / "new" / "offsets" / "20").read_text().splitlines()[2:] == [AFTER.text] * 2
     times, commit = ((tmp_path / "new" / log / "20").read_text().splitlines()[1] for log in ("offsets", "commits"))
     assert json.loads(times) == {"batchWatermarkMs": 5, "batchTimestampMs": 9, "conf": {"partitions": "a"}}
     assert json.loads(commit) == {"nextBatchWatermarkMs": 6}
