@@ -26,7 +26,7 @@ from tandem.process.info import ExitCode
 from tandem.replica.lanes_before import lanes_before
 from tandem.waiting import Deadline, wait_until
 
-pytestmark = [pytest.mark.integration, pytest.mark.thorough, pytest.mark.timeout(840)]
+pytestmark = [pytest.mark.integration, pytest.mark.thorough, pytest.mark.timeout(1_700)]
 
 COUNT = """
 from pyspark.sql import functions as F
@@ -35,7 +35,7 @@ def job(events):
     return events.groupBy("key").count().select("key", F.col("count").cast("string").alias("value"))
 """
 KEYS = 12
-PATIENCE_S = 240.0
+PATIENCE_S = 400.0
 KILLED_AT = """
 import os, sys
 from pathlib import Path
@@ -158,16 +158,20 @@ def counting(tmp_path: Path) -> Iterator[Counting]:
             made.end_feeding()
 
 
-def test_a_job_goes_on_with_more_and_with_fewer_lanes_and_with_one(counting: Counting) -> None:
+@pytest.mark.parametrize("numbers", [(1, 2, 1), (2, 4, 2, 1)], ids=["1-2-1", "2-4-2-1"])
+def test_a_job_goes_on_with_more_and_with_fewer_lanes_and_with_one(
+    counting: Counting, numbers: tuple[int, ...]
+) -> None:
+    before = numbers[0]
+    counting.set_lanes(before)
     with counting.running():
         pass
-    before = 2
-    for lanes in (4, 2, 1):
+    for lanes in numbers[1:]:
         counting.set_lanes(lanes)
         assert lanes_before(load(counting.manifest)) == before
         with counting.running("--accept-changes"):
             if lanes == 1:
-                counting.end_feeding()
+                counting.end_feeding()  # it is the last
                 assert wait_until(lambda: counting.has_counted(counting.sent), Deadline(PATIENCE_S), 0.5)
         counting.check_once_and_in_order()
         reports = counting.verify()
