@@ -188,11 +188,17 @@ def _changed(out: Console, loaded: Manifest, folder: Path | None) -> NewGenerati
 
 def _change_lanes(job: Manifest, run_directory: Path | None) -> bool:
     """Go on with another number of lanes, if it has changed; whether it has. Raises `RefusedError`."""
+
+    def runs(lane: Manifest) -> bool:
+        return find_local_job(lane.name, folder_of(lane, run_directory)) is not None
+
+    if any(runs(lane) for lane in job.lanes):
+        return False  # who asks for other changes says so
     before = lanes_before(job)
     if not before or before == job.spec.lanes:
         return False
     for lane in with_lanes(job, before).lanes:
-        if find_local_job(lane.name, folder_of(lane, run_directory)) is not None:
+        if runs(lane):
             raise RefusedError(f"{lane.name} is running: spec.lanes changes while all lanes are stopped")
     change_in_a_process(job, before)
     return True
