@@ -6,6 +6,7 @@ belongs to, whatever kind of operator they are of. What Spark does not read so i
 
 import json
 import shutil
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -124,9 +125,10 @@ def begin(sources: Sequence[Checkpoint], target: Path, after: EnginePosition, em
     for path in files_of(first.folder):
         relative = path.relative_to(first.folder)
         is_schema = relative.parts[0] == STATE and bool(_SCHEMAS & {*relative.parts})
-        if (is_schema or relative.as_posix() in ("metadata", OPERATORS)) and path.suffix != ".crc":
+        if (is_schema or relative.as_posix() == OPERATORS) and path.suffix != ".crc":
             (target / relative).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target / relative)
+    _write(target / "metadata", json.dumps({"id": str(uuid.uuid4())}))  # each lane is a query of its own
     times = latest_times([_line(source, "offsets", 1) for source in sources], empty)
     commit = latest_commit([_line(source, "commits", 1) for source in sources], empty)
     scans = len((first.folder / "offsets" / str(first.batch)).read_text().splitlines()) - 2  # each has its position
