@@ -21,11 +21,13 @@ from tandem.engine.jvm.jars import Jars
 from tandem.kafka.errors import TandemKafkaError
 from tandem.local import LocalJob, LocalJobError, LocalLanes, NewGeneration
 from tandem.local.changes import changed_start
+from tandem.local.lane_change_process import change_in_a_process
 from tandem.local.observe import Observer
 from tandem.manifest import Duration, Manifest, ManifestError, SecretError, UnknownLaneError, check_code, load
 from tandem.process.errors import EmbeddedError
 from tandem.process.info import ExitCode, RefusedError, stop_on_signals
 from tandem.process.surroundings import check_surroundings
+from tandem.replica.lanes_before import lanes_before, with_lanes
 from tandem.snapshots import SnapshotError
 
 _REFUSALS = (
@@ -84,8 +86,8 @@ def run(
         bool,
         typer.Option(
             "--accept-changes",
-            help="Continue with changed code, options, versions or static tables, from the newest state: as the job's next "
-            "generation.",
+            help="Continue with changed code, options, versions or static tables, or with another number of lanes, from the "
+            "newest state: as the job's next generation.",
         ),
     ] = False,
     lanes: Annotated[
@@ -127,6 +129,8 @@ def run(
         with out.status("Making sure of Spark's jars …") if out.is_terminal else _nothing():
             Jars.resolve()
         made = []
+        if accept_changes and not savepoint and not lanes and _change_lanes(loaded, run_directory):
+            accept_changes = False  # nothing else has changed
         for lane in chosen(loaded, lanes):
             folder = folder_of(lane, run_directory)
             begins = NewGeneration(savepoint)
@@ -177,6 +181,24 @@ def _changed(out: Console, loaded: Manifest, folder: Path | None) -> NewGenerati
         changed = changed_start(loaded)
     out.print(changed.words[0].upper() + changed.words[1:])
     return NewGeneration(changed.savepoint, changed.generation)
+
+
+def _change_lanes(job: Manifest, run_directory: Path | None) -> bool:
+    """Go on with another number of lanes, if it has changed; whether it has. Raises `RefusedError`."""
+
+    def runs(lane: Manifest) -> bool:
+        return find_local_job(lane.name, folder_of(lane, run_directory)) is not None
+
+    if any(runs(lane) for lane in job.lanes):
+        return False  # who asks for other changes says so
+    before = lanes_before(job)
+    if not before or before == job.spec.lanes:
+        return False
+    for lane in with_lanes(job, before).lanes:
+        if runs(lane):
+            raise RefusedError(f"{lane.name} is running: spec.lanes changes while all lanes are stopped")
+    change_in_a_process(job, before)
+    return True
 
 
 def _stop(out: Console, job: LocalLanes) -> None:

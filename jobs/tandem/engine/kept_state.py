@@ -68,7 +68,8 @@ def _words(parts: Sequence[str]) -> str:
     return ", ".join(parts) or "nothing"
 
 
-_FILE: Final = "operators"
+OPERATORS: Final = "operators"
+"""The file of that note."""
 CANNOT_GO_ON: Final = "the job's code cannot go on from the state that the code before it left:"
 ANOTHER_NAME: Final = (
     "Give the changed job another metadata.name, so that it begins with no state, at the first records of its inputs"
@@ -80,7 +81,7 @@ def check_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
 
     State that an older Tandem saved does not say by what it is kept, and is taken as it is.
     """
-    known = _read(checkpoint / _FILE)
+    known = noted_states(checkpoint)
     if known is None:
         return
     if not known and plan:
@@ -101,12 +102,14 @@ def check_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
 def note_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
     """Say by what the state in `checkpoint` is kept from now on. The file may be shared with another checkpoint."""
     checkpoint.mkdir(parents=True, exist_ok=True)
-    written = checkpoint / f".{_FILE}"
+    written = checkpoint / f".{OPERATORS}"
     written.write_text(json.dumps([asdict(state) for state in plan]))
-    written.replace(checkpoint / _FILE)
+    written.replace(checkpoint / OPERATORS)
 
 
-def _read(path: Path) -> list[KeptState] | None:
+def noted_states(checkpoint: Path) -> list[KeptState] | None:
+    """By what the state in `checkpoint` is kept; None if nobody has noted it."""
+    path = checkpoint / OPERATORS
     if not path.exists():
         return None
     found = json.loads(path.read_text())

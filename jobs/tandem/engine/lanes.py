@@ -68,6 +68,18 @@ def relied_on(states: Iterable[KeptState], sources: Sequence[SourceSpec]) -> fro
     return frozenset(source.name for source in sources if parts & frozenset(_followed([source])))
 
 
+def followed_part(state: KeptState, sources: Sequence[SourceSpec]) -> int | None:
+    """Which part of an operator's keys, from 0 on, the partitions follow; None: none does.
+
+    `state` : as it is noted beside a checkpoint, where the columns of an only source do not bear its topics' names.
+    """
+    followed = frozenset(_followed(sources))
+    if topics_of_the_only(sources):
+        followed |= {column.partition("/")[2] for column in followed}
+    keys = state.made or state.keys
+    return next((place for place, key in enumerate(keys) if _follows(key, followed)), None)
+
+
 def topics_of_the_only(sources: Sequence[SourceSpec]) -> str:
     """What the columns of the only source of records are named after; "": there are several, and each says its own."""
     streams = [source for source in sources if source.table is None]

@@ -1,4 +1,4 @@
-"""The first records of partitions from given offsets on: when they were written, and how large they are."""
+"""Records of partitions to look at: the first from given offsets on, and the newest."""
 
 import time
 from collections.abc import Mapping
@@ -51,3 +51,29 @@ def first_records(
     finally:
         consumer.close()
     return {tp: Sample(at, sum(sizes[tp]) / len(sizes[tp]), len(sizes[tp])) for tp, at in written.items()}
+
+
+def latest_keys(
+    connection: KafkaConnection, ends: Mapping[TopicPartition, int], most: int = 50, timeout_s: float = 10.0
+) -> dict[TopicPartition, frozenset[bytes]]:
+    """The keys of up to `most` records before `ends` of each partition, aborted records included; without those of none.
+
+    Partitions of which nothing came within `timeout_s` have none.
+    """
+    found: dict[TopicPartition, set[bytes]] = {tp: set() for tp in ends}
+    left = {tp: end for tp, end in ends.items() if end > 0}
+    settings = connection.consumer("read_uncommitted") | {"auto.offset.reset": "earliest"}
+    consumer = Consumer(settings)
+    deadline = time.monotonic() + timeout_s
+    try:
+        consumer.assign([KafkaTopicPartition(*tp, max(0, end - most)) for tp, end in left.items()])
+        while left and time.monotonic() < deadline:
+            for message in consumer.consume(_BATCH, 0.1):
+                tp, offset = TopicPartition(message.topic() or "", message.partition() or 0), message.offset()
+                if message.error() is None and (key := message.key()) and offset is not None and offset < ends[tp]:
+                    found[tp].add(key if isinstance(key, bytes) else key.encode())
+                if message.error() is not None or (offset is not None and offset >= ends[tp] - 1):
+                    left.pop(tp, None)
+    finally:
+        consumer.close()
+    return {tp: frozenset(keys) for tp, keys in found.items()}

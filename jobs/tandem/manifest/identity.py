@@ -77,6 +77,11 @@ def engine_part(engine: str) -> str:
     return "" if engine == "microBatch" else _sha256(engine)[:16]
 
 
+def lanes_part(lanes: int) -> dict[str, str]:
+    """The part `lanes` of `config_parts`; nothing: a job without lanes has none."""
+    return {} if lanes == 1 else {"lanes": _sha256(lanes)[:16]}
+
+
 def lanes_of(parts: Mapping[str, str]) -> int:
     """The number of lanes that an identity of `parts` says, from 1 on; 0 if it says one that no job may have."""
     part = parts.get("lanes")

@@ -28,10 +28,11 @@ from tandem.orderer.loop import Clocks, OrdererLoop, Ports
 from tandem.orderer.sizes import InputSizes
 from tandem.process.entry import Lifecycle
 from tandem.process.garbage import collect_rarely
-from tandem.process.info import ExitCode, stop_on_signals
+from tandem.process.info import ExitCode, RefusedError, stop_on_signals
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.timeouts import AdaptiveTimeout
+from tandem.protocol.values import Config
 from tandem.status.metrics import OrdererMetrics
 from tandem.status.report import OrdererReport
 from tandem.status.serving import LOOPBACK, Health, Probes
@@ -109,6 +110,7 @@ def _build(
     ensure_topics(Topics(connection), manifest, replica)
     topics = names_for(manifest, replica)
     decisions, start = _resume(connection, topics.ordering, topics.commits)
+    _check_lanes(decisions.config, spec.lanes)
     starting.ends()
     tail = LogTail(connection, {topics.ordering: start})
     stack.callback(tail.close)
@@ -166,6 +168,12 @@ def _report(name: str, built: _Built | None, waits: Waits) -> OrdererReport:
         waits.words,
         waits.words_beside,
     )
+
+
+def _check_lanes(config: Config | None, lanes: int) -> None:
+    """An orderer of another number of lanes would look at other inputs, and the log refuse its cuts."""
+    if config is not None and config.lanes not in (0, lanes):
+        raise RefusedError(f"the job runs with spec.lanes: {config.lanes}, by {config.proposer}, and not with {lanes}")
 
 
 def _resume(connection: KafkaConnection, ordering: str, commits: str) -> tuple[Decisions, int]:

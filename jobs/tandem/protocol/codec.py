@@ -25,10 +25,11 @@ def encode_proposal(proposal: Proposal) -> bytes:
     """One proposal as the value of a record of the ordering topic."""
     body: dict[str, Any]
     match proposal:
-        case Config(generation, digest, start, proposer, base, savepoint, topic_ids, barriers):
+        case Config(generation, digest, start, proposer, base, savepoint, topic_ids, barriers, lane, lanes, moved):
             body = {"type": "config", "generation": generation, "digest": digest, "start": positions_json(start)}
             body |= {"proposer": proposer, "base": base, "savepoint": savepoint} | _topics_json(topic_ids)
-            body |= _if_set("barriers", barriers)
+            body |= _if_set("barriers", barriers) | ({"lane": lane, "lanes": lanes} if lanes else {})
+            body |= _if_set("moved", moved)
         case Cut(epoch, ends, time_ms, seed, proposer, topic_ids, barrier):
             body = {"type": "cut", "epoch": epoch, "ends": positions_json(ends), "time": time_ms, "seed": seed}
             body |= {"proposer": proposer} | _topics_json(topic_ids) | _if_set("barrier", barrier)
@@ -112,7 +113,8 @@ def positions_from_json(body: dict[str, dict[str, int]]) -> Offsets:
 def _config(body: dict[str, Any]) -> Config:
     identity = int(body["generation"]), str(body["digest"]), positions_from_json(body["start"]), str(body["proposer"])
     origin = int(body.get("base", -1)), str(body.get("savepoint", "")), _topics_from_json(body)
-    return Config(*identity, *origin, bool(body.get("barriers", False)))
+    lane = int(body.get("lane", 0)), int(body.get("lanes", 0)), bool(body.get("moved", False))
+    return Config(*identity, *origin, bool(body.get("barriers", False)), *lane)
 
 
 def _cut(body: dict[str, Any]) -> Cut:

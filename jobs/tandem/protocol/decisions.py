@@ -6,8 +6,10 @@ so agree. A proposal that a rule refuses has no effect: it was late, repeated, o
 ===========  ===================================================================================
 proposal     accepted when
 ===========  ===================================================================================
-config       it is the first of the next generation; what is cut after it is of that generation
-cut          its epoch is the last accepted one + 1, and no input's position goes back
+config       it is the first of the next generation; what is cut after it is of that generation. One that
+             moves the lane may skip generations: epochs then go on with its own, at its positions
+cut          its epoch is the last accepted one + 1, no input's position goes back, and all of them
+             are of partitions of the lane, if the config says which those are
 claim        its epoch is cut, its attempt is the last accepted attempt of that epoch + 1, and it
              is by the epoch's generation, or by a later one, never by an earlier
 determinant  its epoch is cut, its question has no whole answer yet, and it is the next part of
@@ -42,6 +44,7 @@ class Verdict(Enum):
     REPEATED = "repeated"  # somebody else was first, or it is a copy
     TOO_EARLY = "too early"  # a gap: its predecessor is not in the log
     GOES_BACK = "goes back"  # a cut that would take records back
+    OTHER_LANE = "other lane"  # a cut that would take what another lane reads
     SUPERSEDED = "superseded"  # a claim of an earlier generation than the epoch's
     ADVICE = "advice"
 
@@ -49,6 +52,16 @@ class Verdict(Enum):
 def is_next_generation(generation: int, newest: int) -> bool:
     """The first config of a generation counts, and no other ever: replicas that run another program refuse to start."""
     return generation == newest + 1
+
+
+def may_move(config: Config, newest: int) -> bool:
+    """Whether a config moves the lane: all lanes of a job move to one generation, after those of all of them."""
+    return config.moved and config.generation > newest
+
+
+def is_of_lane(ends: Offsets, config: Config) -> bool:
+    """Whether all partitions are of the lane: an orderer that was started with another number of lanes reads others."""
+    return not config.lanes or all(tp.partition % config.lanes == config.lane for tp in ends)
 
 
 def is_next_epoch(epoch: int, last_epoch: int) -> bool:
@@ -141,6 +154,8 @@ class Decisions:
 
     def _config(self, config: Config, offset: int) -> Verdict:
         generation = -1 if self.config is None else self.config.generation
+        if may_move(config, generation):
+            return self._move(config, offset)
         if not is_next_generation(config.generation, generation):
             return Verdict.REPEATED if config.generation <= generation else Verdict.TOO_EARLY
         if self.config is None:
@@ -150,6 +165,16 @@ class Decisions:
         self._generations.append((self.last_epoch, config.generation))
         return Verdict.ACCEPTED
 
+    def _move(self, config: Config, offset: int) -> Verdict:
+        """Nothing that was cut before matters any more: what of it was published, other lanes go on from."""
+        self.config, self.config_offset = config, offset
+        self.last_epoch, self.last_ends = config.base - 1, config.start
+        self.topic_ids = config.topic_ids
+        self._generations.append((self.last_epoch, config.generation))
+        for known in (self._ranges, self._claims, self._answers, self._received):
+            known.clear()
+        return Verdict.ACCEPTED
+
     def _cut(self, cut: Cut, offset: int) -> Verdict:
         if self.config is None:
             return Verdict.TOO_EARLY
@@ -157,6 +182,8 @@ class Decisions:
             return Verdict.REPEATED if cut.epoch <= self.last_epoch else Verdict.TOO_EARLY
         if not never_goes_back(cut.ends, self.last_ends):
             return Verdict.GOES_BACK
+        if not is_of_lane(cut.ends, self.config):
+            return Verdict.OTHER_LANE
         self._ranges[cut.epoch] = _range_of(cut, self.last_ends, offset, self.config_offset)
         self.last_epoch, self.last_ends = cut.epoch, cut.ends
         self.topic_ids = self.topic_ids or cut.topic_ids

@@ -69,6 +69,10 @@ class Config:
     `topic_ids` says which topics its positions are of; empty in logs that were written before topics were distinguished.
 
     `barriers` asks the orderers for common barriers among its epochs: only who has made the plan knows that it needs them.
+
+    `moved` begins a lane again, because the number of lanes is another one: what it reads was read by other lanes before. It
+    goes on at `start`, with the epoch `base`, in which there is nothing. `lane` and `lanes` then say which partitions p are
+    its own: those with p mod `lanes` = `lane`. No lane (−1): the log has ended; `lanes` 0: it never was another number.
     """
 
     generation: int
@@ -79,6 +83,9 @@ class Config:
     savepoint: str = ""
     topic_ids: TopicIds = ()
     barriers: bool = False
+    lane: int = 0
+    lanes: int = 0
+    moved: bool = False
 
     @property
     def lineage(self) -> str:

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tandem.engine.kept_state import ANOTHER_NAME
 from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
@@ -31,6 +30,7 @@ from tandem.replica.identity_parts import (
     schemas_in,
     with_plan,
 )
+from tandem.replica.lanes_before import how_to_change
 from tandem.topics.declared import LogTopics, partitions_read
 
 
@@ -168,8 +168,7 @@ def as_planned(
                 f"{unlike}. Started again, it takes those that the job began with"
             )
         if _may_follow(mine, accepted, changes):
-            begun = replace(planned, generation=accepted.generation + 1, start=accepted.start)
-            return Membership(begun, candidate=True), planned
+            return Membership(_following(planned, accepted), candidate=True), planned
         if engine_of(facts) != engine_of(parts_of(accepted.digest)):
             raise UnlikeError(
                 f"this replica would compute the job with another engine than the one that {accepted.proposer} began it "
@@ -190,7 +189,7 @@ def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -
     """How a replica belongs to a job whose newest config is `accepted`. Raises `RefusedError`."""
     if is_same_job(mine.digest, accepted.digest):
         return Membership(accepted)
-    _check_lanes(mine, accepted)
+    _check_lanes(mine, accepted, changes)
     is_wanted = changes.generation in (None, accepted.generation + 1)
     if not (mine.savepoint or changes.accepted) or not is_wanted:
         if changed := _other_inputs(mine, accepted):
@@ -207,7 +206,13 @@ def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -
             "beside it, give it another metadata.name"
         )
     check_upgrade(mine, accepted)
-    return Membership(replace(mine, generation=accepted.generation + 1, start=accepted.start), candidate=True)
+    return Membership(_following(mine, accepted), candidate=True)
+
+
+def _following(mine: Config, accepted: Config) -> Config:
+    """The next generation of the same lane, which reads on."""
+    generation, lane, lanes = accepted.generation + 1, accepted.lane, accepted.lanes
+    return replace(mine, generation=generation, start=accepted.start, lane=lane, lanes=lanes)
 
 
 def _other_inputs(mine: Config, accepted: Config) -> str:
@@ -215,13 +220,13 @@ def _other_inputs(mine: Config, accepted: Config) -> str:
     return other_topics(read, wanted) if read else ""
 
 
-def _check_lanes(mine: Config, accepted: Config) -> None:
-    """Other lanes would leave inputs unread, which no command allows. Raises `RefusedError`."""
+def _check_lanes(mine: Config, accepted: Config, changes: Changes) -> None:
+    """Other lanes would leave inputs unread, so no single one of them may begin. Raises `RefusedError`."""
     if differs_in("lanes", mine.digest, accepted.digest):
         before = lanes_of(parts_of(accepted.digest))
         raise RefusedError(
-            f"spec.lanes cannot change: the job runs with {before}, by {accepted.proposer}. Set it to {before}, as before. "
-            f"{ANOTHER_NAME}"
+            f"the job runs with spec.lanes: {before}, by {accepted.proposer}, and this replica's is another. "
+            f"{how_to_change(before, changes.command)}"
         )
 
 

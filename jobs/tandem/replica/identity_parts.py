@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tandem.manifest.identity import engine_part
+from tandem.manifest.identity import engine_part, lanes_part
 from tandem.protocol.values import Config
 
 _PLAN, _TABLE, _SCHEMA, _FORMAT = "plan: ", "table: ", "schema: ", "plan: format"
@@ -53,6 +53,17 @@ def with_plan(digest: str, found: Mapping[str, str]) -> str:
     """The identity `digest` with the parts that are known with the plan, see `plan_parts`: the engine is the one found."""
     parts = {name: part for name, part in parts_of(digest).items() if name != _ENGINE}
     return identity_of({**parts, **found})
+
+
+def plan_of(digest: str) -> dict[str, str]:
+    """The parts of an identity that are known with the plan, see `plan_parts`."""
+    return {name: part for name, part in parts_of(digest).items() if name == _ENGINE or _is_of_plan(name)}
+
+
+def with_number_of_lanes(digest: str, lanes: int) -> str:
+    """The identity of the same job with so many lanes, as it stands in a log that ends."""
+    parts = {name: part for name, part in parts_of(digest).items() if name != "lanes"}
+    return identity_of(parts | lanes_part(lanes))
 
 
 def agreed_tables(config: Config) -> dict[str, str]:

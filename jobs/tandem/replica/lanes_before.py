@@ -10,10 +10,12 @@ from tandem.kafka.history import current_decisions
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
 from tandem.manifest import Manifest
+from tandem.manifest.going_on import accepting_command
 from tandem.manifest.identity import lanes_of
 from tandem.process.info import RefusedError
 from tandem.protocol.decisions import Decisions
 from tandem.replica.identity_parts import parts_of
+from tandem.topics.declared import names_for
 
 _log = get_logger(__name__)
 
@@ -45,15 +47,26 @@ def check_lanes_before(job: Manifest) -> None:
     """Raise `RefusedError` if the job ran with another number of lanes. `job`: the whole."""
     before = lanes_before(job)
     if before not in (None, job.spec.lanes):
+        command = "" if "POD_NAME" in os.environ else accepting_command(job.path)
         raise RefusedError(
             f"{job.name} ran with {before} lane{'' if before == 1 else 's'}, and spec.lanes is {job.spec.lanes}: new lanes "
-            f"would read all inputs again. Set it to {before}, as before. {ANOTHER_NAME}"
+            f"would read all inputs again. {how_to_change(before, command)}"
         )
 
 
+def how_to_change(before: int, command: str) -> str:
+    """What to do about another number of lanes than that with which the job runs. `command`: as in `identity.Changes`."""
+    as_before = f"Set it to {before}, as before"
+    return (
+        f"{as_before}; or, to change it, stop all lanes and run `{command}`"
+        if command
+        else f"{as_before}. {ANOTHER_NAME}"
+    )
+
+
 def decisions_of(lane: Manifest, connection: KafkaConnection) -> Decisions:
-    """What the log of a lane has decided; nothing if there is no such log."""
-    topics = lane.model.topics
+    """What the log of a lane has decided, or of its first replica if each has its own; nothing if there is no such log."""
+    topics = names_for(lane, "replica-0")
     try:
         Topics(connection).partitions([topics.ordering, topics.commits])
         return current_decisions(connection, topics.ordering, topics.commits)

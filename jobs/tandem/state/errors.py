@@ -36,6 +36,10 @@ class RescaleError(StateError):
     """Spark refuses to divide this state again."""
 
 
+class DivideError(StateError):
+    """The states of a job's lanes cannot be divided among others."""
+
+
 SparkError = (PySparkException, Py4JJavaError)
 """What a call into Spark raises; PySpark translates only some of the JVM's exceptions."""
 

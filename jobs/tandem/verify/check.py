@@ -177,6 +177,8 @@ class Checker:
     def _lost(self) -> Iterator[Finding]:
         first = 0 if self._kept.commits_whole else self._published.first or 0
         for gap in self._published.gaps(first):
+            if gap.stop in self._coverage.moved_to:
+                continue  # epochs of other lanes, or of none
             epochs = f"epoch {gap.start} has" if len(gap) == 1 else f"epochs {gap.start} to {gap.stop - 1} have"
             yield Finding(Anomaly.LOST_WRITE, f"{epochs} no marker, but later epochs are published", len(gap))
         for number, epoch in sorted(self._open.items()):

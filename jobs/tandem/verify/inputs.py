@@ -34,6 +34,9 @@ class Coverage:
         self._on_range = on_range
         self._whole = whole
         self._log = Decisions()
+        self.moved_to: set[int] = set()
+        """The first epochs behind changes of the number of lanes: those before each are of the lanes before."""
+        self._before = 0
         self._start = Offsets()
         self._position = Offsets()
         self._last_epoch = -1
@@ -56,13 +59,23 @@ class Coverage:
         """The next record of the ordering log."""
         if isinstance(proposal, Config):
             first = self._log.config is None
-            if self._log.apply(proposal, offset) is Verdict.ACCEPTED and first:
+            accepted = self._log.apply(proposal, offset) is Verdict.ACCEPTED
+            if accepted and proposal.moved:
+                self._move(proposal)
+            elif accepted and first:
                 self._start = self._position = proposal.start
         elif isinstance(proposal, Cut) and not self._whole:
             if proposal.epoch > self._last_epoch:
                 self._last_epoch, self._position = proposal.epoch, proposal.ends
         elif isinstance(proposal, Cut):
             self._cut(proposal, offset)
+
+    def _move(self, config: Config) -> None:
+        """The lane's partitions are others from now on. What they hold up to `config.start`, the job's lanes before took."""
+        self._before += self.offsets_taken
+        self._start = self._position = config.start
+        self._last_epoch = config.base - 1
+        self.moved_to.add(config.base)
 
     def on_marker(self, epoch: int, log_offset: int) -> None:
         """`epoch` is published, as the cut at `log_offset` says."""
@@ -110,7 +123,7 @@ class Coverage:
         name = f"input {tp.topic}/{tp.partition}"
         beginning, end = bounds.beginnings.get(tp, 0), bounds.ends[tp]
         start, position = self._start.get(tp, 0), self._position.get(tp, 0)
-        if tp.topic in bounds.from_start and self._whole and beginning < start:
+        if tp.topic in bounds.from_start and self._whole and not self.moved_to and beginning < start:
             text = f"{name}: records {beginning} to {start - 1} stand before the start of the first epoch"
             yield Finding(Anomaly.LOST_WRITE, text, start - beginning)
         if beginning > position:
@@ -125,7 +138,8 @@ class Coverage:
     @property
     def offsets_taken(self) -> int:
         """How many offsets of the inputs are in epochs; as many records, where no transaction or compaction leaves gaps."""
-        return sum(position - self._start.get(tp, 0) for tp, position in self._position.items()) if self._whole else 0
+        taken = sum(position - self._start.get(tp, 0) for tp, position in self._position.items())
+        return self._before + taken if self._whole else 0
 
     def records_left(self, bounds: InputBounds) -> int:
         """How many offsets of the inputs no epoch has taken yet."""

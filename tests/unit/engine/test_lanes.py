@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import pytest
 
 from tandem.engine.kept_state import KeptState
-from tandem.engine.lanes import check_columns, check_lanes, relied_on
+from tandem.engine.lanes import check_columns, check_lanes, followed_part, relied_on
 from tandem.jobapi.errors import JobError
 from tandem.manifest import SourceSpec
 
@@ -111,3 +111,22 @@ def test_a_column_that_the_registrys_schema_has_not_got_is_refused() -> None:
 def test_the_partitions_that_state_relies_on_are_known(states: list[KeptState], names: set[str]) -> None:
     assert relied_on(states, [ORDERS, PAID]) == names
     assert not relied_on(states, [by(ORDERS, "any"), by(PAID, "any")])
+
+
+@pytest.mark.parametrize(
+    ("sources", "made", "part"),
+    [
+        ([ORDERS], ("key",), 0),
+        ([ORDERS], ("windows of 1 s", "key"), 1),
+        ([by(ORDERS, "customer")], ("value.product", "value.customer"), 1),
+        ([by(ORDERS, "customer")], ("value.product", "key"), None),
+        ([by(ORDERS, "any")], ("key",), None),
+        ([ORDERS, PAID], ("orders/n = paid+refunded/n", "orders/key = paid+refunded/key"), 1),
+        ([ORDERS, PAID], ("key",), None),
+    ],
+)
+def test_the_part_of_a_key_is_found_that_the_partitions_follow(
+    sources: list[SourceSpec], made: tuple[str, ...], part: int | None
+) -> None:
+    """As it is noted beside a checkpoint: columns of an only source do not bear its name."""
+    assert followed_part(kept("aggregation", *made), sources) == part

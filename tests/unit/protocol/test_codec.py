@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tandem.protocol.codec import CodecError, decode_marker, decode_proposal, encode_marker, encode_proposal
 from tandem.protocol.values import Config, Cut, Marker, Proposal
-from unit.protocol.builders import any_marker, any_proposal, cut
+from unit.protocol.builders import any_config, any_marker, any_proposal, cut
 
 
 @given(any_proposal)
@@ -93,3 +93,9 @@ def test_no_bytes_raise_anything_else(value: bytes) -> None:
     for decode in (decode_proposal, decode_marker):
         with pytest.raises(CodecError):
             decode(value)
+
+
+@given(config=any_config, lane=st.integers(-1, 3), lanes=st.integers(1, 4), moved=st.booleans())
+def test_a_config_of_a_lane_comes_back_as_it_was(config: Config, lane: int, lanes: int, moved: bool) -> None:
+    of_lane = replace(config, lane=lane, lanes=lanes, moved=moved)
+    assert decode_proposal(encode_proposal(of_lane)) == of_lane

@@ -58,13 +58,15 @@ def test_a_job_with_other_inputs_is_refused_without_a_command_that_would_refuse_
 
 @pytest.mark.parametrize("changes", [Changes(command=COMMAND), Changes(accepted=True)])
 @pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 4), (4, 1)])
-def test_another_number_of_lanes_is_refused_whether_or_not_changes_are_accepted(
+def test_another_number_of_lanes_is_refused_in_one_lane_whether_or_not_changes_are_accepted(
     changes: Changes, before: int, after: int
 ) -> None:
     running, mine = (with_lanes(config("orders"), lanes) for lanes in (before, after))
-    with pytest.raises(RefusedError, match=rf"spec\.lanes cannot change: the job runs with {before}, by") as refused:
+    with pytest.raises(
+        RefusedError, match=rf"the job runs with spec\.lanes: {before}, by.* Set it to {before}"
+    ) as refused:
         joining(mine, running, LOGS, changes)
-    assert COMMAND not in str(refused.value)
+    assert (f"stop all lanes and run `{COMMAND}`" in str(refused.value)) == bool(changes.command)
     assert joining(running, running, LOGS, changes).config is running
 
 
@@ -89,6 +91,14 @@ def test_a_change_that_is_accepted_is_a_candidate_for_the_next_generation() -> N
 
     assert found.candidate
     assert found.config.generation == 4
+
+
+def test_a_generation_is_of_the_same_lane_as_the_one_before() -> None:
+    running = replace(config("orders"), generation=3, lane=1, lanes=4, moved=True, base=20)
+
+    found = joining(changed(config("orders")), running, LOGS, Changes(accepted=True)).config
+
+    assert (found.lane, found.lanes, found.moved, found.start) == (1, 4, False, running.start)
 
 
 def test_a_change_is_accepted_once_and_not_whatever_changes_later() -> None:

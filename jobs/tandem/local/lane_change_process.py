@@ -1,0 +1,57 @@
+"""`python -m tandem.local.lane_change_process ORDER`: changes the number of lanes in a process, whose JVM ends with it."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import KafkaException
+
+from tandem import logs
+from tandem.kafka.errors import TandemKafkaError
+from tandem.local.lane_change import change_lanes
+from tandem.manifest import Manifest, load
+from tandem.process.info import RefusedError
+from tandem.snapshots import SnapshotError
+from tandem.state import StateError
+
+_REFUSALS: Final = (RefusedError, SnapshotError, StateError, TandemKafkaError, KafkaException, OSError)
+
+
+def change_in_a_process(job: Manifest, before: int) -> None:
+    """See `change_lanes`: what it says goes to standard output. Raises `RefusedError`."""
+    with tempfile.TemporaryDirectory(prefix=f"tandem-lanes-{job.name}-") as folder:
+        result = Path(folder, "result.json")
+        order = {"manifest": str(job.path), "before": str(before), "folder": folder, "result": str(result)}
+        argv = [sys.executable, "-m", "tandem.local.lane_change_process", json.dumps(order)]
+        code = subprocess.run(argv, stderr=subprocess.PIPE, text=True, check=False)
+        if not result.exists():
+            raise RefusedError(
+                f"the change of spec.lanes was cut short: exit code {code.returncode}. Try it again\n{code.stderr[-2_000:]}"
+            )
+        refused = json.loads(result.read_text())["refused"]
+        if refused:
+            raise RefusedError(refused)
+
+
+def main(order: Mapping[str, str]) -> None:
+    """Change the number of lanes, and write to the file `result` of the order why not, if so."""
+    logs.configure("WARNING")
+    refused = ""
+    try:
+        say = partial(print, flush=True)
+        change_lanes(load(order["manifest"]), int(order["before"]), Path(order["folder"]), say)
+    except _REFUSALS as error:
+        refused = str(error)
+    Path(order["result"]).write_text(json.dumps({"refused": refused}))
+
+
+if __name__ == "__main__":
+    main(json.loads(sys.argv[1]))
+    sys.stdout.flush()
+    os._exit(os.EX_OK)

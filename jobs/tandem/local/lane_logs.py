@@ -1,0 +1,175 @@
+"""The logs of a job's lanes when the number of lanes changes: read to their ends, then written in one Kafka transaction.
+
+The transaction is the change: before it is committed the lanes are what they were, and after it they are the new ones. What
+is written into a log stands at an offset that was known before, or the transaction is given up: so nobody has written there
+in between, and no owner of an epoch that was not known is left.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.fencing import Fencer
+from tandem.kafka.history import current_decisions, last_marker, watermarks
+from tandem.kafka.topics import Topics
+from tandem.manifest import Manifest
+from tandem.process.info import RefusedError
+from tandem.protocol.codec import encode_marker, encode_proposal
+from tandem.protocol.decisions import Decisions
+from tandem.protocol.lanes import Boundary, MovedLane, ends_of, marker, unpublished_owners
+from tandem.protocol.values import Config, Offsets
+from tandem.topics.declared import LogTopics, ensure_topics
+
+TIMEOUT_S = 30.0
+_TRANSACTION_MS = 60_000
+_RUNS = (
+    "something of the job still runs, on this machine or another, and has written into its logs just now. Stop it first"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class LaneLog:
+    """The log of a lane that has run: what it decided, its config, the last published epoch (−1: none), where that ends."""
+
+    lane: Manifest
+    decisions: Decisions
+    config: Config
+    published: int
+    ends: Offsets
+
+    @property
+    def time_ms(self) -> int:
+        """Of the last published epoch; 0: there is none."""
+        last = self.decisions.epoch_range(self.published)
+        return 0 if last is None else last.time_ms
+
+
+class LaneLogs:
+    """The logs of all lanes, before and after. Nobody else may write them: `writer` is the transactional id.
+
+    Raises `TandemKafkaError`, `KafkaException`.
+    """
+
+    def __init__(self, connection: KafkaConnection, writer: str) -> None:
+        self.connection = connection
+        self._writer = writer
+        self._producer = Producer(
+            connection.transactional(writer, _TRANSACTION_MS) | {"delivery.report.only.error": False}
+        )
+        self._producer.init_transactions(TIMEOUT_S)  # what an earlier try has left open is given up
+
+    def read(self, lane: Manifest) -> LaneLog:
+        """The log of a lane before. Owners of what is not published yet are fenced first. Raises `RefusedError`."""
+        topics = _logs(lane)
+        log = current_decisions(self.connection, topics.ordering, topics.commits)
+        owners = unpublished_owners(log, self._published(topics))
+        if lane.spec.delivery == "exactlyOnce":
+            fencer = Fencer(self.connection)
+            for owner in sorted(owners):
+                fencer.fence(owner, TIMEOUT_S)
+        log, published = current_decisions(self.connection, topics.ordering, topics.commits), self._published(topics)
+        if log.config is None:
+            raise RefusedError(f"{lane.name} has not run yet: start all lanes of the job once as they were")
+        return LaneLog(lane, log, log.config, published, ends_of(log, published))
+
+    def _published(self, topics: LogTopics) -> int:
+        last = last_marker(self.connection, topics.commits)
+        return -1 if last is None else last.epoch
+
+    def make(self, lane: Manifest) -> Decisions:
+        """The log of a lane after, which is made if need be: what it decided when there was such a lane before."""
+        ensure_topics(Topics(self.connection), lane, "replica-0")
+        return current_decisions(self.connection, *_names(lane))
+
+    def end(self, lane: Manifest) -> int:
+        """The offset of the next record of a lane's ordering topic."""
+        return watermarks(self.connection, _logs(lane).ordering, TIMEOUT_S, "read_uncommitted")[1]
+
+    def write(
+        self,
+        moved: Sequence[tuple[Manifest, MovedLane]],
+        ends: Mapping[str, int],
+        boundary: Boundary,
+        time_ms: int,
+        step: Callable[[str], None],
+    ) -> None:
+        """Let all logs go on with the new lanes, or end. `ends`: lane → offset of the next record of its ordering topic.
+
+        `time_ms` : of the boundary (Unix, ms). `step`: called before the end.
+
+        Raises `RefusedError` if somebody else writes these logs: nothing has changed then.
+        """
+        producer = self._producer
+        try:
+            producer.begin_transaction()
+            written = _Written(producer)
+            for lane, one in moved:
+                topic = _logs(lane).ordering
+                written.add(topic, encode_proposal(one.config(boundary, self._writer)))
+                if one.lane is not None:
+                    written.add(topic, encode_proposal(one.cut(boundary, self._writer, time_ms)))
+            offsets = written.flush()
+            for lane, one in moved:
+                topics = _logs(lane)
+                first = ends[lane.name]
+                if offsets[topics.ordering] != list(range(first, first + (1 if one.lane is None else 2))):
+                    raise RefusedError(f"the number of lanes was not changed: {_RUNS}")
+                if one.lane is not None:
+                    owner = f"{lane.name}.lanes.{boundary.generation}"
+                    written.add(topics.commits, encode_marker(marker(boundary, owner, first, first + 1)))
+            written.flush()
+            step("the logs of all lanes are written, and not committed yet")
+            producer.commit_transaction(TIMEOUT_S)
+        except BaseException:
+            with suppress(KafkaException):
+                producer.abort_transaction(TIMEOUT_S)
+            raise
+
+
+def connection_of(job: Manifest) -> KafkaConnection:
+    """How to reach the job's brokers."""
+    return KafkaConnection(job.kafka_properties(os.environ))
+
+
+class _Written:
+    """Records of the first partition of topics, and the offsets that they were given."""
+
+    def __init__(self, producer: Producer) -> None:
+        self._producer = producer
+        self._offsets: dict[str, list[int]] = {}
+        self._failures: list[KafkaError] = []
+
+    def add(self, topic: str, value: bytes) -> None:
+        self._offsets.setdefault(topic, [])
+        self._producer.produce(topic, value, partition=0, on_delivery=partial(self._delivered, topic))
+
+    def _delivered(self, topic: str, error: KafkaError | None, message: Message) -> None:
+        offset = message.offset()
+        if error is not None:
+            self._failures.append(error)
+        elif offset is not None:
+            self._offsets[topic].append(offset)
+
+    def flush(self) -> dict[str, list[int]]:
+        """Wait until all are there; the offsets by topic."""
+        left = self._producer.flush(TIMEOUT_S)
+        if left or self._failures:
+            raise KafkaException(self._failures[0] if self._failures else KafkaError(KafkaError._TIMED_OUT))
+        return self._offsets
+
+
+def _logs(lane: Manifest) -> LogTopics:
+    topics = lane.model.topics
+    return LogTopics(topics.ordering, topics.commits)
+
+
+def _names(lane: Manifest) -> tuple[str, str]:
+    topics = _logs(lane)
+    return topics.ordering, topics.commits

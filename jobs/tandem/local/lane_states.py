@@ -1,0 +1,255 @@
+"""The states of a job's lanes when the number of lanes changes: found, checked, and divided among the new lanes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from shutil import rmtree
+
+import pyspark
+from pyspark.sql import SparkSession
+
+from tandem.checkpoint.compared import newest_compared
+from tandem.checkpoint.folders import Checkpoint, find_newest
+from tandem.checkpoint.position import EnginePosition
+from tandem.checkpoint.relocation import relocate
+from tandem.engine.kept_state import noted_states
+from tandem.engine.lanes import followed_part
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.partitioners import Seen, fitting
+from tandem.kafka.samples import latest_keys
+from tandem.local.lane_logs import LaneLog
+from tandem.manifest import Manifest
+from tandem.process.info import RefusedError
+from tandem.protocol.lanes import Boundary, came_from, only_merges
+from tandem.protocol.values import Cut, Offsets, TopicPartition
+from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
+from tandem.snapshots import Inputs, Savepoints, SnapshotHead, SnapshotStore, rocksdb_state_format
+from tandem.snapshots.local import pin
+from tandem.state.divide import Belongs, divide, holds_any, key_width, misplaced, operators_of
+
+_PREFIX = "lanes-"
+_AS_SPARK_HAS_IT = {"distinct": "aggregation"}
+
+
+def savepoint_name(lanes: int, boundary: Boundary) -> str:
+    """What the state is called that a lane goes on from."""
+    return f"{_PREFIX}{lanes}-generation-{boundary.generation}-epoch-{boundary.epoch}"
+
+
+def store_of(lane: Manifest) -> SnapshotStore | None:
+    """Where the lane's snapshots are, if it takes any."""
+    spec = lane.spec.snapshots
+    return None if spec is None else SnapshotStore(spec.url(lane.name, lane.base), spec.options(os.environ, lane.base))
+
+
+def exact_state(log: LaneLog, folder: Path) -> Checkpoint | None:
+    """A copy in `folder` of the state of a lane after its last published epoch; None if the lane has published none, or the
+    job keeps no state.
+
+    It is a replica's of this machine, or a snapshot. Raises `RefusedError`: neither is.
+    """
+    if log.published < 0:
+        return None
+    lane, lineages = log.lane, log.config.lineages
+    local = newest_compared(checkpoints_of(lane.checkpoint_directory, lineages), log.published)
+    newest = -1 if local is None else local.position.epoch
+    if local is not None and newest == log.published:
+        copy = pin(local.folder, log.published, folder)
+    else:
+        store = store_of(lane)
+        snapshots = () if store is None else store.list()
+        mine = [one for one in snapshots if one.config_digest in lineages and one.epoch <= log.published]
+        newest = max([newest, *(one.epoch for one in mine)])
+        if local is not None and noted_states(local.folder) == []:
+            return None  # a job without state begins after any epoch
+        if store is None or not mine or newest != log.published or mine[0].epoch != newest:
+            raise RefusedError(
+                f"{lane.name} has published epoch {log.published:,}, but its state on this machine"
+                f"{'' if store is None else ' or in its snapshots'} is that of "
+                f"{f'epoch {newest:,}' if newest >= 0 else 'no epoch'}. Start the job as it was, where its state is, and "
+                "stop it when all lanes have caught up; then change their number"
+            )
+        store.restore(mine[0], folder)
+        copy = _only(folder, newest)
+    relocate(folder)
+    return copy
+
+
+def _only(folder: Path, epoch: int) -> Checkpoint:
+    found = find_newest([folder], epoch)
+    if found is None:
+        raise RefusedError(f"the snapshot of epoch {epoch:,} holds no state that this Tandem can read")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """The exact states of the lanes before, by lane: of those that have published anything."""
+
+    exact: Mapping[int, Checkpoint]
+    lanes: int
+    before: int
+
+    @property
+    def all(self) -> tuple[Checkpoint, ...]:
+        """Of all lanes, in their order."""
+        return tuple(self.exact[lane] for lane in sorted(self.exact))
+
+    def sources(self, lane: int) -> tuple[Checkpoint, ...]:
+        """Whose states may have keys of that new lane."""
+        return tuple(self.exact[old] for old in came_from(lane, self.lanes, self.before) if old in self.exact)
+
+
+def chosen_keys(
+    spark: SparkSession,
+    job: Manifest,
+    states: States,
+    connection: KafkaConnection,
+    ends: Offsets,
+    inputs: Mapping[str, int],
+) -> Callable[[int], Belongs] | None:
+    """Which keys each new lane gets; None: all of the lanes that it came from.
+
+    `ends` : where the lanes have stopped; `inputs`: how many partitions the topics have.
+
+    Every key of the states is where the partitioner of the inputs' producers has put it. Raises `RefusedError` if not.
+    """
+    if only_merges(states.lanes, states.before) or not states.exact:
+        return None
+    fields = _fields(spark, job, states.all[0])
+    seen = _seen(job, connection, ends, inputs)
+    partitioners = fitting(seen)
+    if not partitioners:
+        raise RefusedError(
+            "the newest records of the inputs are not in the partitions where Kafka's or librdkafka's partitioner puts "
+            "their keys (murmur2, crc32), so nobody knows which keys a new lane gets"
+        )
+    left, wrong = [], ""
+    for one in partitioners:
+        places = (
+            misplaced(spark, state, Belongs(one, fields, old, states.before)) for old, state in states.exact.items()
+        )
+        found = next((place for place in places if place is not None), None)
+        if found is None:
+            left.append(one)
+        wrong = wrong or found or ""
+    if not left:
+        raise RefusedError(
+            f"the state has a key that is not where the inputs' partitioner ({partitioners[0].name}) puts it: {wrong}. It "
+            "is not the record's key as it is, so nobody knows which keys a new lane gets"
+        )
+    if len(left) > 1:
+        names = " and ".join(one.name for one in left)
+        raise RefusedError(f"the inputs have too few records with keys to tell their partitioner: {names} may be it")
+    _check_known(spark, states, fields, seen)
+    return lambda lane: Belongs(left[0], fields, lane, states.lanes)
+
+
+def _fields(spark: SparkSession, job: Manifest, state: Checkpoint) -> dict[int, int]:
+    """Operator → which part of its key the partitions follow."""
+    noted, operators = noted_states(state.folder) or [], operators_of(spark, state)
+    kinds = [operator.kind for operator in operators]
+    if [_AS_SPARK_HAS_IT.get(one.operator, one.operator) for one in noted] != kinds:
+        raise RefusedError(
+            f"the state's operators ({', '.join(kinds)}) are not those that are known of the job's plan "
+            f"({', '.join(one.operator for one in noted) or 'none'}), so their keys are not known"
+        )
+    found = {}
+    for operator, one in zip(operators, noted, strict=True):
+        part = followed_part(one, job.spec.sources)
+        keys = one.made or one.keys
+        if part is None:
+            raise RefusedError(
+                f"the state of {one.operator} is kept by {' and '.join(keys) or 'nothing'}, which is not what the "
+                "partitions follow (spec.sources[].partitionedBy): it cannot be divided among lanes"
+            )
+        if key_width(spark, state, operator) != len(keys):
+            raise RefusedError(
+                f"Spark keeps the state of {one.operator} by other keys than {' and '.join(keys)}: it cannot be divided"
+            )
+        found[operator.id] = part
+    return found
+
+
+def _seen(job: Manifest, connection: KafkaConnection, ends: Offsets, inputs: Mapping[str, int]) -> list[Seen]:
+    followed = {
+        topic
+        for source in job.spec.sources
+        if source.table is None and source.partitioned_by != "any"
+        for topic in source.topics
+    }
+    wanted: dict[TopicPartition, int] = {tp: end for tp, end in ends.items() if tp.topic in followed}
+    keys = latest_keys(connection, wanted)
+    return [Seen(key, tp.partition, inputs[tp.topic]) for tp, some in keys.items() for key in sorted(some)]
+
+
+def _check_known(spark: SparkSession, states: States, fields: Mapping[int, int], seen: Sequence[Seen]) -> None:
+    """Of one lane every key is in its place. So some key of the inputs has to be in the state as it is."""
+    if states.before > 1:
+        return
+    keys = [one.key for one in seen][:200]
+    if not any(holds_any(spark, state, fields, keys) for state in states.all):
+        raise RefusedError(
+            "no key of the inputs' newest records is in the state as it is, so nobody knows which keys a new lane gets"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NewState:
+    """Of a new lane, in `folder`; `start`: where the lane reads on."""
+
+    lane: Manifest
+    folder: Path
+    start: Offsets
+
+
+def make_state(
+    spark: SparkSession, states: States, lane: int, target: Path, after: EnginePosition, belongs: Belongs | None
+) -> None:
+    """The state of a new lane, in the folder `target`. Raises `DivideError`."""
+    sources = states.sources(lane)
+    divide(spark, sources or states.all[:1], target, after, belongs, empty=not sources)
+
+
+def keep(new: NewState, name: str, boundary: Boundary, lineage: str, log_offset: int) -> None:
+    """Save a new lane's state as its savepoint `name`: in its snapshot store, else beside the checkpoints of this machine.
+
+    Raises `SnapshotError`, `OSError`.
+    """
+    head = SnapshotHead(
+        job=new.lane.name,
+        epoch=boundary.epoch,
+        log_offset=log_offset,
+        config_digest=lineage,
+        digest="",
+        taken_at_ms=time.time_ns() // 1_000_000,
+        state_format=rocksdb_state_format(pyspark.__version__),
+        incarnation=f"{new.lane.name}.lanes",
+    )
+    sources = [(source.name, tuple(source.topics)) for source in new.lane.spec.sources]
+    inputs = Inputs.of(sources, Cut(boundary.epoch, new.start, 0, 0, ""))
+    savepoints_of(new.lane, name).save(name, head, new.folder, inputs)
+
+
+def savepoints_of(lane: Manifest, name: str) -> Savepoints:
+    """Where the savepoint of a new lane's state is, or is made."""
+    store = store_of(lane)
+    return local_savepoints(lane.checkpoint_directory, name) if store is None else Savepoints(store)
+
+
+def remove_unused(lane: Manifest, used: str) -> None:
+    """Remove states that a change of lanes has made which was not finished; `used`: the one that is."""
+    store = store_of(lane)
+    if store is not None:
+        savepoints = Savepoints(store)
+        for name in savepoints.list().names:
+            if name.startswith(_PREFIX) and name != used:
+                savepoints.delete(name)
+        return
+    for folder in lane.checkpoint_directory.glob(f"savepoints/{_PREFIX}*"):
+        if folder.name != used:
+            rmtree(folder)

@@ -1,0 +1,117 @@
+"""A change of the number of lanes: which lanes go on from which, from where, and with which epoch. Pure.
+
+Lane l of N reads the partitions p with p mod N = l, so keys whose hash modulo the number of partitions, a multiple of N, is
+such a p. All lanes stop at one boundary and all go on from it: with one generation, and one epoch that has nothing in it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import gcd
+
+from tandem.protocol.decisions import Decisions
+from tandem.protocol.values import Config, Cut, Marker, Offsets, TopicIds
+
+
+def came_from(lane: int, lanes: int, before: int) -> tuple[int, ...]:
+    """The lanes, of `before`, that have read what lane `lane` of `lanes` is to read.
+
+    >>> came_from(3, 4, before=2), came_from(1, 2, before=4), came_from(1, 3, before=2)
+    ((1,), (1, 3), (0, 1))
+    """
+    common = gcd(lanes, before)
+    return tuple(old for old in range(before) if old % common == lane % common)
+
+
+def only_merges(lanes: int, before: int) -> bool:
+    """Whether every lane before becomes part of one lane as a whole: nothing has to be divided.
+
+    >>> only_merges(2, before=4), only_merges(1, before=3), only_merges(4, before=2), only_merges(2, before=3)
+    (True, True, False, False)
+    """
+    return before % lanes == 0
+
+
+def positions(lane: int, lanes: int, ends: Iterable[Offsets]) -> Offsets:
+    """Where lane `lane` of `lanes` reads on; `ends`: where the lanes before have stopped."""
+    return Offsets((tp, offset) for one in ends for tp, offset in one.items() if tp.partition % lanes == lane)
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """What all lanes of a job go on with: the generation, and the epoch that has nothing in it."""
+
+    generation: int
+    epoch: int
+
+    @classmethod
+    def behind(cls, logs: Iterable[Decisions]) -> "Boundary":
+        """Behind all that was decided in any of the logs, of lanes that end and of those that once were."""
+        known = list(logs)
+        generations = [log.config.generation for log in known if log.config is not None]
+        return cls(1 + max(generations, default=-1), 1 + max((log.last_epoch for log in known), default=-1))
+
+
+@dataclass(frozen=True, slots=True)
+class MovedLane:
+    """How the log of a lane goes on: lane `lane` of `lanes`, with that identity, from `start` on, and with that state.
+
+    `lane` None: there is no such lane any more, and its log ends. `savepoint` : of its state, "": there is none.
+    """
+
+    lane: int | None
+    lanes: int
+    digest: str
+    start: Offsets
+    topic_ids: TopicIds = ()
+    savepoint: str = ""
+    barriers: bool = False
+
+    def config(self, boundary: Boundary, proposer: str) -> Config:
+        """The first record of the new generation in the lane's log."""
+        return Config(
+            boundary.generation,
+            self.digest,
+            self.start,
+            proposer,
+            base=boundary.epoch,
+            savepoint=self.savepoint,
+            topic_ids=self.topic_ids,
+            barriers=self.barriers,
+            lane=-1 if self.lane is None else self.lane,
+            lanes=self.lanes,
+            moved=True,
+        )
+
+    def cut(self, boundary: Boundary, proposer: str, time_ms: int) -> Cut:
+        """The cut of the boundary's epoch."""
+        return Cut(boundary.epoch, self.start, time_ms, 0, proposer, barrier=self.barriers)
+
+
+def marker(boundary: Boundary, owner: str, config_offset: int, cut_offset: int) -> Marker:
+    """That the boundary's epoch, without a row, is published: where a newcomer begins to read the lane's log."""
+    return Marker(
+        boundary.epoch,
+        attempt=0,
+        owner=owner,
+        digest="",
+        rows=0,
+        log_offset=cut_offset,
+        generation=boundary.generation,
+        config_offset=config_offset,
+    )
+
+
+def unpublished_owners(log: Decisions, published: int) -> frozenset[str]:
+    """Who may still publish an epoch after `published`, as far as the log knows."""
+    return frozenset(claim.owner for epoch in range(published + 1, log.last_epoch + 1) for claim in log.claims(epoch))
+
+
+def ends_of(log: Decisions, published: int) -> Offsets:
+    """Where the lane of the log stands after the last published epoch. What was cut after it is cut again."""
+    last = log.epoch_range(published)
+    return last.ends if last is not None else Offsets() if log.config is None else log.config.start
+
+
+def differing(counts: Mapping[str, int], lanes: int) -> list[str]:
+    """The topics, of these numbers of partitions, that cannot be divided among so many lanes."""
+    return sorted(topic for topic, count in counts.items() if count % lanes)
