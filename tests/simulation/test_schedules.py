@@ -103,7 +103,7 @@ def test_no_schedule_breaks_an_invariant(report: Report) -> None:
     assert not report.failed, explain(report.failed)
 
 
-def test_as_many_schedules_as_ci_runs_take_less_than_five_minutes(report: Report) -> None:
+def test_as_many_schedules_as_ci_runs_take_minutes(report: Report) -> None:
     assert report.worker_s * IN_CI / report.schedules < MOST_S
 
 
