@@ -9,6 +9,10 @@ import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.datasources.v2.RealTimeStreamScanExec;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreReader;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreSaveExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter;
+import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinExec;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
@@ -34,13 +38,41 @@ public final class OnePartition extends AbstractFunction1<SparkSession, Columnar
   private static final class Direct extends Rule<SparkPlan> {
     @Override
     public SparkPlan apply(SparkPlan plan) {
-      SparkPlan whole = Plans.withChildren(plan, this::apply);
-      return isNeedless(whole) ? new CoalesceExec(1, ((ShuffleExchangeExec) whole).child()) : whole;
+      return direct(plan, false);
     }
   }
 
-  private static boolean isNeedless(SparkPlan plan) {
-    return plan instanceof ShuffleExchangeExec shuffle && intoOne(plan) && isOne(shuffle.child());
+  /** `hasState`: whether an operator above opens a state store of its own. */
+  private static SparkPlan direct(SparkPlan plan, boolean hasState) {
+    boolean above = hasState || opensStore(plan);
+    SparkPlan whole = Plans.withChildren(plan, child -> direct(child, above));
+    return isNeedless(whole, hasState) ? new CoalesceExec(1, ((ShuffleExchangeExec) whole).child()) : whole;
+  }
+
+  /**
+   * An aggregation leaves the state store that it reads in the task's thread, for where it writes (StateStoreThreadLocalTracker). In the same task, the next
+   * operator that opens a store would be given that one, and fail. An aggregation above has read its own by then; a join opens stores otherwise.
+   */
+  private static boolean opensStore(SparkPlan plan) {
+    return plan instanceof StateStoreWriter
+        && !(plan instanceof StateStoreSaveExec)
+        && !(plan instanceof StreamingSymmetricHashJoinExec);
+  }
+
+  private static boolean isNeedless(SparkPlan plan, boolean hasState) {
+    return plan instanceof ShuffleExchangeExec shuffle
+        && intoOne(plan)
+        && isOne(shuffle.child())
+        && !(hasState && aggregates(shuffle.child()));
+  }
+
+  private static boolean aggregates(SparkPlan plan) {
+    if (plan instanceof StateStoreReader) return true;
+    Iterator<SparkPlan> each = plan.children().iterator();
+    while (each.hasNext()) {
+      if (aggregates(each.next())) return true;
+    }
+    return false;
   }
 
   private static boolean intoOne(SparkPlan plan) {
