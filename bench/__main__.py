@@ -12,10 +12,9 @@ from typing import Annotated
 import typer
 
 from bench import kills, steady
-from bench.connector import connector_jars
+from bench.fetched import fetch_for
 from bench.measured import WORKLOADS
 from bench.measures import Failure
-from bench.peers.flink.packages import flink_jars
 from bench.plan import (
     CONFIGURATIONS,
     SCALES,
@@ -29,7 +28,6 @@ from bench.plot import plot_gaps, plot_kills, plot_latency
 from bench.report import Results
 from bench.signals import interrupt_on_sigterm
 from bench.stage import Servers, servers, stage
-from tandem.engine.jvm.jars import Jars
 from tandem.process.errors import EmbeddedError
 
 _RESULTS = Path(__file__).parent / "results"
@@ -95,13 +93,7 @@ def main(
 
 
 def _measure_all(runs: list[Run], results: Results, folder: Path) -> None:
-    Jars.resolve()
-    if any(run.configuration.plain for run in runs):
-        _say("making sure of the connector of plain Spark (fetched once, a minute or two)")
-        connector_jars()
-    if any(run.configuration.detection for run in runs):
-        _say("making sure of Flink (fetched once, a minute or two)")
-        flink_jars()
+    fetch_for((run.configuration for run in runs), _say)
     with (
         tempfile.TemporaryDirectory(prefix="tandem-bench-", ignore_cleanup_errors=True) as work,
         servers(Path(work)) as all_servers,

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from bench.connector import connector_jars
 from bench.evaluation.folder import Folder, FolderError
 from bench.evaluation.loading import ScenarioError, load_scale, load_scenarios
 from bench.evaluation.measure import carry_out
@@ -18,10 +17,9 @@ from bench.evaluation.models import ScaleName
 from bench.evaluation.plan import RunSpec, left_s, planned, to_do
 from bench.evaluation.record import Plan
 from bench.evaluation.report import write_report
-from bench.peers.flink.packages import flink_jars
+from bench.fetched import fetch_for
 from bench.signals import interrupt_on_sigterm
 from bench.stage import servers
-from tandem.engine.jvm.jars import Jars
 
 
 def main(
@@ -60,22 +58,12 @@ def _all(specs: list[RunSpec], folder: Folder) -> bool:
     """Return whether it was interrupted."""
     try:
         if specs:
-            _fetch(specs)
+            fetch_for((spec.system for spec in specs), _say)
             _carry_out_all(specs, folder)
     except KeyboardInterrupt:
         _say("interrupted; what is done is kept")
         return True
     return False
-
-
-def _fetch(specs: list[RunSpec]) -> None:
-    Jars.resolve()
-    if any(spec.system.plain for spec in specs):
-        _say("making sure of the connector of plain Spark (fetched once, a minute or two)")
-        connector_jars()
-    if any(spec.system.detection for spec in specs):
-        _say("making sure of Flink (fetched once, a minute or two)")
-        flink_jars()
 
 
 def _carry_out_all(specs: list[RunSpec], folder: Folder) -> None:

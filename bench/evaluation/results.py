@@ -68,7 +68,7 @@ class RunResult:
 
 
 def result_of(record: RunRecord, arrivals: Arrivals) -> RunResult:
-    """Everything that a report tells of a run."""
+    """All of a run that is in a report."""
     window = within(arrivals, record.start_ns, record.end_ns)
     usage, wire = record.usage, record.wire
     return RunResult(

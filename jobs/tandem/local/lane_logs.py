@@ -25,10 +25,11 @@ from tandem.protocol.codec import encode_marker, encode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.lanes import Boundary, MovedLane, ends_of, marker, unpublished_owners
 from tandem.protocol.values import Config, Offsets
-from tandem.topics.declared import LogTopics, ensure_topics
+from tandem.topics.declared import LogTopics, ensure_topics, names_for
 
 TIMEOUT_S = 30.0
 _TRANSACTION_MS = 60_000
+_REPLICA = "replica-0"
 _RUNS = (
     "something of the job still runs, on this machine or another, and has written into its logs just now. Stop it first"
 )
@@ -85,8 +86,9 @@ class LaneLogs:
 
     def make(self, lane: Manifest) -> Decisions:
         """The log of a lane after, which is made if need be: what it decided when there was such a lane before."""
-        ensure_topics(Topics(self.connection), lane, "replica-0")
-        return current_decisions(self.connection, *_names(lane))
+        ensure_topics(Topics(self.connection), lane, _REPLICA)
+        topics = _logs(lane)
+        return current_decisions(self.connection, topics.ordering, topics.commits)
 
     def end(self, lane: Manifest) -> int:
         """The offset of the next record of a lane's ordering topic."""
@@ -166,10 +168,5 @@ class _Written:
 
 
 def _logs(lane: Manifest) -> LogTopics:
-    topics = lane.model.topics
-    return LogTopics(topics.ordering, topics.commits)
-
-
-def _names(lane: Manifest) -> tuple[str, str]:
-    topics = _logs(lane)
-    return topics.ordering, topics.commits
+    """All its replicas have the same: with `ordering.mode: none` the number of lanes cannot change."""
+    return names_for(lane, _REPLICA)

@@ -96,10 +96,10 @@ class PartitioningWatch(PeriodicCheck):
     def __init__(
         self, sources: PartitionedSources, metrics: ReplicaMetrics, reporter: Reporter, every_s: float = EVERY_S
     ) -> None:
-        super().__init__("partitioning", self._look_and_tell, every_s)
+        super().__init__("partitioning", self._look_and_report, every_s)
         self._sources, self._metrics, self._reporter = sources, metrics, reporter
 
-    def _look_and_tell(self) -> None:
+    def _look_and_report(self) -> None:
         said = []
         for source in self._sources.sources:
             found = self._sources.scattered(source)

@@ -1,4 +1,4 @@
-"""What Flink is told as a peer of the bench, and that nothing unknown is taken for it."""
+"""The settings of Flink as a peer of the bench, and that nothing unknown is taken for it."""
 
 from __future__ import annotations
 

@@ -50,8 +50,9 @@ public final class OnePartition extends AbstractFunction1<SparkSession, Columnar
   }
 
   /**
-   * An aggregation leaves the state store that it reads in the task's thread, for where it writes (StateStoreThreadLocalTracker). In the same task, the next
-   * operator that opens a store would be given that one, and fail. An aggregation above has read its own by then; a join opens stores otherwise.
+   * An aggregation leaves the state store that it reads in the task's thread, for where it writes (StateStoreThreadLocalTracker), and nothing takes it away.
+   * An operator further up in the same task may be given it when it opens its own: transformWithState fails then. An aggregation has read its own by then, and a
+   * join opens stores otherwise.
    */
   private static boolean opensStore(SparkPlan plan) {
     return plan instanceof StateStoreWriter
