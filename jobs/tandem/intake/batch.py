@@ -8,7 +8,7 @@ import pyarrow as pa
 from confluent_kafka import Message
 
 from tandem.intake.fetch import Answered, Fetched
-from tandem.protocol.merge import merge_order
+from tandem.protocol.merge import merge_order, merged
 
 SCHEMA = pa.schema(
     [
@@ -44,10 +44,7 @@ Header = tuple[str, bytes | None]
 
 def in_order(fetched: Fetched) -> list[Message]:
     """All records of an epoch, sorted by `seq`."""
-    messages = [message for _, group in fetched.records for message in group]
-    if len(fetched.records) > 1:
-        messages = [messages[index] for index in _place(fetched).tolist()]
-    return messages
+    return merged([messages for _, messages in fetched.records])
 
 
 def to_batch(
@@ -64,7 +61,7 @@ def to_batch(
     messages = in_order(fetched) if messages is None else messages
     rows = len(messages)
     times = [message.timestamp() for message in messages]
-    micros = np.clip(np.array([time for _, time in times], dtype=np.int64), -LATEST_MS, LATEST_MS) * 1_000
+    micros = np.array([time for _, time in times], dtype=np.int64).clip(-LATEST_MS, LATEST_MS) * 1_000
     epoch, answers = fetched.range, answers_array(fetched.answers, rows)
     columns = [
         pa.array([message.key() for message in messages], pa.binary()),

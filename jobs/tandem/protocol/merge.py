@@ -9,8 +9,14 @@ which is the index that a merge taking one record of each input in turn would gi
 ordering), computed for all records at once.
 """
 
+from collections.abc import Sequence
+from itertools import chain
+from typing import TypeVar
+
 import numpy as np
 import numpy.typing as npt
+
+_Record = TypeVar("_Record")
 
 
 def merge_order(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
@@ -35,3 +41,18 @@ def merge_order(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
     before: npt.NDArray[np.int64] = np.cumsum(alive, axis=0) - alive
     parts = [taken[: sizes[p]] + before[p, : sizes[p]] for p in range(sizes.size)]
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+
+def merged(inputs: Sequence[Sequence[_Record]]) -> list[_Record]:
+    """The records of an epoch, those of each input in its order, in the order of `merge_order`.
+
+    >>> merged(["abc", "x"])
+    ['a', 'x', 'b', 'c']
+    """
+    order: list[_Record] = []
+    taken = 0
+    for size in sorted({len(records) for records in inputs}):
+        left = [records[taken:size] for records in inputs if len(records) >= size]
+        order += chain.from_iterable(zip(*left, strict=True))
+        taken = size
+    return order

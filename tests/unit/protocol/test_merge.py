@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tandem.protocol.merge import merge_order
+from tandem.protocol.merge import merge_order, merged
 
 counts_of_inputs = st.lists(st.integers(0, 12), max_size=6)
 
@@ -34,3 +34,11 @@ def test_the_closed_form_holds(counts: list[int]) -> None:
 
 def test_the_rows_of_one_input_keep_their_order() -> None:
     assert merge_order([4]).tolist() == [0, 1, 2, 3]
+
+
+@given(counts_of_inputs)
+def test_records_are_merged_in_that_order(counts: list[int]) -> None:
+    inputs = [[(which, position) for position in range(count)] for which, count in enumerate(counts)]
+    places = merge_order(counts).tolist()
+    in_place = dict(zip(places, [record for records in inputs for record in records], strict=True))
+    assert merged(inputs) == [in_place[place] for place in range(len(places))]
