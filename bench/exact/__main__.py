@@ -10,23 +10,26 @@ import random
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from bench.exact.checks import Check, judge
-from bench.exact.reading import Log, history
+from bench.exact.checks import Check, History, judge
+from bench.exact.reading import Log, histories
 from bench.exact.running import Run
 from bench.signals import interrupt_on_sigterm
 from bench.stage import Servers, servers
-from bench.workloads import LITERATURE, Engine, Workload
+from bench.workloads import LITERATURE, Engine, Record, Workload
 from bench.workloads.manifests import SINK, Place, manifest, write
 from bench.workloads.sending import Sender
 from tandem.engine.jvm.jars import Jars
 from tandem.kafka.topics import NewTopic, Topics
-from tandem.local import LocalJob, RestartPolicy
+from tandem.local import LocalJob, LocalLanes, RestartPolicy
+from tandem.manifest import load
 from tandem.topics.declared import names_for
 
 _AT_ONCE = RestartPolicy(first_delay_s=0.0, healthy_s=5.0, most_in_a_row=1_000)
@@ -43,6 +46,7 @@ class Order:
     records: int
     kills: int
     replicas: int
+    lanes: int
     seed: int
     speed: float
 
@@ -54,7 +58,8 @@ def main(
     scale: Annotated[str, typer.Option(help="laptop or paper: the rates")] = "laptop",
     records: Annotated[int, typer.Option(min=100, help="Of all sources together")] = 20_000,
     kills: Annotated[int, typer.Option(min=0, help="SIGKILLs of random replicas")] = 2,
-    replicas: Annotated[int, typer.Option(min=1)] = 2,
+    replicas: Annotated[int, typer.Option(min=1, help="Of each lane")] = 2,
+    lanes: Annotated[int, typer.Option(min=1)] = 1,
     seed: Annotated[int, typer.Option(help="Of the records, and of the kills")] = 1,
     speed: Annotated[float, typer.Option(min=0.01, help="How much faster than they are due records are sent")] = 1.0,
 ) -> None:
@@ -75,8 +80,10 @@ def main(
     found: list[Check] = []
     with tempfile.TemporaryDirectory(prefix="tandem-exact-") as folder, servers(Path(folder)) as around:
         for one in engines:
-            _say(f"{name} with {one}: {records} records, {kills} kills, {replicas} replicas, seed {seed}")
-            found += run(Order(workload, one, records, kills, replicas, seed, speed), around)
+            _say(
+                f"{name} with {one}: {records} records, {kills} kills, {replicas} replicas, {lanes} lanes, seed {seed}"
+            )
+            found += run(Order(workload, one, records, kills, replicas, lanes, seed, speed), around)
     raise typer.Exit(0 if all(check.passed for check in found) else 1)
 
 
@@ -88,31 +95,48 @@ def run(order: Order, around: Servers) -> list[Check]:
     partitions = {place.topic(feed.source): feed.partitions for feed in workload.feeds}
     sink = (place.topic(SINK), _SINK_PARTITIONS)
     Topics(around.connection).ensure([NewTopic(topic, count) for topic, count in [*partitions.items(), sink]])
-    path = write(around.folder / f"{name}.json", manifest(workload, order.engine, place, order.replicas))
-    job = LocalJob(path, around.folder / f"{name}-run", policy=_AT_ONCE)
-    logs = names_for(job.manifest, "")
+    tree = manifest(workload, order.engine, place, order.replicas, order.lanes)
+    lanes = load(write(around.folder / f"{name}.json", tree)).lanes
+    jobs = [
+        LocalJob(lane, around.folder / f"{name}-run-{number}", policy=_AT_ONCE) for number, lane in enumerate(lanes)
+    ]
     sources = {feed.source: place.topic(feed.source) for feed in workload.feeds}
     records = workload.records(order.seed, order.records)
     senders = {f.source: Sender(place.bootstrap, sources[f.source], f.compression) for f in workload.feeds}
-    made = Run(job, senders, sources, records, random.Random(order.seed), _say, order.speed)
+    made = Run(jobs, senders, sources, records, random.Random(order.seed), _say, order.speed)
     topics = {topic: source for source, topic in sources.items()}
-    job.start()
+    running = LocalLanes(jobs)
+    running.start()
     try:
         made.go(order.kills)
-        with Log(place.bootstrap, logs.ordering, logs.commits) as log:
-            made.finish(log)
-            job.stop()
-            read = history(place.bootstrap, partitions, sink, topics, log)
+        with ExitStack() as stack:
+            logs = {job.name: stack.enter_context(_log(place, job)) for job in jobs}
+            made.finish(list(logs.values()))
+            running.stop()
+            read = histories(place.bootstrap, partitions, sink, topics, logs)
     except Exception:
-        _tell(job)
+        for job in jobs:
+            _tell(job)
         raise
     finally:
-        job.stop()
-    checks = list(judge(workload, order.engine, records, read))
-    _say(f"killed: {', '.join(made.killed) or 'none'}; epochs taken over: {read.taken_over}")
-    for check in checks:
-        print(check, flush=True)
-    return checks
+        running.stop()
+    _say(f"killed: {', '.join(made.killed) or 'none'}; epochs taken over: {sum(one.taken_over for one in read)}")
+    return list(_judged(order, records, read))
+
+
+def _log(place: Place, job: LocalJob) -> Log:
+    names = names_for(job.manifest, "")
+    return Log(place.bootstrap, names.ordering, names.commits)
+
+
+def _judged(order: Order, records: Sequence[Record], read: Sequence[History]) -> Iterator[Check]:
+    """The checks of each lane, each of which is printed."""
+    for lane, one in enumerate(read):
+        sent = [record for record in records if record.partition % len(read) == lane]
+        for check in judge(order.workload, order.engine, sent, one):
+            named = replace(check, name=f"lane-{lane} {check.name}") if len(read) > 1 else check
+            print(named, flush=True)
+            yield named
 
 
 def _tell(job: LocalJob) -> None:

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from bench.workloads.base import Engine, Record, Row, Workload, merged
 from bench.workloads.compare import differences
 
 Place = tuple[str, int]
 """A source and its partition, in the order of which an epoch's records are merged."""
+
+
+_Value = TypeVar("_Value")
+
+
+def of_lane(found: Mapping[Place, _Value], lane: int, lanes: int) -> dict[Place, _Value]:
+    """What is of the partitions that a lane reads."""
+    return {place: value for place, value in found.items() if place[1] % lanes == lane}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from bench.exact.checks import Arrival, History, Place
+from bench.exact.checks import Arrival, History, Place, of_lane
 from bench.workloads.base import Record, Row
-from tandem.kafka.headers import headers_of, row_id
+from tandem.kafka.headers import headers_of, job_of, row_id
 from tandem.protocol.codec import decode_marker, decode_proposal
 from tandem.protocol.decisions import Decisions
 
@@ -67,10 +67,14 @@ class Log:
         return {(topics[place.topic], place.partition): end for place, end in found.ends.items()}
 
 
-def history(
-    bootstrap: str, sources: Mapping[str, int], sink: tuple[str, int], topics: Mapping[str, str], log: Log
-) -> History:
-    """All that a run has left. `sources`: topic → partitions; `topics`: topic → source.
+def histories(
+    bootstrap: str,
+    sources: Mapping[str, int],
+    sink: tuple[str, int],
+    topics: Mapping[str, str],
+    logs: Mapping[str, Log],
+) -> list[History]:
+    """All that a run has left, lane by lane. `sources`: topic → partitions; `topics`: topic → source; `logs`: of each lane.
 
     Raises `KafkaException`; `TimeoutError` if it cannot be read.
     """
@@ -79,9 +83,16 @@ def history(
         source, partition = topics[str(message.topic())], message.partition() or 0
         record = Record(source, partition, message.key(), message.value() or b"", message.timestamp()[1])
         inputs.setdefault((source, partition), []).append(record)
-    arrivals = [_arrival(message) for message in _read(bootstrap, dict([sink]))]
-    log.read()
-    return History(inputs, log.ends(topics), arrivals, log.taken_over)
+    arrivals: dict[str | None, list[Arrival]] = {}
+    for message in _read(bootstrap, dict([sink])):
+        arrivals.setdefault(job_of(headers_of(message)), []).append(_arrival(message))
+    strays = [arrival for job, some in arrivals.items() if job not in logs for arrival in some]
+    found = []
+    for lane, (job, log) in enumerate(logs.items()):
+        log.read()
+        mine = [*arrivals.get(job, ()), *(strays if lane == 0 else ())]
+        found.append(History(of_lane(inputs, lane, len(logs)), log.ends(topics), mine, log.taken_over))
+    return found
 
 
 def _arrival(message: Message) -> Arrival:

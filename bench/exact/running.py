@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from bench.exact.checks import Place
+from bench.exact.checks import Place, of_lane
 from bench.exact.reading import Log
 from bench.metrics import scrape
 from bench.systems import is_at_head, must_wait
@@ -28,10 +28,11 @@ Say = Callable[[str], None]
 class Run:
     """A job that has been started, and what it is fed with.
 
-    `sources` : source → its topic. `speed`: how much faster than they are due records are sent.
+    `lanes` : a job of this machine for each. `sources`: source → its topic. `speed`: how much faster than they are due
+    records are sent.
     """
 
-    job: LocalJob
+    lanes: Sequence[LocalJob]
     senders: dict[str, Sender]
     sources: dict[str, str]
     records: Sequence[Record]
@@ -51,18 +52,24 @@ class Run:
             self._feed(ordered[start:end], kill=part > 0)
             self._wait_for_head(f"{self.killed[-1]} came back" if part else "the replicas started")
 
-    def finish(self, log: Log) -> None:
-        """Wait until all records are published. Raises as `go`."""
+    def finish(self, logs: Sequence[Log]) -> None:
+        """Wait until all records are published; `logs`: of each lane. Raises as `go`."""
         for sender in self.senders.values():
             sender.finish()
         ends = Counter[Place]((record.source, record.partition) for record in self.records)
         topics = {topic: source for source, topic in self.sources.items()}
 
         def is_published() -> bool:
-            log.read()
-            return log.has_published(ends, topics)
+            for log in logs:
+                log.read()
+            return all(log.has_published(of_lane(ends, lane, len(logs)), topics) for lane, log in enumerate(logs))
 
-        must_wait(self.job, is_published, _PUBLISHED_S, "all records are published")
+        must_wait(self, is_published, _PUBLISHED_S, "all records are published")
+
+    def check(self) -> None:
+        """Raises what the job raises, if it has ended."""
+        for job in self.lanes:
+            job.check()
 
     def _feed(self, records: Sequence[Record], kill: bool) -> None:
         """Send records as they are due, and kill at a random moment of the middle half."""
@@ -82,29 +89,33 @@ class Run:
                 self._kill()
             return sent == len(records)
 
-        must_wait(self.job, is_sent, 10 * times[-1] + _START_S, "all records are sent", _TICK_S)
+        must_wait(self, is_sent, 10 * times[-1] + _START_S, "all records are sent", _TICK_S)
 
     def _kill(self) -> None:
-        """SIGKILL of a random replica, its JVM and workers, and in half of the cases of its orderer, too."""
-        replica = self.chance.choice([name for name in self.job.names if name.startswith("replica")])
+        """SIGKILL of a random replica of a random lane, its JVM and workers, and in half of the cases of its orderer."""
+        job = self.chance.choice(self.lanes)
+        replica = self.chance.choice(_replicas(job))
         number = replica.rpartition("-")[2]
-        beside = [name for name in self.job.names if name.endswith(f"-{number}") and name != replica]
+        beside = [name for name in job.names if name.endswith(f"-{number}") and name != replica]
         names = [replica, *(beside if self.chance.random() < 0.5 else [])]
         for name in names:
             try:
-                self.job.kill(name)
+                job.kill(name)
             except NotRunningError:
                 self.say(f"{name} did not run")
-        self.killed.append(" and ".join(names))
+        self.killed.append(" and ".join(names) + (f" of {job.name}" if len(self.lanes) > 1 else ""))
         self.say(f"SIGKILL of {self.killed[-1]}")
 
     def _wait_for_head(self, what: str) -> None:
         began = time.monotonic()
-        must_wait(self.job, self._at_head, _START_S, what)
+        must_wait(self, self._at_head, _START_S, what)
         self.say(f"{what}, after {time.monotonic() - began:.0f} s")
 
     def _at_head(self) -> bool:
-        replicas = [name for name in self.job.names if name.startswith("replica")]
-        infos = [self.job.announcement(name) for name in replicas]
+        infos = [job.announcement(name) for job in self.lanes for name in _replicas(job)]
         samples = [scrape(info.metrics_port) if info is not None and info.metrics_port else None for info in infos]
         return all(sample is not None and is_at_head(sample) for sample in samples)
+
+
+def _replicas(job: LocalJob) -> list[str]:
+    return [name for name in job.names if name.startswith("replica")]

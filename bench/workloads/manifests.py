@@ -27,7 +27,7 @@ class Place:
         return f"{self.name}-{source}"
 
 
-def manifest(workload: Workload, engine: Engine, place: Place, replicas: int = 2) -> dict[str, Any]:
+def manifest(workload: Workload, engine: Engine, place: Place, replicas: int = 2, lanes: int = 1) -> dict[str, Any]:
     """The whole tree."""
     spec: dict[str, Any] = {
         "job": {
@@ -37,6 +37,7 @@ def manifest(workload: Workload, engine: Engine, place: Place, replicas: int = 2
         },
         "engine": engine,
         "replicas": replicas,
+        "lanes": lanes,
         "kafka": {"bootstrapServers": place.bootstrap},
         "zookeeper": {"connect": place.zookeeper},
         "sources": [{"name": feed.source, "topics": [place.topic(feed.source)]} for feed in workload.feeds],

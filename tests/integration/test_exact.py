@@ -16,7 +16,19 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize(("name", "engine"), [("mib3", "realTime"), ("fixwindow", "microBatch")])
 def test_a_workload_is_exact_though_a_replica_is_killed(name: str, engine: str) -> None:
-    words = ("-m", "bench.exact", name, "--engine", engine, "--records", "6000", "--kills", "1")
+    said = _exact(name, engine, "--kills", "1")
+    assert _checks(said) == ["inputs", "epochs", "rows", "partitions"]
+
+
+@pytest.mark.parametrize(("name", "engine"), [("fixwindow", "realTime"), ("closed-windows", "microBatch")])
+def test_a_workload_is_exact_by_lanes_though_replicas_are_killed(name: str, engine: str) -> None:
+    said = _exact(name, engine, "--kills", "2", "--lanes", "2")
+    checks = ("inputs", "epochs", "rows", "partitions")
+    assert _checks(said) == [f"lane-{lane} {check}" for lane in (0, 1) for check in checks]
+
+
+def _exact(name: str, engine: str, *options: str) -> str:
+    words = ("-m", "bench.exact", name, "--engine", engine, "--records", "6000", *options)
     ended = subprocess.run(
         [sys.executable, *words],
         capture_output=True,
@@ -28,6 +40,9 @@ def test_a_workload_is_exact_though_a_replica_is_killed(name: str, engine: str) 
     said = ended.stdout + ended.stderr[-4_000:]
     assert ended.returncode == 0, said
     assert "SIGKILL of replica-" in said
-    assert [line.split(":")[0] for line in ended.stdout.splitlines() if line.startswith("exact ")] == [
-        f"exact   {check}" for check in ("inputs", "epochs", "rows", "partitions")
-    ]
+    return ended.stdout
+
+
+def _checks(said: str) -> list[str]:
+    """The names of those that found what has to be."""
+    return [line.split(":")[0].removeprefix("exact   ") for line in said.splitlines() if line.startswith("exact ")]

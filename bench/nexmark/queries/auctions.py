@@ -90,10 +90,7 @@ def winning_bids(events: DataFrame, ctx: Any) -> DataFrame:
 
 
 def _closed(events: DataFrame, ctx: Any) -> DataFrame:
-    closed = winning_bids(events, ctx).select("seller", "category", F.col("id").alias("auction"), "expires", "price")
-    # In one task Spark 4.3 hands the aggregation's state store to the processor behind it, and fails. The engine leaves out
-    # shuffles from one partition into one, so this one is into two.
-    return closed.repartition(2, "auction")
+    return winning_bids(events, ctx).select("seller", "category", F.col("id").alias("auction"), "expires", "price")
 
 
 class Averages(StatefulProcessor):
