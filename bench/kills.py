@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 from bench.analysis import MS, S, gaps_around, recovered_after_s, within
+from bench.faults import Strike
 from bench.measures import Kill, KillRun
 from bench.metrics import Sample
 from bench.plan import Settings
@@ -24,7 +25,7 @@ _FAR_EPOCHS = 5
 
 @dataclass
 class Seen:
-    """What was observed of one kill, before the arrivals are looked at: times in Unix ns, and s from the kill."""
+    """What was observed of one fault before the arrivals are looked at: times in Unix ns, and s from the fault."""
 
     kill_ns: int
     victim: str
@@ -57,8 +58,7 @@ def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]
         for number in range(run.kills):
             # Time for an equally long stretch without a kill, all replicas at the head, and then a random moment.
             stage.spend(BEFORE_S + after_s + chance.random() * _SPREAD_S)
-            victim = chance.choice(sorted(stage.system.actives()))
-            kill_one(stage, victim, after_s, seen)
+            strike(stage, Strike.drawn(("kill",), stage.system.actives(), chance), after_s, seen)
             judged = _judged(seen[-1], stage.reader.arrivals_until(seen[-1].end_ns), after_s, stage)
             stage.say(f"kill {number + 1} of {run.kills}: {_told(judged)}")
     except (RuntimeError, LocalJobError) as error:
@@ -71,34 +71,34 @@ def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]
     return found, [_series(one, arrivals) for one in seen]
 
 
-def kill_one(stage: Stage, victim: str, after_s: float, seen: list[Seen]) -> None:
-    """Kill `victim`, and follow it until every replica is at the head again and `after_s` is over; add that to `seen`.
+def strike(stage: Stage, fault: Strike, after_s: float, seen: list[Seen]) -> None:
+    """Carry `fault` out, and follow it until every replica is at the head again and `after_s` is over; add that to `seen`.
 
     Raises what the stage raises, and `RuntimeError` if a replica does not come back.
     """
-    system = stage.system
-    one = Seen(time.time_ns(), victim, _led(system, victim))
+    system, victim = stage.system, fault.victims[0]
+    one = Seen(time.time_ns(), " and ".join(fault.victims), _led(system, victim))
     seen.append(one)
     one.kill_ns, began = time.time_ns(), time.monotonic()
-    system.kill(victim)
+    fault.hit(system, stage.spend)
     if isinstance(system, Tandem):
-        _follow(stage, system, one, began)
+        _follow(stage, system, victim, one, began)
     stage.spend(after_s - (time.monotonic() - began))
     # Or what is still restarting would count as lost.
     count = stage.reader.count
     if not wait_for(stage, lambda: stage.reader.count > count, _BACK_DEADLINE_S, 0.1):
-        raise RuntimeError(f"no output {after_s + _BACK_DEADLINE_S:.0f} s after {victim} was killed")
+        raise RuntimeError(f"no output {after_s + _BACK_DEADLINE_S:.0f} s after a {fault}")
     one.end_ns = time.time_ns()
 
 
-def _follow(stage: Stage, system: Tandem, seen: Seen, began: float) -> None:
-    """Wait until every replica has been at the head for a few looks; `began`: when the kill was, monotonic s."""
+def _follow(stage: Stage, system: Tandem, victim: str, seen: Seen, began: float) -> None:
+    """Wait until every replica has been at the head for a few looks; `began`: when the fault was, monotonic s."""
     looks = 0
 
     def is_steady() -> bool:
         nonlocal looks
         passed = time.monotonic() - began
-        _observe(seen, system.sample(seen.victim), passed)
+        _observe(seen, system.sample(victim), passed)
         samples = system.samples()
         lags = [lag_epochs(sample) for sample in samples.values()]
         if len(lags) < len(system.leaders()) or any(lag > _FAR_EPOCHS for lag in lags):
@@ -113,7 +113,7 @@ def _follow(stage: Stage, system: Tandem, seen: Seen, began: float) -> None:
         seen.at_head_s = None
         lags = {name: lag_epochs(sample) for name, sample in system.samples().items()}
         raise RuntimeError(
-            f"not at the head {_BACK_DEADLINE_S:.0f} s after {seen.victim} was killed; epochs behind: {lags}"
+            f"not at the head {_BACK_DEADLINE_S:.0f} s after {seen.victim} was struck; epochs behind: {lags}"
         )
 
 

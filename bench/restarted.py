@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 
 from tandem.local import sessions
@@ -52,6 +53,12 @@ class Restarted:
             child = self._child
         if child is not None:
             sessions.end(child.pid)
+
+    def send(self, number: signal.Signals) -> None:
+        """SIGSTOP or SIGCONT to all processes of its session."""
+        child = self._child
+        if child is not None:
+            sessions.send(child.pid, number)
 
     def stop(self) -> None:
         """End it for good."""

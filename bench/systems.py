@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -62,6 +64,12 @@ class System(Checked, Protocol):
 
     def kill(self, replica: str) -> None:
         """SIGKILL to a replica and what stands beside it; it is restarted at once."""
+
+    def pause(self, replica: str) -> None:
+        """SIGSTOP to a replica and what stands beside it: connections stay open, nothing is answered."""
+
+    def resume(self, replica: str) -> None:
+        """SIGCONT after `pause`."""
 
     def stop(self) -> None:
         """End everything."""
@@ -126,18 +134,24 @@ class Tandem:
         return replica.removesuffix(own) + next(n for n in job.names if n.endswith(f"-{number}") and n != own)
 
     def kill(self, replica: str) -> None:
-        def kill(process: str) -> None:
-            job, name = self._found(process)
-            try:
-                job.kill(name)
-            except NotRunningError:
-                return
+        self._send(replica, signal.SIGKILL)
 
-        threads = [threading.Thread(target=kill, args=[name]) for name in (replica, self.beside(replica))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    def pause(self, replica: str) -> None:
+        self._send(replica, signal.SIGSTOP)
+
+    def resume(self, replica: str) -> None:
+        self._send(replica, signal.SIGCONT)
+
+    def _send(self, replica: str, number: signal.Signals) -> None:
+        """A signal to a replica and its orderer, at once."""
+
+        def send(process: str) -> None:
+            job, name = self._found(process)
+            with suppress(NotRunningError):
+                job.kill(name, number)
+
+        with ThreadPoolExecutor(2, "signal") as pool:
+            list(pool.map(send, (replica, self.beside(replica))))
 
     def stop(self) -> None:
         LocalLanes(tuple(self._jobs.values())).stop()
@@ -184,6 +198,12 @@ class PlainSpark:
 
     def kill(self, replica: str) -> None:  # noqa: ARG002
         self._process.kill()
+
+    def pause(self, replica: str) -> None:  # noqa: ARG002
+        self._process.send(signal.SIGSTOP)
+
+    def resume(self, replica: str) -> None:  # noqa: ARG002
+        self._process.send(signal.SIGCONT)
 
     def stop(self) -> None:
         self._process.stop()

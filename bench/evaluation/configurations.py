@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from bench.faults import KINDS, Kind
 from bench.measured import WORKLOADS
 from bench.peers.flink.sql import QUERIES
 from bench.plan import Configuration
 from bench.records import PARTITIONS
 
 Engine = Literal["microBatch", "realTime"]
-Fault = Literal["none", "kill"]
+Fault = Literal["none", "slow", "kill", "pause", "kill-all", "chaos"]
 
 TANDEM = {
     "no-replication": Configuration("", replicas=1),
@@ -20,6 +21,8 @@ TANDEM = {
     "heartbeat": Configuration("", replicas=2, mode="heartbeat"),
     "active-standby": Configuration("", replicas=1, standbys=1),
     "two-actives-standby": Configuration("", replicas=2, standbys=1),
+    "at-least-once": Configuration("", replicas=2, at_least_once=True),
+    "no-ordering": Configuration("", replicas=2, mode="none"),
 }
 PEERS = {
     "spark-default": Configuration("spark-default", tuning="default"),
@@ -34,11 +37,18 @@ PEERS = {
     "flink-tuned-at-least-once": Configuration("flink-tuned-at-least-once", detection="tuned", at_least_once=True),
 }
 KNOWN = (*TANDEM, *PEERS)
-FAULTS: tuple[Fault, ...] = ("none", "kill")
+STRIKES: dict[Fault, tuple[Kind, ...]] = {
+    "kill": ("kill",),
+    "pause": ("pause",),
+    "kill-all": ("kill-all",),
+    "chaos": KINDS,
+}
+"""Faults that come at moments, one after the other, and of which kinds."""
+FAULTS: tuple[Fault, ...] = ("none", "slow", *STRIKES)
+"""`slow` : one replica has a quarter of its processor all the time."""
 NO_FAULTS = {
     "kill-jobmanager": "without high availability Flink's job is lost with its JobManager",
     "kill-broker": "the bench has one broker: nobody could read meanwhile",
-    "pause": "the bench can only kill",
     "partition": "the bench runs on one machine, without a network between the processes",
 }
 """What comes to mind, and why it cannot be run."""
@@ -93,6 +103,8 @@ def _of_a_peer(combination: Combination) -> Iterator[str]:
         yield f"{name} is not Tandem and has no engines to choose from: leave engines out"
     if combination.lanes != 1:
         yield f"{name} is not Tandem and has no lanes: leave lanes out"
+    if combination.fault in ("kill-all", "chaos"):
+        yield f"{name} is one process, of which fault {combination.fault} is a kill"
     if WORKLOADS[workload].causal:
         yield f"{name} cannot run {workload}: only Tandem has causal services"
     elif PEERS[name].detection and workload not in QUERIES:

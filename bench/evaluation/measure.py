@@ -7,15 +7,18 @@ import random
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
+from bench.evaluation.configurations import STRIKES
 from bench.evaluation.folder import Folder
 from bench.evaluation.plan import BEFORE_S, CHECKPOINT_MS, SPREAD_S, RunSpec
 from bench.evaluation.record import Delivery, KillSeen, RunRecord
 from bench.evaluation.watching import Watch, WireMark
-from bench.kills import Seen, kill_one
+from bench.faults import Strike, slowed
+from bench.kills import Seen, strike
 from bench.peers.flink.packages import VERSION as FLINK
 from bench.plan import Run
 from bench.report import machine
@@ -46,7 +49,7 @@ def carry_out(
         broker_data = around.kafka.data_dir / "data"
         mark, start_ns = WireMark.now(broker_data), time.time_ns()
         with Watch(lambda: _pids(made), made.around) as watch:
-            seen, trouble = _kills(made, spec) if spec.kills else _window(made, spec)
+            seen, trouble = _strikes(made, spec) if spec.kills else _window(made, spec)
         end_ns = time.time_ns()
         wire = mark.until(WireMark.now(broker_data), f"{name}-in", f"{name}-out")
         made.reader.arrivals_until(end_ns)
@@ -86,22 +89,24 @@ def versions() -> dict[str, str]:
 
 
 def _window(made: Stage, spec: RunSpec) -> tuple[list[Seen], str]:
-    made.spend(spec.window_s)
+    victim = sorted(made.system.actives())[0]
+    with slowed(lambda: made.system.leaders()[victim]) if spec.fault == "slow" else nullcontext():
+        made.spend(spec.window_s)
     return [], ""
 
 
-def _kills(made: Stage, spec: RunSpec) -> tuple[list[Seen], str]:
-    """What was seen of each kill, and why there are fewer than planned, if so."""
+def _strikes(made: Stage, spec: RunSpec) -> tuple[list[Seen], str]:
+    """What was seen of each kill or other fault, and why there are fewer than planned, if so."""
     chance = random.Random(f"{spec.seed}/{spec.id}")
     seen: list[Seen] = []
     try:
         for number in range(spec.kills):
             made.spend(BEFORE_S + spec.after_s + chance.random() * SPREAD_S)
-            victim = chance.choice(sorted(made.system.actives()))
-            made.say(f"kill {number + 1} of {spec.kills}: {victim}")
-            kill_one(made, victim, spec.after_s, seen)
+            fault = Strike.drawn(STRIKES[spec.fault], made.system.actives(), chance)
+            made.say(f"{number + 1} of {spec.kills}: {fault}")
+            strike(made, fault, spec.after_s, seen)
     except (RuntimeError, LocalJobError) as error:
-        made.say(f"no more kills: {error}")
+        made.say(f"no more faults: {error}")
         return seen, f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return seen, ""
 

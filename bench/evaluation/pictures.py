@@ -19,6 +19,13 @@ Rounds = Mapping[str, Sequence[RunResult]]
 Key = tuple[str, int, str]
 """Workload, rate and fault."""
 Panels = Mapping[Key, Rounds]
+_WITH = {
+    "slow": ", one replica slow",
+    "kill": ", with kills",
+    "pause": ", with pauses",
+    "kill-all": ", all killed at once",
+    "chaos": ", with faults of all kinds",
+}
 
 
 def plot_boxes(panels: Panels, path: Path) -> None:
@@ -45,18 +52,18 @@ def plot_boxes(panels: Panels, path: Path) -> None:
 
 
 def plot_outages(panels: Panels, path: Path) -> None:
-    """The longest time without output around a kill, and of an equal stretch before; and the catch-up. Logarithmic."""
+    """The longest time without output around a fault, and of an equal stretch before; and the catch-up. Logarithmic."""
 
     def draw(axis: Any, rounds: Rounds) -> None:
         kills = {name: [kill for one in many for kill in one.kills] for name, many in rounds.items()}
         bars = {
-            "before a kill": [_median([k.before / 1_000 for k in kills[name]]) for name in rounds],
+            "before a fault": [_median([k.before / 1_000 for k in kills[name]]) for name in rounds],
             "outage": [_median([k.outage / 1_000 for k in kills[name]]) for name in rounds],
             "catch-up": [_median([k.catch_up_s for k in kills[name]]) for name in rounds],
         }
         _bars(axis, list(rounds), bars)
         axis.set_yscale("log")
-        axis.set(ylabel="s, median of kills")
+        axis.set(ylabel="s, median of faults")
 
     _panels(panels, path, "Output around SIGKILL", draw)
 
@@ -91,7 +98,7 @@ def plot_series(name: str, rounds: Sequence[RunResult], path: Path) -> None:
 def titled(key: Key) -> str:
     """`identity, 1,000 records/s, with kills`."""
     workload, rate, fault = key
-    return f"{workload}, {rate:,} records/s{', with kills' if fault == 'kill' else ''}"
+    return f"{workload}, {rate:,} records/s{_WITH.get(fault, '')}"
 
 
 def _panels(panels: Panels, path: Path, title: str, draw: Callable[[Any, Rounds], None]) -> None:

@@ -7,7 +7,7 @@ from typing import Self
 
 from pydantic import BaseModel, ConfigDict
 
-from bench.evaluation.configurations import Combination, Engine, Fault, configuration_of, label
+from bench.evaluation.configurations import FAULTS, STRIKES, Combination, Engine, Fault, configuration_of, label
 from bench.evaluation.models import Case, Scale, ScaleName, Scenario
 from bench.plan import Configuration
 
@@ -71,7 +71,8 @@ class RunSpec(BaseModel):
     def of(cls, scenario: str, scale_name: ScaleName, scale: Scale, case: Case, what: Combination, rate: int) -> Self:
         """The first round of a combination of a case."""
         system = configuration_of(what)
-        is_killed = what.fault == "kill"
+        fault = next(one for one in FAULTS if one == what.fault)
+        is_alone = system.alone or "kill-all" in STRIKES.get(fault, ())
         return cls(
             scenario=scenario,
             scale=scale_name,
@@ -80,13 +81,13 @@ class RunSpec(BaseModel):
             engine=what.engine,
             lanes=what.lanes,
             rate=rate,
-            fault="kill" if is_killed else "none",
+            fault=fault,
             round=0,
             seed=scale.seed,
             warm_up_s=scale.warm_up,
             window_s=scale.window,
-            kills=(scale.alone_kills if system.alone else scale.kills) if is_killed else 0,
-            after_s=scale.alone_after if system.alone else scale.after,
+            kills=(scale.alone_kills if is_alone else scale.kills) if fault in STRIKES else 0,
+            after_s=scale.alone_after if is_alone else scale.after,
             checkpoint_ms=(case.checkpoint_ms or CHECKPOINT_MS) if system.detection else None,
         )
 

@@ -11,20 +11,23 @@ from typing import Annotated
 
 import typer
 
+from bench.evaluation.configurations import STRIKES
 from bench.evaluation.folder import Folder, FolderError
 from bench.evaluation.pictures import Panels, Rounds, plot_boxes, plot_outages, plot_series, plot_usage, titled
 from bench.evaluation.plan import RunSpec, to_do
 from bench.evaluation.record import Plan, RunRecord
 from bench.evaluation.results import RunResult, of_all, result_of
+from bench.faults import PAUSE_S, SLOW_SHARE
 from bench.report import markdown
 
 NOTES = (
     "Latency: from a record's creation to its arrival at a `read_committed` consumer, every record of the window. Count: "
     "from the newest record that contributed. Boxes p25/p50/p75, whiskers p1/p99.",
-    "Outage: the longest time without output from 1 s before a kill until its time is over, beside that of an equally long "
-    "stretch before it. Catch-up: until the latency of half a second is within a tenth of what it was before the kill.",
+    "Outage: the longest time without output from 1 s before a fault until its time is over, beside that of an equally long "
+    "stretch before it. Catch-up: until the latency of half a second is within a tenth of what it was before the fault.",
     "A kill is a SIGKILL of an active replica with its orderer, of plain Spark, or of Flink's TaskManager; what was killed "
-    "is restarted at once.",
+    f"is restarted at once. Who is paused stands still for {PAUSE_S:g} s. A slow replica, with its orderer, runs for "
+    f"{SLOW_SHARE:.0%} of the time.",
     "Cores and memory (proportional set size): all processes of the system, all replicas, orderers and lanes included. "
     "Foreign: whatever else the machine did; trust no row with more than 0.1.",
     "Other topics: what the broker's logs grew by for topics that are neither input nor output, over that of the output.",
@@ -39,16 +42,16 @@ def write_report(folder: Folder) -> Path:
     results = [result_of(record, folder.arrivals(record.spec)) for record in done]
     missing = [(spec, folder.failures().get(spec.id, "")) for spec in plan.runs if spec.id in left]
     groups = of_all(results)
-    steady: Panels = {key: rounds for key, rounds in groups.items() if key[2] == "none"}
-    killed: Panels = {key: rounds for key, rounds in groups.items() if key[2] == "kill"}
+    steady: Panels = {key: rounds for key, rounds in groups.items() if key[2] not in STRIKES}
+    killed: Panels = {key: rounds for key, rounds in groups.items() if key[2] in STRIKES}
     parts = [*_head(plan, done), *_missing(missing, len(plan.runs))]
     if steady:
-        parts += ["## Latency without failures", *_pictured(plot_boxes, steady, folder.path / "latency.png")]
+        parts += ["## Latency while nothing dies", *_pictured(plot_boxes, steady, folder.path / "latency.png")]
         parts += [f"### {titled(key)}\n\n{_latency_table(rounds)}" for key, rounds in steady.items()]
     if killed:
-        parts += ["## Output around kills", *_pictured(plot_outages, killed, folder.path / "outages.png")]
+        parts += ["## Output around faults", *_pictured(plot_outages, killed, folder.path / "outages.png")]
         parts += [f"### {titled(key)}\n\n{_kill_table(rounds)}" for key, rounds in killed.items()]
-        parts += ["## Latency over time, with kills", *_all_series(killed, folder.path)]
+        parts += ["## Latency over time, with faults", *_all_series(killed, folder.path)]
     if groups:
         parts += ["## Processor and memory", *_pictured(plot_usage, groups, folder.path / "usage.png")]
         parts += [_usage_table(results)]
@@ -73,7 +76,7 @@ def _head(plan: Plan, done: Sequence[RunRecord]) -> list[str]:
 
 def _settings(spec: RunSpec) -> str:
     timing = (
-        f"kills {spec.kills}, each followed for {spec.after_s:g} s" if spec.kills else f"window {spec.window_s:g} s"
+        f"faults {spec.kills}, each followed for {spec.after_s:g} s" if spec.kills else f"window {spec.window_s:g} s"
     )
     return f"warm-up {spec.warm_up_s:g} s, {timing}, seed {spec.seed}"
 
@@ -105,10 +108,10 @@ def _kill_table(rounds: Rounds) -> str:
     titles = (
         *(
             "configuration",
-            "kills",
+            "faults",
             "outage ms: median",
             "worst",
-            "before a kill: median",
+            "before a fault: median",
             "catch-up s: median",
             "worst",
         ),

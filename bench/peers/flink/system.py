@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 from bench.metrics import Sample
@@ -85,6 +86,12 @@ class Flink:
 
     def kill(self, replica: str) -> None:  # noqa: ARG002
         self._taskmanager.kill()
+
+    def pause(self, replica: str) -> None:  # noqa: ARG002
+        self._taskmanager.send(signal.SIGSTOP)
+
+    def resume(self, replica: str) -> None:  # noqa: ARG002
+        self._taskmanager.send(signal.SIGCONT)
 
     def stop(self) -> None:
         self._taskmanager.stop()

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench.evaluation.configurations import KNOWN, Combination, configuration_of, reasons_against
+from bench.evaluation.configurations import KNOWN, TANDEM, Combination, configuration_of, reasons_against
 from bench.evaluation.loading import FOLDER, ScenarioError, load_scale, load_scenario, load_scenarios
 from bench.evaluation.models import Scale
 from bench.plan import Run
@@ -55,7 +55,9 @@ def test_a_case_is_all_combinations_of_its_lists(tmp_path: Path) -> None:
         ({"lanes": [2], "workloads": ["fixwindow"]}, "a lane cannot compute alone what is not grouped"),
         ({"lanes": [3]}, "the topics of the bench have 2 partitions"),
         ({"faults": ["kill-jobmanager"]}, "without high availability Flink's job is lost with its JobManager"),
-        ({"faults": ["flood"]}, "fault flood cannot be run: known are none, kill"),
+        ({"faults": ["partition"]}, "fault partition cannot be run: the bench runs on one machine"),
+        ({"configurations": ["flink-tuned"], "faults": ["chaos"]}, "flink-tuned is one process"),
+        ({"faults": ["flood"]}, "fault flood cannot be run: known are none, slow, kill"),
         ({"configurations": ["storm"]}, "there is no configuration storm: known are no-replication, leader"),
         ({"workloads": ["sort"]}, "there is no workload sort: known are identity"),
         ({"checkpointMs": 20}, "checkpointMs is Flink's"),
@@ -115,7 +117,7 @@ def test_a_scale_is_strict() -> None:
 
 @pytest.mark.parametrize("lanes", [1, 2])
 @pytest.mark.parametrize("engine", ["microBatch", "realTime"])
-@pytest.mark.parametrize("name", ["no-replication", "leader", "heartbeat", "active-standby", "two-actives-standby"])
+@pytest.mark.parametrize("name", sorted(set(TANDEM) - {"no-ordering"}))
 def test_tandem_takes_the_manifest_of_every_combination(name: str, engine: Any, lanes: int, tmp_path: Path) -> None:
     what = Combination("count", name, engine, lanes, "none")
     place = Place("run-1", "localhost:9092", "localhost:2181", "in", "out", tmp_path, tmp_path / "memory")
