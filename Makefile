@@ -25,7 +25,7 @@ help: ## list the targets
 	@echo
 	@echo '  Options of a command go into ARGS, as in: make unit ARGS="-k merge"'
 
-setup: prerequisites $(INSTALLED) jars ## .venv with everything installed, the jars of Kafka in the cache, Tandem's Java compiled
+setup: prerequisites $(INSTALLED) jars ## .venv with everything installed, the jars of Kafka in the cache, Tandem's Java and Python compiled
 
 prerequisites:
 	@test -x $(BIN)/python || test -n "$(PYTHON)" || { \
@@ -49,6 +49,7 @@ jars: $(INSTALLED)
 	@$(BIN)/python -m tandem.engine.jvm >/dev/null
 	@$(BIN)/python -m tandem.engine.jvm.classes >/dev/null
 	@$(BIN)/python -m tandem.engine.class_archive >/dev/null
+	@$(BIN)/python -m compileall -q bench jobs operator tests
 
 test: setup lint ## all checks and all tests
 	$(BIN)/pytest tests/unit tests/simulation -n auto --dist loadfile $(ARGS)

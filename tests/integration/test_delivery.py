@@ -200,6 +200,7 @@ def claimed_to_the_end_of_the_input(job: SmallJob, end: int) -> bool:
     return any(isinstance(claim, Claim) and claim.epoch in covering for claim in log)
 
 
+@pytest.mark.thorough
 def test_at_most_once_gives_up_what_was_claimed_when_its_owner_died_and_says_so(most: SmallJob) -> None:
     most.feed("1", "2")
     most.wait_for("1", "2")
@@ -220,6 +221,7 @@ def test_at_most_once_gives_up_what_was_claimed_when_its_owner_died_and_says_so(
     assert {cuts[epoch] for epoch in skipped} == {3, 4}, "the epochs of the records 3 and 4, and no other"
 
 
+@pytest.mark.thorough
 def test_a_running_replica_refuses_when_its_input_is_deleted_unread(most: SmallJob) -> None:
     most.wait_for("5")
     most.local.pause("replica-0")

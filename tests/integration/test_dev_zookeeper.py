@@ -116,6 +116,7 @@ def test_a_server_outlives_the_thread_that_started_it_but_not_the_process(tmp_pa
     assert eventually(lambda: gone(pid), within_s=5)
 
 
+@pytest.mark.thorough
 def test_a_server_that_has_started_answers_the_first_try(tmp_path: Path) -> None:
     """It listens, and answers `ruok`, before it takes in sessions; a client that connects in between is dropped.
 

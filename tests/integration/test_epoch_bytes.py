@@ -158,6 +158,7 @@ def running(job: Refusals, manifest: Path) -> Iterator[None]:
             process.wait(60)
 
 
+@pytest.mark.thorough
 def test_an_epoch_of_an_earlier_version_that_does_not_fit_is_refused_and_computed_with_the_heap_that_is_named(
     kafka: KafkaBroker, topic_prefix: str, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from integration.tiers import variants
 from integration.waiting import for_a_while
 from integration.workload import Cluster, Workload, write_manifest
 from tandem.devservers import KafkaBroker, ZooKeeperServer
@@ -52,7 +53,7 @@ def test_without_a_generator_the_other_is_enough(workload: Workload, generator: 
     workload.job.start(generator)
 
 
-@pytest.mark.parametrize("generator", GENERATORS)
+@pytest.mark.parametrize("generator", variants(GENERATORS, in_ci=GENERATORS[:1]))
 def test_a_generator_that_returns_as_a_zombie_has_no_effect(workload: Workload, generator: str) -> None:
     with workload.output_goes_on(MASKED_S):
         workload.job.pause(generator)

@@ -91,6 +91,7 @@ def restored(workload: Workload, replica: str) -> dict[str, Any]:
     return lines[-1]
 
 
+@pytest.mark.thorough
 def test_killing_the_other_replica_is_masked(workload: Workload) -> None:
     with workload.output_goes_on(MASKED_S):
         workload.job.kill(workload.other())
@@ -144,6 +145,7 @@ def test_killing_the_leading_orderer_costs_some_epochs_at_most(workload: Workloa
     assert_risen(before, workload.sample(other), "leader_changes")
 
 
+@pytest.mark.thorough
 def test_a_leading_orderer_that_returns_as_a_zombie_changes_nothing(workload: Workload) -> None:
     leader = workload.leader()
     with workload.output_goes_on(MASKED_S):
@@ -152,6 +154,7 @@ def test_a_leading_orderer_that_returns_as_a_zombie_changes_nothing(workload: Wo
     assert workload.leader() != leader, "it still leads: its session did not end"
 
 
+@pytest.mark.thorough
 def test_both_replicas_killed_one_after_the_other(workload: Workload) -> None:
     first = workload.publisher()
     workload.job.kill(first)
@@ -185,6 +188,7 @@ def test_after_a_restart_of_the_broker_everything_goes_on(workload: Workload, se
     workload.flows_on(400, 120)
 
 
+@pytest.mark.thorough
 def test_after_a_full_stop_the_job_goes_on_from_the_state_that_is_left(workload: Workload) -> None:
     """First one replica from its own checkpoint, then the other, which has none any more, from that of the first."""
     published = workload.published_epoch()

@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as KafkaTopicPartition
 
+from integration.tiers import variants
 from integration.waiting import eventually
 from integration.written_job import PATIENCE_S, create_topics, transactional_producer
 from tandem.devservers import KafkaBroker
@@ -188,7 +189,7 @@ def test_of_large_records_fewer_are_held(make_reading: Callable[..., Reading], l
     assert reading.values == [long, slow, numbers(2 * ROUNDS)]
 
 
-@pytest.mark.parametrize("isolation_level", ["read_committed", "read_uncommitted"])
+@pytest.mark.parametrize("isolation_level", variants(["read_committed", "read_uncommitted"], in_ci=["read_committed"]))
 def test_transactions_are_read_to_their_ends_after_a_pause(
     kafka: KafkaBroker, make_reading: Callable[..., Reading], isolation_level: str
 ) -> None:

@@ -188,6 +188,7 @@ def test_a_function_that_raises_again_and_again_ends_the_job_with_its_line_and_l
     assert len({call["batch"] for call in calls(job) if "bad" in call["names"]}) == 1
 
 
+@pytest.mark.thorough
 def test_a_function_that_is_not_there_ends_the_job_at_its_start(make_job: MakeJob) -> None:
     job = make_job(1, job={"file": "job.py"})
     job.local.stop()
@@ -200,6 +201,7 @@ def test_a_function_that_is_not_there_ends_the_job_at_its_start(make_job: MakeJo
     assert "sink calls: writer has no function write. Define it as `def write(df, batch_id)`" in outcome.reason
 
 
+@pytest.mark.thorough
 def test_the_real_time_engine_calls_it_too(make_job: MakeJob) -> None:
     job = make_job(1, engine="realTime")
     job.feed("rt1", "rt2")

@@ -248,6 +248,7 @@ def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path) -> Itera
     made.local.stop()
 
 
+@pytest.mark.thorough
 def test_after_a_kill_of_the_owner_the_table_holds_each_row_once(job: SmallJob) -> None:
     table = IcebergTable("lake", "shop.orders", properties(job.folder), job.name)
     job.feed("a", "b")

@@ -239,6 +239,7 @@ def test_an_appender_and_a_tail_survive_a_broker_restart(own_kafka: KafkaBroker)
     assert set(seen) <= {before, lost, after}
 
 
+@pytest.mark.thorough
 def test_ends_are_found_again_after_a_broker_restart(own_kafka: KafkaBroker) -> None:
     create_topics(own_kafka.bootstrap, {"log": 1})
     topics = Topics(KafkaConnection({"bootstrap.servers": own_kafka.bootstrap}), 5.0)

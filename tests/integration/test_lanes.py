@@ -83,7 +83,10 @@ def test_the_commands_know_lanes(counting: Counting) -> None:
     assert "killed" in counting.tandem("kill", counting.name, "replica-0", *run, "--lane", "1")
 
 
-@pytest.mark.parametrize(("lanes", "which"), [(4, ("--lane", "3")), (1, ())], ids=["more", "one"])
+@pytest.mark.parametrize(
+    ("lanes", "which"),
+    [pytest.param(4, ("--lane", "3"), id="more", marks=pytest.mark.thorough), pytest.param(1, (), id="one")],
+)
 def test_a_new_lane_of_a_job_with_another_number_of_lanes_refuses_to_read_everything_again(
     counting: Counting, tmp_path: Path, lanes: int, which: tuple[str, ...]
 ) -> None:

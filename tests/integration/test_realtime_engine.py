@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, as_json, kafka_sink, raw_source
+from integration.tiers import variants
 from tandem.engine.session import LASTING_TASKS
 from tandem.manifest import SinkSpec, SourceSpec
 from tandem.manifest.streams import TableSpec
@@ -158,7 +159,9 @@ random_inputs = settings(
 )
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize(
+    "name", variants(JOBS, in_ci=["JSON with poison", "static join", "dropDuplicates in two sinks"])
+)
 @random_inputs
 @example(inputs=POISON, barriers=frozenset({1}))
 @given(inputs=epochs, barriers=st.frozensets(st.integers(0, 11), max_size=2))

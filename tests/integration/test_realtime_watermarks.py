@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from integration.engine import BEGINNING, Job, kafka_sink, values
 from integration.restored_plans import Plan
+from integration.tiers import variants
 from integration.timed_inputs import Epoch, inputs, records
 from tandem.checkpoint.compared import restore
 from tandem.checkpoint.position import EnginePosition
@@ -221,7 +222,7 @@ def last_of_groups(rows: list[EpochRows]) -> list[set[tuple[object, ...]]]:
 COUNTED = ("n", "count")
 
 
-@pytest.mark.parametrize("name", ["windows", "windows of both inputs", "dropDuplicates"])
+@pytest.mark.parametrize("name", variants(["windows", "windows of both inputs", "dropDuplicates"], in_ci=["windows"]))
 def test_either_engine_goes_on_from_the_state_of_the_other(
     spark: SparkSession, folders: Iterator[Path], name: str
 ) -> None:

@@ -9,6 +9,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from integration.refusals import Refusals
+from integration.tiers import variants
 from integration.written_job import PATIENCE_S, WrittenJob, create_topics, marker, transactional_producer
 from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
@@ -68,7 +69,7 @@ def test_while_the_job_is_down_neither_orderer_nor_replica_reads_on_in_another_t
     assert watermarks(begun.connection, begun.ordering, PATIENCE_S)[1] == begun.log_offset  # nothing was cut
 
 
-@pytest.mark.parametrize("log", ["commits", "ordering"])
+@pytest.mark.parametrize("log", variants(["commits", "ordering"], in_ci=["commits"]))
 def test_a_log_of_the_job_that_is_gone_is_not_begun_again(begun: WrittenJob, tmp_path: Path, log: str) -> None:
     """Tandem makes the topic that is missing, and sees that it is not the one that the job has written."""
     Topics(begun.connection).delete([f"{begun.name}.{log}"])

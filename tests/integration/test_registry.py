@@ -116,6 +116,7 @@ def test_a_registry_that_is_away_is_waited_for_and_then_gives_the_schema(own_reg
     assert AvroReader(found).type == AvroReader(RegisteredSchema(1, "AVRO", found.text)).type
 
 
+@pytest.mark.thorough
 def test_a_registry_that_is_silent_ends_the_wait_in_time(own_registry: RegistryServer) -> None:
     schema_id = own_registry.register("orders-value", ORDER)
     own_registry.pause()

@@ -211,6 +211,7 @@ def test_large_changes_are_shipped_by_reference_and_followed_from_a_base(shippin
     assert follower.wait_for(5, DEADLINE_S), "a checkpoint of this machine is a base"
 
 
+@pytest.mark.thorough
 def test_a_broker_that_is_away_neither_stops_the_job_nor_what_is_shipped_afterwards(
     spark: SparkSession, own_kafka: KafkaBroker, topic_prefix: str, tmp_path: Path
 ) -> None:

@@ -113,6 +113,7 @@ def test_the_logs_silence_is_enough_while_zookeeper_is_away(one_active: Workload
         one_active.wait(has_its_slot, 90, "who computes has the dead one's slot")
 
 
+@pytest.mark.thorough
 def test_an_active_that_was_replaced_while_it_was_paused_stands_by_in_the_end(one_active: Workload) -> None:
     one_active.when_staffed(1, 1, STAFFED_S)
     (active,), (standby,) = one_active.roles()
@@ -124,6 +125,7 @@ def test_an_active_that_was_replaced_while_it_was_paused_stands_by_in_the_end(on
     assert one_active.roles() == ([standby], [active])
 
 
+@pytest.mark.thorough
 def test_all_replicas_killed_at_once_go_on_where_they_were(one_active: Workload) -> None:
     one_active.when_staffed(1, 1, STAFFED_S)
     for name in sorted(name for role in one_active.roles() for name in role):
@@ -132,6 +134,7 @@ def test_all_replicas_killed_at_once_go_on_where_they_were(one_active: Workload)
     one_active.flows_on(400)
 
 
+@pytest.mark.thorough
 def test_a_promoted_standby_that_dies_before_the_first_is_back_loses_nothing(one_active: Workload) -> None:
     one_active.when_staffed(1, 1, STAFFED_S)
     (active,), (standby,) = one_active.roles()

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from integration.engine import Job, Record, kafka_sink, raw_source, values
+from integration.tiers import variants
 
 pytestmark = pytest.mark.integration
 
@@ -72,7 +73,7 @@ def job(spark: SparkSession, tmp_path: Path) -> Iterator[Job]:
     made.stop()
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", variants(OPERATORS, in_ci=["dropDuplicates", "transformWithState"]))
 def test_an_operator_behind_an_aggregation_computes(job: Job, name: str) -> None:
     operator, expected = OPERATORS[name]
     timed = (

@@ -118,6 +118,7 @@ def test_a_promoted_standby_takes_over_without_a_gap_and_the_other_stands_by(
     assert workload.leader() == standby.replace("replica", "orderer"), "the orderer beside the old active has resigned"
 
 
+@pytest.mark.thorough
 def test_a_standby_killed_while_it_takes_over_leaves_the_active_in_its_place(
     workload: Workload, pair: tuple[str, str]
 ) -> None:
@@ -167,6 +168,7 @@ def test_a_request_that_is_withdrawn_on_the_way_ends_with_the_old_roles(
     assert workload.roles() == ([active], [standby])
 
 
+@pytest.mark.thorough
 def test_a_drained_replica_stays_down_until_it_is_started(workload: Workload, pair: tuple[str, str]) -> None:
     active, standby = pair
     beside = active.replace("replica", "orderer")
@@ -200,6 +202,7 @@ def test_a_drained_replica_stays_down_until_it_is_started(workload: Workload, pa
     assert workload.job.process(beside).state == "running"
 
 
+@pytest.mark.thorough
 def test_a_drained_standby_ends_at_once(workload: Workload, pair: tuple[str, str]) -> None:
     active, standby = pair
     code, output = tandem(workload, "drain", standby)
@@ -254,6 +257,7 @@ def gap_around(workload: Workload, replica: str, number: signal.Signals) -> floa
     return workload.reader.longest_gap(began, time.monotonic())
 
 
+@pytest.mark.thorough
 def test_a_replica_that_gets_sigterm_hands_over_before_it_ends(workload: Workload, pair: tuple[str, str]) -> None:
     active, standby = pair
     took_over = take_overs(workload, standby)

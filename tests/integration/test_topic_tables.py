@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import BEGINNING, Job, Record, as_json, kafka_sink, values
 from integration.table_sources import EVENTS, RULES, rule
+from integration.tiers import variants
 from tandem.checkpoint.compared import restore
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.session import LASTING_TASKS
@@ -117,7 +118,7 @@ EPOCHS: Sequence[Sequence[Record]] = (
 )
 
 
-@pytest.mark.parametrize("plan", [joined, counted])
+@pytest.mark.parametrize("plan", variants([joined, counted], in_ci=[counted]))
 def test_a_query_that_restores_has_the_table_that_one_that_ran_through_has(
     spark: SparkSession, tmp_path: Path, plan: Plan
 ) -> None:
@@ -154,8 +155,11 @@ TIMED: Sequence[Sequence[Record]] = (
 
 @pytest.mark.parametrize(
     ("plan", "inputs", "others"),
-    [(joined, EPOCHS, {5}), (counted, EPOCHS, {0, 5}), (windowed, TIMED, {3})],
-    ids=["joined", "counted", "windowed"],
+    [
+        pytest.param(joined, EPOCHS, {5}, id="joined", marks=pytest.mark.thorough),
+        pytest.param(counted, EPOCHS, {0, 5}, id="counted", marks=pytest.mark.thorough),
+        pytest.param(windowed, TIMED, {3}, id="windowed"),
+    ],
 )
 def test_batches_end_before_each_change_of_a_table_and_states_go_on_from_there(
     spark: SparkSession, tmp_path: Path, plan: Plan, inputs: Sequence[Sequence[Record]], others: set[int]

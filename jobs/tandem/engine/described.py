@@ -9,6 +9,7 @@ import dataclasses
 import enum
 import hashlib
 import re
+import sys
 import tempfile
 import threading
 import types
@@ -22,7 +23,6 @@ from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.cloudpickle.cloudpickle import _extract_code_globals
@@ -31,7 +31,7 @@ from pyspark.sql.types import DataType
 
 _PLAIN: Final = (
     *(type(None), bool, int, float, complex, str, bytes, bytearray, range, slice),
-    *(Decimal, Fraction, date, datetime, time, timedelta, UUID, PurePath, np.generic, pd.Timestamp, pd.Timedelta),
+    *(Decimal, Fraction, date, datetime, time, timedelta, UUID, PurePath, np.generic),
 )
 _MOST: Final = 20_000
 """Values that are looked at one by one; what comes then is not compared."""
@@ -111,9 +111,8 @@ class Describer:
         if isinstance(value, np.ndarray):
             content = value.tobytes() if value.dtype != object else self.text(value.tolist()).encode()
             return f"array {value.dtype} {value.shape} {_hash_of(content)}"
-        if isinstance(value, pd.DataFrame | pd.Series | pd.Index):
-            names = list(value.columns) if isinstance(value, pd.DataFrame) else [value.name]
-            return f"{type(value).__name__} {names} {_hash_of(pd.util.hash_pandas_object(value).to_numpy().tobytes())}"
+        if (text := _of_pandas(value)) is not None:
+            return text
         if isinstance(value, pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray):
             return f"{type(value).__name__} {self.text(value.to_pylist())}"
         if isinstance(value, type | types.ModuleType | types.BuiltinFunctionType):
@@ -174,6 +173,15 @@ def _parts(describer: Describer, what: str, value: Any) -> list[tuple[str, str]]
         return list(describer.parts(what, value))
     except Exception as error:  # the user's own __repr__, say, or data that is nested too deeply
         return [(what, f"{UNKNOWN}{type(error).__name__}")]
+
+
+def _of_pandas(value: Any) -> str | None:
+    """None: it is nothing of pandas, which takes half a second to import, and is imported already where a value is."""
+    pd: Any = sys.modules.get("pandas")
+    if pd is None or not isinstance(value, pd.DataFrame | pd.Series | pd.Index):
+        return None
+    names = list(value.columns) if isinstance(value, pd.DataFrame) else [value.name]
+    return f"{type(value).__name__} {names} {_hash_of(pd.util.hash_pandas_object(value).to_numpy().tobytes())}"
 
 
 def _shortened(text: str) -> str:
