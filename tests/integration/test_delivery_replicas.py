@@ -93,6 +93,7 @@ def test_at_least_once_a_zombie_loses_nothing_and_the_consumer_drops_what_is_rep
     check(job)
 
 
+@pytest.mark.thorough
 def test_at_most_once_nothing_of_a_zombie_is_repeated(make_job: MakeJob) -> None:
     job = make_job("atMostOnce")
     with paused_owner(job) as zombie:

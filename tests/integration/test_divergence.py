@@ -83,6 +83,7 @@ def stopped(job: SmallJob) -> tuple[str, str]:
     return gone, {"replica-0": "replica-1", "replica-1": "replica-0"}[gone]
 
 
+@pytest.mark.thorough
 def test_an_error_that_only_one_replica_has_stops_that_one_and_the_other_goes_on(
     started: Callable[..., SmallJob],
 ) -> None:

@@ -15,6 +15,7 @@ from tandem.engine.jvm.jars import READY
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.thorough
 def test_where_there_is_no_jdk_eclipses_compiler_takes_every_source_without_a_warning(tmp_path: Path) -> None:
     jar = make_jar(tmp_path, eclipse=True)
 

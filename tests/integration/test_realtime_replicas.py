@@ -76,6 +76,7 @@ def test_counts_of_replicas_that_are_killed_report_every_record_once(
         check_each_record_counted_once(workload)
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_windows_of_replicas_that_are_killed_are_counted_once_and_the_same_records_are_late_everywhere(
     kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path

@@ -21,6 +21,7 @@ ORDERING = {"mode": "leader", "minEpochInterval": "200ms", "barrierInterval": "5
 PATIENCE_S = 120.0
 
 
+@pytest.mark.thorough
 def test_the_table_is_that_of_the_savepoint_and_changes_go_on(
     kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path
 ) -> None:

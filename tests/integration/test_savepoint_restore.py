@@ -34,6 +34,7 @@ def workload(
         yield workload
 
 
+@pytest.mark.thorough
 def test_a_savepoint_that_is_not_there_is_refused_before_anything_starts(workload: Workload) -> None:
     savepoint(workload, "that-is-there")
     manifest = str(workload.job.manifest.path)

@@ -102,6 +102,7 @@ def test_a_setting_that_the_code_must_not_change_is_refused_with_where_it_belong
     )
 
 
+@pytest.mark.thorough
 def test_a_plan_that_another_process_would_make_otherwise_is_refused(tmp_path: Path) -> None:
     clock = (
         "import datetime\nfrom pyspark.sql import functions as F\n\nSTARTED = datetime.datetime.now().isoformat()\n\n\n"
@@ -119,6 +120,7 @@ UDF = (
 )
 
 
+@pytest.mark.thorough
 def test_a_plan_that_the_real_time_engine_cannot_run_is_refused_with_what_to_do(tmp_path: Path) -> None:
     code, said = deep(tmp_path, UDF, engine="realTime")
 
