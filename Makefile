@@ -14,7 +14,8 @@ OUT ?= bench/results/evaluation-$(SCALE)
 WORKERS ?= 2
 ARGS ?=
 # Two files at a time, each worker with a Kafka, a ZooKeeper and a Spark of its own (3 GB). WORKERS=0: one test after the other.
-INTEGRATION = $(BIN)/pytest tests/integration -n $(WORKERS) --dist loadfile
+# In the order of their names: those with few tests are long, and would all be last.
+INTEGRATION = $(BIN)/pytest tests/integration -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 WORDS = $(BIN)/codespell --ignore-regex='`[^`]*`' --dictionary
 TEXTS = README.md CONTRIBUTING.md docs helm jobs/tandem/devtools/template

@@ -52,9 +52,9 @@ class Command:
         self.when(lambda: text in self.output)
         return text in self.output
 
-    def when(self, condition: Callable[[], bool], patience_s: float = PATIENCE_S) -> None:
+    def when(self, condition: Callable[[], bool], patience_s: float = PATIENCE_S, every_s: float = 0.05) -> None:
         """Wait for a condition, or for the end of the command."""
-        wait_until(lambda: condition() or self._popen.poll() is not None, Deadline(patience_s))
+        wait_until(lambda: condition() or self._popen.poll() is not None, Deadline(patience_s), every_s)
 
     def exit_code(self) -> int:
         """Wait for its end."""

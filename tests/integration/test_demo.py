@@ -15,9 +15,10 @@ import pytest
 from integration.command import Command
 from integration.waiting import eventually, gone
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(1_000)]
 
-PATIENCE_S = 500.0
+PATIENCE_S = 900.0
+_LOOK_S = 0.5  # a look at all processes takes some time of a core
 PNG = b"\x89PNG\r\n\x1a\n"
 PARTS = (
     "org.apache.zookeeper",
@@ -55,7 +56,7 @@ class Demo(Command):
                         self.met[process.pid] = told or self.met.get(process.pid, "")
             return condition()
 
-        self.when(look, PATIENCE_S)
+        self.when(look, PATIENCE_S, _LOOK_S)
 
     def unseen(self) -> list[str]:
         """Those of `PARTS` that did not run yet."""
