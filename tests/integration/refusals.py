@@ -76,7 +76,7 @@ class Refusals:
             )
             try:
                 meanwhile()
-                code = process.wait(60)
+                code = process.wait(180)
             finally:
                 process.kill()
         assert code == ExitCode.REFUSED, log.read_text()
