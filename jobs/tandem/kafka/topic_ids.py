@@ -4,13 +4,17 @@ import time
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
-from tandem.kafka.errors import RecreatedTopicError
+from confluent_kafka import KafkaException
+
+from tandem.kafka.errors import LostInputError, RecreatedTopicError, TandemKafkaError
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
 from tandem.protocol.values import TopicIds
+from tandem.waiting import Deadline, wait_until
 
 _log = get_logger(__name__)
 
+_NAMED_WITHIN_S = 3.0
 _LOOKS, _PAUSE_S = 3, 0.3
 """A broker that has just started may answer with what it knew before: another id has to be seen so often in a row."""
 
@@ -56,6 +60,27 @@ def check_same(topics: Topics, known: TopicIds) -> TopicIds:
         if look < _LOOKS - 1:
             time.sleep(_PAUSE_S)
     raise RecreatedTopicError(_in_words(others))
+
+
+def cause_of(loss: LostInputError, topics: Topics, known: TopicIds) -> LostInputError:
+    """Why records of an input are lost: `RecreatedTopicError` if one of `known` is another topic by now, else `loss` itself.
+
+    A topic that was created again may be met by its records before the brokers name its id, so they are asked for a while.
+    """
+    found = [loss]
+
+    def is_other() -> bool:
+        try:
+            check_same(topics, known)
+        except RecreatedTopicError as other:
+            found.append(other)
+        except (KafkaException, TandemKafkaError) as error:
+            _log.warning("inputs_unknown", reason=str(error))
+        return len(found) > 1
+
+    if known and not isinstance(loss, RecreatedTopicError):
+        wait_until(is_other, Deadline(_NAMED_WITHIN_S), _PAUSE_S)
+    return found[-1]
 
 
 def _in_words(others: Mapping[str, tuple[str, str]]) -> str:

@@ -18,7 +18,7 @@ from tandem.kafka.errors import (
     TandemKafkaError,
     TopicMismatchError,
 )
-from tandem.kafka.topic_ids import check_same, ids_of
+from tandem.kafka.topic_ids import cause_of, check_same, ids_of
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
 from tandem.protocol.succession import other_topics
@@ -161,6 +161,10 @@ class InputWatch:
             return False
         # One that is not there just now may come back as another; `refresh` ends this if it does not come back.
         return all(topic in found for topic, _ in known if topic in self._isolation)
+
+    def cause_of(self, loss: LostInputError, known: TopicIds) -> LostInputError:
+        """Why records are lost: see `topic_ids.cause_of`."""
+        return cause_of(loss, self._topics, known)
 
     def refresh(self, read_up_to: Offsets, now_ms: float, known: TopicIds = ()) -> None:
         """Every few seconds: look for new partitions, and for what is not there any more.

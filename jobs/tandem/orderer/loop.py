@@ -20,6 +20,7 @@ from tandem.core.orderer import (
     WatchInputs,
 )
 from tandem.kafka.appender import ProposalAppender
+from tandem.kafka.errors import LostInputError
 from tandem.kafka.tail import LogTail, Record
 from tandem.logs import get_logger
 from tandem.orderer.inputs import InputWatch
@@ -75,12 +76,18 @@ class OrdererLoop:
     def step(self) -> None:
         """Wait shortly for news of the log, take it in, and propose a cut if one is due.
 
-        Raises `LostInputError`, `MissingTopicError`.
+        Raises `LostInputError`, `RecreatedTopicError` where that is why, `MissingTopicError`.
         """
         self._feed(Leading(self._ports.leading()), self._monotonic_ms())
         for record in self._ports.tail.poll(self._core.wait_ms / 1_000):
             self._take(record)
-        self._feed(Tick(), self._monotonic_ms())
+        try:
+            self._feed(Tick(), self._monotonic_ms())
+        except LostInputError as loss:
+            cause = self._ports.inputs.cause_of(loss, self._core.decisions.topic_ids)
+            if cause is loss:
+                raise
+            raise cause from loss
 
     def _take(self, record: Record) -> None:
         try:

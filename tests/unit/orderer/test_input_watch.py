@@ -24,12 +24,14 @@ class Brokers(Topics):
         super().__init__(NOWHERE)
         self.there: dict[str, int] = {"in": 2}
         self.id, self.stable, self.end = "first", 10, 10
+        self.still: list[str] = []  # what they answer before `id`
 
     def all(self) -> dict[str, int]:
         return dict(self.there)
 
     def ids(self, names: Iterable[str]) -> dict[str, str]:
-        return {name: self.id for name in names if name in self.there}
+        now = self.still.pop(0) if self.still else self.id
+        return {name: now for name in names if name in self.there}
 
     def ends(self, topics: Asked, isolation_level: str = "read_committed", timeout_s: float | None = None) -> Offsets:
         del timeout_s
@@ -173,3 +175,15 @@ def test_of_a_lane_only_its_partitions_are_looked_at(brokers: Brokers) -> None:
     brokers.there = {"in": 4}
     watch.refresh(Offsets(), 0.0)
     assert watch.ends() == Offsets({TopicPartition("in", 1): 10, TopicPartition("in", 3): 10})
+
+
+def test_a_loss_is_that_of_another_topic_though_the_brokers_name_it_late(watch: InputWatch, brokers: Brokers) -> None:
+    brokers.id, brokers.still = "second", ["first", "first"]
+    assert isinstance(watch.cause_of(LostInputError("deleted"), KNOWN), RecreatedTopicError)
+
+
+def test_a_loss_of_the_same_topic_stays_what_it_is(watch: InputWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tandem.kafka.topic_ids._NAMED_WITHIN_S", 0.0)
+    loss = LostInputError("deleted")
+    assert watch.cause_of(loss, KNOWN) is loss
+    assert watch.cause_of(loss, ()) is loss

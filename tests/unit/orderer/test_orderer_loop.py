@@ -8,6 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tandem.core.orderer import OrdererCore, OrdererSettings
+from tandem.kafka.errors import LostInputError, RecreatedTopicError
 from tandem.kafka.tail import Record
 from tandem.orderer.loop import Clocks, OrdererLoop, Ports
 from tandem.protocol.codec import encode_proposal
@@ -35,6 +36,8 @@ class Bench:
         self.waits = Waits(0.0)
         self.same = True
         self.counted: int | None = None
+        self.lost: LostInputError | None = None
+        self.cause: LostInputError | None = None
         self.proposed: list[Proposal] = []
         self.registry = CollectorRegistry()
         self._log: list[Record] = []
@@ -96,7 +99,12 @@ class Bench:
 
     # ... and the sizes of what is in them.
 
+    def cause_of(self, loss: LostInputError, _known: TopicIds) -> LostInputError:
+        return self.cause or loss
+
     def bounded(self, _last: Offsets, ends: Offsets, _turn: int, _now_ms: float, _available: Offsets) -> Offsets:
+        if self.lost is not None:
+            raise self.lost
         return ends if self.counted is None else Offsets({INPUT: self.counted})
 
     def meanwhile(self, _now_ms: float) -> None:
@@ -170,3 +178,15 @@ def test_its_metrics_show_its_state(bench: Bench) -> None:
 def test_after_a_restart_it_shows_the_last_epoch() -> None:
     published = Cut(7, Offsets({INPUT: 5}), 1_000, 0, "who led before")
     assert Bench(Decisions.resumed(CONFIG, published, 30)).shown("tandem_ordering_epoch") == 7
+
+
+def test_records_that_are_gone_end_it(bench: Bench) -> None:
+    bench.lost = LostInputError("deleted")
+    with pytest.raises(LostInputError, match="deleted"):
+        bench.after(1_000)
+
+
+def test_records_that_are_gone_with_their_topic_end_it_with_that(bench: Bench) -> None:
+    bench.lost, bench.cause = LostInputError("deleted"), RecreatedTopicError("another topic")
+    with pytest.raises(RecreatedTopicError, match="another topic"):
+        bench.after(1_000)
