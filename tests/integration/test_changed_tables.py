@@ -107,6 +107,7 @@ def test_a_running_job_goes_on_with_the_new_table_by_an_upgrade_to_the_same_mani
     assert generations(job) == [0, 0, 1]
 
 
+@pytest.mark.thorough
 def test_a_stopped_job_goes_on_with_the_new_table_from_its_state_and_accepts_no_later_one(job: SmallJob) -> None:
     before, total = configs(job), int(job.values()[-1])
     next_one = len(before)

@@ -75,6 +75,7 @@ def rows(job: Refusals) -> set[str]:
         consumer.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("executors", [False, True], ids=["in one process", "with executors"])
 def test_code_that_changes_is_not_what_a_running_job_computes_with(
     job: Refusals, monkeypatch: pytest.MonkeyPatch, executors: bool

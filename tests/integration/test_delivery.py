@@ -162,6 +162,7 @@ def test_records_that_the_broker_refuses_are_dead_letters_and_the_job_goes_on(ex
 # At least once, and without ordering ---------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_at_least_once_repeats_after_a_kill_and_the_consumer_drops_what_is_repeated(make_job: MakeJob) -> None:
     two_records = str(2 * (256 + len("1")))
     job = make_job("least", delivery="atLeastOnce", ordering={"mode": "none", "maxBytesPerEpoch": two_records})

@@ -61,6 +61,7 @@ def begin(tmp_path: Path) -> Iterator[Begin]:
         command.close()
 
 
+@pytest.mark.thorough
 def test_a_job_reads_by_the_registry_and_writes_into_the_database_and_both_keep_what_they_hold(
     begin: Begin, tmp_path: Path, topic_prefix: str
 ) -> None:

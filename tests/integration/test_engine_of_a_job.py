@@ -46,6 +46,7 @@ def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path) -> Itera
     made.local.stop()
 
 
+@pytest.mark.thorough
 def test_the_replica_says_which_engine_it_runs_and_naming_that_changes_nothing(job: SmallJob) -> None:
     job.feed("A")
     job.wait_for("a")

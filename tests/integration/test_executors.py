@@ -143,6 +143,7 @@ def test_state_that_executors_cannot_share_is_refused_with_what_to_do(
         check_shared(spread, Path("not-shared"), ["Aggregate"], TWO.count)
 
 
+@pytest.mark.thorough
 def test_a_lost_executor_changes_nothing_and_is_replaced(
     alone: dict[str, list[str]], spread: SparkSession, tmp_path: Path
 ) -> None:

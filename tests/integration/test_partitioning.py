@@ -136,6 +136,7 @@ def test_while_the_job_runs_log_metric_and_report_say_it_until_it_is_over(fed: F
         watch.wait(30)
 
 
+@pytest.mark.thorough
 def test_a_replica_of_such_a_job_refuses_at_its_first_start(
     kafka: KafkaBroker, zookeeper: ZooKeeperServer, topic_prefix: str, tmp_path: Path
 ) -> None:

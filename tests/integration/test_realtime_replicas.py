@@ -45,6 +45,7 @@ def workload(
         yield workload
 
 
+@pytest.mark.thorough
 def test_replicas_that_are_killed_lose_repeat_and_reorder_nothing(workload: Workload) -> None:
     workload.flows_on(100)
     for name in workload.publisher_and_other():

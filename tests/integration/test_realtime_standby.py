@@ -46,6 +46,7 @@ def kill_the_active_once_the_standby_follows(workload: Workload) -> None:
     assert not workload.logged(standby, "followed_state_wrong")
 
 
+@pytest.mark.thorough
 def test_a_promoted_standby_counts_on_from_the_shipped_barrier_and_a_job_without_checkpoints_from_the_store(
     kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path
 ) -> None:

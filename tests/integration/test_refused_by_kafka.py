@@ -130,6 +130,7 @@ class Running:
         return self.local.wait_until(lambda: not self._observer.look().troubles, PATIENCE_S)
 
 
+@pytest.mark.thorough
 def test_a_job_that_may_not_use_its_transactional_id_is_refused_at_its_start(guarded: Guarded, manifest: Path) -> None:
     refusals = Refusals(manifest.parent, guarded.kafka.bootstrap, NAME)
 

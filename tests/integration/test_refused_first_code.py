@@ -52,6 +52,7 @@ def read_one(job: Refusals) -> bytes | None:
         consumer.close()
 
 
+@pytest.mark.thorough
 def test_a_job_whose_first_code_was_refused_starts_with_mended_code(job: Refusals) -> None:
     topics = load(job.manifest()).model.topics
     for code, reason in WRONG.values():
