@@ -169,7 +169,8 @@ def test_totals_are_those_of_the_log_though_owners_die_while_rules_change(
                 rules.when_whole()
         rules.send("control", LAST, {"id": LAST, "scope": {"customer": LAST}, "when": "true", "aggregation": "count"})
         rules.flush()
-        rules.send("events", LAST, {"customer": LAST, "time": "2026-01-01T00:00:00Z"})
+        last = {"customer": LAST, "time": "2026-01-01T00:00:00Z", "audience": "nobody", "size": 2}
+        rules.send("events", LAST, last)
         rules.flush()
         rules.wait(
             lambda: any(one.key() == f"{LAST}/{LAST}".encode() for one in rules.read("results")), "the last event"
