@@ -1,7 +1,7 @@
 # Everything that a user or a contributor runs. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup prerequisites jars test lint words unit integration cluster simulate demo bench evaluation docs krew clean
+.PHONY: help setup prerequisites jars bytecode test lint words unit integration cluster simulate demo bench evaluation docs krew clean
 
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$python; break; }; done)
@@ -26,7 +26,7 @@ help: ## list the targets
 	@echo
 	@echo '  Options of a command go into ARGS, as in: make unit ARGS="-k merge"'
 
-setup: prerequisites $(INSTALLED) jars ## .venv with everything installed, the jars of Kafka in the cache, Tandem's Java and Python compiled
+setup: prerequisites $(INSTALLED) jars bytecode ## .venv with everything installed, the jars of Kafka in the cache, Tandem's Java and Python compiled
 
 prerequisites:
 	@test -x $(BIN)/python || test -n "$(PYTHON)" || { \
@@ -50,6 +50,8 @@ jars: $(INSTALLED)
 	@$(BIN)/python -m tandem.engine.jvm >/dev/null
 	@$(BIN)/python -m tandem.engine.jvm.classes >/dev/null
 	@$(BIN)/python -m tandem.engine.class_archive >/dev/null
+
+bytecode: $(INSTALLED)
 	@$(BIN)/python -m compileall -q bench jobs operator tests
 
 test: setup lint ## all checks and all tests

@@ -25,16 +25,16 @@ _LOOK_EVERY: Final = 50  # periods
 
 
 class Target(Protocol):
-    """What a strike does to a system; see `bench.systems.System`."""
+    """What a strike does to a system."""
 
     def kill(self, replica: str) -> None:
-        """SIGKILL; it is restarted at once."""
+        """SIGKILL to a replica and what stands beside it; it is restarted at once."""
 
     def pause(self, replica: str) -> None:
-        """SIGSTOP."""
+        """SIGSTOP to a replica and what stands beside it: connections stay open, nothing is answered."""
 
     def resume(self, replica: str) -> None:
-        """SIGCONT."""
+        """SIGCONT after `pause`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from bench.faults import Target
 from bench.metrics import Sample, scrape
 from bench.plan import Run
 from bench.restarted import Restarted
@@ -44,7 +45,7 @@ class Checked(Protocol):
         """Raises if it has stopped by itself."""
 
 
-class System(Checked, Protocol):
+class System(Checked, Target, Protocol):
     """A running job, in one or more replicas."""
 
     def start(self) -> None:
@@ -61,15 +62,6 @@ class System(Checked, Protocol):
 
     def samples(self) -> dict[str, Sample]:
         """The metrics of each replica that answers."""
-
-    def kill(self, replica: str) -> None:
-        """SIGKILL to a replica and what stands beside it; it is restarted at once."""
-
-    def pause(self, replica: str) -> None:
-        """SIGSTOP to a replica and what stands beside it: connections stay open, nothing is answered."""
-
-    def resume(self, replica: str) -> None:
-        """SIGCONT after `pause`."""
 
     def stop(self) -> None:
         """End everything."""

@@ -174,7 +174,7 @@ def test_an_epoch_of_an_earlier_version_that_does_not_fit_is_refused_and_compute
         return set(logs) <= job.topics.all().keys() and current_config(job.connection, *logs) is not None
 
     def cut() -> None:
-        assert wait_until(has_begun, Deadline(PATIENCE_S))
+        assert wait_until(has_begun, Deadline(180))
         ends = Offsets({TopicPartition(topic, 0): 220})
         producer.produce(logs[0], encode_proposal(Cut(0, ends, 1_000, 0, "orderer-0")))
         assert producer.flush(PATIENCE_S) == 0

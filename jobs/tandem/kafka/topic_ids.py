@@ -15,6 +15,7 @@ from tandem.waiting import Deadline, wait_until
 _log = get_logger(__name__)
 
 _NAMED_WITHIN_S = 3.0
+"""So long a broker may go on naming the old id of a topic that was created again."""
 _LOOKS, _PAUSE_S = 3, 0.3
 """A broker that has just started may answer with what it knew before: another id has to be seen so often in a row."""
 
