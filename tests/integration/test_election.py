@@ -18,6 +18,9 @@ SESSION_S = 40.0
 DEADLINE_S = 10.0
 """Far less than a client takes to notice by itself that a session is in danger: only a connection's end or a call's
 deadline is so soon."""
+BACK_S = SESSION_S + 30.0
+"""A ZooKeeper that starts may never answer a client that comes too early (see `ZooKeeperServer`), and a client waits for
+the answer as long as its session may last."""
 
 
 @pytest.fixture
@@ -50,4 +53,4 @@ def test_who_leads_no_longer_believes_it_when_zookeeper_is_gone_and_does_again_w
             own_zookeeper.start()
         else:
             own_zookeeper.resume()
-        assert eventually(lambda: election.leading)
+        assert eventually(lambda: election.leading, BACK_S)
