@@ -85,7 +85,7 @@ class Changing:
 
 
 def test_a_changed_job_with_state_goes_on_from_the_state_that_it_had(tmp_path: Path, cluster: Cluster) -> None:
-    job = Changing(tmp_path / "job", cluster, TOTALS)
+    job = Changing(tmp_path / "job", cluster, TOTALS, replicas=1)
     try:
         reason = job.fail().reason
         command = f"tandem run {job.manifest} --accept-changes"
