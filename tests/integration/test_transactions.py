@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
+from integration.fenced_producers import PARTITIONS
 from integration.written_job import PATIENCE_S, create_topics, everything
 from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
@@ -23,6 +27,8 @@ from tandem.protocol.transaction_time import LONGEST_S
 from tandem.waiting import Deadline, wait_until
 
 pytestmark = pytest.mark.integration
+
+TESTS = Path(__file__).parent.parent
 
 
 def record(topic: str, value: bytes) -> OutputRecord:
@@ -67,6 +73,16 @@ def test_fencing_an_open_transaction_needs_no_new_connection_and_its_commit_fail
 
     assert outcome is Outcome.FENCED
     assert values(connection, topic) == []
+
+
+def test_who_is_fenced_while_its_requests_are_under_way_lives_on(kafka: KafkaBroker, topic_prefix: str) -> None:
+    """In a process of its own: librdkafka would end it (`given_up`), after some 20 times."""
+    create_topics(kafka.bootstrap, {topic_prefix: PARTITIONS})
+    command = [sys.executable, "-m", "integration.fenced_producers", kafka.bootstrap, topic_prefix, "40"]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, cwd=TESTS)
+
+    assert done.returncode == 0, done.stderr[-2_000:]
 
 
 def test_an_owner_that_is_fenced_while_it_hands_over_rows_says_that_it_was(

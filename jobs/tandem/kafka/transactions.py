@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from tandem.kafka.client import KafkaConnection, OutputLimits
 from tandem.kafka.errors import ConnectionFailedError, NotAllowedError, ProducerLostError
+from tandem.kafka.given_up import give_up
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure, RowsRefusedError, blame_of
 from tandem.kafka.troubles import in_words, is_for_good
@@ -86,7 +87,7 @@ class TransactionalProducer:
         `NotAllowedError` for missing rights.
         """
         deadline = time.monotonic() + timeout_s
-        self._producer = None  # after a fatal error never abort: destroy and recreate
+        self.close()  # after a fatal error never abort: destroy and recreate
         producer = Producer(
             self._connection.transactional(self._id, round(transaction_s * 1000))
             | self._batches.settings(self._connection.properties)
@@ -126,14 +127,15 @@ class TransactionalProducer:
             failures.append(Failure(_behind(producer, error.args[0])))
         if not failures:
             if self._batches.committed():
-                self._producer = None
+                self.close()
             return Outcome.COMMITTED
-        self._producer = None
         self._batches.failed()
         blame = blame_of(failures, self._batches.alone)
         if blame is not None:
             with suppress(KafkaException):
                 producer.abort_transaction(timeout_s)  # else it would block readers until its time-out
+        self.close()
+        if blame is not None:
             self._batches.refused(bool(blame.refusals))
             raise RowsRefusedError(blame)
         reason = failures[-1].error
@@ -142,6 +144,8 @@ class TransactionalProducer:
 
     def close(self) -> None:
         """Give the producer up; an open transaction of it is aborted by the one that fences it, or by its time-out."""
+        if self._producer is not None:
+            give_up(self._producer)
         self._producer = None
 
 
@@ -181,7 +185,7 @@ class PlainProducer:
             unanswered = producer.flush(timeout_s)
             if unanswered or failures:
                 producer.purge()
-                self._producer = None
+                self.close()
                 blame = blame_of(failures, self._batches.alone)
                 if unanswered:
                     failures.append(Failure(KafkaError(KafkaError._TIMED_OUT)))
@@ -191,11 +195,13 @@ class PlainProducer:
                     raise RowsRefusedError(blame, [f.record for f in failures if f.record is not None])
                 return Outcome.UNKNOWN
         if self._batches.committed():
-            self._producer = None
+            self.close()
         return Outcome.COMMITTED
 
     def close(self) -> None:
         """Give the producer up."""
+        if self._producer is not None:
+            give_up(self._producer)
         self._producer = None
 
 

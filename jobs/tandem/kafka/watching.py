@@ -87,7 +87,7 @@ class Troubles:
                 self._since_s = self._clock_s()
             watches, self._is_watched = self._is_watched, True
         if is_news:
-            _log.warning("refused_by_kafka", what=what, reason=reason)
+            _log.warning("refused_by_kafka", what=what, reason=reason or "nobody answered in time")
         if not watches:
             threading.Thread(target=self._watch, name="troubles", daemon=True).start()
 

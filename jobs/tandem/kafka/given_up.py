@@ -1,0 +1,36 @@
+"""Giving a producer up without a crash.
+
+librdkafka (2.16.0) writes to memory that it has freed when a transactional producer is destroyed after it was fenced, and
+answers to its requests are still to come: the process aborts ("corrupted size vs. prev_size", "unaligned tcache
+chunk detected"), within 60 times in each of nine trials. So a producer lives until all of its messages were answered, or
+timed out.
+"""
+
+import threading
+from contextlib import suppress
+from typing import Final
+
+from confluent_kafka import KafkaException, Producer
+
+from tandem.logs import get_logger
+from tandem.protocol.transaction_time import LONGEST_S
+
+_log = get_logger(__name__)
+
+_LONGEST_S: Final = LONGEST_S + 30.0
+"""No message lives longer than the longest transaction."""
+_kept: list[Producer] = []
+
+
+def give_up(producer: Producer) -> None:
+    """Let it send nothing more, and end it in a thread of its own as soon as that is safe; returns at once."""
+    threading.Thread(target=_end, args=(producer,), name="given-up", daemon=True).start()
+
+
+def _end(producer: Producer) -> None:
+    with suppress(KafkaException):
+        producer.purge(in_queue=True, in_flight=False)
+        producer.flush(_LONGEST_S)
+    if len(producer):
+        _kept.append(producer)
+        _log.warning("producer_kept", messages=len(producer))
