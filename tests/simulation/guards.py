@@ -27,6 +27,7 @@ from simulation.weakened import (
     RenewsBeforeItReclaims,
     RenewsWithoutReading,
     TakesOverWithoutReading,
+    TrustsAnEarlierFence,
     TrustsItsAnswer,
     TrustsItsProposal,
 )
@@ -141,6 +142,7 @@ GUARDS = (
     _publication("who takes over fences", NeverFences),
     Guard("who takes over fences all earlier owners", Deviation(publication=FencesOnlyTheLastOwner), near=5_850),
     _publication("who takes over claims before it fences", FencesBeforeItClaims),
+    _publication("a fence is enough for claims that were read before it", TrustsAnEarlierFence),
     _publication("who takes over fences before it reads", ReadsBeforeItFences),
     _publication("who takes over reads to the end", TakesOverWithoutReading),
     _publication("who renews reads to the end", RenewsWithoutReading),

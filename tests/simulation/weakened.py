@@ -50,18 +50,31 @@ class TakesOverWithoutReading(Publication):
 class FencesBeforeItClaims(Publication):
     """Takes over by fencing first and claiming then, so that the fenced owner finds no claim when it looks."""
 
-    _fenced_for: Claim | None = None
+    _fenced_before: Claim | None = None
 
     def take_over_steps(self, claim: Claim) -> tuple[Step, ...]:
         return (ReadToEnd(),) if claim.attempt else ()
 
     def next_action(self, now_ms: float) -> Action | None:
         claim = self.decisions.owner(self.head)
-        could = isinstance(self.phase, Idle) and self.head in self.to_claim() and claim != self._fenced_for
+        could = isinstance(self.phase, Idle) and self.head in self.to_claim() and claim != self._fenced_before
         if could and claim is not None and claim.owner != self.me and self.is_overdue(claim, now_ms):
-            self._fenced_for = claim
+            self._fenced_before = claim
             return self.begin(TakingOver(claim, (Fence((claim.owner,)),)))
         return super().next_action(now_ms)
+
+
+class TrustsAnEarlierFence(Publication):
+    """Takes over without fencing who was fenced once, before this claim."""
+
+    _fenced: frozenset[str] = frozenset()
+
+    def fenced_with(self, owners: tuple[str, ...]) -> frozenset[Claim]:
+        self._fenced |= {*owners, self.me}
+        return super().fenced_with(owners)
+
+    def is_fenced_for(self, claim: Claim) -> bool:
+        return self._fenced.issuperset(self.earlier_owners(claim))
 
 
 class RenewsBeforeItReclaims(Publication):

@@ -6,7 +6,8 @@ no epoch is ever published twice, whichever process pauses, dies or comes back:
 1. An epoch's attempts are numbered in the log, so each has one owner, and only an owner publishes.
 2. A replica that takes over appends its claim, *then* fences every earlier owner, *then* reads both topics to their ends,
    and publishes only if it still owns the epoch and no marker was there. A transaction of an earlier owner has then either
-   committed before the fence, and its marker was read, or can never commit.
+   committed before the fence, and its marker was read, or can never commit. All that an owner has claimed is taken over at
+   once, so one fence is enough for the claims that were read before it.
 3. A producer that was renewed could commit again although somebody fenced it. So a renewal is followed by the same
    reading to the end, and the claim of the one that fenced is found there, because it was appended before the fence.
 4. Epoch n + 1 is published only after the marker of n was read, so markers are contiguous.
@@ -16,6 +17,7 @@ no epoch is ever published twice, whichever process pauses, dies or comes back:
 
 from tandem.protocol.actions import (
     Action,
+    Fence,
     Idle,
     Outcome,
     Phase,
@@ -79,6 +81,8 @@ class Publication(PublicationRules):
         verdict = self.decisions.apply(proposal, offset)
         if verdict is Verdict.ACCEPTED and self._begins_a_wait(proposal):
             self._waiting_since = now_ms
+        if isinstance(proposal, Claim):
+            self._silent.discard(proposal.owner)
         if verdict is Verdict.ACCEPTED and isinstance(proposal, Claim) and self._succeeds(proposal.owner):
             self.retire()
         return verdict
@@ -113,6 +117,8 @@ class Publication(PublicationRules):
         self.head = marker.epoch + 1
         self._waiting_since = now_ms
         self._proposed.pop(marker.epoch, None)
+        self._silent.discard(marker.owner)
+        self._fenced_for = {claim for claim in self._fenced_for if claim.epoch > marker.epoch}
         return True
 
     def published_elsewhere(self, epoch: int) -> Marker | None:
@@ -146,6 +152,8 @@ class Publication(PublicationRules):
         match self.phase:
             case TakingOver(claim, steps):
                 self.phase = TakingOver(claim, steps[1:])
+                if not steps[1:]:
+                    self._fenced_for |= self._fencing_for
             case Renewing(steps):
                 self.phase = Renewing(steps[1:]) if steps[1:] else Idle()
             case Publishing(claim) if outcome is Outcome.COMMITTED:
@@ -205,6 +213,18 @@ class Publication(PublicationRules):
         for epoch in self.to_claim():
             if epoch >= self.head and not self.decisions.is_claimed(epoch) and self.is_my_turn(epoch, now_ms):
                 return self._propose(epoch, 0, now_ms)
+        return self._next_of_silent(now_ms) if self._silent else None
+
+    def _next_of_silent(self, now_ms: float) -> ProposeClaim | None:
+        """Claim what else an owner has claimed that the head was taken over from."""
+        for epoch in self.to_claim():
+            claim = self.claim_of(epoch)
+            if claim is None or epoch <= self.head or claim.owner == self.me:
+                continue
+            if self.is_silent(claim.owner) and self.is_my_turn(epoch, now_ms):
+                proposal = self._propose(epoch, claim.attempt + 1, now_ms)
+                if proposal is not None:
+                    return proposal
         return None
 
     def _propose(self, epoch: int, attempt: int, now_ms: float) -> ProposeClaim | None:
@@ -232,6 +252,7 @@ class Publication(PublicationRules):
         """Claim the next attempt if the owner has been silent for too long."""
         if not self.is_overdue(claim, now_ms) or not self.is_my_turn(claim.epoch, now_ms):
             return None
+        self._silent.add(claim.owner)
         return self._propose(claim.epoch, claim.attempt + 1, now_ms)
 
     def _prepare(self, claim: Claim) -> Step:
@@ -246,6 +267,8 @@ class Publication(PublicationRules):
     def begin(self, phase: Phase) -> Step:
         """Enter or go on in `phase`: its first step is under way until `done` is called with it."""
         self.phase, self._under_way = phase, phase.steps[0]
+        if isinstance(self._under_way, Fence):
+            self._fencing_for = self.fenced_with(self._under_way.owners)
         self.check()
         return self._under_way
 

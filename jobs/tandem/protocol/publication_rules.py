@@ -68,6 +68,9 @@ class PublicationRules:
         self._published: dict[int, Marker] = {}
         self._proposed: dict[int, tuple[Claim, float]] = {}  # epoch -> the claim proposed last, when
         self._waiting_since = -float("inf")
+        self._silent: set[str] = set()
+        self._fenced_for: set[Claim] = set()
+        self._fencing_for: frozenset[Claim] = frozenset()
         self.phase: Phase = Idle()
         self._under_way: Step | None = None
         self._committed: int | None = None
@@ -92,7 +95,14 @@ class PublicationRules:
 
     def is_overdue(self, claim: Claim, now_ms: float) -> bool:
         """Whether the owner of the head has been silent for too long."""
-        return now_ms - self._waiting_since > self.patience_ms(claim)
+        return self.is_silent(claim.owner) or now_ms - self._waiting_since > self.patience_ms(claim)
+
+    def is_silent(self, owner: str) -> bool:
+        """Whether an owner was overdue, and has claimed nothing since: its other epochs are not waited for one by one.
+
+        At most once, what is taken over is lost: there each epoch gets its time.
+        """
+        return owner in self._silent and self._delivery is not Delivery.AT_MOST_ONCE
 
     def patience_ms(self, claim: Claim) -> float:
         """How long an owner may be silent.
@@ -137,10 +147,24 @@ class PublicationRules:
         when the head moves on, and a renewal that is given up before it has read to
         the end would undo that fence (see 3 in `publication`).
         """
-        earlier = dict.fromkeys(c.owner for c in self.decisions.claims(claim.epoch) if c.attempt < claim.attempt)
-        if self._delivery is not Delivery.EXACTLY_ONCE or not earlier:
+        earlier = self.earlier_owners(claim)
+        if self._delivery is not Delivery.EXACTLY_ONCE or not earlier or self.is_fenced_for(claim):
             return ()
         return (Fence(tuple(owner for owner in earlier if owner != self.me)), ReadToEnd())
+
+    def earlier_owners(self, claim: Claim) -> tuple[str, ...]:
+        """Who owned the epoch before `claim`, each once, the first one first."""
+        return tuple(dict.fromkeys(c.owner for c in self.decisions.claims(claim.epoch) if c.attempt < claim.attempt))
+
+    def is_fenced_for(self, claim: Claim) -> bool:
+        """Whether all earlier owners were fenced and both topics read since this claim was read: see 2 in `publication`."""
+        return claim in self._fenced_for
+
+    def fenced_with(self, owners: tuple[str, ...]) -> frozenset[Claim]:
+        """The claims of this incarnation, read by now, for which it is enough that `owners` are fenced from now on."""
+        fenced, own = {*owners, self.me}, [self.claim_of(epoch) for epoch in self._computed]
+        mine = [claim for claim in own if claim is not None and claim.owner == self.me and claim.attempt > 0]
+        return frozenset(claim for claim in mine if fenced.issuperset(self.earlier_owners(claim)))
 
     def renewal_steps(self) -> tuple[Step, ...]:
         """What must be done after a transaction that was fenced, or whose outcome is unknown, in this order."""
