@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import time
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,13 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from integration.refusals import Refusals
+from integration.small_job import COPY, HEARTBEAT, SmallJob
 from integration.tiers import variants
+from integration.traffic import PARTITIONS
+from integration.workload import Cluster
 from integration.written_job import PATIENCE_S, WrittenJob, create_topics, marker, transactional_producer
-from tandem.devservers import KafkaBroker
+from tandem.devservers import KafkaBroker, ZooKeeperServer
+from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import TopicMismatchError
 from tandem.kafka.history import current_decisions, watermarks
@@ -36,28 +42,28 @@ def begun(kafka: KafkaBroker, topic_prefix: str) -> WrittenJob:
     return begun
 
 
-def create_again(begun: WrittenJob, records: int) -> None:
-    """Delete the input, create it again, and fill it."""
-    admin = AdminClient({"bootstrap.servers": begun.bootstrap})
-    for future in admin.delete_topics([begun.input]).values():
+def create_again(bootstrap: str, topic: str, partitions: int = 1) -> None:
+    """Delete a topic, and create another one of its name, which is empty."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+    for future in admin.delete_topics([topic]).values():
         future.result(PATIENCE_S)
-    topics = Topics(begun.connection)
+    topics = Topics(KafkaConnection({"bootstrap.servers": bootstrap}))
 
     def is_there_again() -> bool:
         try:
-            topics.ensure([NewTopic(begun.input)])
-            return topics.ends({begun.input: 1}, "read_uncommitted")[TopicPartition(begun.input, 0)] == 0
+            topics.ensure([NewTopic(topic, partitions)])
+            return topics.ends({topic: partitions}, "read_uncommitted")[TopicPartition(topic, 0)] == 0
         except (KafkaException, TopicMismatchError):
             return False
 
     assert wait_until(is_there_again, Deadline(PATIENCE_S))
-    begun.feed(records)
 
 
 def test_while_the_job_is_down_neither_orderer_nor_replica_reads_on_in_another_topic(
     begun: WrittenJob, tmp_path: Path
 ) -> None:
-    create_again(begun, records=30)
+    create_again(begun.bootstrap, begun.input)
+    begun.feed(30)
     job = Refusals(tmp_path, begun.bootstrap, begun.name)
 
     for program in ("orderer", "replica"):
@@ -89,11 +95,35 @@ def test_while_the_job_runs_the_orderer_ends_and_has_cut_nothing_of_another_topi
 
     def meanwhile() -> None:
         assert wait_until(runs, Deadline(PATIENCE_S))
-        create_again(begun, records=30)
+        create_again(begun.bootstrap, begun.input)
+        begun.feed(30)
 
     assert job.refused("orderer", job.manifest(), meanwhile).error == "RecreatedTopicError"
     ends = current_decisions(begun.connection, begun.ordering, begun.commits).last_ends
     assert ends[TopicPartition(begun.input, 0)] <= 20  # of the first topic it may have cut what was left
+
+
+def test_a_running_replica_that_misses_records_says_that_their_topic_is_another_one(
+    kafka: KafkaBroker, zookeeper: ZooKeeperServer, topic_prefix: str, tmp_path: Path
+) -> None:
+    sinks = [{"name": "copies", "topic": f"{topic_prefix}-copies"}]
+    spec = {"sinks": sinks, "ordering": HEARTBEAT, "replicas": 1}
+    job = SmallJob(tmp_path / "job", Cluster(kafka, zookeeper), topic_prefix, COPY, **spec)
+    try:
+        job.local.start()
+        job.feed("1", "2")
+        job.wait_for("1", "2")
+        job.local.kill("generator-0", signal.SIGSTOP)  # it would say so itself, and end the job
+        create_again(kafka.bootstrap, job.input, PARTITIONS)
+        log = current_decisions(job.connection, job.ordering, job.commits)
+        ends = Offsets({**log.last_ends, TopicPartition(job.input, 0): 9})
+        appender = ProposalAppender(job.connection, job.ordering)
+        appender.append(Cut(log.last_epoch + 1, ends, int(time.time() * 1000), 7, "generator-0"))
+        appender.close(PATIENCE_S)
+
+        assert f"topic {job.input} (its id was " in job.end().reason
+    finally:
+        job.local.stop()
 
 
 def test_an_open_transaction_is_named_until_it_ends_and_what_is_behind_it_counts_as_waiting(
