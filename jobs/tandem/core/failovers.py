@@ -23,6 +23,8 @@ class Failover:
 class Failovers:
     """Follows accepted cuts and claims, and markers. Times are those of the logs' records: Unix, ms.
 
+    Epochs that are taken over one behind the other, of one owner by another, are one failover: that of the first.
+
     `alone` : one replica is active at a time. Then every change of publisher is a failover, or a planned switchover. Of
     several each may publish: only who publishes an epoch that another one had claimed has taken over.
     `publisher` : who published last before what is read from now on; "": nobody.
@@ -36,6 +38,9 @@ class Failovers:
         self._cut_ms: dict[int, int] = {}
         self._marked_ms: int | None = None
         self._published: int | None = None  # the epoch of the last marker
+        self._last_taken: tuple[int, str, str] | None = (
+            None  # the last marker's epoch, from whom it was taken over, by whom
+        )
 
     def ordered(self, epoch: int, at_ms: int) -> None:
         """An epoch's cut was accepted. Before, there was nothing to publish: a silence until then is no gap."""
@@ -51,9 +56,11 @@ class Failovers:
         """The next epoch's marker was read."""
         before = self._relieved(marker)
         known = [at for at in (self._marked_ms, self._cut_ms.get(marker.epoch)) if at is not None]
-        if before and known:
+        goes_on = (marker.epoch - 1, before, marker.owner) == self._last_taken
+        if before and known and not goes_on:
             # The clocks of the writers of these records need not agree to the millisecond.
             self.last = Failover(marker.epoch, before, marker.owner, max(0, at_ms - max(known)), at_ms)
+        self._last_taken = (marker.epoch, before, marker.owner) if before else None
         self.publisher, self._marked_ms = marker.owner, at_ms
         # Markers are contiguous. A replica that catches up knows of very many epochs, and forgets one after the other.
         oldest = min([marker.epoch, *self._owners, *self._cut_ms]) if self._published is None else self._published + 1

@@ -23,7 +23,7 @@ _kept: list[Producer] = []
 
 
 def give_up(producer: Producer) -> None:
-    """Let it send nothing more, and end it in a thread of its own as soon as that is safe; returns at once."""
+    """Let it send nothing new, and end it in a thread of its own as soon as that is safe; returns at once."""
     threading.Thread(target=_end, args=(producer,), name="given-up", daemon=True).start()
 
 

@@ -134,6 +134,7 @@ class TransactionalProducer:
         if blame is not None:
             with suppress(KafkaException):
                 producer.abort_transaction(timeout_s)  # else it would block readers until its time-out
+        self.failures = failures = list(failures)  # the producer reports on while it is given up
         self.close()
         if blame is not None:
             self._batches.refused(bool(blame.refusals))
@@ -163,6 +164,7 @@ class PlainProducer:
 
     def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:  # noqa: ARG002 - nothing to wait for
         """(Re)create the producer."""
+        self.close()
         self._producer = Producer(
             self._connection.plain_producer()
             | self._batches.settings(self._connection.properties)
@@ -184,6 +186,7 @@ class PlainProducer:
                 failures.append(Failure(error.args[0]))
             unanswered = producer.flush(timeout_s)
             if unanswered or failures:
+                self.failures = failures = list(failures)  # the producer reports on while it is given up
                 producer.purge()
                 self.close()
                 blame = blame_of(failures, self._batches.alone)

@@ -192,8 +192,11 @@ class Publication(PublicationRules):
     @property
     def owes(self) -> bool:
         """Whether an epoch waits for this incarnation: it has claimed it, or its claim was not read yet."""
-        owners = [self.decisions.owner(epoch) for epoch in self._proposed if epoch >= self.head]
-        return any(claim is None or claim.owner == self.me for claim in owners)
+        return any(self._waits_for_me(epoch) for epoch in self._proposed if epoch >= self.head)
+
+    def _waits_for_me(self, epoch: int) -> bool:
+        claim = self.decisions.owner(epoch)
+        return claim is None or claim.owner == self.me or claim.attempt < self._proposed[epoch][0].attempt
 
     # What to do ------------------------------------------------------------------------------------------------------
 
@@ -216,12 +219,12 @@ class Publication(PublicationRules):
         return self._next_of_silent(now_ms) if self._silent else None
 
     def _next_of_silent(self, now_ms: float) -> ProposeClaim | None:
-        """Claim what else an owner has claimed that the head was taken over from."""
+        """Claim what else an owner has claimed, once the head was taken over from it, and nobody has heard of it since."""
+        if not self.took_over(self.head):
+            return None
         for epoch in self.to_claim():
             claim = self.claim_of(epoch)
-            if claim is None or epoch <= self.head or claim.owner == self.me:
-                continue
-            if self.is_silent(claim.owner) and self.is_my_turn(epoch, now_ms):
+            if claim is not None and self.is_of_silent(claim) and self.is_my_turn(epoch, now_ms):
                 proposal = self._propose(epoch, claim.attempt + 1, now_ms)
                 if proposal is not None:
                     return proposal
@@ -245,7 +248,7 @@ class Publication(PublicationRules):
             if claim.owner != self.me:
                 return self._take_over(claim, now_ms)
             if self.predecessor_seen(claim):
-                return self._prepare(claim)
+                return self._prepare(claim, now_ms)
         return None
 
     def _take_over(self, claim: Claim, now_ms: float) -> ProposeClaim | None:
@@ -255,14 +258,23 @@ class Publication(PublicationRules):
         self._silent.add(claim.owner)
         return self._propose(claim.epoch, claim.attempt + 1, now_ms)
 
-    def _prepare(self, claim: Claim) -> Step:
-        """The next step towards publishing under `claim`, or the publication itself."""
+    def _prepare(self, claim: Claim, now_ms: float) -> Step | None:
+        """The next step towards publishing under `claim`, or the publication itself; None: more is to be read first."""
         if not isinstance(self.phase, TakingOver) or self.phase.claim != claim:
             self.phase = TakingOver(claim, self.take_over_steps(claim))
         if self.phase.steps:
-            return self.begin(self.phase)
+            is_early = isinstance(self.phase.steps[0], Fence) and self._claims_more(now_ms)
+            return None if is_early else self.begin(self.phase)
         skipped = self._delivery is Delivery.AT_MOST_ONCE and self.may_be_out(claim)
         return self.begin(Publishing(claim, (Publish(claim.epoch, claim.attempt, skipped),)))
+
+    def _claims_more(self, now_ms: float) -> bool:
+        """Whether claims of what a silent owner has claimed are on their way: one fence is enough for all that were read."""
+        for claim, at in self._proposed.values():
+            before = self.claim_of(claim.epoch) if claim.epoch > self.head else None
+            if before is not None and before.attempt < claim.attempt and not self.is_lost(at, now_ms):
+                return True
+        return False
 
     def begin(self, phase: Phase) -> Step:
         """Enter or go on in `phase`: its first step is under way until `done` is called with it."""

@@ -104,6 +104,19 @@ class PublicationRules:
         """
         return owner in self._silent and self._delivery is not Delivery.AT_MOST_ONCE
 
+    def is_of_silent(self, claim: Claim) -> bool:
+        """Whether this replica takes over `claim`, which is not the head's, because its owner is silent.
+
+        What a generation has left is not taken as long as another one of its replicas may publish it.
+        """
+        is_ours = self.decisions.generation_of(claim.epoch) == self.generation or self._begun
+        return claim.epoch > self.head and claim.owner != self.me and is_ours and self.is_silent(claim.owner)
+
+    def took_over(self, epoch: int) -> bool:
+        """Whether `epoch` is this replica's after it was another one's."""
+        claim = self.claim_of(epoch)
+        return claim is not None and claim.owner == self.me and claim.attempt > 0
+
     def patience_ms(self, claim: Claim) -> float:
         """How long an owner may be silent.
 

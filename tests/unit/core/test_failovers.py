@@ -43,6 +43,26 @@ def test_a_failover_names_both_owners_and_the_gap() -> None:
     assert failovers.last == Failover(1, "a", "b", 230, 1_230)
 
 
+def test_all_that_is_taken_over_at_once_is_one_failover() -> None:
+    failovers = Failovers()
+    published_by_a(failovers)
+    taken_over_by_b(failovers)
+    failovers.published(marker(1, 1, "b"), 1_230)
+    failovers.claimed(Claim(2, 0, "a"))
+    failovers.claimed(Claim(2, 1, "b"))
+    failovers.published(marker(2, 1, "b"), 1_233)
+
+    assert failovers.last == Failover(1, "a", "b", 230, 1_230)
+
+    failovers.claimed(Claim(3, 0, "b"))
+    failovers.published(marker(3, 0, "b"), 1_240)
+    failovers.claimed(Claim(4, 0, "a"))
+    failovers.claimed(Claim(4, 1, "b"))
+    failovers.published(marker(4, 1, "b"), 1_500)
+
+    assert failovers.last == Failover(4, "a", "b", 260, 1_500)
+
+
 def test_idle_hours_before_the_epoch_was_cut_are_no_gap() -> None:
     failovers = Failovers()
     published_by_a(failovers)

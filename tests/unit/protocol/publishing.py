@@ -16,8 +16,8 @@ MOST_MS = 100.0
 class Replica:
     """A publication of incarnation `a` at time `now`, with three epochs cut; what it computes has digest `d`."""
 
-    def __init__(self, delivery: Delivery = Delivery.EXACTLY_ONCE) -> None:
-        self.publication = Publication("a", Decisions(), 0, delivery, AdaptiveTimeout(10.0, MOST_MS))
+    def __init__(self, delivery: Delivery = Delivery.EXACTLY_ONCE, generation: int = 0) -> None:
+        self.publication = Publication("a", Decisions(), 0, delivery, AdaptiveTimeout(10.0, MOST_MS), generation)
         self.now = 0.0
         self._offset = 0
         self._step: Step = ReadToEnd()
