@@ -23,7 +23,7 @@ class Failover:
 class Failovers:
     """Follows accepted cuts and claims, and markers. Times are those of the logs' records: Unix, ms.
 
-    Epochs that are taken over one behind the other, of one owner by another, are one failover: that of the first.
+    Epochs that are taken over one after the other, by one owner from another, are one failover: that of the first.
 
     `alone` : one replica is active at a time. Then every change of publisher is a failover, or a planned switchover. Of
     several each may publish: only who publishes an epoch that another one had claimed has taken over.
@@ -38,9 +38,7 @@ class Failovers:
         self._cut_ms: dict[int, int] = {}
         self._marked_ms: int | None = None
         self._published: int | None = None  # the epoch of the last marker
-        self._last_taken: tuple[int, str, str] | None = (
-            None  # the last marker's epoch, from whom it was taken over, by whom
-        )
+        self._last_taken: tuple[int, str, str] | None = None  # the last marker's epoch, from whom it was taken, by whom
 
     def ordered(self, epoch: int, at_ms: int) -> None:
         """An epoch's cut was accepted. Before, there was nothing to publish: a silence until then is no gap."""

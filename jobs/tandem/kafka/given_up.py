@@ -2,7 +2,7 @@
 
 librdkafka (2.16.0) writes to memory that it has freed when a transactional producer is destroyed after it was fenced, and
 answers to its requests are still to come: the process aborts ("corrupted size vs. prev_size", "unaligned tcache
-chunk detected"), within 60 times in each of nine trials. So a producer lives until all of its messages were answered, or
+chunk detected"), within 60 fences in each of nine trials. So a producer lives until all of its messages were answered, or
 timed out.
 """
 
@@ -20,6 +20,7 @@ _log = get_logger(__name__)
 _LONGEST_S: Final = LONGEST_S + 30.0
 """No message lives longer than the longest transaction."""
 _kept: list[Producer] = []
+"""Those that had messages left even then: they are never destroyed."""
 
 
 def give_up(producer: Producer) -> None:

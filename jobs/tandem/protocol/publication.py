@@ -220,7 +220,7 @@ class Publication(PublicationRules):
 
     def _next_of_silent(self, now_ms: float) -> ProposeClaim | None:
         """Claim what else an owner has claimed, once the head was taken over from it, and nobody has heard of it since."""
-        if not self.took_over(self.head):
+        if self.taken_over(self.head) is None:
             return None
         for epoch in self.to_claim():
             claim = self.claim_of(epoch)

@@ -68,9 +68,11 @@ class PublicationRules:
         self._published: dict[int, Marker] = {}
         self._proposed: dict[int, tuple[Claim, float]] = {}  # epoch -> the claim proposed last, when
         self._waiting_since = -float("inf")
-        self._silent: set[str] = set()
-        self._fenced_for: set[Claim] = set()
-        self._fencing_for: frozenset[Claim] = frozenset()
+        self._silent: set[str] = set()  # owners, see `is_silent`
+        self._fenced_for: set[Claim] = set()  # own claims, see `is_fenced_for`
+        self._fencing_for: frozenset[Claim] = (
+            frozenset()
+        )  # those that join them when the fence under way was read behind
         self.phase: Phase = Idle()
         self._under_way: Step | None = None
         self._committed: int | None = None
@@ -98,7 +100,7 @@ class PublicationRules:
         return self.is_silent(claim.owner) or now_ms - self._waiting_since > self.patience_ms(claim)
 
     def is_silent(self, owner: str) -> bool:
-        """Whether an owner was overdue, and has claimed nothing since: its other epochs are not waited for one by one.
+        """Whether an owner was overdue, and has claimed and published nothing since: nobody waits for each of its epochs.
 
         At most once, what is taken over is lost: there each epoch gets its time.
         """
@@ -112,10 +114,10 @@ class PublicationRules:
         is_ours = self.decisions.generation_of(claim.epoch) == self.generation or self._begun
         return claim.epoch > self.head and claim.owner != self.me and is_ours and self.is_silent(claim.owner)
 
-    def took_over(self, epoch: int) -> bool:
-        """Whether `epoch` is this replica's after it was another one's."""
+    def taken_over(self, epoch: int) -> Claim | None:
+        """The claim by which this replica owns `epoch` after another one did; None: it does not."""
         claim = self.claim_of(epoch)
-        return claim is not None and claim.owner == self.me and claim.attempt > 0
+        return claim if claim is not None and claim.owner == self.me and claim.attempt > 0 else None
 
     def patience_ms(self, claim: Claim) -> float:
         """How long an owner may be silent.
@@ -175,8 +177,7 @@ class PublicationRules:
 
     def fenced_with(self, owners: tuple[str, ...]) -> frozenset[Claim]:
         """The claims of this incarnation, read by now, for which it is enough that `owners` are fenced from now on."""
-        fenced, own = {*owners, self.me}, [self.claim_of(epoch) for epoch in self._computed]
-        mine = [claim for claim in own if claim is not None and claim.owner == self.me and claim.attempt > 0]
+        fenced, mine = {*owners, self.me}, filter(None, map(self.taken_over, self._computed))
         return frozenset(claim for claim in mine if fenced.issuperset(self.earlier_owners(claim)))
 
     def renewal_steps(self) -> tuple[Step, ...]:

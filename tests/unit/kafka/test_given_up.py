@@ -1,0 +1,27 @@
+"""A producer that is given up is ended elsewhere, and what it reports there is nobody's any more."""
+
+from __future__ import annotations
+
+import threading
+
+from tandem.kafka.client import KafkaConnection
+from tandem.kafka.records import OutputRecord
+from tandem.kafka.transactions import PlainProducer
+from tandem.protocol.actions import Outcome
+from tandem.waiting import Deadline, wait_until
+
+
+def is_ended() -> bool:
+    return all(thread.name != "given-up" for thread in threading.enumerate())
+
+
+def test_the_reasons_of_a_failure_stay_what_they_were() -> None:
+    producer = PlainProducer(KafkaConnection({"bootstrap.servers": "127.0.0.1:1"}))
+    producer.start(1.0)
+    records = [OutputRecord("out", None, b"x", (), 0) for _ in range(100)]
+
+    assert producer.publish(records, records[0], 0.1) is Outcome.UNKNOWN
+
+    reasons = len(producer.failures)
+    assert wait_until(is_ended, Deadline(20.0))
+    assert len(producer.failures) == reasons
