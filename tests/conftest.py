@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -18,3 +20,17 @@ def _logging_of_its_own() -> Iterator[None]:
     structlog.configure(**before)
     logs._context.clear()
     logs._context.update(context)
+
+
+@pytest.fixture(autouse=True)
+def _environment_of_its_own() -> Iterator[None]:
+    """What a test changes in the process's environment and path, as whoever loads a job does, ends with it: else the next
+    one's processes inherit it."""
+    variables, path = dict(os.environ), [*sys.path]
+    yield
+    sys.path[:] = path
+    for name in (os.environ.keys() | variables.keys()) - {"PYTEST_CURRENT_TEST"}:
+        if name not in variables:
+            del os.environ[name]
+        elif os.environ.get(name) != variables[name]:
+            os.environ[name] = variables[name]
