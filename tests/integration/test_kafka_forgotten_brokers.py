@@ -29,7 +29,7 @@ from tandem.protocol.actions import Outcome
 from tandem.protocol.codec import decode_proposal
 from tandem.protocol.shipping import ShippingTurn
 from tandem.protocol.timeouts import AdaptiveTimeout
-from tandem.protocol.values import Offsets, Progress, TopicPartition
+from tandem.protocol.values import LagReport, Offsets, TopicPartition
 from tandem.shipping import ShippedState, Shipper, ShipperSettings, shipper
 from tandem.shipping.values import epoch_and_shipper
 from tandem.waiting import Deadline, wait_until
@@ -97,7 +97,7 @@ def test_a_proposal_after_one_that_was_not_delivered_is(
 
     def propose() -> bool:
         nonlocal epoch
-        proposals.append(Progress("replica-0", epoch := epoch + 1, 1.0))
+        proposals.append(LagReport("replica-0", epoch := epoch + 1, 1.0))
         return producers.made > 1
 
     assert wait_until(propose, Deadline(PATIENCE_S))
@@ -105,7 +105,7 @@ def test_a_proposal_after_one_that_was_not_delivered_is(
     proposals.close(PATIENCE_S)
     with LogTail(connection, {topic: 0}) as reader:
         delivered = [decode_proposal(record.value) for record in everything(reader)]
-    assert delivered[-1] == Progress("replica-0", epoch, 1.0)
+    assert delivered[-1] == LagReport("replica-0", epoch, 1.0)
 
 
 def test_the_ends_of_topics_are_known_again(

@@ -20,7 +20,7 @@ from tandem.protocol.codec import decode_marker, encode_proposal
 from tandem.protocol.publication import MissingMarkerError, Publication
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.timeouts import AdaptiveTimeout
-from tandem.protocol.values import Config, Cut, Offsets, Progress
+from tandem.protocol.values import Config, Cut, LagReport, Offsets
 from tandem.replica.kafka_clients import Place, find_place
 
 pytestmark = pytest.mark.integration
@@ -137,7 +137,7 @@ def upgraded(kafka: KafkaBroker, name: str) -> Upgraded:
     config_offset = 0
     for generation in range(GENERATIONS):
         if generation:
-            job.propose(*(Progress("replica-0", generation, 1.0) for _ in range(EARLIER)))
+            job.propose(*(LagReport("replica-0", generation, 1.0) for _ in range(EARLIER)))
             config_offset = job.propose(Config(generation, f"c{generation}", job.positions(0), "replica-0"))
         offset = job.cut(generation, 10 * (generation + 1))
         known = replace(marker(generation, 4, offset), generation=generation, config_offset=config_offset)

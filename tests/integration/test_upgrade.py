@@ -11,7 +11,7 @@ import pytest
 from integration.upgrading import FAR, NEW, changed, generations_since, savepoint, upgrade
 from integration.workload import JOB, Cluster, Workload, running
 from tandem.devservers import KafkaBroker, ZooKeeperServer
-from tandem.local.upgrade import ObservedProgress, UpgradeError
+from tandem.local.upgrade import ObservedJob, UpgradeError
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
@@ -41,7 +41,7 @@ def test_code_that_cannot_take_over_the_state_changes_nothing(workload: Workload
     manifest = changed(workload, tmp_path / "mistake", OTHER_STATE)
     with workload.output_goes_on(MASKED_S), pytest.raises(UpgradeError, match="the old generation runs on"):
         upgrade(workload, manifest, "before-mistake")
-    assert ObservedProgress(workload.job.manifest, workload.job.directory).generation() == 0
+    assert ObservedJob(workload.job.manifest, workload.job.directory).generation() == 0
     workload.when_whole()
 
 

@@ -19,7 +19,7 @@ from tandem.kafka.errors import MissingTopicError, ReadTimeoutError
 from tandem.kafka.headers import JOB_HEADER, RowId
 from tandem.process.info import ExitCode
 from tandem.protocol.publication_rules import Delivery
-from tandem.protocol.values import Claim, Cut, Progress
+from tandem.protocol.values import Claim, Cut, LagReport
 from tandem.verify.read import HistoryReader, verify
 from tandem.verify.report import Report, Unseen
 
@@ -42,7 +42,7 @@ def counts(report: Report) -> tuple[int, int, int]:
 def test_a_right_history_with_aborted_transactions_gives_zero(job: WrittenJob) -> None:
     job.feed(20)
     job.run([0])
-    job.propose(Claim(0, 0, "replica-0"), Progress("replica-1", 0, 12.0))
+    job.propose(Claim(0, 0, "replica-0"), LagReport("replica-1", 0, 12.0))
     job.publish(marker(1, 4, 99), [RowId(1, index) for index in range(4)], commit=False)
     job.run([1])
     job.publish(None, [RowId(2, 0)], commit=False)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from integration.workload import JOB, Workload
 from tandem.kafka.history import last_marker, markers_back_to
-from tandem.local.upgrade import ObservedProgress, Upgrade
+from tandem.local.upgrade import ObservedJob, Upgrade
 from tandem.manifest import load
 from tandem.process.info import ExitCode
 from tandem.snapshots import SnapshotStore
@@ -39,8 +39,8 @@ def changed(workload: Workload, folder: Path, code: str) -> Path:
 def upgrade(workload: Workload, manifest: Path, savepoint: str) -> int:
     """Upgrade the job; returns its generation afterwards."""
     job = workload.job
-    progress = ObservedProgress(job.manifest, job.directory)
-    return Upgrade(job.directory, job.manifest, load(manifest), savepoint, progress).run()
+    observed = ObservedJob(job.manifest, job.directory)
+    return Upgrade(job.directory, job.manifest, load(manifest), savepoint, observed).run()
 
 
 def savepoint(workload: Workload, name: str) -> int:

@@ -12,7 +12,7 @@ from tandem.cli.stores import NoStoreError, Screen, store_of
 from tandem.cli.validate import ManifestFile
 from tandem.kafka.client import KafkaConnection
 from tandem.local.changes import has_other_files, what_has_changed
-from tandem.local.upgrade import ObservedProgress, Upgrade, UpgradeError
+from tandem.local.upgrade import ObservedJob, Upgrade, UpgradeError
 from tandem.manifest import CodeNotFoundError, Manifest, load
 from tandem.manifest.going_on import accepting_command
 from tandem.process.info import ExitCode, RefusedError
@@ -64,8 +64,8 @@ def _upgrade(screen: Screen, new: Manifest, savepoint: str, run_directory: Path 
     directory, running = find_job(new.name, run_directory, otherwise)
     old = running.loaded()
     try:
-        progress = ObservedProgress(old, directory)
-        accepted = progress.config()
+        observed = ObservedJob(old, directory)
+        accepted = observed.config()
         with screen.doing("Looking for what has changed …"):
             change = what_has_changed(new, accepted)
         if not change:
@@ -76,7 +76,7 @@ def _upgrade(screen: Screen, new: Manifest, savepoint: str, run_directory: Path 
         name = savepoint or _savepoint(old, new, accepted.generation + 1)
         screen.out.print(f"upgrading {old.name} from {old.path} to {new.path}, savepoint {name}: {change}")
         same_files = not has_other_files(new, accepted)
-        generation = Upgrade(directory, old, new, name, progress, screen.out.print, same_files=same_files).run()
+        generation = Upgrade(directory, old, new, name, observed, screen.out.print, same_files=same_files).run()
     except UpgradeError as error:
         screen.errors.print(f"not upgraded: {error}", style="red")
         raise typer.Exit(ExitCode.FAILED) from error

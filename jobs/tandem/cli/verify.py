@@ -72,7 +72,7 @@ def verify(
 
 
 @contextmanager
-def _progress(console: Console) -> Iterator[read.Progress]:
+def _progress(console: Console) -> Iterator[read.OnProgress]:
     """A bar on a terminal's error stream, once it has taken two seconds."""
     columns = (TextColumn("reading"), BarColumn(), TaskProgressColumn(), TextColumn("{task.completed:,.0f} records"))
     bar = Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)

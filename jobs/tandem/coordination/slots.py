@@ -7,7 +7,7 @@ what it does, and one request at a time asks for a switchover (`protocol/switcho
     /tandem/<job>/slots/<n>                 who holds slot n, and whom it relieved
     /tandem/<job>/replicas/<incarnation>    its role
     /tandem/<job>/addresses/<incarnation>   where a standby can watch whether it lives
-    /tandem/<job>/switchover/wish           who is to leave, and who is to take over
+    /tandem/<job>/switchover/request        who is to leave, and who is to take over
 """
 
 import time
@@ -40,7 +40,7 @@ from tandem.waits import Task
 
 _log = get_logger(__name__)
 
-REQUEST = "switchover/wish"
+REQUEST = "switchover/request"
 """The node of a handover request; its name is older than the term."""
 FOLDERS = ("slots", "replicas", "switchover", "addresses")
 _LOOK_S = 1.0
@@ -54,7 +54,7 @@ def root_of(job: str) -> str:
 
 def look(nodes: Nodes) -> View:
     """Read a job's slots, roles and request. Raises `ZOOKEEPER_ERRORS`."""
-    request = nodes.values("switchover").get("wish")
+    request = nodes.values("switchover").get("request")
     return View(
         {int(name): decode_holder(value) for name, value in nodes.values("slots").items() if name.isdigit()},
         {name: _role(value) for name, value in nodes.values("replicas").items()},

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.timeouts import Stopwatch
-from tandem.protocol.values import Progress
+from tandem.protocol.values import LagReport
 
 
 class TooFarBehindError(Exception):
@@ -134,7 +134,7 @@ class CatchUp:
             self._durations.append(now_ms - self._last_ms)
         self._last_ms, self.last_computed, self._next_was_there = now_ms, epoch, head > epoch
 
-    def report(self, distance: Distance, now_ms: float) -> Progress | None:
+    def report(self, distance: Distance, now_ms: float) -> LagReport | None:
         """What to append to the ordering log now, if anything.
 
         The mean of its epochs, not their median: with some slow ones among them the median would leave no room at all.
@@ -145,12 +145,12 @@ class CatchUp:
             if not self._lags:
                 return None
             self._lags = False
-            return Progress(self._replica, self.last_computed, 0.0)
+            return LagReport(self._replica, self.last_computed, 0.0)
         lags = self._lags or not self._was_there or self.near.lags(distance)
         if not lags or not self._durations or now_ms - self._reported_ms < self._every_ms:
             return None
         self._lags, self._reported_ms = True, now_ms
-        return Progress(self._replica, self.last_computed, fmean(self._durations))
+        return LagReport(self._replica, self.last_computed, fmean(self._durations))
 
     def stands_still(self, distance: Distance, now_ms: float) -> bool:
         """Called often. Whether others go on without this replica: its engine waits for something, or is lost."""

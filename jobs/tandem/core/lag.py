@@ -11,7 +11,7 @@ _IDLE_MS = 3_000.0
 _SAMPLE_MS = 500.0
 
 
-class Standing(NamedTuple):
+class Position(NamedTuple):
     """Where a replica stood at `at_ms` (any monotonic clock): the last epoch that it computed, and the last that was cut."""
 
     at_ms: float
@@ -33,10 +33,10 @@ class Estimate:
     left_s: float | None = None
 
 
-def estimate(before: Standing, now: Standing) -> Estimate:
+def estimate(before: Position, now: Position) -> Estimate:
     """The head moves on meanwhile: what counts is by how much the replica is faster.
 
-    >>> estimate(Standing(0, 100, 300), Standing(2_000, 200, 320))
+    >>> estimate(Position(0, 100, 300), Position(2_000, 200, 320))
     Estimate(behind=120, epochs_per_s=50.0, left_s=3.0)
     """
     elapsed_s = (now.at_ms - before.at_ms) / 1000
@@ -68,11 +68,11 @@ class CatchUpReport:
         """Estimated time to the head, s; None: not known."""
         self._every_ms = every_ms
         self._window_ms = window_ms
-        self._stood: deque[Standing] = deque()
-        self._began: Standing | None = None
+        self._stood: deque[Position] = deque()
+        self._began: Position | None = None
         self._said_ms = 0.0
 
-    def look(self, now: Standing, ready: bool) -> Estimate | Arrival | None:
+    def look(self, now: Position, ready: bool) -> Estimate | Arrival | None:
         """Where the replica stands now; what is to be said of that, if anything. Takes a sample twice a second at most."""
         if ready:
             return self._arrived(now)
@@ -90,7 +90,7 @@ class CatchUpReport:
         self._said_ms = now.at_ms
         return found
 
-    def _arrived(self, now: Standing) -> Arrival | None:
+    def _arrived(self, now: Position) -> Arrival | None:
         began, self._began, self.left_s = self._began, None, 0.0
         self._stood.clear()
         return None if began is None else Arrival(now.computed - began.computed, now.at_ms - began.at_ms)
@@ -136,4 +136,4 @@ class Lag:
         if self._catch_up.stands_still(distance, now_ms):
             self.ready = False
         computed = self._catch_up.last_computed
-        return self._report.look(Standing(now_ms, computed, computed + distance.epochs), self.ready)
+        return self._report.look(Position(now_ms, computed, computed + distance.epochs), self.ready)

@@ -10,7 +10,7 @@ from tandem.protocol.barriers import asks_for_barrier, owed_after_ms
 from tandem.protocol.cutting import next_ends
 from tandem.protocol.decisions import Decisions, Verdict
 from tandem.protocol.pace import Pace
-from tandem.protocol.values import Claim, Cut, Offsets, Progress, TopicIds
+from tandem.protocol.values import Claim, Cut, LagReport, Offsets, TopicIds
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class OrdererCore:
                 self.state = self.state._replace(epoch=proposal.epoch, won=self.state.won + mine, waits_for=None)
             case Claim() if self.verdict is Verdict.ACCEPTED:
                 self._pace.claimed(proposal.epoch, now)
-            case Progress():
+            case LagReport():
                 self._pace.progress(proposal.replica, proposal.epoch, proposal.epoch_ms, now)
 
     def _tick(self, now: float) -> Sequence[OrdererEffect]:

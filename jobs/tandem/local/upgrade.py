@@ -27,7 +27,7 @@ class UpgradeError(Exception):
     """The upgrade cannot be done, or was given up; the text says what runs now."""
 
 
-class Progress(Protocol):
+class UpgradingJob(Protocol):
     """What an upgrade must know of the job. `generation`: of the newest config; `is_ready`: a replica is at the head."""
 
     def generation(self) -> int: ...
@@ -35,7 +35,7 @@ class Progress(Protocol):
     def is_ready(self, replica: str) -> bool: ...
 
 
-class ObservedProgress:
+class ObservedJob:
     """What metrics and logs of a running job tell."""
 
     def __init__(self, manifest: Manifest, directory: RunDirectory) -> None:
@@ -44,7 +44,7 @@ class ObservedProgress:
         self._topics = manifest.model.topics
 
     def generation(self) -> int:
-        """See `Progress`."""
+        """See `UpgradingJob`."""
         return self.config().generation
 
     def config(self) -> Config:
@@ -55,7 +55,7 @@ class ObservedProgress:
         return config
 
     def is_ready(self, replica: str) -> bool:
-        """See `Progress`."""
+        """See `UpgradingJob`."""
         return any(r.name == replica and r.alive and r.ready and r.epoch >= 0 for r in self._observer.look().replicas)
 
 
@@ -72,7 +72,7 @@ class Upgrade:
     old: Manifest
     new: Manifest
     savepoint: str
-    progress: Progress
+    job: UpgradingJob
     say: Callable[[str], None] = lambda _: None
     step_deadline_s: float = STEP_DEADLINE_S
     same_files: bool = False
@@ -86,7 +86,7 @@ class Upgrade:
         Raises `UpgradeError`.
         """
         self._check()
-        before = self.progress.generation()
+        before = self.job.generation()
         plans = planned_processes(self.new)
         replicas = [plan for plan in reversed(plans) if plan.kind == "replica"]
         replicas.sort(key=lambda plan: self._state(plan.name).running)
@@ -96,7 +96,7 @@ class Upgrade:
             if plan.kind != "replica":
                 self._restart(plan, self.new)
                 self._wait(plan.name, partial(self._is_announced, plan.name), "is up")
-        return self.progress.generation()
+        return self.job.generation()
 
     def _check(self) -> None:
         if self.new.name != self.old.name:
@@ -126,10 +126,10 @@ class Upgrade:
         self.say(f"{name} starts again, from savepoint {self.savepoint}")
         self._restart(plan, self.new, on_trial=True)
         try:
-            self._wait(name, lambda: self.progress.is_ready(name), "was at the head")
-            self._wait(name, lambda: self.progress.generation() > before, "had begun its generation")
+            self._wait(name, lambda: self.job.is_ready(name), "was at the head")
+            self._wait(name, lambda: self.job.generation() > before, "had begun its generation")
         except UpgradeError as error:
-            if not first or self.progress.generation() > before:
+            if not first or self.job.generation() > before:
                 raise
             self.say(f"{name} goes back: {error}")
             self._restart(plan, self.old)

@@ -8,9 +8,9 @@ from tandem.protocol.values import (
     Config,
     Cut,
     Determinant,
+    LagReport,
     Marker,
     Offsets,
-    Progress,
     Proposal,
     TopicIds,
     TopicPartition,
@@ -38,7 +38,7 @@ def encode_proposal(proposal: Proposal) -> bytes:
         case Determinant(epoch, name, part, parts, answers, proposer):
             body = {"type": "determinant", "epoch": epoch, "name": name, "part": part, "parts": parts}
             body |= {"answers": answers, "proposer": proposer}
-        case Progress(replica, epoch, epoch_ms):
+        case LagReport(replica, epoch, epoch_ms):
             body = {"type": "progress", "replica": replica, "epoch": epoch, "epoch_ms": round(epoch_ms, 3)}
     return _dump(body)
 
@@ -58,7 +58,7 @@ def decode_proposal(value: bytes | None) -> Proposal:
             case "determinant":
                 return _determinant(body)
             case "progress":
-                return Progress(str(body["replica"]), int(body["epoch"]), float(body["epoch_ms"]))
+                return LagReport(str(body["replica"]), int(body["epoch"]), float(body["epoch_ms"]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CodecError(f"not a proposal: {value!r} ({error})") from error
     raise CodecError(f"not a proposal: {value!r} (unknown type)")

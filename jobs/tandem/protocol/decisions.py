@@ -30,8 +30,8 @@ from tandem.protocol.values import (
     Cut,
     Determinant,
     EpochRange,
+    LagReport,
     Offsets,
-    Progress,
     Proposal,
     TopicIds,
 )
@@ -149,7 +149,7 @@ class Decisions:
                 return self._claim(proposal)
             case Determinant():
                 return self._determinant(proposal)
-            case Progress():
+            case LagReport():
                 return Verdict.ADVICE
 
     def _config(self, config: Config, offset: int) -> Verdict:

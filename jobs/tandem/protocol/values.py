@@ -143,7 +143,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class LagReport:
     """Advice, never a decision: `replica` has computed `epoch` and needs `epoch_ms` for one. The pace leaves it room.
 
     0 ms: it has caught up, and needs no room any more.
@@ -178,7 +178,7 @@ class Determinant:
             raise ValueError(f"part {self.part} of {self.parts}")
 
 
-Proposal = Config | Cut | Claim | Determinant | Progress
+Proposal = Config | Cut | Claim | Determinant | LagReport
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from tandem.verify.records import RecordCount
 from tandem.verify.report import Report
 
 _BATCH = 2_000
-Progress = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 """Called with the records read and the records to read."""
 
 
@@ -71,7 +71,10 @@ class JobHistory:
 
 
 def verify(
-    connection: KafkaConnection, history: JobHistory, wait_s: float = 0.0, progress: Progress = lambda _done, _all: None
+    connection: KafkaConnection,
+    history: JobHistory,
+    wait_s: float = 0.0,
+    progress: OnProgress = lambda _done, _all: None,
 ) -> Report:
     """Read everything that is there now and check it; again for up to `wait_s` seconds while something is unseen.
 
@@ -126,7 +129,7 @@ class HistoryReader:
     ) -> None:
         self._consumer.close()
 
-    def read_to_end(self, progress: Progress = lambda _done, _all: None) -> None:
+    def read_to_end(self, progress: OnProgress = lambda _done, _all: None) -> None:
         """Read on to the ends that the topics have now.
 
         The commits topic's end is taken first, and later markers wait for the next pass: so every row of the markers that
@@ -160,7 +163,7 @@ class HistoryReader:
         beginnings = self._topics.beginnings(self._inputs)
         return self.checker.report(InputBounds(beginnings, Offsets(ends), self._history.from_start))
 
-    def counted(self, progress: Progress = lambda _done, _all: None) -> Report:
+    def counted(self, progress: OnProgress = lambda _done, _all: None) -> Report:
         """The report, after the input records were counted if the job allows that. Only once."""
         count = self.checker.records
         if count is not None:
@@ -172,13 +175,13 @@ class HistoryReader:
                 count.give_up(str(error))
         return self.report()
 
-    def _count(self, count: RecordCount, progress: Progress) -> None:
+    def _count(self, count: RecordCount, progress: OnProgress) -> None:
         ranges = count.to_read(self._topics.beginnings(self._inputs))
         for level in sorted(set(self._history.inputs.values())):
             mine = {tp: ends for tp, ends in ranges.items() if self._history.inputs[tp.topic] == level}
             read_through(self._connection, level, mine, count.on_record, progress, self._stall_s)
 
-    def _read_until(self, done: Callable[[], bool], ends: Mapping[TopicPartition, int], progress: Progress) -> None:
+    def _read_until(self, done: Callable[[], bool], ends: Mapping[TopicPartition, int], progress: OnProgress) -> None:
         self._lead.start_again()
         total = sum(end - self._beginnings[tp] for tp, end in ends.items())
         news_at = time.monotonic()

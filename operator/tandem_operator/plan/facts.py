@@ -10,7 +10,7 @@ from tandem_operator.plan.failures import failure, failure_beside, has_diverged,
 from tandem_operator.plan.generations import Step, candidates_of
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.rollout import stalled
-from tandem_operator.plan.roster import Member, Roster, Standing
+from tandem_operator.plan.roster import Member, MemberState, Roster
 from tandem_operator.plan.version import Version
 
 
@@ -71,7 +71,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
         unfit=next((r.unfitness for r in reports if r is not None and r.unfitness), ""),
         running=sum(member.pod.phase is PodPhase.RUNNING for member in live),
         beating=sum(pod.ready for pod in live_generators(observed)),
-        unclear=bool(roster.of(Standing.UNKNOWN)),
+        unclear=bool(roster.of(MemberState.UNKNOWN)),
         rolling=any(member.outdated for member in live)
         or bool(failed and not (version.is_rejected or version.is_held)),
         held=version.is_held,
@@ -89,8 +89,8 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
 
 def shown_role(member: Member, roster: Roster) -> str:
     """active, standby or starting. Of who says nothing: what it was, as long as Kubernetes calls it ready."""
-    if member.standing is not Standing.UNKNOWN:
-        return member.standing.value if member.is_back else "starting"
+    if member.state is not MemberState.UNKNOWN:
+        return member.state.value if member.is_back else "starting"
     if not member.pod.ready:
         return "starting"
     known = member.pod.role if member.pod.role in ("active", "standby") else ""

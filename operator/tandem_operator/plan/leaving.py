@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tandem_operator.actions import Action, DeletePod, Switch
-from tandem_operator.plan.roster import Member, Roster, Standing
+from tandem_operator.plan.roster import Member, MemberState, Roster
 
 
 def leave(member: Member, roster: Roster, why: str) -> tuple[Action, ...]:
@@ -13,7 +13,7 @@ def leave(member: Member, roster: Roster, why: str) -> tuple[Action, ...]:
     A pod that is deleted hands over too, but the publisher and the leader shall not end before the successor has caught up.
     """
     deleted = DeletePod(member.pod.name, member.pod.uid, why)
-    if member.standing is not Standing.ACTIVE:
+    if member.state is not MemberState.ACTIVE:
         return (deleted,)
     others = [active for active in roster.actives if active is not member]
     if roster.is_switching:

@@ -13,7 +13,7 @@ from tandem.process.ending import BY_ITSELF
 from tandem_operator.actions import Action, CreatePod, DeletePod, Emit
 from tandem_operator.observed import Component, Observed, PodPhase, PodSeen
 from tandem_operator.plan.leaving import leave
-from tandem_operator.plan.roster import Member, Roster, Standing, best, ended
+from tandem_operator.plan.roster import Member, MemberState, Roster, best, ended
 from tandem_operator.plan.version import Version, new_pod
 from tandem_operator.resources.names import pod_name, process_name, suffix_after
 from tandem_operator.resources.settings import Settings
@@ -153,7 +153,7 @@ def _seconds(roster: Roster) -> frozenset[str]:
 
 def _working(member: Member) -> tuple[bool, bool, bool, int, int, str]:
     """Of those that work, the least is the first to go."""
-    return member.standing is Standing.ACTIVE, member.is_important, *_dispensable(member)
+    return member.state is MemberState.ACTIVE, member.is_important, *_dispensable(member)
 
 
 def _dispensable(member: Member) -> tuple[bool, int, int, str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tandem_operator.actions import Action, Apply, Delete, LabelPod, Object
 from tandem_operator.observed import ObjectSeen, Observed
-from tandem_operator.plan.roster import Roster, Standing
+from tandem_operator.plan.roster import MemberState, Roster
 from tandem_operator.resources.names import APPLIED, ROLE, is_manifest
 from tandem_operator.resources.revisions import KIND as REVISION
 
@@ -52,5 +52,5 @@ def labelled(roster: Roster) -> tuple[Action, ...]:
 
 def _labels(roster: Roster) -> Iterator[Action]:
     for member in roster.live:
-        if member.standing is not Standing.UNKNOWN and member.pod.role != member.standing.value:
-            yield LabelPod(member.pod.name, member.pod.uid, {ROLE: member.standing.value})
+        if member.state is not MemberState.UNKNOWN and member.pod.role != member.state.value:
+            yield LabelPod(member.pod.name, member.pod.uid, {ROLE: member.state.value})

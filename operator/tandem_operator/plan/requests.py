@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from tandem_operator.actions import Action, DeletePod, Switch
 from tandem_operator.observed import Observed
-from tandem_operator.plan.roster import Member, Roster, Standing
+from tandem_operator.plan.roster import Member, MemberState, Roster
 from tandem_operator.plan.savepoints import savepoint_requests
 from tandem_operator.plan.times import read_ms, written
 from tandem_operator.resources.names import PREFIX
@@ -73,9 +73,9 @@ def _taken_in(kind: _Kind, value: str, roster: Roster, now_ms: int) -> Request:
         there = ", ".join(sorted({m.name for m in roster.live})) or "none"
         return answer("Refused", f"no replica is named {replica[:100]}; the replicas are: {there}")
     if kind == "promote":
-        if member.standing is Standing.ACTIVE:
+        if member.state is MemberState.ACTIVE:
             return answer("Done", f"{replica} is active")
-        if member.standing is not Standing.STANDBY:
+        if member.state is not MemberState.STANDBY:
             return answer("Refused", f"{replica} is not a standby. Retry with a new annotation value once it is")
     if kind == "drain" and not _can_go(member, roster):
         return answer(
@@ -91,7 +91,7 @@ def _carried_out(kind: _Kind, request: Request, roster: Roster, now_ms: int) -> 
         if kind == "promote":
             return _ended(request, "Refused", f"{member_of(request)} ended before it could take over", now_ms), ()
         return _ended(request, "Done", f"{member_of(request)} has left its pod", now_ms), ()
-    if kind == "promote" and member.standing is Standing.ACTIVE:
+    if kind == "promote" and member.state is MemberState.ACTIVE:
         return _ended(request, "Done", f"{member_of(request)} is active", now_ms), ()
     if now_ms - read_ms(request.time) > PATIENCE_S * 1000:
         return _ended(request, "Refused", f"not done after {PATIENCE_S:.0f} s: see the job's conditions", now_ms), ()
@@ -107,7 +107,7 @@ def _act(kind: _Kind, member: Member, roster: Roster) -> tuple[Action, ...]:
     if kind == "promote":
         leaver = min(roster.actives, key=lambda active: (not active.publishes, active.index), default=None)
         return () if leaver is None else (Switch(leaver.name, member.name, drains=False),)
-    if member.standing is Standing.ACTIVE and roster.uses_slots and roster.standbys:
+    if member.state is MemberState.ACTIVE and roster.uses_slots and roster.standbys:
         return (Switch(member.name, "", drains=True),)
     return (deleted,) if _can_go(member, roster) else ()
 
@@ -115,7 +115,7 @@ def _act(kind: _Kind, member: Member, roster: Roster) -> tuple[Action, ...]:
 def _can_go(member: Member, roster: Roster) -> bool:
     """Whether somebody else is at the head, or could be at once."""
     others = [m for m in roster.back if m is not member]
-    return bool(others) or member.standing is Standing.STARTING
+    return bool(others) or member.state is MemberState.STARTING
 
 
 def member_of(request: Request) -> str:

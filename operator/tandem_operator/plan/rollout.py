@@ -11,7 +11,7 @@ from __future__ import annotations
 from tandem_operator.actions import Action, DeletePod
 from tandem_operator.plan.failures import delay_beside, failure, failure_beside, has_diverged, has_hope
 from tandem_operator.plan.leaving import leave
-from tandem_operator.plan.roster import Member, Roster, Standing
+from tandem_operator.plan.roster import Member, MemberState, Roster
 from tandem_operator.plan.version import Version
 
 _WHY = "it is made from an older version of the job"
@@ -39,13 +39,13 @@ def roll(roster: Roster, version: Version) -> tuple[Action, ...]:
     if not roster.is_clear or len(roster.back) < roster.wanted or any(_is_half_done(m) for m in roster.live):
         return ()
     next_one = min(outdated, key=_order)
-    if next_one.standing is Standing.ACTIVE and len(roster.actives) < roster.wanted_active:
+    if next_one.state is MemberState.ACTIVE and len(roster.actives) < roster.wanted_active:
         return ()  # a standby is about to take over
     return leave(next_one, roster, _WHY)
 
 
 def _order(member: Member) -> tuple[bool, bool, int]:
-    return member.standing is Standing.ACTIVE, member.is_important, member.index
+    return member.state is MemberState.ACTIVE, member.is_important, member.index
 
 
 def stalled(roster: Roster, now_ms: int, deadline_s: float, is_patient: bool) -> str:
@@ -70,7 +70,7 @@ def given_up(roster: Roster, now_ms: int, deadline_s: float) -> str:
     old = [member for member in roster.live if member.outdated]
     if old and not any(member.is_back for member in old):
         return ""
-    new = [member for member in roster.live if not member.outdated and member.standing is not Standing.UNKNOWN]
+    new = [member for member in roster.live if not member.outdated and member.state is not MemberState.UNKNOWN]
     failures = (_failure(m, now_ms, deadline_s) for m in new if not has_hope(m.pod, now_ms, deadline_s))
     return next((text for text in failures if text), "")
 

@@ -13,7 +13,7 @@ from tandem_operator.plan.failures import ends_again, refuses
 from tandem_operator.plan.version import Version
 
 
-class Standing(StrEnum):
+class MemberState(StrEnum):
     """What a member does."""
 
     ACTIVE = "active"
@@ -38,7 +38,7 @@ class Member:
     """
 
     pod: PodSeen
-    standing: Standing
+    state: MemberState
     slot: int | None = None
     publishes: bool = False
     leads: bool = False
@@ -58,12 +58,12 @@ class Member:
     @property
     def is_live(self) -> bool:
         """Whether it counts: it is or will be of use."""
-        return self.standing not in (Standing.LEAVING, Standing.GONE)
+        return self.state not in (MemberState.LEAVING, MemberState.GONE)
 
     @property
     def is_back(self) -> bool:
         """Whether it does what it is there for."""
-        return self.standing in (Standing.ACTIVE, Standing.STANDBY)
+        return self.state in (MemberState.ACTIVE, MemberState.STANDBY)
 
     @property
     def computes(self) -> bool:
@@ -111,26 +111,26 @@ class Roster:
     @property
     def actives(self) -> tuple[Member, ...]:
         """Those that compute at the log's head."""
-        return self.of(Standing.ACTIVE)
+        return self.of(MemberState.ACTIVE)
 
     @property
     def standbys(self) -> tuple[Member, ...]:
         """Those that stand by."""
-        return self.of(Standing.STANDBY)
+        return self.of(MemberState.STANDBY)
 
     @property
     def is_clear(self) -> bool:
         """Whether enough is known to remove a member that works."""
-        return self.knows_slots and not self.of(Standing.UNKNOWN)
+        return self.knows_slots and not self.of(MemberState.UNKNOWN)
 
     @property
     def useless(self) -> tuple[Member, ...]:
         """Those that may go without a loss: not one that is catching up while nobody else computes."""
-        return tuple(m for m in self.of(Standing.STARTING) if self.actives or not m.computes)
+        return tuple(m for m in self.of(MemberState.STARTING) if self.actives or not m.computes)
 
-    def of(self, standing: Standing) -> tuple[Member, ...]:
-        """The members of that standing."""
-        return tuple(member for member in self.members if member.standing is standing)
+    def of(self, state: MemberState) -> tuple[Member, ...]:
+        """The members in that state."""
+        return tuple(member for member in self.members if member.state is state)
 
     def find(self, replica: str) -> Member | None:
         """The live member with that replica; of several, the best."""
@@ -139,12 +139,17 @@ class Roster:
 
 def best(members: Iterable[Member]) -> Member | None:
     """Of several pods with one replica, the one to keep: the most useful, of those one with a slot, and the oldest."""
-    return min(
-        members, key=lambda m: (_USE.index(m.standing), m.slot is None, m.pod.created_ms, m.pod.name), default=None
-    )
+    return min(members, key=lambda m: (_USE.index(m.state), m.slot is None, m.pod.created_ms, m.pod.name), default=None)
 
 
-_USE = (Standing.ACTIVE, Standing.STANDBY, Standing.UNKNOWN, Standing.STARTING, Standing.LEAVING, Standing.GONE)
+_USE = (
+    MemberState.ACTIVE,
+    MemberState.STANDBY,
+    MemberState.UNKNOWN,
+    MemberState.STARTING,
+    MemberState.LEAVING,
+    MemberState.GONE,
+)
 
 
 def roster_of(observed: Observed, version: Version) -> Roster:
@@ -184,7 +189,7 @@ def _member(pod: PodSeen, observed: Observed, version: Version, publisher: str) 
     named = bool(publisher) and (report.incarnation == publisher if report else replica_name(publisher) == pod.replica)
     return Member(
         pod=pod,
-        standing=_standing(pod),
+        state=_state(pod),
         slot=slot,
         publishes=named,
         leads=observed.leader == f"orderer-{pod.index}",
@@ -193,16 +198,16 @@ def _member(pod: PodSeen, observed: Observed, version: Version, publisher: str) 
     )
 
 
-def _standing(pod: PodSeen) -> Standing:
+def _state(pod: PodSeen) -> MemberState:
     if pod.is_gone:
-        return Standing.LEAVING if pod.deleting and not pod.node_lost else Standing.GONE
+        return MemberState.LEAVING if pod.deleting and not pod.node_lost else MemberState.GONE
     if ended(pod):
-        return Standing.GONE
+        return MemberState.GONE
     report = pod.reported
     if report is None:
-        return Standing.UNKNOWN if pod.ready else Standing.STARTING
+        return MemberState.UNKNOWN if pod.ready else MemberState.STARTING
     if pod.ready != report.ready:
-        return Standing.UNKNOWN
+        return MemberState.UNKNOWN
     if not report.ready or report.state == "starting":
-        return Standing.STARTING
-    return Standing.STANDBY if report.state == "standby" else Standing.ACTIVE
+        return MemberState.STARTING
+    return MemberState.STANDBY if report.state == "standby" else MemberState.ACTIVE

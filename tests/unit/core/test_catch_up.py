@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tandem.core.catch_up import REAL_TIME, CatchUp, Distance, Near, TooFarBehindError
-from tandem.protocol.values import Progress
+from tandem.protocol.values import LagReport
 
 FAR = 10_000
 """The log's head where it is far away."""
@@ -27,7 +27,7 @@ def to(head: int, catch_up: CatchUp, ms: float = 0.0) -> Distance:
 def test_a_replica_that_lags_reports_its_epoch_and_the_mean_time_of_one() -> None:
     catch_up = replica(0, 40, 90, 1_000, 1_060)
 
-    assert catch_up.report(to(17, catch_up), now_ms=1_060) == Progress("replica-1", 14, (40 + 50 + 910 + 60) / 4)
+    assert catch_up.report(to(17, catch_up), now_ms=1_060) == LagReport("replica-1", 14, (40 + 50 + 910 + 60) / 4)
 
 
 def test_at_the_head_there_is_nothing_to_report() -> None:
@@ -39,7 +39,7 @@ def test_at_the_head_there_is_nothing_to_report() -> None:
 
 def test_who_has_not_been_at_the_head_yet_asks_for_room_to_get_there() -> None:
     catch_up = replica(0, 40)
-    assert catch_up.report(to(13, catch_up), now_ms=50) == Progress("replica-1", 11, 40)
+    assert catch_up.report(to(13, catch_up), now_ms=50) == LagReport("replica-1", 11, 40)
 
 
 def test_who_has_computed_nothing_yet_has_not_been_at_the_head() -> None:
@@ -62,7 +62,7 @@ def test_what_it_waited_for_is_no_time_of_an_epoch() -> None:
     catch_up.computed(13, head=16, now_ms=3_000)
     catch_up.computed(14, head=17, now_ms=3_040)
 
-    assert catch_up.report(to(17, catch_up), now_ms=3_040) == Progress("replica-1", 14, 40)
+    assert catch_up.report(to(17, catch_up), now_ms=3_040) == LagReport("replica-1", 14, 40)
 
 
 def test_that_it_has_caught_up_is_told_once_and_at_once() -> None:
@@ -74,7 +74,7 @@ def test_that_it_has_caught_up_is_told_once_and_at_once() -> None:
     assert catch_up.report(to(13, catch_up), now_ms=310) is not None, "two epochs behind it has not caught up"
     catch_up.computed(12, head=14, now_ms=320)
 
-    assert catch_up.report(to(13, catch_up), now_ms=330) == Progress("replica-1", 12, 0)
+    assert catch_up.report(to(13, catch_up), now_ms=330) == LagReport("replica-1", 12, 0)
     assert catch_up.report(to(13, catch_up), now_ms=340) is None
 
 
@@ -191,7 +191,7 @@ def test_who_is_some_milliseconds_behind_has_caught_up() -> None:
     catch_up = real_time(0, 1, 2)
     assert catch_up.report(Distance(400, 400.0), 410) is not None
     catch_up.computed(13, FAR, 411)
-    assert catch_up.report(Distance(20, 20.0), 411) == Progress("replica-1", 13, 0)
+    assert catch_up.report(Distance(20, 20.0), 411) == LagReport("replica-1", 13, 0)
 
 
 def test_epochs_alone_make_nobody_hopeless() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tandem.core.catch_up import REAL_TIME, CatchUp, Distance
-from tandem.core.lag import Arrival, CatchUpReport, Estimate, Lag, Standing
+from tandem.core.lag import Arrival, CatchUpReport, Estimate, Lag, Position
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.values import Config, Cut, Offsets
 
@@ -15,7 +15,7 @@ BEGAN_MS = 1_000.0
 def test_something_is_said_every_three_seconds_while_it_catches_up() -> None:
     report = CatchUpReport(every_ms=3_000, window_ms=10_000)
 
-    said = [ms for ms in range(0, 10_000, 50) if report.look(Standing(ms, ms // 50, 1_000), ready=False) is not None]
+    said = [ms for ms in range(0, 10_000, 50) if report.look(Position(ms, ms // 50, 1_000), ready=False) is not None]
 
     assert said == [3_000, 6_000, 9_000]
     assert report.left_s == (1_000 - 190) / 20
@@ -23,19 +23,19 @@ def test_something_is_said_every_three_seconds_while_it_catches_up() -> None:
 
 def test_at_the_head_it_says_once_that_it_has_arrived() -> None:
     report = CatchUpReport(every_ms=3_000, window_ms=10_000)
-    report.look(Standing(0, 0, 1_000), ready=False)
-    report.look(Standing(600, 10, 1_000), ready=False)
+    report.look(Position(0, 0, 1_000), ready=False)
+    report.look(Position(600, 10, 1_000), ready=False)
     assert report.left_s == (1_000 - 10) / (10 / 0.6)
 
-    assert report.look(Standing(9_000, 1_000, 1_000), ready=True) == Arrival(1_000, 9_000)
-    assert report.look(Standing(9_050, 1_001, 1_001), ready=True) is None
+    assert report.look(Position(9_000, 1_000, 1_000), ready=True) == Arrival(1_000, 9_000)
+    assert report.look(Position(9_050, 1_001, 1_001), ready=True) is None
     assert report.left_s == 0
 
 
 def test_while_it_comes_no_nearer_the_time_is_unknown() -> None:
     report = CatchUpReport()
-    report.look(Standing(0, 0, 1_000), ready=False)
-    report.look(Standing(1_000, 20, 1_020), ready=False)
+    report.look(Position(0, 0, 1_000), ready=False)
+    report.look(Position(1_000, 20, 1_020), ready=False)
 
     assert report.left_s is None
 
@@ -43,7 +43,7 @@ def test_while_it_comes_no_nearer_the_time_is_unknown() -> None:
 def test_old_speeds_are_forgotten() -> None:
     report = CatchUpReport(every_ms=3_000, window_ms=10_000)
     for ms in range(0, 60_000, 500):
-        report.look(Standing(ms, 0 if ms < 40_000 else (ms - 40_000) // 10, 5_000), ready=False)
+        report.look(Position(ms, 0 if ms < 40_000 else (ms - 40_000) // 10, 5_000), ready=False)
 
     assert report.left_s == (5_000 - 1_950) / 100
 

@@ -24,7 +24,7 @@ from tandem.protocol.publication import (
 from tandem.protocol.publication_rules import Delivery
 from tandem.protocol.succession import Succession, SuccessionError
 from tandem.protocol.timeouts import AdaptiveTimeout
-from tandem.protocol.values import Claim, Config, Cut, Marker, Offsets, Progress, Proposal, TopicPartition
+from tandem.protocol.values import Claim, Config, Cut, LagReport, Marker, Offsets, Proposal, TopicPartition
 
 ME, OTHER = "j.replica-0.1", "j.replica-1.1"
 IN = TopicPartition("in", 0)
@@ -238,7 +238,7 @@ def test_one_that_lags_says_so_in_the_log_and_in_its_state() -> None:
     bench = Bench()
     bench.cut(*range(8))
     bench.computed(0)
-    said = [e.proposal for e in bench.computed(1) if isinstance(e, Append) and isinstance(e.proposal, Progress)]
+    said = [e.proposal for e in bench.computed(1) if isinstance(e, Append) and isinstance(e.proposal, LagReport)]
     assert [progress.epoch for progress in said] == [1]
     state = bench.core.state
     assert (state.epoch, state.head_epoch, state.lag_epochs, state.lag_records, state.due_ms) == (1, 7, 6, 60, 990_002)

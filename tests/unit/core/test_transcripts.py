@@ -47,9 +47,9 @@ from tandem.protocol.values import (
     Config,
     Cut,
     Determinant,
+    LagReport,
     Marker,
     Offsets,
-    Progress,
     Proposal,
     TopicPartition,
 )
@@ -140,7 +140,7 @@ def _words(effect: Effect) -> str:
             return f"append claim {epoch}/{attempt} by {owner}{f' generation {generation}' if generation else ''}"
         case Append(Config() as config):
             return f"append config {config.generation} by {config.proposer}"
-        case Append(Progress() as progress):
+        case Append(LagReport() as progress):
             return f"append progress: computed {progress.epoch}"
         case Append(Determinant() as answer):
             return f"append answer {answer.epoch} {answer.name} {answer.answers[0]} by {answer.proposer}"

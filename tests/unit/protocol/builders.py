@@ -10,9 +10,9 @@ from tandem.protocol.values import (
     Config,
     Cut,
     Determinant,
+    LagReport,
     Marker,
     Offsets,
-    Progress,
     Proposal,
     TopicPartition,
 )
@@ -82,7 +82,7 @@ any_config = st.builds(
     any_topic_ids,
     st.booleans(),
 )
-any_progress = st.builds(Progress, names, st.integers(0, 4), st.floats(0, 1e6).map(lambda ms: round(ms, 3)))
+any_progress = st.builds(LagReport, names, st.integers(0, 4), st.floats(0, 1e6).map(lambda ms: round(ms, 3)))
 parts = st.tuples(st.integers(0, 2), st.integers(1, 3)).filter(lambda part: part[0] < part[1])
 any_determinant = st.builds(
     lambda epoch, name, part, answers, by: Determinant(epoch, name, *part, tuple(answers), by),  # type: ignore[call-arg]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tandem.protocol.decisions import Decisions, Verdict
-from tandem.protocol.values import Claim, Cut, Determinant, Offsets, Progress, Proposal, TopicPartition
+from tandem.protocol.values import Claim, Cut, Determinant, LagReport, Offsets, Proposal, TopicPartition
 from unit.protocol.builders import (
     answer,
     any_claim,
@@ -88,7 +88,7 @@ def test_only_a_cut_epoch_can_be_claimed_and_attempts_have_no_gaps() -> None:
 
 
 def test_progress_is_advice() -> None:
-    assert verdicts(decided(), Progress("replica-0", 3, 20.0)) == [Verdict.ADVICE]
+    assert verdicts(decided(), LagReport("replica-0", 3, 20.0)) == [Verdict.ADVICE]
 
 
 def test_what_is_forgotten_cannot_be_claimed_again() -> None:
