@@ -149,6 +149,7 @@ def test_neither_the_job_nor_the_operator_minds_an_api_server_that_is_away(
     assert not crashed(tandem, before)
 
 
+@pytest.mark.thorough
 def test_a_restart_of_zookeeper_is_not_noticed(two: ClusterJob) -> None:
     with two.output_goes_on(MASKED_S):
         two.cluster.zookeeper.restart()

@@ -26,21 +26,25 @@ PARTS = (
     "tandem.replica",
     "tandem.orderer",
     "org.apache.spark",
-    "tandem.engine.python_daemon",
 )
 """What runs in a demo, by words of the command lines."""
+PYTHON_OF_FLIGHTS = "tandem.engine.python_daemon"
 
 
 class Demo(Command):
-    """A demo of a few seconds; its temporary folders are made in `folder`, and its output in `folder / "output"`."""
+    """A demo of a few seconds; its temporary folders are made in `folder`, and its output in `folder / "output"`.
 
-    def __init__(self, folder: Path) -> None:
-        self.plots = [folder / "output" / name for name in ("flights.png", "cards.png")]
+    `jobs` : those that it runs.
+    """
+
+    def __init__(self, folder: Path, jobs: tuple[str, ...] = ("flights", "cards")) -> None:
+        self.jobs = jobs
+        self.plots = [folder / "output" / f"{job}.png" for job in jobs]
         self._temporary = folder / "temporary"
         self._temporary.mkdir()
         self.met: dict[int, str] = {}
         super().__init__(
-            *("demo", "--rate", "100", "--warm-up", "3", "--seconds", "10", "--kill-at", "2"),
+            *("demo", *jobs, "--rate", "100", "--warm-up", "3", "--seconds", "10", "--kill-at", "2"),
             *("--output", str(folder / "output")),
             TMPDIR=str(self._temporary),
         )
@@ -59,8 +63,9 @@ class Demo(Command):
         self.when(look, PATIENCE_S, _LOOK_S)
 
     def unseen(self) -> list[str]:
-        """Those of `PARTS` that did not run yet."""
-        return [part for part in PARTS if not any(part in command for command in self.met.values())]
+        """What did not run yet of all that a demo of its jobs consists of."""
+        parts = (*PARTS, PYTHON_OF_FLIGHTS) if "flights" in self.jobs else PARTS
+        return [part for part in parts if not any(part in command for command in self.met.values())]
 
     def left(self) -> dict[int, str]:
         """The processes of the demo that still run."""
@@ -74,9 +79,9 @@ class Demo(Command):
         assert not list(self._temporary.glob("tandem-demo-*"))
 
 
-@pytest.fixture
-def demo(tmp_path: Path) -> Iterator[Demo]:
-    made = Demo(tmp_path)
+@pytest.fixture(params=[("cards",), pytest.param(("flights", "cards"), marks=pytest.mark.thorough)], ids="-".join)
+def demo(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Demo]:
+    made = Demo(tmp_path, request.param)
     yield made
     made.close()
 
@@ -86,8 +91,8 @@ def test_a_demo_kills_the_publisher_and_shows_that_nothing_was_lost(demo: Demo) 
 
     assert demo.exit_code() == 0, demo.output
     assert re.search(r"replica-[01] ended by SIGKILL; restarted at once", demo.output), demo.output
-    for act in ("flights", "cards"):
-        assert re.search(rf"^{act}: published [\d,]+, lost 0, duplicated 0, reordered 0;", demo.output, re.M), (
+    for job in demo.jobs:
+        assert re.search(rf"^{job}: published [\d,]+, lost 0, duplicated 0, reordered 0;", demo.output, re.M), (
             demo.output
         )
     assert re.search(r"during [\d,]+/[\d,]+, after [\d,]+/[\d,]+$", demo.output, re.MULTILINE), demo.output

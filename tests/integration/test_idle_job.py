@@ -59,6 +59,7 @@ def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path) -> Itera
     made.local.stop()
 
 
+@pytest.mark.thorough
 def test_a_job_with_nothing_to_compute_never_seems_to_start_for_good(job: IdleJob) -> None:
     # There is no input yet.
     job.shows(lambda rows: all(f"{name} running follows – 0 ep" in rows[name] for name in REPLICAS), "both are ready")

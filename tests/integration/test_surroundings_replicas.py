@@ -71,6 +71,7 @@ def restarted(job: SmallJob, name: str) -> None:
     job.wait(lambda: job.local.is_up(name) or not job.local.process(name).running, "it comes up, or ends")
 
 
+@pytest.mark.thorough
 def test_a_restarted_replica_has_the_table_and_the_sets_of_the_one_that_ran_through(job: SmallJob) -> None:
     job.wait(lambda: all(job.local.is_up(name) for name in ("replica-0", "replica-1")), "both replicas compute")
     job.feed("a")

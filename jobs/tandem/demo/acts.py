@@ -43,4 +43,5 @@ CARDS = Act(
     cards.PAYMENTS,
     20.0,
 )
-ACTS = (FLIGHTS, CARDS)
+ACTS = {act.name: act for act in (FLIGHTS, CARDS)}
+"""By name, in their order."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from tandem.demo.acts import ACTS, Act
+from tandem.demo.acts import Act
 from tandem.demo.latency import has_settled, latencies, unpublished
 from tandem.demo.plot import plot
 from tandem.demo.recorder import Recorder
@@ -60,7 +60,7 @@ def play(settings: Settings, show: Show) -> Iterator[Ending]:
     Raises `StoppedError`, `DemoError`, `EmbeddedError`, `LocalJobError` (a job ended by itself), `KafkaException`.
     """
     with running(show.waiting) as servers:
-        for act in ACTS:
+        for act in settings.acts:
             yield _played(act, servers, settings, show)
 
 

@@ -11,7 +11,7 @@ _LEAST_WARM_UP_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Times in seconds, of each act. `rate`: flights, and payments, per second.
+    """Times in seconds, of each of `acts`. `rate`: flights, and payments, per second.
 
     The clock of `seconds` and `kill_at` starts after the warm-up.
     """
@@ -21,6 +21,7 @@ class Settings:
     kill_at: float
     mode: str
     output: Path
+    acts: tuple[Act, ...]
     longest_warm_up: float = math.inf
     start_deadline: float = 300.0
     warm_up_deadline: float = 300.0

@@ -59,7 +59,7 @@ def running(say: Callable[[str], None]) -> Iterator[Servers]:
         connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap, "log_level": "0"})
         logs = (zookeeper.log_file, kafka.log_file)
         servers = Servers(folder, kafka.bootstrap, zookeeper.connect, connection, logs)
-        for act in ACTS:
+        for act in ACTS.values():
             stack.callback(shutil.rmtree, servers.checkpoint(act), ignore_errors=True)
         yield servers
 

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import _lru_cache_wrapper, lru_cache
+from functools import _lru_cache_wrapper
 from types import FrameType, FunctionType, ModuleType
 from typing import Any, Final
 
@@ -24,7 +24,6 @@ from tandem.engine.users_code import is_users_file
 
 _FORGET: Final = "m\n"
 """Begins what Python tells the JVM about objects that it has no use for any more: at any time, whatever runs."""
-_is_users_file: Final = lru_cache(is_users_file)  # asked for each command to the JVM
 _OF_THE_DRIVER: Final = (SparkSession, SparkContext, DataFrame, Column, Broadcast)
 
 
@@ -77,7 +76,7 @@ copyreg.pickle(threading.local, lambda _: (threading.local, ()))
 def _being_imported(frame: FrameType | None) -> Iterator[ModuleType]:
     """The job's modules whose import is under way."""
     while frame is not None:
-        if frame.f_code.co_name == "<module>" and _is_users_file(frame.f_code.co_filename):
+        if frame.f_code.co_name == "<module>" and is_users_file(frame.f_code.co_filename):
             module = sys.modules.get(str(frame.f_globals.get("__name__")))
             if module is not None:
                 yield module

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from tandem.engine.described import UNKNOWN, Facts, facts_of, shown
 from tandem.engine.guard import Taken
-from tandem.engine.users_code import INSTALLED, is_users_file
+from tandem.engine.users_code import is_installed, is_users_file
 
 _UNSTABLE: Final = frozenset({"class", "product-class", "metadata", "num-children", "qualifier"})
 _ID: Final = re.compile(r"(^i|I|_i)ds?$")
@@ -108,7 +108,7 @@ def is_users_module(name: str) -> bool:
     """Whether a module is the job's own."""
     module = sys.modules.get(name)
     file = getattr(module, "__file__", None)
-    return name == "__main__" or (file is not None and is_users_file(file) and not INSTALLED & set(Path(file).parts))
+    return name == "__main__" or (file is not None and not is_installed(file) and is_users_file(file))
 
 
 def _name_of(function: Any) -> str:

@@ -4,6 +4,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -20,7 +21,7 @@ _TANDEM: Final = f"{Path(tandem.__path__[0]).resolve()}/"
 _EXAMPLES: Final = f"{_TANDEM}examples/"
 """Jobs like those of users."""
 _STANDARD: Final = f"{Path(sysconfig.get_path('stdlib')).resolve()}/"
-INSTALLED: Final = frozenset({"site-packages", "dist-packages"})
+_INSTALLED: Final = ("/site-packages/", "/dist-packages/")
 
 
 def users_line(frame: FrameType | None = None) -> str:
@@ -29,7 +30,7 @@ def users_line(frame: FrameType | None = None) -> str:
     Code in the job's folders counts first, then what else is neither Python's, Spark's nor Tandem's.
     """
     frames = [one for one in _stack(frame or sys._getframe(1)) if is_users_file(one.f_code.co_filename)]
-    own = [one for one in frames if not INSTALLED & set(Path(one.f_code.co_filename).parts)]
+    own = [one for one in frames if not is_installed(one.f_code.co_filename)]
     found = own or frames
     return f"{Path(found[0].f_code.co_filename).name}:{found[0].f_lineno}" if found else ""
 
@@ -55,15 +56,27 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
 
 def is_users_file(file: str) -> bool:
     """Whether a file of code is neither Python's, Spark's nor Tandem's; nor a command, as `bin/tandem` is."""
+    path = _of_users(file)
+    return path is not None and (is_installed(str(path)) or path.exists())
+
+
+def is_installed(file: str) -> bool:
+    """Whether a file is in a folder of installed packages."""
+    return any(folder in file for folder in _INSTALLED)
+
+
+@cache
+def _of_users(file: str) -> Path | None:
+    """Where a file is that is the user's if it is there at all. Kept: whoever looks at all modules asks thousands of times,
+    and each step of each path is a call of the system."""
     path = Path(file)
     if file.startswith("<") or path.suffix != ".py":
-        return False
+        return None
     path = path.resolve()
     if str(path).startswith(_EXAMPLES):
-        return True
-    if INSTALLED & set(path.parts):
-        return not str(path).startswith(_PACKAGES)
-    return not str(path).startswith((*_PACKAGES, _STANDARD)) and path.exists()
+        return path
+    not_users = _PACKAGES if is_installed(str(path)) else (*_PACKAGES, _STANDARD)
+    return None if str(path).startswith(not_users) else path
 
 
 @contextmanager

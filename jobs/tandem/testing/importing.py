@@ -15,7 +15,7 @@ from pyspark.cloudpickle import list_registry_pickle_by_value, unregister_pickle
 from pyspark.sql import SparkSession
 
 from tandem.engine.session_state import changed_settings, settings_of
-from tandem.engine.users_code import INSTALLED
+from tandem.engine.users_code import is_installed
 from tandem.jobapi.frozen_code import folders_of, keep
 from tandem.jobapi.job import make_importable
 from tandem.manifest import Manifest, find_code
@@ -84,4 +84,4 @@ def _forget_modules(before: dict[str, ModuleType], folders: Sequence[Path]) -> N
 
 def _is_from(module: ModuleType, folders: Sequence[Path]) -> bool:
     file = Path(getattr(module, "__file__", None) or "/")
-    return not INSTALLED & set(file.parts) and any(file.is_relative_to(folder) for folder in folders)
+    return not is_installed(str(file)) and any(file.is_relative_to(folder) for folder in folders)
