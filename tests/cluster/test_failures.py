@@ -99,6 +99,7 @@ def test_a_node_powered_off_under_the_publisher_is_not_waited_for(two: ClusterJo
         lab.up(node)
 
 
+@pytest.mark.thorough
 def test_a_replica_that_is_cut_off_is_fenced_and_its_place_taken(two: ClusterJob, lab: Lab, tandem: str) -> None:
     """With the operator beside it, which comes back with the world of then when another one has done all this."""
     replica, pod = two.publishing()

@@ -73,6 +73,7 @@ def test_each_lane_is_a_job_of_its_own_with_its_replicas_on_different_nodes(lane
     assert set(counts) == {"k0", "k1"}, "the counts of both lanes come out"
 
 
+@pytest.mark.thorough
 def test_what_befalls_one_lane_is_not_seen_in_the_other(lanes: Lanes) -> None:
     lanes.when_all_ready()
     publisher = lanes.lane(0)["status"]["publisher"]

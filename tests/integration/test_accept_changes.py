@@ -84,6 +84,7 @@ class Changing:
         return [proposal for proposal in self.small.proposals() if isinstance(proposal, Config)]
 
 
+@pytest.mark.thorough
 def test_a_changed_job_with_state_goes_on_from_the_state_that_it_had(tmp_path: Path, cluster: Cluster) -> None:
     job = Changing(tmp_path / "job", cluster, TOTALS, replicas=1)
     try:

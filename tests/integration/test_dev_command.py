@@ -28,6 +28,7 @@ def terminals(tmp_path: Path, topic_prefix: str) -> Iterator[Terminals]:
         yield made
 
 
+@pytest.mark.thorough
 def test_a_new_job_is_fed_and_read_and_outlives_a_kill_and_its_servers_keep_what_they_hold(
     terminals: Terminals,
 ) -> None:
@@ -65,6 +66,7 @@ def test_the_topics_of_a_job_with_lanes_have_a_multiple_of_partitions(terminals:
     terminals.interrupt(dev)
 
 
+@pytest.mark.thorough
 def test_the_test_of_a_new_job_passes_and_sees_a_job_that_is_wrong(terminals: Terminals) -> None:
     terminals.type("tandem new shop", at=terminals.parent)
     command = [sys.executable, "-m", "pytest", "-q"]

@@ -207,7 +207,7 @@ def failing_timers(events: DataFrame) -> DataFrame:
     return keyed.transformWithStateInPandas(Processor(), "value STRING", "append", "ProcessingTime")
 
 
-@pytest.mark.parametrize("letters", [False, True], ids=["stop", "deadLetter"])
+@pytest.mark.parametrize("letters", [pytest.param(False, marks=pytest.mark.thorough), True], ids=["stop", "deadLetter"])
 def test_an_error_of_a_timer_stops_the_job_whatever_becomes_of_records(
     failing: Callable[[Plan], Failing], letters: bool
 ) -> None:

@@ -23,6 +23,7 @@ HERE = [one for one in PLATFORMS if (one.os, one.arch) == (sys.platform, ARCH)]
 PYTHON = f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
+@pytest.mark.thorough
 def test_the_plugin_runs_from_the_folder_that_krew_unpacked(tmp_path: Path) -> None:
     made = build(tmp_path / "dist", "https://example.com/tandem", HERE, (PYTHON,))
     (described,) = YAML(typ="safe").load(made)["spec"]["platforms"]

@@ -15,6 +15,7 @@ from tandem.snapshots import SnapshotStore
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 
+@pytest.mark.thorough
 def test_a_job_without_its_checkpoints_goes_on_from_the_newest_snapshot(
     kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path: Path
 ) -> None:

@@ -97,6 +97,7 @@ def last(workload: Workload, replica: str, event: str) -> float:
     return datetime.fromisoformat(lines[-1]["timestamp"]).timestamp()
 
 
+@pytest.mark.thorough
 def test_a_promoted_standby_takes_over_without_a_gap_and_the_other_stands_by(
     workload: Workload, pair: tuple[str, str]
 ) -> None:
