@@ -67,7 +67,7 @@ def is_installed(file: str) -> bool:
 
 @cache
 def _of_users(file: str) -> Path | None:
-    """Where a file is that is the user's if it is there at all. Kept: whoever looks at all modules asks thousands of times,
+    """Where a file is that is the user's if it is there at all. Kept: a look at all modules asks thousands of times,
     and each step of each path is a call of the system."""
     path = Path(file)
     if file.startswith("<") or path.suffix != ".py":
