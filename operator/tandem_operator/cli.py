@@ -6,17 +6,19 @@ import asyncio
 import os
 import socket
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Final
 
 import kopf
 import typer
 from kubernetes import client, config
 from kubernetes.config import ConfigException
 from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+from urllib3.exceptions import HTTPError
 
 from tandem import logs
 from tandem.manifest import KIND
 from tandem.process.info import ExitCode
+from tandem.waiting import Deadline, wait_until
 from tandem_operator.actions import Verb
 from tandem_operator.api import Api, ApiError
 from tandem_operator.loop import Loop
@@ -30,6 +32,10 @@ from tandem_operator.wiring import Scope, registry_of, settings
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="The operator of ReplicatedStreamJobs.")
 
+_INSTALL: Final = " Install the CRD: kubectl apply -f crds/"
+_INSTALLED_S: Final = 30.0
+"""For so long after the CRD was made the API server may not know the kind yet."""
+_LOOK_S: Final = 1.0
 _CHOOSES = "empty: the platform chooses"
 
 Namespaces = Annotated[
@@ -58,7 +64,11 @@ def run(
     metrics = OperatorMetrics(registry)
     ids = [int(text) if text else None for text in (run_as_user, run_as_group, fs_group)]
     given = Settings(default_image, own, run_as_user=ids[0], run_as_group=ids[1], fs_group=ids[2])
-    asyncio.run(_run(_api(metrics.asked), given, scope, metrics, health_port))
+    api = _api(metrics.asked)
+    if not wait_until(lambda: _is_known(api, (*scope.namespaces, own)[0]), Deadline(_INSTALLED_S), _LOOK_S):
+        typer.echo(f"The API server knows no {KIND}.{_INSTALL}", err=True)  # kopf would wait for ever, and seem healthy
+        raise typer.Exit(ExitCode.FAILED)
+    asyncio.run(_run(api, given, scope, metrics, health_port))
 
 
 @app.command()
@@ -70,7 +80,7 @@ def check(namespaces: Namespaces = "") -> None:
             jobs = api.list(KIND, namespace.strip())
             typer.echo(f"{namespace}: {len(jobs)} {KIND}s")
     except ApiError as error:
-        remedy = " Install the CRD: kubectl apply -f crds/" if error.status == 404 else ""
+        remedy = _INSTALL if error.status == 404 else ""
         typer.echo(f"The API server refuses: {error}.{remedy}", err=True)
         raise typer.Exit(ExitCode.FAILED) from error
 
@@ -87,6 +97,17 @@ def _api(asked: Callable[[Verb], None] = lambda _: None) -> Api:
     configuration = client.Configuration.get_default_copy()
     configuration.retries = False  # every call has one deadline; what fails is tried again by the next pass
     return Api(client.ApiClient(configuration), asked)
+
+
+def _is_known(api: Api, namespace: str) -> bool:
+    """Whether there is such a kind, or that cannot be known now: the watches say what else is wrong."""
+    try:
+        api.list(KIND, namespace)
+    except ApiError as error:
+        return error.status != 404
+    except HTTPError:
+        return True
+    return True
 
 
 def _probed() -> str:

@@ -8,7 +8,16 @@ from typing import Final
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.plan.conditions import suspended
 from tandem_operator.plan.times import read_ms, written
-from tandem_operator.status import MOST_LANES, Condition, ConditionStatus, ConditionType, LaneStatus, Phase, Status
+from tandem_operator.status import (
+    LONGEST_MESSAGE,
+    MOST_LANES,
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    LaneStatus,
+    Phase,
+    Status,
+)
 from tandem_operator.trim import Body
 
 _WORST_FIRST: Final[tuple[Phase, ...]] = (
@@ -107,7 +116,7 @@ def _summed(
         type=kind,
         status=status,
         reason=reason,
-        message=message,
+        message=message[:LONGEST_MESSAGE],
         last_transition_time=since,
         observed_generation=generation,
     )

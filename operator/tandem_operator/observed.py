@@ -150,7 +150,7 @@ class PodSeen:
 class ObjectSeen:
     """Another object that the job owns; `applied` is the hash of what we last applied (annotation `tandem.dev/applied`).
 
-    `whole` : the object itself, of kinds whose content the plan reads.
+    `whole` : the object itself, of kinds that may be changed: the plan reads it.
     """
 
     kind: str

@@ -1,6 +1,6 @@
 """The objects beside pods that a job owns, as far as they were applied: remembered, and listed again now and then.
 
-Nobody but the operator should change them; if somebody does, the next listing shows it.
+Nobody but the operator should change them; if somebody does, the next listing shows it. A ConfigMap cannot be changed.
 """
 
 from __future__ import annotations
@@ -76,4 +76,4 @@ class OwnedObjects:
 def _seen(thing: Object) -> ObjectSeen:
     kind, metadata = thing["kind"], thing["metadata"]
     applied = metadata.get("annotations", {}).get(APPLIED, "")
-    return ObjectSeen(kind, metadata["name"], applied, thing if kind == REVISION else None)
+    return ObjectSeen(kind, metadata["name"], applied, None if kind == "ConfigMap" else thing)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from tandem.logs import get_logger
 from tandem.manifest import KIND, ManifestError, ReplicatedStreamJob
@@ -22,7 +22,7 @@ from tandem_operator.observed import Observed
 from tandem_operator.owned import OwnedObjects
 from tandem_operator.plan import plan
 from tandem_operator.plan.deletion import released
-from tandem_operator.plan.invalid import last_working, refuse
+from tandem_operator.plan.invalid import last_working, refuse, unseen
 from tandem_operator.plan.refused import Refusal, only_now, waits, words_of
 from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
@@ -32,6 +32,8 @@ from tandem_operator.store import Fingerprint, Key, Store
 from tandem_operator.trim import Body
 
 _log = get_logger(__name__)
+
+_T = TypeVar("_T")
 
 STEADY_S: Final = 10.0
 """How often a job is looked at that is as it should be."""
@@ -71,6 +73,24 @@ class Clocks:
     monotonic_s: Callable[[], float] = time.monotonic
 
 
+class UnseenError(Exception):
+    """The API server does not let the operator see what there is of a job. `refused`: what it said."""
+
+    def __init__(self, refused: ApiError) -> None:
+        super().__init__(str(refused))
+        self.refused = refused
+
+
+async def _seeing(looking: Awaitable[_T]) -> _T:
+    """Raises `UnseenError` for a refusal that lasts, `ApiError` for all others."""
+    try:
+        return await looking
+    except ApiError as error:
+        if error.status == 403 and not error.is_terminating:
+            raise UnseenError(error) from error
+        raise
+
+
 class Reconciler:
     """Called by the loop. What blocks runs in threads; the store is used in the event loop only.
 
@@ -106,7 +126,16 @@ class Reconciler:
             return None
         uid = known["metadata"]["uid"]
         now_s = self._monotonic_s()
-        if not await self._cache_refresher.renew(key, uid, now_s):
+        try:
+            return await self._looked_at(key, uid, now_s)
+        except UnseenError as error:
+            body = self._store.jobs.get(key, known)
+            begun = _Begun(key, uid, body, self._store.fingerprint(key), now_s)
+            await self._tell(begun, unseen(body, str(error), self._now_ms()))
+            raise error.refused from error
+
+    async def _looked_at(self, key: Key, uid: str, now_s: float) -> float | None:
+        if not await _seeing(self._cache_refresher.renew(key, uid, now_s)):
             self.forget(key)
             return RESTLESS_S if key in self._store.jobs else None
         body = self._store.jobs[key]
@@ -125,7 +154,7 @@ class Reconciler:
 
     async def _repair(self, begun: _Begun, error: ManifestError) -> tuple[float, ApiError | None]:
         """A pass over a job whose spec is no good."""
-        objects = await asyncio.to_thread(self._owned.of, begun.key, begun.uid, False, begun.now_s)
+        objects = await _seeing(asyncio.to_thread(self._owned.of, begun.key, begun.uid, False, begun.now_s))
         job = last_working(begun.body, objects)
         if job is not None:
             return await self._pass(begun, job, str(error))
@@ -136,7 +165,7 @@ class Reconciler:
         """When the next one is due, and the first error."""
         key, uid = begun.key, begun.uid
         has_executors = bool(job.spec.executors.instances)
-        objects = await asyncio.to_thread(self._owned.of, key, uid, has_executors, begun.now_s)
+        objects = await _seeing(asyncio.to_thread(self._owned.of, key, uid, has_executors, begun.now_s))
         observed = await observe(begun.body, job, self._store, objects, self._reports, self._now_ms(), invalid)
         if observed.is_silent:
             self._cache_refresher.mark_unresponsive(key)

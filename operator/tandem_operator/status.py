@@ -56,6 +56,10 @@ class Part(BaseModel):
     )
 
 
+LONGEST_MESSAGE: Final = 32_768
+"""Of a condition: Kubernetes' own bound."""
+
+
 class Condition(Part):
     """One thing that is true of the job, or not; the shape is Kubernetes' own."""
 
@@ -66,7 +70,7 @@ class Condition(Part):
         pattern="^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$",
         description="Why, in one UpperCamelCase word",
     )
-    message: str = Field(max_length=32_768, description="Why, in words, and what to do about it")
+    message: str = Field(max_length=LONGEST_MESSAGE, description="Why, in words, and what to do about it")
     last_transition_time: Time = Field(description="Since when the status is as it is")
     observed_generation: Number | None = Field(
         default=None, description="The generation of the spec that it was said of"

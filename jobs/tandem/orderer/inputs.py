@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from confluent_kafka import KafkaException
 
@@ -39,6 +40,10 @@ class _Since:
     logged_ms: float | None = None
 
 
+_MOST: Final = 256
+"""So many of them are reported: reports and metrics are bounded."""
+
+
 class HeldInputs:
     """Follows the last stable offsets; logs what stands still for long, at first and then once a minute."""
 
@@ -61,7 +66,7 @@ class HeldInputs:
                 held = HeldInput(tp.topic, tp.partition, offset, records, round((now_ms - known.since_ms) / 1_000, 1))
                 lasting.append(held)
                 _warn(held, known, now_ms)
-        self.lasting = tuple(lasting)
+        self.lasting = tuple(sorted(lasting, key=lambda one: -one.seconds)[:_MOST])
 
     def _goes_on(self, tp: TopicPartition, known: _Since) -> None:
         del self._since[tp]

@@ -11,9 +11,11 @@ from tandem_operator.plan.facts import Facts
 from tandem_operator.plan.times import written
 from tandem_operator.plan.topics import Drift, in_words
 from tandem_operator.plan.waits import all_wait, orderers_wait, waits_beside, who_waits
-from tandem_operator.status import Condition, ConditionStatus, ConditionType, Status
+from tandem_operator.status import LONGEST_MESSAGE, Condition, ConditionStatus, ConditionType, Status
 
 INVALID: Final = "InvalidSpec"
+_NAMED: Final = 5
+"""So many inputs that are held back are named."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ def _dated(said: ConditionUpdate, before: Condition | None, generation: int, now
         type=said.type,
         status=said.status,
         reason=said.reason,
-        message=said.message,
+        message=said.message[:LONGEST_MESSAGE],
         last_transition_time=before.last_transition_time if before and is_same else written(now_ms),
         observed_generation=generation,
     )
@@ -157,7 +159,9 @@ def _with_held_inputs(observed: Observed, said: ConditionUpdate) -> ConditionUpd
     }
     if said.status != "True" or not seen:
         return said
-    return ConditionUpdate(said.type, said.status, "InputHeldBack", "\n".join(seen[tp].words for tp in sorted(seen)))
+    words = [seen[tp].words for tp in sorted(seen)]
+    more = [f"and {len(words) - _NAMED} more partitions"] if len(words) > _NAMED else []
+    return ConditionUpdate(said.type, said.status, "InputHeldBack", "\n".join((*words[:_NAMED], *more)))
 
 
 def _standby(observed: Observed, facts: Facts) -> ConditionUpdate:

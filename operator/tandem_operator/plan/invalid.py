@@ -1,4 +1,5 @@
-"""A spec that passed the API server's checks but not ours. The status says what to fix.
+"""A spec that passed the API server's checks but not ours, or a job that the operator may not see. The status says what
+to fix.
 
 What runs is repaired as the last revision that worked has it. Where none is kept, it goes on as it is.
 """
@@ -13,10 +14,12 @@ from tandem_operator.actions import Action, Emit, SetStatus
 from tandem_operator.observed import ObjectSeen
 from tandem_operator.plan.conditions import INVALID, not_progressing, with_progressing
 from tandem_operator.plan.good import good_revisions
+from tandem_operator.plan.refused import REFUSED
 from tandem_operator.plan.status import as_object
 from tandem_operator.resources.revisions import job_between
 from tandem_operator.status import read_status
 
+_BUT_SEEN: Final = "Nothing is done for the job, as the operator may not see what there is of it"
 _BUT: Final = "The job cannot be deleted with its topics and snapshots until this is fixed: "
 
 
@@ -29,11 +32,21 @@ def last_working(body: Mapping[str, Any], objects: Iterable[ObjectSeen]) -> Repl
 
 def refuse(body: Mapping[str, Any], error: ManifestError, now_ms: int) -> tuple[Action, ...]:
     """What a pass does then: nothing, if the status says so already."""
+    message = f"{_BUT if 'deletionTimestamp' in body['metadata'] else ''}{error}"
+    return _stands_still(body, INVALID, message, now_ms)
+
+
+def unseen(body: Mapping[str, Any], said: str, now_ms: int) -> tuple[Action, ...]:
+    """What a pass does whose operator may not see what there is of the job: nothing, if the status says so already."""
+    message = f"{_BUT_SEEN}: {said.rstrip('. ')}. Grant the right; it will be retried"
+    return _stands_still(body, REFUSED, message, now_ms)
+
+
+def _stands_still(body: Mapping[str, Any], reason: str, message: str, now_ms: int) -> tuple[Action, ...]:
     generation = body["metadata"].get("generation", 0)
     old = read_status(body.get("status", {}))
-    message = f"{_BUT if 'deletionTimestamp' in body['metadata'] else ''}{error}"
-    condition = not_progressing(old, INVALID, message[:4096], generation, now_ms)
+    condition = not_progressing(old, reason, message[:4096], generation, now_ms)
     if condition in old.conditions:
         return ()
     named = old.model_copy(update={"phase": old.phase or "Failed", "observed_generation": generation})
-    return (Emit("Warning", INVALID, condition.message), SetStatus(as_object(with_progressing(named, condition))))
+    return (Emit("Warning", reason, condition.message), SetStatus(as_object(with_progressing(named, condition))))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from tandem_operator.actions import Action, Apply, Delete, LabelPod, Object
 from tandem_operator.observed import ObjectSeen, Observed
@@ -10,15 +11,33 @@ from tandem_operator.plan.roster import MemberState, Roster
 from tandem_operator.resources.names import APPLIED, ROLE, is_manifest
 from tandem_operator.resources.revisions import KIND as REVISION
 
+_NAMES: Final = ("apiVersion", "kind", "metadata")
+
 
 def applied(observed: Observed, wanted: Sequence[Object]) -> tuple[Action, ...]:
     """Objects of `wanted` that are missing, or that are not as they should be."""
-    seen = {(thing.kind, thing.name): thing.applied for thing in observed.objects}
+    seen = {(thing.kind, thing.name): thing for thing in observed.objects}
     return tuple(
-        Apply(thing)
-        for thing in wanted
-        if seen.get((thing["kind"], thing["metadata"]["name"])) != thing["metadata"]["annotations"][APPLIED]
+        Apply(thing) for thing in wanted if not _is_so(thing, seen.get((thing["kind"], thing["metadata"]["name"])))
     )
+
+
+def _is_so(wanted: Object, seen: ObjectSeen | None) -> bool:
+    """Whether it was applied, and is still as it was applied: what somebody edits keeps our annotation."""
+    if seen is None or seen.applied != wanted["metadata"]["annotations"][APPLIED]:
+        return False
+    return seen.whole is None or all(
+        _holds(wanted[name], seen.whole.get(name)) for name in wanted if name not in _NAMES
+    )
+
+
+def _holds(wanted: Any, there: Any) -> bool:
+    """Whether all that is wanted is there; the API server adds defaults, never items of lists."""
+    if isinstance(wanted, Mapping):
+        return isinstance(there, Mapping) and all(_holds(value, there.get(name)) for name, value in wanted.items())
+    if isinstance(wanted, list | tuple):
+        return isinstance(there, list | tuple) and len(wanted) == len(there) and all(map(_holds, wanted, there))
+    return bool(wanted == there)
 
 
 def unneeded(observed: Observed, wanted: Sequence[Object]) -> tuple[Action, ...]:

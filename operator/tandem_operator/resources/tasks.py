@@ -72,12 +72,14 @@ def _task(
     }
     labels = {key: value for key, value in like["metadata"]["labels"].items() if key not in (INDEX, ROLE)}
     annotations = like["metadata"]["annotations"] | {DEFAULT_CONTAINER: TASK}
-    spec = {key: value for key, value in like["spec"].items() if key not in ("affinity", "topologySpreadConstraints")}
+    spec = {key: value for key, value in like["spec"].items() if key != "topologySpreadConstraints"}
+    affinity = {key: value for key, value in spec.pop("affinity", {}).items() if key != "podAntiAffinity"}
     return {
         **like,
         "metadata": {**like["metadata"], "labels": {**labels, COMPONENT: TASK}, "annotations": annotations},
         "spec": {
             **spec,
+            **({"affinity": affinity} if affinity else {}),
             "automountServiceAccountToken": False,
             "restartPolicy": "Never",
             "activeDeadlineSeconds": TASK_S,

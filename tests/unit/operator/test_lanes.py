@@ -267,3 +267,17 @@ def test_what_happens_to_a_lane_wakes_the_whole() -> None:
     seen = {**body, "metadata": {**body["metadata"], "uid": "x"}}
     asyncio.run(Intake(world.store, Loop()).job_event("ADDED", seen))
     assert woken == [Key(KEY.namespace, "flights-lane-1"), KEY]
+
+
+def test_what_many_lanes_have_to_say_is_cut_to_what_a_condition_may_hold() -> None:
+    lanes = Lanes(whole(lanes=8))
+    lanes.passes()
+    for one in lanes.jobs.values():
+        long = [{**said, "message": "x" * 30_000} for said in conditions("False")]
+        one["status"] = {"phase": "Degraded", "conditions": long}
+    found = seen_lanes(UID, lanes.jobs.values())
+    (status,) = (
+        a.status for a in plan_lanes(lanes.body, job_of(lanes.body), found, NOW_MS, "") if isinstance(a, SetStatus)
+    )
+
+    assert max(len(one["message"]) for one in status["conditions"]) == 32_768

@@ -57,6 +57,12 @@ def silent(which: Which, seen: Observed) -> Observed:
     return replace(seen, pods=tuple(replace(pod, reported=None) if which(pod) else pod for pod in seen.pods))
 
 
+def held_back_widely(seen: Observed) -> Observed:
+    """As a producer with a transaction over many partitions does."""
+    holding = OrdererReport("orderer-1", held=tuple(HeldInput("events", p, 17, 4, 130.0) for p in range(300)))
+    return replace(seen, pods=tuple(replace(pod, orderer=holding) if first(pod) else pod for pod in seen.pods))
+
+
 def held_back(seen: Observed) -> Observed:
     """A producer's transaction is open in an input, as one orderer sees it."""
     holding = OrdererReport("orderer-1", held=(HeldInput("events", 0, 17, 4, 130.0),))
@@ -177,6 +183,10 @@ CASES: list[tuple[str, str, str, str, Callable[[], Observed]]] = [
     ("OrderingAvailable", "True", "EachForItself", "cuts its own epochs", lambda: running(**UNORDERED)),
     ("OrderingAvailable", "False", "Suspended", "suspended", lambda: running(replicas=2, suspend=True)),
     ("StandbyFresh", "True", "Verified", "1 of 1 standbys follow", lambda: running(**WITH_STANDBY)),
+    (
+        *("OrderingAvailable", "True", "InputHeldBack", "and 295 more partitions"),
+        lambda: held_back_widely(running(replicas=2)),
+    ),
     ("StandbyFresh", "True", "NoneAskedFor", "no standbys", lambda: running(replicas=2)),
     ("StandbyFresh", "False", "StandbysMissing", "0 of 1", lambda: without(standing_by, running(**WITH_STANDBY))),
     ("StandbyFresh", "False", "NotVerified", "not all have verified", lambda: unproved(running(**WITH_STANDBY))),
@@ -193,7 +203,9 @@ CASES: list[tuple[str, str, str, str, Callable[[], Observed]]] = [
 
 
 @pytest.mark.parametrize(
-    ("name", "status", "reason", "words", "seen"), CASES, ids=[f"{name}-{reason}" for name, _, reason, *_ in CASES]
+    ("name", "status", "reason", "words", "seen"),
+    CASES,
+    ids=[f"{one[0]}-{one[2]}-{one[3][:12]}" for one in CASES],
 )
 def test_a_condition_says_what_is_so_and_why(
     name: str, status: str, reason: str, words: str, seen: Callable[[], Observed]

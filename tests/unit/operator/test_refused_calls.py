@@ -169,3 +169,19 @@ def test_a_pod_of_ours_that_is_there_already_is_no_error() -> None:
     assert world.api.objects["Pod", pod["metadata"]["name"]] == there
     assert len(world.api.named("Pod")) == 2
     assert world.api.progressing()["reason"] == "Starting"
+
+
+@pytest.mark.parametrize("kind", ["Pod", "ControllerRevision", "NetworkPolicy"])
+def test_a_job_whose_operator_may_not_see_what_there_is_of_it_says_so_once(kind: str) -> None:
+    world = World()
+    world.api.refuse = refuses("list", kind)
+    world.refused()
+    world.refused()
+
+    progressing = world.api.progressing()
+    assert (progressing["status"], progressing["reason"]) == ("False", "ApiRefused")
+    assert "exceeded quota: few. Grant the right" in progressing["message"]
+    assert world.api.events() == [("Warning", "ApiRefused")]
+    world.api.refuse = lambda *_: None
+    world.passes()
+    assert world.api.progressing()["reason"] == "Starting"

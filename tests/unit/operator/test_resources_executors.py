@@ -172,6 +172,15 @@ def test_tasks_manage_no_executors() -> None:
     assert task["spec"]["automountServiceAccountToken"] is False
 
 
+def test_tasks_run_on_the_nodes_that_the_job_may_run_on_also_beside_its_members() -> None:
+    arch = {"matchExpressions": [{"key": "kubernetes.io/arch", "operator": "In", "values": ["amd64"]}]}
+    nodes = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [arch]}}
+    task = promotion(job(podTemplate={"spec": {"affinity": {"nodeAffinity": nodes}}}), UID, SETTINGS, "replica-0", "")
+
+    assert task["spec"]["affinity"] == {"nodeAffinity": nodes}
+    assert "affinity" not in promotion(job(), UID, SETTINGS, "replica-0", "")["spec"]
+
+
 def test_scrapers_are_not_sent_to_executors() -> None:
     (service,) = (one for one in wanted_objects(with_executors(), UID, SETTINGS) if one["kind"] == "Service")
     labels = executor(with_executors())["metadata"]["labels"]
