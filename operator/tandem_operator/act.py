@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 from tandem.logs import get_logger
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
@@ -21,6 +21,7 @@ from tandem_operator.actions import (
     SetFinalizers,
     SetStatus,
     Switch,
+    TryPod,
 )
 from tandem_operator.api import Api, ApiError
 from tandem_operator.resources import Settings, tasks
@@ -28,6 +29,8 @@ from tandem_operator.resources.names import MANAGER
 from tandem_operator.store import Key
 
 _log = get_logger(__name__)
+
+_QUOTA: Final = "exceeded quota"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Actor:
         match action:
             case CreatePod(pod):
                 return self._create(target, pod)
+            case TryPod(pod):
+                self._try(where, pod)
             case DeletePod():
                 _log.info("delete_pod", pod=action.name, why=action.why)
                 api.delete("Pod", where, action.name, action.uid, action.grace_s)
@@ -106,6 +111,13 @@ class Actor:
         there = self._api.get(thing["kind"], target.namespace, thing["metadata"]["name"])
         self._refuse_foreign(target, there)
         return there
+
+    def _try(self, namespace: str, pod: Object) -> None:
+        try:
+            self._api.create(namespace, pod, only_try=True)
+        except ApiError as error:
+            if _QUOTA not in str(error):
+                raise
 
     @staticmethod
     def _refuse_foreign(target: Target, there: Object) -> None:

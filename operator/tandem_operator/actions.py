@@ -23,6 +23,16 @@ class CreatePod:
 
 
 @dataclass(frozen=True, slots=True)
+class TryPod:
+    """Ask the API server whether it would take such a pod, before one that works leaves for it (a dry run).
+
+    A quota that is used up is no refusal: the pod that leaves makes room.
+    """
+
+    pod: Object
+
+
+@dataclass(frozen=True, slots=True)
 class DeletePod:
     """Delete a pod if it is still the one with that uid. `grace_s` None: its own; 0: its node is dead, do not wait."""
 
@@ -105,4 +115,4 @@ class Emit:
     once: str = ""
 
 
-Action = CreatePod | DeletePod | Apply | Create | Delete | LabelPod | Switch | SetFinalizers | SetStatus | Emit
+Action = CreatePod | TryPod | DeletePod | Apply | Create | Delete | LabelPod | Switch | SetFinalizers | SetStatus | Emit

@@ -73,9 +73,13 @@ class Api:
         """One object."""
         return self._call("get", "GET", _path(kind, namespace, name))
 
-    def create(self, namespace: str, body: Object) -> Object:
-        """Create an object. Of a pod, whose spec is the user's in part, a field that the server does not know is refused."""
+    def create(self, namespace: str, body: Object, only_try: bool = False) -> Object:
+        """Create an object. Of a pod, whose spec is the user's in part, a field that the server does not know is refused.
+
+        `only_try` : only say what it would be, or why it would be refused.
+        """
         query = [("fieldManager", MANAGER), ("fieldValidation", "Strict" if body["kind"] == "Pod" else "")]
+        query += [("dryRun", "All")] if only_try else []
         return self._call("create", "POST", _path(str(body["kind"]), namespace), body, _JSON, query)
 
     def apply(self, namespace: str, body: Object) -> Object:

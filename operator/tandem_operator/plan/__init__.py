@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tandem_operator.actions import Action, SetStatus, Switch
+from tandem_operator.actions import Action, DeletePod, SetStatus, Switch, TryPod
 from tandem_operator.observed import Component, Observed
 from tandem_operator.plan import objects
 from tandem_operator.plan.deletion import deletion, finalized
@@ -28,7 +28,7 @@ from tandem_operator.plan.roster import Roster, roster_of
 from tandem_operator.plan.status import as_object, new_status, old_status
 from tandem_operator.plan.suspension import suspension
 from tandem_operator.plan.switches import ended_switches, patiently
-from tandem_operator.plan.version import Version, version_of
+from tandem_operator.plan.version import Version, new_pod, version_of
 from tandem_operator.resources import Settings, wanted_objects
 from tandem_operator.status import Status
 
@@ -76,7 +76,7 @@ def _members(
     indices = {member.index for member in roster.live}
     proved = replace(version, job=version.fallback or version.job) if is_on_trial(roster, version) else version
     created = missing(observed, settings, proved, old, Component.MEMBER, roster.wanted, indices)
-    left = requests.actions or surplus(roster) or roll(roster, version)
+    left = requests.actions or surplus(roster) or _tried(observed, settings, version, roll(roster, version))
     tasks_of = version.fallback if version.falls_back else None
     return (
         *gone,
@@ -84,6 +84,14 @@ def _members(
         *requests.made,
         *(replace(one, job=tasks_of) if isinstance(one, Switch) else one for one in left),
     )
+
+
+def _tried(observed: Observed, settings: Settings, version: Version, left: tuple[Action, ...]) -> tuple[Action, ...]:
+    """Nobody leaves for a pod that would be refused."""
+    if not any(isinstance(one, DeletePod | Switch) for one in left):
+        return left
+    tried = new_pod(observed, settings, version, Component.MEMBER, 0, f"{observed.job.name}-tried")
+    return (TryPod(tried), *left)
 
 
 def _generators(

@@ -18,6 +18,7 @@ from tandem_operator.actions import (
     SetFinalizers,
     SetStatus,
     Switch,
+    TryPod,
 )
 from tandem_operator.observed import Observed
 from tandem_operator.plan.conditions import not_progressing, with_progressing
@@ -83,16 +84,18 @@ def only_now(actions: Collection[Action]) -> tuple[Emit, ...]:
 def waits(action: Action, refused: Collection[Action], suspended: bool) -> bool:
     """Whether an action has to wait because of those that were refused before it.
 
-    No pod is made without what it reads: it might find somebody else's. And none has to leave whose successor would lack it.
+    No pod is made without what it reads: it might find somebody else's. And none has to leave whose successor would lack it,
+    or would be refused itself.
     """
+    is_refused = any(isinstance(one, TryPod) for one in refused)
     lacking = {_name(one.object) for one in refused if isinstance(one, Apply) and one.object["kind"] in _NEEDED}
     match action:
         case CreatePod(pod):
             return bool(lacking & _needs(pod))
         case DeletePod():
-            return bool(lacking) and action.grace_s is None and not suspended
+            return (bool(lacking) or is_refused) and action.grace_s is None and not suspended
         case Switch():
-            return bool(lacking)
+            return bool(lacking) or is_refused
     return False
 
 
@@ -111,6 +114,8 @@ def _deed(action: Action) -> str:
     match action:
         case CreatePod(pod):
             return f"Creating pod {pod['metadata']['name']}"
+        case TryPod():
+            return "A pod of the job as it is specified now"
         case DeletePod():
             return f"Deleting pod {action.name}"
         case LabelPod():

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tandem_operator.actions import CreatePod, DeletePod, Emit, Switch
+from tandem_operator.actions import CreatePod, DeletePod, Emit, Switch, TryPod
 from tandem_operator.observed import ContainerSeen
 from tandem_operator.plan import plan
+from tandem_operator.plan.refused import waits
 from tandem_operator.resources.names import CONFIG, MANIFEST
 from unit.operator.operator_builders import SETTINGS, job
 from unit.operator.tiny_cluster import BROKEN_ORDERER, TinyCluster
@@ -233,3 +234,25 @@ def test_an_outdated_replica_that_is_behind_stays_while_nobody_else_computes() -
     cluster.kill_node(other)
     behind.age = 2
     assert not [action for action in plan(cluster.observed(), SETTINGS) if isinstance(action, DeletePod)]
+
+
+def test_nobody_leaves_for_a_pod_that_the_api_server_refuses() -> None:
+    cluster = _running(replicas=2, standbys=1)
+    before = sorted(cluster.pods)
+    cluster.change(job(replicas=2, standbys=1, podTemplate={"spec": {"priorityClassName": "misspelt"}}))
+    for _ in range(30):
+        actions = plan(cluster.observed(), SETTINGS)
+        tried = [action for action in actions if isinstance(action, TryPod)]
+        assert [one.pod["spec"]["priorityClassName"] for one in tried] == ["misspelt"]
+        cluster.do(tuple(action for action in actions if not waits(action, tried, suspended=False)))
+        cluster.step()
+
+    assert sorted(cluster.pods) == before
+
+
+def test_a_pod_that_works_no_more_is_replaced_whatever_a_new_one_would_be() -> None:
+    cluster = _running(replicas=2)
+    gone = DeletePod("flights-replica-0-abcde", "uid", "its node is lost", grace_s=0)
+
+    assert not waits(gone, [TryPod({})], suspended=False)
+    assert not any(isinstance(action, TryPod) for action in plan(cluster.observed(), SETTINGS))

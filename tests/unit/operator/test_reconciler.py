@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tandem_operator.act import Actor, Target
-from tandem_operator.actions import Create
+from tandem_operator.actions import Create, TryPod
 from tandem_operator.api import ApiError
 from tandem_operator.manifests import job_of
 from tandem_operator.owned import OwnedObjects
 from tandem_operator.resources.revisions import revision
 from unit.operator.operator_builders import SETTINGS, UID
+from unit.operator.tiny_api import refuses
 from unit.operator.tiny_world import KEY, World
 
 
@@ -122,6 +123,21 @@ def test_a_revision_is_kept_once_and_one_of_somebody_else_is_left_alone() -> Non
     world.api.put(foreign)
     with pytest.raises(ApiError, match="belongs to somebody else"):
         actor.carry_out(target, Create(revision(target.job, UID, SETTINGS, 2)))
+
+
+def test_a_quota_that_the_pod_that_leaves_makes_room_in_is_no_refusal_of_the_next_one() -> None:
+    world = World()
+    actor, target = Actor(world.api, SETTINGS, "me"), Target(job_of(world.body), UID)
+    before = list(world.api.done)
+    world.api.refuse = refuses("create", "Pod")  # exceeded quota
+    actor.carry_out(target, TryPod(world.first_pod()))
+
+    world.api.refuse = lambda *_: ApiError(403, "Forbidden", "no PriorityClass with name misspelt was found")
+    with pytest.raises(ApiError, match="misspelt"):
+        actor.carry_out(target, TryPod(world.first_pod()))
+    world.api.refuse = lambda *_: None
+    actor.carry_out(target, TryPod(world.first_pod()))
+    assert world.api.done == before
 
 
 def test_a_job_whose_spec_cannot_be_used_gets_its_pods_from_the_last_revision_that_worked() -> None:

@@ -12,7 +12,18 @@ from typing import Any
 from tandem.manifest import ReplicatedStreamJob
 from tandem.process.ending import EndKind
 from tandem.status.report import TopicDrift
-from tandem_operator.actions import Action, Apply, Create, CreatePod, Delete, DeletePod, LabelPod, SetStatus, Switch
+from tandem_operator.actions import (
+    Action,
+    Apply,
+    Create,
+    CreatePod,
+    Delete,
+    DeletePod,
+    LabelPod,
+    SetStatus,
+    Switch,
+    TryPod,
+)
 from tandem_operator.observed import Component, ContainerSeen, Observed, PodPhase, TaskSeen
 from tandem_operator.plan import plan
 from tandem_operator.resources.names import APPLIED, COMPONENT, CONFIG, GENERATION, INDEX, MANIFEST, ROLE, TEMPLATE
@@ -113,6 +124,8 @@ class TinyCluster:
         match action:
             case CreatePod(pod):
                 self._create(pod)
+            case TryPod():
+                pass  # it refuses none
             case DeletePod():
                 self._delete(action)
             case Switch():
