@@ -1,4 +1,4 @@
-"""Why pods that were made do not run yet, as Kubernetes says at once; they have failed only when their time is over."""
+"""Why pods and tasks do not run yet, as Kubernetes says at once; they have failed only when their time is over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem_operator.observed import ContainerSeen, PodSeen
+from tandem_operator.observed import ContainerSeen, PodPhase, PodSeen, TaskSeen
 from tandem_operator.resources.plain import plain
 
 _MOUNTED_MS: Final = 30_000
@@ -18,6 +18,18 @@ _KINDS: Final = {"configMap": "ConfigMap", "secret": "Secret", "persistentVolume
 def blocked_reason(pods: Iterable[PodSeen], job: ReplicatedStreamJob, now_ms: int) -> str:
     """What the first of the pods that is blocked waits for, with its name; "": none is."""
     return next((text for pod in pods if (text := _blocked_reason(pod, job, now_ms))), "")
+
+
+def blocked_task(tasks: Iterable[TaskSeen], now_ms: int) -> str:
+    """What the first of the tasks waits for, or has failed by, with its name; "": none does."""
+    return next((text for task in tasks if (text := _blocked_task(task, now_ms))), "")
+
+
+def _blocked_task(task: TaskSeen, now_ms: int) -> str:
+    if task.has_failed(now_ms):
+        return f"Task {task.name} failed: {task.words}"
+    is_late = task.phase is PodPhase.PENDING and 0 < task.created_ms <= now_ms - _BEFORE_MS
+    return f"Task {task.name} waits: {task.message}" if is_late and task.message else ""
 
 
 def _blocked_reason(pod: PodSeen, job: ReplicatedStreamJob, now_ms: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tandem_operator.observed import Observed, PodPhase
-from tandem_operator.plan.blocked import blocked_reason
+from tandem_operator.plan.blocked import blocked_reason, blocked_task
 from tandem_operator.plan.failures import failure, failure_beside, has_diverged, refuses
 from tandem_operator.plan.generations import Step, candidates_of
 from tandem_operator.plan.generators import live_generators
@@ -78,7 +78,9 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
         diverged=tuple(m.name for m in live if has_diverged(m.pod) and not m.is_back),
         refused=next((_refusal(m) for m in live if refuses(m.pod, observed.now_ms) and not m.is_back), ""),
         failing=next((text for text in failures if text), ""),
-        blocked=blocked_reason(waiting, observed.job, observed.now_ms) or next(map(_waits, filter(_waits, live)), ""),
+        blocked=blocked_reason(waiting, observed.job, observed.now_ms)
+        or blocked_task(observed.tasks, observed.now_ms)
+        or next(map(_waits, filter(_waits, live)), ""),
         beside=next((text for text in beside if text), ""),
         stalled=stalled(roster, observed.now_ms, deadline_s, is_patient=version.fallback is not None),
         failed=failed,

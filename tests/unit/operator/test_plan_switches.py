@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tandem_operator.actions import Action, DeletePod, Emit, Switch
+from tandem_operator.actions import Action, DeletePod, Emit, SetStatus, Switch
 from tandem_operator.observed import Observed, PodPhase, TaskSeen
 from tandem_operator.plan import plan
 from tandem_operator.resources import tasks
@@ -86,6 +86,28 @@ def test_a_task_that_does_not_begin_or_end_in_time_is_given_up_and_its_reason_to
     assert removed == DeletePod(name, "task-uid", "it has ended", 0)
     words = f"{name} failed: it has not {what} within {minutes} min: 0/3 nodes are available"
     assert told == Emit("Warning", "SwitchFailed", words, once="task-uid")
+
+
+@pytest.mark.parametrize(
+    ("phase", "words"),
+    [
+        (PodPhase.PENDING, "Task flights-drain-0123abcd waits: 0/3 nodes are available"),
+        (PodPhase.FAILED, "Task flights-drain-0123abcd failed: 0/3 nodes are available"),
+    ],
+    ids=str,
+)
+def test_a_rollout_says_which_task_it_waits_for(phase: PodPhase, words: str) -> None:
+    cluster = TinyCluster(job(replicas=2, standbys=1))
+    cluster.converge()
+    cluster.change(job(replicas=2, standbys=1, image="example.com/flights:2"))
+    cluster.do(plan(cluster.observed(), SETTINGS))
+    observed = cluster.observed()
+    created_ms = observed.now_ms - 31_000
+    task = TaskSeen("flights-drain-0123abcd", "task-uid", phase, "0/3 nodes are available", created_ms, created_ms)
+    (status,) = (a.status for a in plan(replace(observed, tasks=(task,)), SETTINGS) if isinstance(a, SetStatus))
+    (progressing,) = (one for one in status["conditions"] if one["type"] == "Progressing")
+
+    assert words in progressing["message"]
 
 
 def test_tasks_are_told_apart_by_their_names() -> None:
