@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
+from tandem.process.ending import EndKind
 from tandem_operator.observed import Observed, PodPhase
 from tandem_operator.plan.blocked import blocked_reason, blocked_task
 from tandem_operator.plan.failures import failure, failure_beside, has_diverged, refuses
@@ -11,7 +13,11 @@ from tandem_operator.plan.generations import Step, candidates_of
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.rollout import stalled
 from tandem_operator.plan.roster import Member, MemberState, Roster
-from tandem_operator.plan.version import Version
+from tandem_operator.plan.version import Version, is_of_another
+
+_GOES_ON: Final = (
+    "If no job of that name runs anywhere any more, and this one shall go on where it stopped, set spec.restartNonce"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +82,7 @@ def facts_of(observed: Observed, roster: Roster, version: Version, failed: str, 
         or bool(failed and not (version.is_rejected or version.is_held)),
         held=version.is_held,
         diverged=tuple(m.name for m in live if has_diverged(m.pod) and not m.is_back),
-        refused=next((_refusal(m) for m in live if refuses(m.pod, observed.now_ms) and not m.is_back), ""),
+        refused=next((_refusal(m, observed) for m in live if refuses(m.pod, observed.now_ms) and not m.is_back), ""),
         failing=next((text for text in failures if text), ""),
         blocked=blocked_reason(waiting, observed.job, observed.now_ms)
         or blocked_task(observed.tasks, observed.now_ms)
@@ -106,5 +112,7 @@ def _waits(member: Member) -> str:
     return f"{member.name} waits for {waits_for}" if waits_for else ""
 
 
-def _refusal(member: Member) -> str:
-    return f"{member.name} refuses to run: {member.pod.message or 'its log says why'}"
+def _refusal(member: Member, observed: Observed) -> str:
+    said = f"{member.name} refuses to run: {member.pod.message or 'its log says why'}"
+    is_of_another_job = member.pod.end is EndKind.OTHER_JOB and is_of_another(observed)
+    return f"{said}. {_GOES_ON}" if is_of_another_job else said

@@ -12,7 +12,7 @@ code. A job that its own code has stopped can have one in any case.
 A job that its code has stopped, and of which what ran last was never known to work, has nothing to go back to: a new one
 that a record of its first day has stopped, or one whose next generation began and failed like the one before. The log has
 its configuration all the same: so its next members begin another generation themselves. That is in the status before one
-is replaced.
+is replaced. One whose spec was never changed does not: the log is that of another job of its name, which may be running.
 
 Any other change makes another revision of the job. One that was tried and failed is gone back from: pods are made from the
 last one that worked then, and those of the failed one are outdated.
@@ -115,7 +115,8 @@ def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     job = fallback if fallback is not None and (is_held or is_rejected) else observed.job
     templates = tuple((component, template(job, settings, component)) for component in _TEMPLATED)
     model = _model(observed, accepted) if is_held and fallback is None else None
-    is_mended = is_adrift and (_has_others(observed, target) or any(map(_is_refused_by_the_log, observed.pods)))
+    is_changed = not is_of_another(observed) and any(map(_is_refused_by_the_log, observed.pods))
+    is_mended = is_adrift and (is_changed or _has_others(observed, target))
     return Version(
         job, templates, target, accepted, by_code, revision, fallback, is_rejected, model, is_mended, accepts
     )
@@ -144,6 +145,12 @@ def _has_others(observed: Observed, target: str) -> bool:
     """Whether a member is of another configuration than the spec's, or has its code from elsewhere."""
     members = (seen for seen in observed.pods if seen.component is Component.MEMBER and not seen.is_gone)
     return any(is_other_config(seen.config, target, by_code=True) for seen in members)
+
+
+def is_of_another(observed: Observed) -> bool:
+    """Whether the log may well be that of another job of this name, in another namespace or cluster: this one's spec was
+    never changed, and so cannot differ from what it was."""
+    return observed.generation <= 1
 
 
 def _is_refused_by_the_log(seen: PodSeen) -> bool:

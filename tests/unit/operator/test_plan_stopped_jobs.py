@@ -203,3 +203,29 @@ def test_one_replica_that_still_works_is_not_passed_over() -> None:
 
     assert not arguments(made)
     assert progressing(cluster)[:2] == ("False", "ConfigurationChanged")
+
+
+def test_a_copy_in_another_namespace_does_not_take_over_the_log_of_a_running_job_by_itself() -> None:
+    running = TinyCluster(job(replicas=2))
+    running.converge()
+    copy = TinyCluster(job(replicas=2, job=CHANGED), config=running.config)
+
+    reasons, made = passes(copy, 60)
+
+    assert copy.config == running.config
+    assert not any("--accept-changes" in str(pod) for pod in made)
+    assert "Refused" in reasons
+    said = next(one for one in copy.status["conditions"] if one["type"] == "Ready")["message"]
+    assert "set spec.restartNonce" in said
+
+
+def test_a_job_that_was_made_again_goes_on_when_its_user_says_so() -> None:
+    before = stopped()
+    again = TinyCluster(job(replicas=2, job=CHANGED), config=before.config)
+    passes(again, 10)
+    again.change(job(replicas=2, job=CHANGED, restartNonce=1))
+
+    passes(again, 60)
+
+    assert again.config != before.config
+    assert len(again.actives()) == 2
