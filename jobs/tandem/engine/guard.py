@@ -22,6 +22,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from tandem.engine.kept_settings import set_too_late
 from tandem.engine.static_tables import StaticTables
+from tandem.engine.stop_signals import handlers_ignored
 from tandem.engine.users_code import calls_from_users, replaced, users_line
 from tandem.jobapi.errors import JobError
 
@@ -104,6 +105,7 @@ def guarded(taken: Taken, tables: StaticTables | None = None) -> Iterator[None]:
         for owner, name, note in _noted(taken):
             stack.enter_context(replaced(owner, name, _noting(getattr(owner, name), note)))
         stack.enter_context(replaced(SparkSession.Builder, "getOrCreate", _telling(taken)))
+        stack.enter_context(handlers_ignored())
         if tables is not None:
             stack.enter_context(tables.reading())
         yield
