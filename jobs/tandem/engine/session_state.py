@@ -21,6 +21,14 @@ def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dic
     return {name: after.get(name, "") for name in names if before.get(name) != after.get(name)}
 
 
+def copied(session: SparkSession) -> SparkSession:
+    """A session that begins as `session` is: with its settings, temporary views and functions. Later changes of one do not
+    reach the other."""
+    copy = session._jsparkSession.cloneSession()
+    copy.sessionState().catalog()  # Spark copies the views when it is asked for the first time
+    return SparkSession(session.sparkContext, copy)
+
+
 def views_of(session: SparkSession) -> dict[str, frozenset[str]]:
     """The names of temporary views: those of the session, and global ones."""
     catalog: Any = session._jsparkSession.sessionState().catalog()

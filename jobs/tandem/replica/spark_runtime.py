@@ -114,8 +114,9 @@ class SparkRuntime:
         with blaming(manifest.spec.spark.conf):
             job = prepare_job(session, manifest, kept, self.near, tables, compare, formats)
         engine = SparkEngine(job, self._folder, make_fetcher, phase, count)
-        if functions := load_functions(manifest):
-            engine.functions = BatchFunctions(session, functions, job.query.frame.schema, job.command)
+        if job.batches is not None:
+            functions = load_functions(session, manifest)
+            engine.functions = BatchFunctions(job.batches, functions, job.query.frame.schema, job.command)
         if executors is not None and engine.stateful_operators:
             check_shared(session, self._folder, engine.stateful_operators, executors.count)
         return engine
