@@ -104,6 +104,11 @@ ASKING = {
         "type(ctx.spark).builder.config('spark.driver.memory', '8g').getOrCreate()",
         "Set spec.spark.driverMemory instead, or remove the line",
     ),
+    "a setting of the JVM in a SparkConf": (
+        "import pyspark; conf = pyspark.SparkConf().set('spark.sql.warehouse.dir', '/tables'); "
+        "type(ctx.spark).builder.config(conf=conf).getOrCreate()",
+        "sets spark.sql.warehouse.dir to /tables",
+    ),
     "a setting of Tandem's": (
         "ctx.spark.conf.set('spark.sql.shuffle.partitions', '7')",
         "Set spec.spark.parallelism instead",
@@ -127,7 +132,14 @@ def test_what_cannot_be_in_a_function_is_refused_with_what_to_do(
 
 def test_what_a_program_says_of_itself_stands_in_no_way(replica: Callable[..., Replica]) -> None:
     said = "appName('mine').master('local[8]').config('spark.mine', 'x').config('spark.sql.caseSensitive', False)"
-    replica(body(f"type(ctx.spark).builder.{said}.getOrCreate()")).prepared()
+    conf = "config(conf=SparkConf().setAppName('mine'))"
+    replica(
+        body(
+            f"type(ctx.spark).builder.{said}.getOrCreate()",
+            f"type(ctx.spark).builder.{conf}.getOrCreate()",
+            before="from pyspark import SparkConf",
+        )
+    ).prepared()
 
 
 RESULTS = {
