@@ -60,22 +60,29 @@ def test_a_query_is_refused_also_where_the_code_hides_it(replica: Callable[..., 
         )
 
 
-def test_views_made_by_the_function_do_not_stand_in_the_way_of_its_next_call(
+def test_views_and_functions_made_by_the_function_do_not_stand_in_the_way_of_its_next_call(
     replica: Callable[..., Replica], spark: SparkSession
 ) -> None:
-    sql = 'ctx.spark.sql("SELECT e.key, e.value FROM e JOIN global_temp.g ON e.offset = g.offset")'
+    sql = 'ctx.spark.sql("SELECT e.key, same(e.value) value FROM e JOIN global_temp.g ON e.offset = g.offset")'
     made = replica(
         body(
             "events.createTempView('e')",
             "events.createGlobalTempView('g')",
             "ctx.spark.udf.register('f', len)",
+            "ctx.spark.sql('CREATE TEMPORARY FUNCTION same(x BINARY) RETURNS BINARY RETURN x')",
+            "ctx.spark.sql('CREATE TEMPORARY FUNCTION pairs(x INT) RETURNS TABLE (y INT) RETURN SELECT x')",
             returns=sql,
+            before="from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+            "spark.sql('CREATE OR REPLACE TEMPORARY FUNCTION of_module(x INT) RETURNS INT RETURN x')",
         )
     )
 
     made.tried()
 
     assert not spark.catalog.tableExists("e")
+    assert spark.catalog.functionExists("of_module")
+    assert spark.catalog.functionExists("f"), "a module may register it once"
+    assert not spark.catalog.functionExists("same")
 
 
 def test_what_a_function_leaves_for_its_next_call_is_refused(replica: Callable[..., Replica]) -> None:

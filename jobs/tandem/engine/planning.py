@@ -20,7 +20,7 @@ from tandem.engine.one_row import makes_one_row
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
 from tandem.engine.pruned import operators_of
-from tandem.engine.session_state import changed_settings, copied, forget_views, settings_of, views_of
+from tandem.engine.session_state import changed_settings, copied, forget_temporaries, settings_of, temporaries_of
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.tables.parsing import TableFrames
 from tandem.formats.resolved import NO_FORMATS, Formats
@@ -87,7 +87,7 @@ class Planning:
         self._function: Callable[..., object]
         with guarded(self._imported, tables), sent_whole(session):
             self._function = load_function(manifest.spec.job, code)
-        self._views = views_of(session)
+        self._temporaries = temporaries_of(session)
 
     def plan(self, bridge: EpochBridge) -> Plan:
         """The job's result over a bridge's records, with the dead letters of its sources. Raises `JobError`."""
@@ -102,7 +102,7 @@ class Planning:
         with guarded(taken, self._tables), sent_whole(self._session):
             result = call(self._function, context, given)
         batches = copied(self._session) if any(sink.foreach_batch for sink in spec.sinks) else None
-        forget_views(self._session, self._views)
+        forget_temporaries(self._session, self._temporaries)
         check_kept(self._kept, self._session)
         changed = changed_settings(self._settings, settings_of(self._session))
         check_effective(changed)
