@@ -15,6 +15,8 @@ from tandem.manifest.lanes import UnknownLaneError, lane_name, lane_of, read_by
 from tandem.manifest.models import API_VERSION, KIND, ReplicatedStreamJob, Spec, default_checkpoint_directory
 from tandem.manifest.problems import Issue, Location, ManifestError, Problem, dotted
 from tandem.manifest.rules import check
+from tandem.manifest.spark import SparkSpec
+from tandem.manifest.spark_files import from_folder
 from tandem.manifest.tree import LineMap, YamlError, read
 from tandem.manifest.vocabulary import nearest
 from tandem.manifest.zookeeper import KazooOptions
@@ -58,6 +60,12 @@ class Manifest:
     def spec(self) -> Spec:
         """What the job is and how it shall run."""
         return self.model.spec
+
+    @property
+    def spark(self) -> SparkSpec:
+        """`spec.spark`, with files found from the manifest's folder."""
+        spark = self.spec.spark
+        return spark.model_copy(update={"conf": from_folder(spark.conf, self.base)})
 
     @property
     def checkpoint_directory(self) -> Path:

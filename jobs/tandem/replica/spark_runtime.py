@@ -92,7 +92,7 @@ class SparkRuntime:
         session = build_session(
             manifest.name,
             self._name,
-            manifest.spec.spark,
+            manifest.spark,
             file_system_jar(),
             scratch,
             executors=executors,
@@ -111,7 +111,7 @@ class SparkRuntime:
         folder = self.near / "second-plan"
         second = SecondPlan(session, manifest, kept, folder, tables, formats.pins) if agreed is None else None
         compare = second if second is not None else lambda _: None
-        with blaming(manifest.spec.spark.conf):
+        with blaming(manifest.spark.conf):
             job = prepare_job(session, manifest, kept, self.near, tables, compare, formats)
         engine = SparkEngine(job, self._folder, make_fetcher, phase, count)
         if job.batches is not None:
