@@ -68,6 +68,12 @@ class Manifest:
         return spark.model_copy(update={"conf": from_folder(spark.conf, self.base)})
 
     @property
+    def runs_elsewhere(self) -> bool:
+        """Whether it says what only Kubernetes reads, so that its processes have files and packages of their own."""
+        spec = self.spec
+        return spec.image is not None or spec.pod_template is not None or spec.job.config_map is not None
+
+    @property
     def checkpoint_directory(self) -> Path:
         """The folder of the query's checkpoint; it need not exist yet."""
         given = self.spec.checkpoint.directory

@@ -36,12 +36,6 @@ def check_surroundings(manifest: Manifest, environ: Mapping[str, str]) -> tuple[
     return tuple(manifest.problem(issue) for issue in found or _client(manifest, environ))
 
 
-def runs_elsewhere(manifest: Manifest) -> bool:
-    """Whether the manifest says what only Kubernetes reads, so that its processes have files and packages of their own."""
-    spec = manifest.spec
-    return spec.image is not None or spec.pod_template is not None or spec.job.config_map is not None
-
-
 def _packages(manifest: Manifest) -> Iterator[Issue]:
     for index, sink in enumerate(manifest.spec.sinks):
         if sink.files is not None:
