@@ -60,22 +60,29 @@ def test_a_query_is_refused_also_where_the_code_hides_it(replica: Callable[..., 
         )
 
 
-def test_views_made_by_the_function_do_not_stand_in_the_way_of_its_next_call(
+def test_views_and_functions_made_by_the_function_do_not_stand_in_the_way_of_its_next_call(
     replica: Callable[..., Replica], spark: SparkSession
 ) -> None:
-    sql = 'ctx.spark.sql("SELECT e.key, e.value FROM e JOIN global_temp.g ON e.offset = g.offset")'
+    sql = 'ctx.spark.sql("SELECT e.key, same(e.value) value FROM e JOIN global_temp.g ON e.offset = g.offset")'
     made = replica(
         body(
             "events.createTempView('e')",
             "events.createGlobalTempView('g')",
             "ctx.spark.udf.register('f', len)",
+            "ctx.spark.sql('CREATE TEMPORARY FUNCTION same(x BINARY) RETURNS BINARY RETURN x')",
+            "ctx.spark.sql('CREATE TEMPORARY FUNCTION pairs(x INT) RETURNS TABLE (y INT) RETURN SELECT x')",
             returns=sql,
+            before="from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+            "spark.sql('CREATE OR REPLACE TEMPORARY FUNCTION of_module(x INT) RETURNS INT RETURN x')",
         )
     )
 
     made.tried()
 
     assert not spark.catalog.tableExists("e")
+    assert spark.catalog.functionExists("of_module")
+    assert spark.catalog.functionExists("f"), "a module may register it once"
+    assert not spark.catalog.functionExists("same")
 
 
 def test_what_a_function_leaves_for_its_next_call_is_refused(replica: Callable[..., Replica]) -> None:
@@ -104,6 +111,11 @@ ASKING = {
         "type(ctx.spark).builder.config('spark.driver.memory', '8g').getOrCreate()",
         "Set spec.spark.driverMemory instead, or remove the line",
     ),
+    "a setting of the JVM in a SparkConf": (
+        "import pyspark; conf = pyspark.SparkConf().set('spark.sql.warehouse.dir', '/tables'); "
+        "type(ctx.spark).builder.config(conf=conf).getOrCreate()",
+        "sets spark.sql.warehouse.dir to /tables",
+    ),
     "a setting of Tandem's": (
         "ctx.spark.conf.set('spark.sql.shuffle.partitions', '7')",
         "Set spec.spark.parallelism instead",
@@ -127,7 +139,14 @@ def test_what_cannot_be_in_a_function_is_refused_with_what_to_do(
 
 def test_what_a_program_says_of_itself_stands_in_no_way(replica: Callable[..., Replica]) -> None:
     said = "appName('mine').master('local[8]').config('spark.mine', 'x').config('spark.sql.caseSensitive', False)"
-    replica(body(f"type(ctx.spark).builder.{said}.getOrCreate()")).prepared()
+    conf = "config(conf=SparkConf().setAppName('mine'))"
+    replica(
+        body(
+            f"type(ctx.spark).builder.{said}.getOrCreate()",
+            f"type(ctx.spark).builder.{conf}.getOrCreate()",
+            before="from pyspark import SparkConf",
+        )
+    ).prepared()
 
 
 RESULTS = {

@@ -13,7 +13,7 @@ from tandem.manifest import Manifest, ManifestError, Problem, check_code, load
 from tandem.manifest.notes import notes
 from tandem.manifest.problems import place
 from tandem.process.info import ExitCode, begin_with_hash_seed
-from tandem.process.surroundings import check_surroundings, runs_elsewhere
+from tandem.process.surroundings import check_surroundings
 
 ManifestFile = Annotated[
     Path, typer.Argument(exists=True, dir_okay=False, readable=True, help="The YAML file of a ReplicatedStreamJob.")
@@ -56,8 +56,8 @@ def validate(
     try:
         loaded = load(manifest)
         missing = check_surroundings(loaded, os.environ)
-        noted = (*notes(loaded), *(missing if runs_elsewhere(loaded) else ()))
-        problems = (*(check_code(loaded) if job else ()), *(() if runs_elsewhere(loaded) else missing))
+        noted = (*notes(loaded), *(missing if loaded.runs_elsewhere else ()))
+        problems = (*(check_code(loaded) if job else ()), *(() if loaded.runs_elsewhere else missing))
     except ManifestError as error:
         problems = error.problems
     except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 
+from tandem.jobapi.worker_errors import TRACEBACK, worker_error
 from tandem.protocol.values import EpochRange
 
 _OF_THE_JOB = re.compile(r"SQLSTATE: ((?:21|22|23|38|39|54|P0)\w{3})")
@@ -27,7 +27,6 @@ _FRAME = re.compile(r'== DataFrame ==\n"(\w+)" was called from\n([^\n]+):(\d+)')
 _SQL = re.compile(r"== SQL [^\n]*==\n([^\n]*)\n( *)(\^+)")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}")
 _CRASH = re.compile(r"SparkException: ([^\n]+)")
-_TRACEBACK = "Traceback (most recent call last):"
 _SHOWN = 100
 """Characters of a key or value."""
 
@@ -61,7 +60,7 @@ def job_fault(error: BaseException) -> str | None:
     if match is None:
         return _raised_by_init(error) if _INIT_FAILED in text else None
     before, _, after = text.partition(match[0])
-    said = _python_error(text) if _TRACEBACK in before else " ".join(before.split())
+    said = worker_error(text) if TRACEBACK in before else " ".join(before.split())
     if (frame := _FRAME.search(after)) is not None:
         said += f" (`{frame[1]}`, {Path(frame[2]).name}:{frame[3]})"
     elif (sql := _SQL.search(after)) is not None:
@@ -108,23 +107,7 @@ def excerpt(content: bytes | None) -> str:
 def _raised_by_init(error: BaseException) -> str | None:
     cause: BaseException | None = getattr(error, "_cause", None)
     while cause is not None:
-        if _TRACEBACK in (text := str(cause)):
-            return _ADDRESS.sub("0x…", _python_error(text))
+        if TRACEBACK in (text := str(cause)):
+            return _ADDRESS.sub("0x…", worker_error(text))
         cause = getattr(cause, "_cause", None)
     return None
-
-
-def _python_error(text: str) -> str:
-    """`ValueError: text (job.py:12)`: the end of the traceback of a Python worker, and where the job's own code was."""
-    lines = text.partition(_TRACEBACK)[2].partition("\n SQLSTATE:")[0].splitlines()[1:]
-    errors = [line for line in lines if line and not line.startswith((" ", "Traceback", "During", "The above"))]
-    error = (errors[0] if errors else "") or text.splitlines()[0]
-    frames = [(Path(m[1]), m[2]) for line in lines if (m := re.match(r'  File "([^<].*)", line (\d+)', line))]
-    own = [f" ({path.name}:{number})" for path, number in frames if _is_users(path)]
-    return error + (own[-1] if own else "")
-
-
-def _is_users(path: Path) -> bool:
-    libraries = (Path(sysconfig.get_path("stdlib")), Path(sysconfig.get_path("purelib")))
-    inside = any(path.is_relative_to(library) for library in libraries)
-    return path.is_absolute() and path.suffix == ".py" and "pyspark" not in path.parts and not inside

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from tandem.engine.by_value import sent_whole
 from tandem.engine.guard import Taken, guarded
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.job import no_arguments, raised
@@ -30,8 +31,9 @@ class TryAgainError(Exception):
 
 
 class BatchFunctions:
-    """The functions of a job's sinks. They share a session that is not the one of the job's query, as in Spark.
+    """The functions of a job's sinks.
 
+    session : which they share. As in Spark it is a copy of the one that the query was made in; see `Plan.batches`.
     functions : by sink. schema : the rows of the job, those of a sink in a column of its own; see `one_stream`.
     command : by which the user lets the job go on with changed code.
     """
@@ -39,8 +41,7 @@ class BatchFunctions:
     def __init__(
         self, session: SparkSession, functions: Mapping[str, Function], schema: StructType, command: str = ""
     ) -> None:
-        self._session = session.newSession() if functions else session
-        self._functions, self._schema, self._command = functions, schema, command
+        self._session, self._functions, self._schema, self._command = session, functions, schema, command
         self._tried: dict[str, tuple[int, int]] = {}
 
     @property
@@ -79,19 +80,19 @@ class BatchFunctions:
         ) from error
 
 
-def load_functions(manifest: Manifest) -> dict[str, Function]:
+def load_functions(session: SparkSession, manifest: Manifest) -> dict[str, Function]:
     """The functions that the sinks of a job name. Raises `JobError`: one cannot be imported, or is not there."""
     return {
-        sink.name: _loaded(sink.name, sink.foreach_batch)
+        sink.name: _loaded(session, sink.name, sink.foreach_batch)
         for sink in manifest.spec.sinks
         if sink.foreach_batch is not None
     }
 
 
-def _loaded(sink: str, where: str) -> Function:
+def _loaded(session: SparkSession, sink: str, where: str) -> Function:
     name, _, attribute = where.partition(":")
     try:
-        with no_arguments(name), guarded(Taken()):
+        with no_arguments(name), guarded(Taken()), sent_whole(session):
             module = importlib.import_module(name)
     except JobError:
         raise

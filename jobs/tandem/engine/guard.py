@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import pyspark.sql.udf
 import pyspark.sql.udtf
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.readwriter import DataFrameWriter, DataFrameWriterV2
@@ -22,6 +22,7 @@ from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 
 from tandem.engine.kept_settings import set_too_late
 from tandem.engine.static_tables import StaticTables
+from tandem.engine.stop_signals import handlers_ignored
 from tandem.engine.users_code import calls_from_users, replaced, users_line
 from tandem.jobapi.errors import JobError
 
@@ -104,6 +105,7 @@ def guarded(taken: Taken, tables: StaticTables | None = None) -> Iterator[None]:
         for owner, name, note in _noted(taken):
             stack.enter_context(replaced(owner, name, _noting(getattr(owner, name), note)))
         stack.enter_context(replaced(SparkSession.Builder, "getOrCreate", _telling(taken)))
+        stack.enter_context(handlers_ignored())
         if tables is not None:
             stack.enter_context(tables.reading())
         yield
@@ -122,14 +124,18 @@ def _refusing(call: str, why: str, taken: Taken) -> Callable[..., Any]:
 
 
 def _telling(taken: Taken) -> Callable[..., SparkSession]:
-    """`getOrCreate`, which reports what Spark ignores because the session is there."""
+    """`getOrCreate`, which reports what Spark ignores because the session is there.
+
+    A `SparkConf()` of the code holds all that the JVM was started with, too, which is not the code's.
+    """
     original = SparkSession.Builder.getOrCreate
 
     def get(builder: Any) -> SparkSession:
         session = original(builder)
         for name, value in builder._options.items():
-            if session.conf.get(name, None) != value and not taken.refused:
-                taken.refused.append(str(set_too_late(name, value, users_line())))
+            if taken.refused or value in (session.conf.get(name, None), SparkConf().get(name)):
+                continue
+            taken.refused.append(str(set_too_late(name, value, users_line())))
         return session
 
     return get

@@ -20,7 +20,7 @@ from tandem.engine.one_row import makes_one_row
 from tandem.engine.output import dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
 from tandem.engine.pruned import operators_of
-from tandem.engine.session_state import changed_settings, forget_views, settings_of, views_of
+from tandem.engine.session_state import changed_settings, copied, forget_temporaries, settings_of, temporaries_of
 from tandem.engine.static_tables import StaticTables
 from tandem.engine.tables.parsing import TableFrames
 from tandem.formats.resolved import NO_FORMATS, Formats
@@ -58,6 +58,7 @@ class Plan:
     `one_row`: whether it shows that each record is one row, see `makes_one_row`.
     `tables`: those of its sources that are tables.
     `relied_on`: with lanes, the sources whose partitions its state relies on.
+    `batches`: the session for sinks `foreachBatch`, as the job's code left its own; None if there is no such sink.
     """
 
     frame: DataFrame
@@ -67,6 +68,7 @@ class Plan:
     one_row: bool = False
     tables: tuple[TableFrames, ...] = ()
     relied_on: frozenset[str] = frozenset()
+    batches: SparkSession | None = None
 
 
 class Planning:
@@ -85,7 +87,7 @@ class Planning:
         self._function: Callable[..., object]
         with guarded(self._imported, tables), sent_whole(session):
             self._function = load_function(manifest.spec.job, code)
-        self._views = views_of(session)
+        self._temporaries = temporaries_of(session)
 
     def plan(self, bridge: EpochBridge) -> Plan:
         """The job's result over a bridge's records, with the dead letters of its sources. Raises `JobError`."""
@@ -99,7 +101,8 @@ class Planning:
         given |= {table.source.name: table.frame for table in topic_tables}
         with guarded(taken, self._tables), sent_whole(self._session):
             result = call(self._function, context, given)
-        forget_views(self._session, self._views)
+        batches = copied(self._session) if any(sink.foreach_batch for sink in spec.sinks) else None
+        forget_temporaries(self._session, self._temporaries)
         check_kept(self._kept, self._session)
         changed = changed_settings(self._settings, settings_of(self._session))
         check_effective(changed)
@@ -121,7 +124,7 @@ class Planning:
             relied = relied_on(states, spec.sources)
         one_row = makes_one_row(result, given, spec.sources, spec.sinks)
         facts = _facts(stream, taken, settings)
-        return Plan(stream, context, facts, tuple(taken.constants), one_row, topic_tables, relied)
+        return Plan(stream, context, facts, tuple(taken.constants), one_row, topic_tables, relied, batches)
 
     def _refuse_queries(self) -> None:
         active = self._session.streams.active

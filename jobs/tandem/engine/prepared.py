@@ -54,6 +54,7 @@ class PreparedJob:
     `choice` : the engine that the job is for, and why.
     `formats` : the schemas by which its records are read and its rows written. `encoding`: writes them.
     `relied_on` : with lanes, the sources whose partitions its state relies on.
+    `batches` : the session for sinks `foreachBatch`; see `Plan`.
     """
 
     query: EpochQuery
@@ -75,6 +76,7 @@ class PreparedJob:
     formats: Formats = NO_FORMATS
     encoding: Encoding = NO_ENCODING
     relied_on: frozenset[str] = frozenset()
+    batches: SparkSession | None = None
 
 
 def prepare_job(
@@ -144,6 +146,7 @@ def prepare_job(
         formats=formats,
         encoding=encoding,
         relied_on=plan.relied_on,
+        batches=plan.batches,
     )
 
 

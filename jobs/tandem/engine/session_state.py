@@ -1,11 +1,12 @@
 """What a job's function leaves behind in its session: it is called more than once, and each call begins alike."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
 _BETWEEN: Final = "\x1e"
+_REGISTERED: Final = ("python_udf", "java_udf", "scala_udf")
 
 
 def settings_of(session: SparkSession) -> dict[str, str]:
@@ -21,25 +22,45 @@ def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dic
     return {name: after.get(name, "") for name in names if before.get(name) != after.get(name)}
 
 
-def views_of(session: SparkSession) -> dict[str, frozenset[str]]:
-    """The names of temporary views: those of the session, and global ones."""
-    catalog: Any = session._jsparkSession.sessionState().catalog()
-    local = catalog.listLocalTempViews("*").iterator()
-    shared = catalog.globalTempViewManager().listViewNames("*").iterator()
-    names = set()
-    while local.hasNext():
-        names.add(str(local.next().table()))
-    others = set()
-    while shared.hasNext():
-        others.add(str(shared.next()))
-    return {"local": frozenset(names), "global": frozenset(others)}
+def copied(session: SparkSession) -> SparkSession:
+    """A session that begins as `session` is: with its settings, temporary views and functions. Later changes of one do not
+    reach the other."""
+    copy = session._jsparkSession.cloneSession()
+    copy.sessionState().catalog()  # Spark copies the views when it is asked for the first time
+    return SparkSession(session.sparkContext, copy)
 
 
-def forget_views(session: SparkSession, but: Mapping[str, frozenset[str]]) -> None:
-    """Drop temporary views but those of `but`, global ones too; plans that were made with them stay as they are."""
+def temporaries_of(session: SparkSession) -> dict[str, frozenset[str]]:
+    """The names of temporary views, those of the session and global ones, and of temporary functions that SQL made."""
     catalog: Any = session._jsparkSession.sessionState().catalog()
-    there = views_of(session)
+    views = (view.table() for view in _each(catalog.listLocalTempViews("*")))
+    functions = (one for one in _each(catalog.listTemporaryFunctions()) if _is_of_sql(catalog, one))
+    return {
+        "local": frozenset(map(str, views)),
+        "global": frozenset(map(str, _each(catalog.globalTempViewManager().listViewNames("*")))),
+        "functions": frozenset(str(one.funcName()) for one in functions),
+    }
+
+
+def forget_temporaries(session: SparkSession, but: Mapping[str, frozenset[str]]) -> None:
+    """Drop temporary views and functions but those of `but`; plans that were made with them stay as they are."""
+    catalog: Any = session._jsparkSession.sessionState().catalog()
+    there = temporaries_of(session)
     for name in there["local"] - but["local"]:
         session.catalog.dropTempView(name)
     for name in there["global"] - but["global"]:
         catalog.globalTempViewManager().remove(name)
+    for name in there["functions"] - but["functions"]:
+        catalog.dropTempFunction(name, True)
+
+
+def _each(sequence: Any) -> Iterator[Any]:
+    """What is in a sequence of Scala."""
+    iterator = sequence.iterator()
+    while iterator.hasNext():
+        yield iterator.next()
+
+
+def _is_of_sql(catalog: Any, function: Any) -> bool:
+    """Those that were registered in Python may be registered again: `spark.udf.register` replaces them."""
+    return str(catalog.lookupFunctionInfo(function).getSource()) not in _REGISTERED

@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame
 
 from tandem.jobapi.context import JobContext
 from tandem.jobapi.errors import JobError
+from tandem.jobapi.worker_errors import TRACEBACK, worker_error
 from tandem.manifest import JobSpec
 
 _OPTIONS: Final = "spec.job.options, which the function finds in ctx.options"
@@ -173,9 +174,14 @@ def _of_headers(error: BaseException, context: JobContext) -> str:
 
 
 def in_a_line(error: BaseException) -> str:
-    """What an error says; of Spark's, without the plan or the query that follow in lines of their own."""
+    """What an error says; of Spark's, without the plan or the query that follow in lines of their own.
+
+    Of an error in a Python worker: what was raised there, and its line.
+    """
     text = f"code {error}" if isinstance(error, SystemExit) else str(error).strip()
-    return text.partition("\n")[0].rstrip(";") if isinstance(error, PySparkException) else text
+    if not isinstance(error, PySparkException):
+        return text
+    return worker_error(text) if TRACEBACK in text else text.partition("\n")[0].rstrip(";")
 
 
 def _module(job: JobSpec, kept: Path) -> ModuleType:

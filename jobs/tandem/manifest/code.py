@@ -73,8 +73,9 @@ def find_code(manifest: Manifest, search_path: Sequence[str] | None = None) -> C
 
 def check_code(manifest: Manifest) -> tuple[Problem, ...]:
     """What can be said against the job's code without running it: it must be there, be Python, and define the function with
-    one parameter for each source; all problems at once, each with its line in the manifest."""
-    return tuple(manifest.problem(issue) for issue in _issues(manifest))
+    one parameter for each source, and so must the functions of its sinks; all problems at once, each with its line in the
+    manifest."""
+    return tuple(manifest.problem(issue) for issue in (*_issues(manifest), *_issues_of_sinks(manifest)))
 
 
 def _issues(manifest: Manifest) -> Iterator[Issue]:
@@ -104,6 +105,44 @@ def _issues(manifest: Manifest) -> Iterator[Issue]:
         yield Issue((*_JOB, "function"), message, _which(job.function, functions))
     elif len(its) == 1 and isinstance(its[0], Function):
         yield from _against(its[0], code.path.name, manifest)
+
+
+def _issues_of_sinks(manifest: Manifest) -> Iterator[Issue]:
+    """Against the functions of sinks `foreachBatch`; in an image there may be other modules than here."""
+    if manifest.runs_elsewhere:
+        return
+    for index, sink in enumerate(manifest.spec.sinks):
+        if sink.foreach_batch is not None:
+            yield from _of_sink(manifest, ("spec", "sinks", index, "foreachBatch"), sink.foreach_batch)
+
+
+def _of_sink(manifest: Manifest, at: Location, where: str) -> Iterator[Issue]:
+    module, _, name = where.partition(":")
+    spec = _spec(_folders(manifest), module)
+    if spec is None and "spark.submit.pyFiles" not in manifest.spec.spark.conf:
+        remedy = "Put it beside the job's file or the manifest, or install it where the replicas run"
+        yield Issue(at, f"there is no module {module}", remedy)
+    if spec is None or spec.origin is None or not spec.origin.endswith(".py"):
+        return
+    file = Path(spec.origin)
+    try:
+        bound = module_names(ast.parse(file.read_bytes(), file.name))
+    except SyntaxError as error:
+        line = f":{error.lineno}" if error.lineno else ""
+        yield Issue(at, f"{file.name}{line}: {error.msg}", "Correct the Python code")
+        return
+    except (OSError, ValueError):  # in an archive, for example
+        return
+    if not {name, UNKNOWN, "__getattr__"} & bound.keys():
+        functions = {known: node for known, (node, *_) in bound.items() if isinstance(node, Function)}
+        yield Issue(at, f"{file.name} defines no function {name}", _which(name, functions))
+
+
+def _folders(manifest: Manifest) -> list[str]:
+    """Where a replica looks for modules, beside what is installed: as `frozen_code.folders_of`, and where it is started."""
+    file = manifest.spec.job.file
+    beside = [] if file is None else [manifest.resolve(file).parent]
+    return [*map(str, [*beside, manifest.base]), *sys.path, str(Path.cwd())]
 
 
 def _names(manifest: Manifest, file: Path, at: Location) -> Iterator[Issue]:
@@ -189,16 +228,26 @@ def _required(arguments: ast.arguments) -> list[str]:
 
 
 def _module_file(manifest: Manifest, module: str, search_path: Sequence[str] | None) -> Path | None:
-    """Where a module is, found part by part: `find_spec` of a dotted name would import its packages."""
+    """Where a module is, beside the manifest or on `search_path`."""
+    folders = [str(manifest.base), *(sys.path if search_path is None else search_path)]
+    spec = _spec(folders, module, installed=search_path is None)
+    return Path(spec.origin) if spec is not None and spec.origin is not None and spec.has_location else None
+
+
+def _spec(folders: Sequence[str], module: str, installed: bool = True) -> ModuleSpec | None:
+    """A module, found part by part: `find_spec` of a dotted name would import its packages.
+
+    `installed` : it may be on no path.
+    """
     first, *parts = module.split(".")
-    spec = PathFinder.find_spec(first, [str(manifest.base), *(sys.path if search_path is None else search_path)])
-    if spec is None and search_path is None:
+    spec = PathFinder.find_spec(first, folders)
+    if spec is None and installed:
         spec = _elsewhere(first)
     for part in parts:
         if spec is None or spec.submodule_search_locations is None:
             return None
         spec = PathFinder.find_spec(part, list(spec.submodule_search_locations))
-    return Path(spec.origin) if spec is not None and spec.origin is not None and spec.has_location else None
+    return spec
 
 
 def _elsewhere(name: str) -> ModuleSpec | None:

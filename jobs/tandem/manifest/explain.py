@@ -28,6 +28,8 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "credentials": "credentials: {env: ZOOKEEPER_CREDENTIALS}",
     "schema": "schema: carrier STRING, delay DOUBLE",
 }
+QUOTE_IT: Final = "Put it in quotes: "
+"""Begins the remedy for a number, a truth value or a date where a text belongs."""
 _ONE_TEXT: Final = "Write one text, if need be in quotes"
 
 Explanation = tuple[str, str]
@@ -108,7 +110,7 @@ def _choice(mistake: _Mistake) -> Explanation:
 def _string(mistake: _Mistake) -> Explanation:
     if isinstance(mistake.value, bool | int | float | date):
         text = str(mistake.value).lower() if isinstance(mistake.value, bool) else str(mistake.value)
-        return f"must be a string, not {_kind(mistake.value)}", f'Put it in quotes: "{text}"'
+        return f"must be a string, not {_kind(mistake.value)}", f'{QUOTE_IT}"{text}"'
     if isinstance(mistake.value, list) and mistake.at[-1] in ("bootstrapServers", "connect"):
         return "must be one string, not a list", "Separate the servers by commas, e.g. kafka-0:9092,kafka-1:9092"
     example = EXAMPLES.get(str(mistake.at[-1]))

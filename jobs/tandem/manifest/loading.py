@@ -8,14 +8,16 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from tandem.manifest.explain import explain
+from tandem.manifest.explain import QUOTE_IT, explain
 from tandem.manifest.fixing import fixed
 from tandem.manifest.kafka import KafkaSpec
 from tandem.manifest.lanes import UnknownLaneError, lane_name, lane_of, read_by
 from tandem.manifest.models import API_VERSION, KIND, ReplicatedStreamJob, Spec, default_checkpoint_directory
 from tandem.manifest.problems import Issue, Location, ManifestError, Problem, dotted
 from tandem.manifest.rules import check
-from tandem.manifest.tree import LineMap, YamlError, read
+from tandem.manifest.spark import SparkSpec
+from tandem.manifest.spark_files import from_folder
+from tandem.manifest.tree import LineMap, YamlError, read, scalar_at
 from tandem.manifest.vocabulary import nearest
 from tandem.manifest.zookeeper import KazooOptions
 
@@ -58,6 +60,18 @@ class Manifest:
     def spec(self) -> Spec:
         """What the job is and how it shall run."""
         return self.model.spec
+
+    @property
+    def spark(self) -> SparkSpec:
+        """`spec.spark`, with files found from the manifest's folder."""
+        spark = self.spec.spark
+        return spark.model_copy(update={"conf": from_folder(spark.conf, self.base)})
+
+    @property
+    def runs_elsewhere(self) -> bool:
+        """Whether it says what only Kubernetes reads, so that its processes have files and packages of their own."""
+        spec = self.spec
+        return spec.image is not None or spec.pod_template is not None or spec.job.config_map is not None
 
     @property
     def checkpoint_directory(self) -> Path:
@@ -111,7 +125,8 @@ def load(path: str | Path, lane: int | None = None) -> Manifest:
     """
     path = Path(path)
     try:
-        document = read(path.read_text(encoding="utf-8-sig"))
+        text = path.read_text(encoding="utf-8-sig")
+        document = read(text)
     except UnicodeDecodeError as error:
         problem = Problem(
             "", 1, f"no UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}", "Save it as UTF-8"
@@ -123,7 +138,7 @@ def load(path: str | Path, lane: int | None = None) -> Manifest:
     unreadable = {issue.at for issue in document.issues}
     issues = [*document.issues, *(issue for issue in issues if issue.at not in unreadable)]
     if issues or model is None:
-        raise ManifestError(path, (_located(issue, document.lines) for issue in issues))
+        raise ManifestError(path, (_located(_as_written(issue, text), document.lines) for issue in issues))
     manifest = Manifest(model, path, path.absolute().parent, lines=document.lines)
     return manifest if lane is None else manifest.of_lane(lane)
 
@@ -203,6 +218,12 @@ def _interpolations(value: Any, at: Location) -> Iterator[Issue]:
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in items:
         yield from _interpolations(child, (*at, key))
+
+
+def _as_written(issue: Issue, text: str) -> Issue:
+    """What lacks its quotes is quoted as it stands in the file: 0x1f, and not 31."""
+    written = scalar_at(text, issue.at) if issue.remedy.startswith(QUOTE_IT) else None
+    return issue if written is None else replace(issue, remedy=f'{QUOTE_IT}"{written}"')
 
 
 def _located(issue: Issue, lines: LineMap) -> Problem:

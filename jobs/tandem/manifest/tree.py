@@ -10,6 +10,7 @@ from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
 from ruamel.yaml.composer import ComposerError
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from tandem.manifest.problems import Issue, Location
 
@@ -59,6 +60,22 @@ def read(text: str) -> Document:
     reader = _Reader()
     value = reader.plain(root, (), first_line(text))
     return Document(value, LineMap(reader.lines), tuple(reader.issues))
+
+
+def scalar_at(text: str, location: Location) -> str | None:
+    """The text of a value of the document, as it is written there; None if there is no such value, or no plain one."""
+    try:
+        node = YAML(typ="rt", pure=True).compose(text)
+    except YAMLError:
+        return None
+    for part in location:
+        if isinstance(node, MappingNode):
+            node = next((value for key, value in node.value if key.value == str(part)), None)
+        elif isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+        else:
+            return None
+    return str(node.value) if isinstance(node, ScalarNode) else None
 
 
 def first_line(text: str) -> int:

@@ -13,8 +13,12 @@ from dataclasses import asdict, dataclass
 from enum import IntEnum
 from pathlib import Path
 from types import FrameType
+from typing import Final
 
 HASH_SEED = "0"
+
+STOPS: Final = (signal.SIGTERM, signal.SIGINT)
+"""Signals by which a process is asked to end."""
 
 
 def begin_with_hash_seed() -> None:
@@ -116,6 +120,17 @@ def stop_on_signals(
             os._exit(at_once())
         stopping.set()
 
-    signal.signal(signal.SIGTERM, handle)
-    signal.signal(signal.SIGINT, handle)
+    for number in STOPS:
+        signal.signal(number, handle)
     return stopping
+
+
+@contextmanager
+def kept_handlers() -> Iterator[None]:
+    """What the block does with the handlers of SIGTERM and SIGINT does not last: SparkContext, for one, has its own."""
+    before = {number: signal.getsignal(number) for number in STOPS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

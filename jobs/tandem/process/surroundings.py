@@ -21,12 +21,11 @@ from tandem.manifest.formats import FILES as REGISTRY_FILES
 from tandem.manifest.kafka_properties import FILES
 from tandem.manifest.places import install, needed_module, scheme_of
 from tandem.manifest.problems import Issue, Location
+from tandem.manifest.spark_files import SPARK_FILES, single_files
 from tandem.manifest.vocabulary import nearest
 
 _FAILED = re.compile(r"^Failed to create (admin client|consumer|producer): ")
 _TRANSACTION_MS = 10_000
-_OF_SPARK = frozenset({"spark.jars", "spark.files", "spark.archives", "spark.submit.pyFiles"})
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _EXPLICIT = ("s3", "s3a")
 """Schemes whose file system names all its options, and passes over others in silence."""
 
@@ -35,12 +34,6 @@ def check_surroundings(manifest: Manifest, environ: Mapping[str, str]) -> tuple[
     """What is missing here, or is refused by the Kafka client, each with its line in the manifest."""
     found = [*_packages(manifest), *_files(manifest), *_options(manifest)]
     return tuple(manifest.problem(issue) for issue in found or _client(manifest, environ))
-
-
-def runs_elsewhere(manifest: Manifest) -> bool:
-    """Whether the manifest says what only Kubernetes reads, so that its processes have files and packages of their own."""
-    spec = manifest.spec
-    return spec.image is not None or spec.pod_template is not None or spec.job.config_map is not None
 
 
 def _packages(manifest: Manifest) -> Iterator[Issue]:
@@ -123,11 +116,9 @@ def _files(manifest: Manifest) -> Iterator[Issue]:
 
 def _files_of_spark(conf: Mapping[str, str]) -> Iterator[tuple[Location, str]]:
     """Spark passes over jars that are not there, with a line in its log."""
-    for name in _OF_SPARK & conf.keys():
-        for part in filter(None, map(str.strip, conf[name].split(","))):
-            path = part.removeprefix("file://").partition("#")[0]
-            if not _SCHEME.match(path) and not any(mark in path for mark in "*?[{"):
-                yield ("spec", "spark", "conf", name), path
+    for name in SPARK_FILES & conf.keys():
+        for path in single_files(conf[name]):
+            yield ("spec", "spark", "conf", name), path
 
 
 def _client(manifest: Manifest, environ: Mapping[str, str]) -> Iterator[Issue]:

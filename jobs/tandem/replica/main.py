@@ -23,7 +23,7 @@ from tandem.manifest.notes import notes
 from tandem.process.ending import EndKind, Kinds
 from tandem.process.entry import REFUSALS, Lifecycle
 from tandem.process.garbage import collect_rarely
-from tandem.process.info import ExitCode, RefusedError, stop_on_signals
+from tandem.process.info import ExitCode, RefusedError, kept_handlers, stop_on_signals
 from tandem.protocol.publication import DivergedError, MissingMarkerError, SupersededError
 from tandem.protocol.succession import SuccessionError
 from tandem.replica.active import Active
@@ -104,8 +104,9 @@ def run(
         try:
             setting = _setting(manifest, name, lifecycle, served_at, serving)
             serving.callback(_close, parts)
-            prepared = Prepared.of(setting, savepoint, changes, parts)
-            warm_up(prepared)
+            with kept_handlers():
+                prepared = Prepared.of(setting, savepoint, changes, parts)
+                warm_up(prepared)
             collect_rarely()
             _watch_topics(setting, serving)
             _log.info("prepared", incarnation=setting.incarnation, metrics_port=lifecycle.metrics_port)

@@ -92,7 +92,7 @@ class SparkRuntime:
         session = build_session(
             manifest.name,
             self._name,
-            manifest.spec.spark,
+            manifest.spark,
             file_system_jar(),
             scratch,
             executors=executors,
@@ -111,11 +111,12 @@ class SparkRuntime:
         folder = self.near / "second-plan"
         second = SecondPlan(session, manifest, kept, folder, tables, formats.pins) if agreed is None else None
         compare = second if second is not None else lambda _: None
-        with blaming(manifest.spec.spark.conf):
+        with blaming(manifest.spark.conf):
             job = prepare_job(session, manifest, kept, self.near, tables, compare, formats)
         engine = SparkEngine(job, self._folder, make_fetcher, phase, count)
-        if functions := load_functions(manifest):
-            engine.functions = BatchFunctions(session, functions, job.query.frame.schema, job.command)
+        if job.batches is not None:
+            functions = load_functions(session, manifest)
+            engine.functions = BatchFunctions(job.batches, functions, job.query.frame.schema, job.command)
         if executors is not None and engine.stateful_operators:
             check_shared(session, self._folder, engine.stateful_operators, executors.count)
         return engine

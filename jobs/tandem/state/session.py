@@ -28,7 +28,7 @@ def state_session(manifest: Manifest, scratch: Path) -> Iterator[SparkSession]:
     with tempfile.TemporaryFile() as said:
         try:
             with _stderr_to(said.fileno()):
-                spark = build_session(manifest.name, "state", manifest.spec.spark, jars, scratch)
+                spark = build_session(manifest.name, "state", manifest.spark, jars, scratch)
         except (PySparkException, OSError) as error:
             said.seek(max(0, said.seek(0, os.SEEK_END) - _TOLD_BYTES))
             raise StateError(f"Spark does not start: {error}\n{said.read().decode(errors='replace')}") from error

@@ -60,9 +60,7 @@ def memory_folder() -> Path:
 
 def _start(manifest: Manifest) -> SparkSession:
     folder = Path(tempfile.mkdtemp(prefix="tandem-testing-session-"))
-    session = build_session(
-        "testing", "replica-0", manifest.spec.spark, file_system_jar(), folder, slots=_slots(manifest)
-    )
+    session = build_session("testing", "replica-0", manifest.spark, file_system_jar(), folder, slots=_slots(manifest))
     _made.update(context=session.sparkContext, folder=folder)
     return session
 
@@ -76,7 +74,7 @@ def _misfit(session: SparkSession, manifest: Manifest) -> str:
     has = dict(session.sparkContext.getConf().getAll())
     if str(classes_jar()) not in has.get("spark.driver.extraClassPath", ""):
         return "Tandem did not start it"
-    spark = manifest.spec.spark
+    spark = manifest.spark
     wanted = settings_of("", "", spark, Path(), Path())
     for name in sorted(wanted.keys() - set(_OF_A_PROCESS)):
         if has.get(name) != wanted[name]:

@@ -35,6 +35,13 @@ def test_a_new_job_is_valid(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("name", ["123", "null", "true", "0x1f", "1e3", "2024-01-01"])
+def test_a_name_that_yaml_takes_for_something_else_is_a_name(tmp_path: Path, name: str) -> None:
+    job = load(make_job(name, tmp_path) / "job.yaml")
+
+    assert (job.name, check_code(job)) == (name, ())
+
+
 def test_its_servers_are_those_of_tandem_dev(tmp_path: Path) -> None:
     job = load(make_job("shop", tmp_path) / "job.yaml")
 

@@ -104,3 +104,26 @@ def test_a_function_that_takes_anything_is_given_its_sources_by_their_names() ->
         JobError, match=r"takes its sources by their order only \(\*args\), .* parameters events; a decorator"
     ):
         call(in_order, context, {"events": frame})
+
+
+OF_A_WORKER = """
+
+  An exception was thrown from the Python worker. Please see the stack trace below.
+Traceback (most recent call last):
+  File "{folder}/rates.py", line 12, in taxed
+    raise ValueError(f"no rate for {{key}}")
+ValueError: no rate for EUR
+"""
+
+
+def test_of_what_a_worker_raised_the_reason_is_said_and_its_line(tmp_path: Path) -> None:
+    code = f"""
+from pyspark.errors import PythonException
+def job():
+    raise PythonException({OF_A_WORKER.format(folder=tmp_path)!r})
+"""
+
+    with pytest.raises(
+        JobError, match=r"raised PythonException: ValueError: no rate for EUR \(rates.py:12\) \(job.py:4\)"
+    ):
+        called(tmp_path, code)

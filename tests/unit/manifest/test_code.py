@@ -230,3 +230,50 @@ def test_other_names_beside_a_job_are_good(name: str, write: Writer, tmp_path: P
     assert check_code(load(write())) == ()
     if name.endswith("job.py"):
         assert check_code(load(write(("file: job.py", f"file: {name}")))) == ()
+
+
+BATCHES = ("topic: delays", "foreachBatch: writer:write")
+OF_A_SINK = {
+    "no module": (None, "there is no module writer. Put it beside the job's file or the manifest, or install it"),
+    "another function": ("def wirte(df, batch_id): ...", "writer.py defines no function write. Did you mean wirte?"),
+    "a mistake in the code": ("def write(:", "writer.py:1: invalid syntax"),
+}
+
+
+@pytest.mark.parametrize(("code", "said"), OF_A_SINK.values(), ids=OF_A_SINK)
+def test_a_function_of_a_sink_that_is_not_there_is_found(
+    write: Writer, tmp_path: Path, code: str | None, said: str
+) -> None:
+    (tmp_path / "job.py").write_text(GOOD[0])
+    if code is not None:
+        (tmp_path / "writer.py").write_text(code)
+
+    (problem,) = check_code(load(write(BATCHES)))
+
+    assert problem.path == "spec.sinks[0].foreachBatch"
+    assert said in str(problem)
+    assert check_code(load(write(BATCHES, ("  replicas: 2", "  replicas: 2\n  image: example.com/flights:1")))) == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "where"),
+    [
+        ("writer.py", "def write(df, batch_id): ...", "writer:write"),
+        ("writer.py", "from elsewhere import *", "writer:write"),
+        ("writer.py", "write = make()", "writer:write"),
+        ("writer.py", "def __getattr__(name): ...", "writer:write"),
+        ("pack/writer.py", "def write(df, batch_id): ...", "pack.writer:write"),
+        ("job.py", f"{GOOD[0]}\ndef write(df, batch_id): ...", "job:write"),
+        ("none.py", "", "math:sqrt"),
+        ("none.py", "", "tandem.manifest.code:check_code"),
+    ],
+)
+def test_a_function_of_a_sink_is_looked_for_as_a_replica_does(
+    write: Writer, tmp_path: Path, file: str, code: str, where: str
+) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "job.py").write_text(GOOD[0])
+    (tmp_path / "code" / file).parent.mkdir(exist_ok=True)
+    (tmp_path / "code" / file).write_text(code)
+
+    assert check_code(load(write(("file: job.py", "file: code/job.py"), (BATCHES[0], f"foreachBatch: {where}")))) == ()

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from tandem.cli.main import app
@@ -68,6 +69,29 @@ def test_a_jar_that_is_not_there_is_named_since_spark_passes_over_it(write: Writ
         "spec.spark.conf[spark.jars]: there is no file /absent.jar. Relative paths start from the manifest's folder; in a "
         "pod, mount it"
     ]
+
+
+def test_files_of_spark_start_from_the_manifest_wherever_a_replica_works(
+    write: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lib").mkdir()
+    for name in ("mine.jar", "lib/a.jar", "lib/mine.zip"):
+        (tmp_path / name).write_bytes(b"")
+    files = "mine.jar, lib/*.jar,none/*.jar,absent.jar,/opt/x.jar,/opt/*.jar,local:///x.jar,lib/mine.zip#name"
+    conf = f'{{spark.jars: "{files}", spark.submit.pyFiles: lib/mine.zip, spark.mine: mine.jar}}'
+    manifest = load(write(("spark: {}", f"spark: {{conf: {conf}}}")))
+    monkeypatch.chdir("/")
+
+    assert manifest.spark.conf == {
+        "spark.jars": f"{tmp_path}/mine.jar,{tmp_path}/lib/*.jar,none/*.jar,absent.jar,/opt/x.jar,/opt/*.jar,"
+        f"local:///x.jar,{tmp_path}/lib/mine.zip#name",
+        "spark.submit.pyFiles": f"{tmp_path}/lib/mine.zip",
+        "spark.mine": "mine.jar",
+    }
+    assert manifest.spark.parallelism == manifest.spec.spark.parallelism
+    assert manifest.spec.spark.conf["spark.submit.pyFiles"] == "lib/mine.zip", (
+        "it is part of the job, wherever that lies"
+    )
 
 
 def test_a_value_that_the_kafka_client_does_not_take_is_found_without_a_broker(write: Writer) -> None:

@@ -18,6 +18,12 @@ JOB: dict[str, Mistake] = {
         "  name: flights\nspec", f"  name: {'f' * 45} {HERE}\nspec", "metadata.name", "45 characters. Use at most 44",
     ),
     "a number as a name": ("  name: flights\nspec", f"  name: 7 {HERE}\nspec", "metadata.name", 'quotes: "7"'),
+    "a number of base 16 as a name": (
+        "  name: flights\nspec", f"  name: 0x1f {HERE}\nspec", "metadata.name", 'quotes: "0x1f"',
+    ),
+    "a number with an exponent as a name": (
+        "  name: flights\nspec", f"  name: 1e3 {HERE}\nspec", "metadata.name", 'quotes: "1e3"',
+    ),
     "no name": (
         "  name: flights\nspec", "  labels: {}\nspec", "metadata.name", "is missing. Add it, e.g. name: flights",
     ),
@@ -69,6 +75,9 @@ JOB: dict[str, Mistake] = {
     ),
     "an option that is a number": (
         "function: flights", f"options:\n      limit: 5 {HERE}", "spec.job.options.limit", 'Put it in quotes: "5"',
+    ),
+    "an option that is a truth value": (
+        "function: flights", f"options: {{big: True}} {HERE}", "spec.job.options.big", 'quotes: "True"',
     ),
     "an option that is a date": (
         "function: flights", f"options:\n      day: 2013-01-01 {HERE}", "spec.job.options.day", 'quotes: "2013-01-01"',
