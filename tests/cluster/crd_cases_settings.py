@@ -56,9 +56,21 @@ KAFKA: Final = (
         "sasl.* are without effect",
     ),
     Case(
+        "kafka-sasl-without-effect",
+        properties({"sasl.username": "tandem"}, {"security.protocol": SECRET}),
+        properties({"sasl.username": "tandem", "security.protocol": "PLAINTEXT"}),
+        "sasl.* are without effect",
+    ),
+    Case(
         "kafka-tls-without-effect",
         properties({"security.protocol": "SSL", "ssl.ca.location": "/ca.pem"}),
         properties({"ssl.ca.location": "/ca.pem"}),
+        "ssl.* are without effect",
+    ),
+    Case(
+        "kafka-tls-without-effect",
+        properties({"ssl.ca.location": "/ca.pem"}, {"security.protocol": SECRET}),
+        properties({"ssl.ca.location": "/ca.pem", "security.protocol": "PLAINTEXT"}),
         "ssl.* are without effect",
     ),
     Case(

@@ -262,9 +262,14 @@ class ReplicaCore:
         if self._succession is not None:
             self._succeed(self._succession, now_ms)
 
+    @property
+    def _most_pending(self) -> int:
+        most, of_candidate = self._settings.most_pending_epochs, self._settings.most_pending_of_candidate
+        return most if self._succession is None else max(most, of_candidate)
+
     def _give(self) -> None:
         """The next epochs for the engine, as long as there is room."""
-        last = self.publication.head + self._settings.most_pending_epochs - 1
+        last = self.publication.head + self._most_pending - 1
         while self._given < last and (epoch := self.decisions.epoch_range(self._given + 1)) is not None:
             given = self._giving.give(epoch)
             if given is None:

@@ -5,15 +5,21 @@ loggers) only the type counts: they differ between processes without changing a 
 differ all the same show as a divergence.
 """
 
+import argparse
+import array
 import dataclasses
 import enum
+import functools
 import hashlib
+import inspect
 import re
 import sys
 import tempfile
 import threading
 import types
+from collections import ChainMap, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from configparser import ConfigParser, RawConfigParser
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from fractions import Fraction
@@ -127,6 +133,8 @@ class Describer:
             return f"{type(value).__qualname__} {self.text(_state_of(value))}"
         if isinstance(value, tzinfo):
             return str(value)
+        if (held := _held_by(value)) is not None:
+            return f"{type(value).__qualname__} {self.text(held)}"
         return f"a {type(value).__module__}.{type(value).__qualname__}"
 
     def _some(self, values: Iterable[Any]) -> Iterator[Any]:
@@ -173,6 +181,45 @@ def _parts(describer: Describer, what: str, value: Any) -> list[tuple[str, str]]
         return list(describer.parts(what, value))
     except Exception as error:  # the user's own __repr__, say, or data that is nested too deeply
         return [(what, f"{UNKNOWN}{type(error).__name__}")]
+
+
+def _held_by(value: Any) -> Any:
+    """What an object of the standard library stands for, or a function that one of a library wraps; None: it is another.
+
+    Classes of libraries that are made from these may hold what differs between processes.
+    """
+    kind = type(value)
+    if kind is functools.partial:
+        return value.func, value.args, value.keywords
+    if kind in (types.SimpleNamespace, argparse.Namespace):
+        return vars(value)
+    if kind is deque:
+        return list(value)
+    if kind is array.array:
+        return value.typecode, value.tobytes()
+    if kind is ChainMap:
+        return value.maps
+    if kind in (ConfigParser, RawConfigParser):
+        return _settings_of(value)
+    if kind in (staticmethod, classmethod):
+        return value.__func__
+    if kind is property:
+        return value.fget
+    if kind is functools.cached_property:
+        return value.func
+    wrapped = inspect.getattr_static(value, "__wrapped__", None)  # asks no proxy
+    return wrapped if isinstance(wrapped, types.FunctionType) else None
+
+
+def _settings_of(parser: RawConfigParser) -> dict[str, Any]:
+    """By section, without the defaults, which may be an environment."""
+    defaults = dict(parser.defaults())
+    is_environment = parser.optionxform(_OF_ENVIRONMENT) in defaults
+    sections = {
+        name: {key: item for key, item in parser.items(name, raw=True) if (key, item) not in defaults.items()}
+        for name in parser.sections()
+    }
+    return {"defaults": None if is_environment else defaults, "sections": sections}
 
 
 def _of_pandas(value: Any) -> str | None:

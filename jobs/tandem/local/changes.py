@@ -22,7 +22,7 @@ from tandem.process.info import RefusedError
 from tandem.protocol.values import Config
 from tandem.replica.identity_parts import difference, different_in_plan, identity_of, is_same_job
 from tandem.replica.lanes_before import decisions_of
-from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
+from tandem.replica.local_savepoints import checkpoints_of, lineage_of, local_savepoints
 from tandem.snapshots import (
     Inputs,
     Savepoints,
@@ -113,6 +113,7 @@ def changed_start(manifest: Manifest) -> ChangedStart:
     connection, topics = KafkaConnection(manifest.kafka_properties(os.environ)), manifest.model.topics
     accepted = decisions_of(manifest, connection).config
     if accepted is None:
+        _check_never_ran(manifest)
         return ChangedStart(None, "", "the job has not run yet: it starts as usual")
     change = what_has_changed(manifest, accepted)
     if not change:
@@ -130,6 +131,18 @@ def changed_start(manifest: Manifest) -> ChangedStart:
         return ChangedStart(generation, "", f"{words}; {_NO_STATE}")
     name, epoch = savepoint
     return ChangedStart(generation, name, f"{words}; its state is that of epoch {epoch:,}, kept as savepoint {name}")
+
+
+def _check_never_ran(manifest: Manifest) -> None:
+    """Raise `RefusedError` if this machine has state of a job that has no log: it would publish all of its rows again."""
+    directory = manifest.checkpoint_directory
+    if any(lineage_of(folder) is not None for folder in directory.glob(f"{manifest.name}.*")):
+        raise RefusedError(
+            f"{manifest.name} has run on this machine, whose state of it is in {directory}, but nothing of it is in the "
+            f"topics {manifest.model.topics.ordering} and {manifest.model.topics.commits}. If spec.kafka.topics or "
+            "spec.kafka.bootstrapServers was changed, put back the old one: the job would begin again, and publish what is "
+            "published. If that is meant, as after the topics were deleted, start it without --accept-changes"
+        )
 
 
 def _savepoint(

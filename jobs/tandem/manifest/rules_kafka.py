@@ -107,6 +107,8 @@ def client_logs_are_known(job: ReplicatedStreamJob) -> Iterator[Issue]:
 def authentication_is_complete(job: ReplicatedStreamJob) -> Iterator[Issue]:
     """Finds what librdkafka would silently ignore, or only notice as a refused connection."""
     kafka = job.spec.kafka
+    if "security.protocol" in kafka.secret_properties:
+        return  # nobody knows here what it is
     protocol = kafka.properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
         yield _no_choice(_PROTOCOL, kafka.properties["security.protocol"], PROTOCOLS)

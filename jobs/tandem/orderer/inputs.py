@@ -92,7 +92,8 @@ def _warn(held: HeldInput, known: _Since, now_ms: float) -> None:
 REFRESH_MS = 5_000.0
 AGAIN_MS = 1_000.0
 PATIENCE_MS = 30_000.0
-"""So long an input of a running job may be missing: a broker that starts does not know of all topics yet."""
+"""So long an input of a running job may be missing, or have partitions that lanes cannot divide: a broker that starts does
+not know of all topics and partitions yet."""
 SAME_MS = 250.0
 """A cut relies on a look at the topics' ids that is at most so old."""
 
@@ -175,8 +176,8 @@ class InputWatch:
         """Every few seconds: look for new partitions, and for what is not there any more.
 
         Raises `LostInputError` for input that retention deleted unread, and for topics that were created again;
-        `MissingTopicError` for a topic that is not there: at once at the first look, later after half a minute;
-        `TopicMismatchError` for a manifest with other inputs.
+        `MissingTopicError` for a topic that is not there, and `TopicMismatchError` for one whose partitions lanes cannot
+        divide: at once at the first look, later after half a minute; `TopicMismatchError` for a manifest with other inputs.
         """
         check_same_inputs(read_up_to, self._isolation)
         if now_ms < self._next_ms:
@@ -191,8 +192,8 @@ class InputWatch:
             ends = self._topics.ends(read, "read_uncommitted")
             self._partitions = partitions
             stable = self._ends_as_read()
-        except MissingTopicError as error:
-            self._is_missing(error, now_ms)
+        except (MissingTopicError, TopicMismatchError) as error:
+            self._is_unfit(error, now_ms)
             return
         except LostInputError:
             raise
@@ -218,13 +219,14 @@ class InputWatch:
                     "again. Nothing was skipped: restore the topic with its records, or give the job another metadata.name"
                 )
 
-    def _is_missing(self, error: MissingTopicError, now_ms: float) -> None:
+    def _is_unfit(self, error: MissingTopicError | TopicMismatchError, now_ms: float) -> None:
         if not self._partitions:
             raise error
         since = self._missing_since = now_ms if self._missing_since is None else self._missing_since
         if now_ms - since >= PATIENCE_MS:
             raise error
-        _log.warning("input_missing", reason=str(error), for_s=round((now_ms - since) / 1_000), refused_after_s=30)
+        event = "input_missing" if isinstance(error, MissingTopicError) else "input_unfit"
+        _log.warning(event, reason=str(error), for_s=round((now_ms - since) / 1_000), refused_after_s=30)
 
     def _ends_as_read(self) -> Offsets:
         by_level: dict[str, dict[str, int]] = defaultdict(dict)

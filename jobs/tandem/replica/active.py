@@ -226,6 +226,7 @@ def _core(warm: Warm, place: Place, epoch: int) -> ReplicaCore:
         Failovers(alone=spec.replicas == 1, publisher=place.publisher),
         ReplicaSettings(
             most_pending_epochs=_PENDING[prepared.engine.job.real_time],
+            most_pending_of_candidate=max(_PENDING.values()),
             giving=batches.giving(round(spec.ordering.barrier_interval.ms), turn, spec.replicas),
             active_role=ActiveRoleSettings(has_others=spec.replicas + spec.standbys > 1),
         ),

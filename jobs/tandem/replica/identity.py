@@ -198,6 +198,8 @@ def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -
                 f"{changed}. A job keeps its inputs: change spec.sources back, or give the changed job another "
                 "metadata.name, with new topics of its own"
             )
+        if names := _other_names(mine, accepted):
+            raise OtherJobError(names)
         meant = f"stop the job and start it with `{changes.command}`" if changes.command else changes.how
         raise OtherJobError(
             f"this replica's job is not the one that {logs.ordering} runs, by {accepted.proposer}: "
@@ -230,6 +232,17 @@ def _check_lanes(mine: Config, accepted: Config, changes: Changes) -> None:
         )
 
 
+def _other_names(mine: Config, accepted: Config) -> str:
+    """Why a job cannot go on with other topics of Tandem's own; "" if it has the same: what is published stands there."""
+    if not differs_in("topics", mine.digest, accepted.digest):
+        return ""
+    return (
+        f"the names of Tandem's own topics (spec.kafka.topics) are not those that {accepted.proposer} began the job with. "
+        "They cannot change: the job would begin again, and publish what is published. Put back the old names, or give the "
+        "changed job another metadata.name"
+    )
+
+
 def check_upgrade(mine: Config, accepted: Config) -> None:
     """A generation reads on where the one before ended, and publishes in the same way. Raises `RefusedError`."""
     if changes := _other_inputs(mine, accepted):
@@ -237,6 +250,8 @@ def check_upgrade(mine: Config, accepted: Config) -> None:
             f"the upgrade reads other inputs than the job: {changes}. Give the changed job another "
             "metadata.name, with new topics of its own"
         )
+    if names := _other_names(mine, accepted):
+        raise RefusedError(names)
     if differs_in("delivery", mine.digest, accepted.digest):
         raise RefusedError("an upgrade cannot change spec.delivery. Give the changed job another metadata.name")
 

@@ -17,6 +17,7 @@ _SECRETS: Final = path("spec.kafka.secretProperties")
 _PROTOCOL: Final = (
     "('security.protocol' in self.properties ? self.properties['security.protocol'].upperAscii() : 'PLAINTEXT')"
 )
+_PROTOCOL_ELSEWHERE: Final = "'security.protocol' in self.secretProperties"
 _MECHANISM: Final = (
     "('sasl.mechanism' in self.properties ? self.properties['sasl.mechanism'] : "
     "'sasl.mechanisms' in self.properties ? self.properties['sasl.mechanisms'] : 'GSSAPI')"
@@ -131,7 +132,7 @@ KAFKA: Final[tuple[Rule, ...]] = (
     Rule(
         "kafka-sasl-without-effect",
         _KAFKA,
-        f"{_PROTOCOL}.startsWith('SASL') || {_without('sasl.')}",
+        f"{_PROTOCOL_ELSEWHERE} || {_PROTOCOL}.startsWith('SASL') || {_without('sasl.')}",
         "properties sasl.* are without effect, as security.protocol is not one of SASL's. Set security.protocol: "
         "SASL_SSL",
         field_path=".properties",
@@ -140,7 +141,7 @@ KAFKA: Final[tuple[Rule, ...]] = (
     Rule(
         "kafka-tls-without-effect",
         _KAFKA,
-        f"{_PROTOCOL}.endsWith('SSL') || {_without('ssl.')}",
+        f"{_PROTOCOL_ELSEWHERE} || {_PROTOCOL}.endsWith('SSL') || {_without('ssl.')}",
         "properties ssl.* are without effect, as security.protocol is not one of TLS. Set security.protocol: SSL, or "
         "SASL_SSL",
         field_path=".properties",

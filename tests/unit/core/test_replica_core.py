@@ -60,7 +60,7 @@ class Bench:
         return effects
 
     def cut(self, *epochs: int) -> list[Effect]:
-        return self.log(*(Cut(e, Offsets({IN: 10 * (e + 1)}), 990_000 + e, 0, "orderer-0") for e in epochs))
+        return self.log(*(cut(epoch) for epoch in epochs))
 
     def computed(self, epoch: int, digest: str = "same") -> list[Effect]:
         return self.step(Computed(epoch, digest))
@@ -223,6 +223,26 @@ def test_a_candidate_proposes_its_generation_at_the_head_and_once_it_has_compute
     assert Append(config) in bench.computed(0)
     assert Begun(1, 0) in bench.log(config)
     assert not bench.core.state.candidate
+
+
+def test_a_candidate_reaches_a_head_behind_more_unpublished_epochs_than_it_may_have_later() -> None:
+    config = Config(1, "new", Offsets({IN: 0}), "replica-0")
+    bench = Bench(Succession(config), generation=1, most_pending_epochs=2)
+    log = [one for epoch in range(16) for one in (cut(epoch), Claim(epoch, 0, OTHER))]
+    given = [effect for effect in bench.log(*log, cut(16)) if isinstance(effect, Compute)]
+    said: list[Effect] = []
+    while given:
+        effects = bench.computed(given.pop(0).epoch.epoch)
+        given += [effect for effect in effects if isinstance(effect, Compute)]
+        said += effects
+
+    assert Append(config) in said
+    assert Begun(1, 16) in bench.log(config)
+    assert not any(isinstance(effect, Compute) for effect in bench.cut(17))  # from now on as few as ever
+
+
+def cut(epoch: int) -> Cut:
+    return Cut(epoch, Offsets({IN: 10 * (epoch + 1)}), 990_000 + epoch, 0, "orderer-0")
 
 
 def test_a_candidate_whose_place_another_one_took_ends() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
+import array
 import collections
+import configparser
 import enum
 import functools
 import logging
@@ -10,6 +13,7 @@ import os
 import re
 import tempfile
 import threading
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
@@ -59,6 +63,43 @@ def socketless() -> Any:
     return collections.ChainMap({}, {})
 
 
+def section(value: str, defaults: Any = None) -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(defaults, interpolation=None)
+    parser.read_dict({"rates": {"EUR": value}})
+    return parser
+
+
+def rated(rate: float) -> Callable[[], float]:
+    """A function that would be described by what it takes with it."""
+    return lambda: rate
+
+
+class Proxy:
+    """Of a library: asking it for anything has effects."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise AssertionError(name)
+
+
+Proxy.__module__ = "a.library"
+
+HOLDING: dict[str, Callable[[Any], Any]] = {
+    "a partial's argument": lambda value: functools.partial(int, value),
+    "a partial's keyword": lambda value: functools.partial(int, base=value),
+    "a partial's function": lambda value: functools.partial(rated(value)),
+    "a cached function": lambda value: functools.lru_cache(rated(value)),
+    "a cached function in a list": lambda value: [functools.cache(rated(value))],
+    "a namespace": lambda value: types.SimpleNamespace(rate=value),
+    "arguments of a command": lambda value: argparse.Namespace(rate=value),
+    "a deque": lambda value: collections.deque([value]),
+    "an array of numbers": lambda value: array.array("d", [value]),
+    "maps in a row": lambda value: collections.ChainMap({}, {"EUR": value}),
+    "settings of a file": lambda value: section(str(value)),
+    "settings of a file with an environment": lambda value: section(str(value), os.environ),
+    "defaults of a file": lambda value: section("1", {"USD": str(value)}),
+}
+
+
 MADE: dict[str, Callable[[], Any]] = {
     "an object of the job's": Lookup,
     "a dataclass": Rule,
@@ -71,6 +112,8 @@ MADE: dict[str, Callable[[], Any]] = {
     "a cached function": lambda: functools.lru_cache(lambda: object()),
     "a temporary folder": lambda: Path(tempfile.mkdtemp()) / "model.bin",
     "an array": lambda: np.arange(10.0),
+    "what asks nobody": Proxy,
+    "a namespace in itself": lambda: [one := types.SimpleNamespace(), setattr(one, "one", one)],
     "a table": lambda: pd.DataFrame({"a": [1, 2], "b": ["x", None]}),
     "functions in a dict": lambda: {"up": lambda text: text.upper(), "down": str.lower},
     "many small objects": lambda: [[{"a": [index]}, Colour.RED, (index, {index})] for index in range(300)],
@@ -90,19 +133,38 @@ def test_two_values_that_were_made_alike_are_alike(made: Callable[[], Any]) -> N
     assert not re.search(r"0x[0-9a-f]{6}", str(text_of(one)))
 
 
+@pytest.mark.parametrize("holding", HOLDING.values(), ids=HOLDING)
+def test_what_an_object_of_the_standard_library_holds_is_compared(holding: Callable[[Any], Any]) -> None:
+    assert text_of(holding(1)) == text_of(holding(1))
+    assert text_of(holding(1)) != text_of(holding(2))
+
+
+@pytest.mark.parametrize("kind", [staticmethod, classmethod, property, functools.cached_property])
+def test_what_a_method_or_property_of_the_job_s_class_does_is_compared(kind: Callable[[Any], Any]) -> None:
+    def made(rate: float) -> type:
+        return type("Rates", (), {"__module__": __name__, "rate": kind(rated(rate))})
+
+    assert text_of(made(1)) == text_of(made(1))
+    assert text_of(made(1)) != text_of(made(2))
+
+
 def test_it_does_not_matter_whether_equal_values_are_one_object() -> None:
     shared = {"a": [1, 2]}
 
     assert text_of([shared, shared]) == text_of([{"a": [1, 2]}, {"a": [1, 2]}])
 
 
+def environments() -> list[Any]:
+    return [os.environ, os.environ.copy(), collections.ChainMap({}, os.environ), section("1", os.environ)]
+
+
 def test_the_environment_of_a_process_is_no_value_of_the_job(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONHASHSEED", "0")
     monkeypatch.setenv("HOSTNAME", "a")
-    before = [text_of(os.environ), text_of(os.environ.copy())]
+    before = [text_of(one) for one in environments()]
     monkeypatch.setenv("HOSTNAME", "b")
 
-    assert [text_of(os.environ), text_of(os.environ.copy())] == before
+    assert [text_of(one) for one in environments()] == before
 
 
 @pytest.mark.parametrize(

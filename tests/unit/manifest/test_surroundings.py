@@ -116,6 +116,15 @@ def test_secrets_that_are_elsewhere_do_not_keep_a_manifest_from_being_checked(wr
     assert said(write(("properties: {}\n    secretProperties: {}", login)), {}) == []
 
 
+def test_a_protocol_that_is_a_secret_is_taken_for_none_in_particular(write: Writer) -> None:
+    login = (
+        "properties: {sasl.mechanism: SCRAM-SHA-512, ssl.endpoint.identification.algorithm: https}\n"
+        "    secretProperties: {security.protocol: {env: P}, sasl.username: {env: U}, sasl.password: {env: W}}"
+    )
+    path = write(("properties: {}\n    secretProperties: {}", login))
+    assert said(path, {"P": "SASL_SSL", "U": "u", "W": "w"}) == []
+
+
 def test_validate_says_so_and_only_notes_it_in_a_manifest_for_kubernetes(write: Writer) -> None:
     code, lines, _ = validate(write(GS))
     assert (code, len(lines)) == (1, 1)

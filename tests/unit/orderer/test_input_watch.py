@@ -8,7 +8,7 @@ import pytest
 
 from tandem.kafka.admin import Asked
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.errors import LostInputError, MissingTopicError, RecreatedTopicError
+from tandem.kafka.errors import LostInputError, MissingTopicError, RecreatedTopicError, TopicMismatchError
 from tandem.kafka.topics import Topics
 from tandem.orderer.inputs import InputWatch
 from tandem.protocol.values import Offsets, TopicPartition
@@ -175,6 +175,45 @@ def test_of_a_lane_only_its_partitions_are_looked_at(brokers: Brokers) -> None:
     brokers.there = {"in": 4}
     watch.refresh(Offsets(), 0.0)
     assert watch.ends() == Offsets({TopicPartition("in", 1): 10, TopicPartition("in", 3): 10})
+
+
+def halves(inputs: Mapping[str, int]) -> dict[str, range]:
+    """As the first of two lanes reads; see `partitions_read`."""
+    if any(count % 2 for count in inputs.values()):
+        raise TopicMismatchError("no multiple of spec.lanes: 2")
+    return {topic: range(0, count, 2) for topic, count in inputs.items()}
+
+
+@pytest.fixture
+def lane(brokers: Brokers) -> InputWatch:
+    watch = InputWatch(NOWHERE, {"in": "read_committed"}, halves)
+    watch._topics = brokers
+    watch.refresh(Offsets(), 0.0)
+    return watch
+
+
+def grown(lane: InputWatch, brokers: Brokers, partitions: int, *seconds: float) -> None:
+    brokers.there = {"in": partitions}
+    for second in seconds:
+        lane.refresh(Offsets({TopicPartition("in", 0): 10}), second * 1_000, KNOWN)
+
+
+def test_partitions_that_lanes_cannot_divide_are_refused_after_half_a_minute(
+    lane: InputWatch, brokers: Brokers
+) -> None:
+    grown(lane, brokers, 5, 6, 20, 35)
+    assert lane.ends() == Offsets({TopicPartition("in", 0): 10})
+    with pytest.raises(TopicMismatchError, match="no multiple"):
+        grown(lane, brokers, 5, 37)
+
+
+def test_partitions_that_are_seen_one_after_the_other_are_read_once_lanes_can_divide_them(
+    lane: InputWatch, brokers: Brokers
+) -> None:
+    grown(lane, brokers, 3, 6, 30)
+    grown(lane, brokers, 4, 35, 41)
+    grown(lane, brokers, 5, 47)
+    assert lane.ends() == Offsets({TopicPartition("in", 0): 10, TopicPartition("in", 2): 10})
 
 
 def test_a_loss_is_that_of_another_topic_though_the_brokers_name_it_late(watch: InputWatch, brokers: Brokers) -> None:

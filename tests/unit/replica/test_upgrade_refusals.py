@@ -35,6 +35,15 @@ def test_a_generation_publishes_in_the_same_way() -> None:
         check_upgrade(config("orders", delivery="atLeastOnce"), config("orders"))
 
 
+def test_a_generation_keeps_the_names_of_tandem_s_own_topics() -> None:
+    with pytest.raises(RefusedError, match=r"publish what is published\. Put back the old names, or .* metadata\.name"):
+        check_upgrade(of_topics("new"), of_topics("old"))
+
+
+def of_topics(names: str) -> Config:
+    return replace(config("orders"), digest=identity_of({"code": "c", "topics": names, "delivery": "exactlyOnce"}))
+
+
 LOGS = LogTopics("orders.ordering", "orders.commits")
 COMMAND = "tandem run orders.yaml --accept-changes"
 
@@ -53,6 +62,13 @@ def test_a_changed_job_is_refused_with_the_command_that_lets_it_go_on() -> None:
 def test_a_job_with_other_inputs_is_refused_without_a_command_that_would_refuse_it_as_well() -> None:
     with pytest.raises(RefusedError, match=r"other inputs: new is refunds\. .* change spec\.sources back") as refused:
         joining(changed(config("orders", "refunds")), config("orders"), LOGS, Changes(command=COMMAND))
+    assert COMMAND not in str(refused.value)
+
+
+@pytest.mark.parametrize("changes", [Changes(command=COMMAND), Changes(accepted=True, command=COMMAND)])
+def test_other_names_of_tandem_s_own_topics_are_refused_whether_or_not_changes_are_accepted(changes: Changes) -> None:
+    with pytest.raises(RefusedError, match=r"\(spec\.kafka\.topics\) are not those that replica-0 began") as refused:
+        joining(of_topics("new"), of_topics("old"), LOGS, changes)
     assert COMMAND not in str(refused.value)
 
 
