@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from tandem.checkpoint.folders import find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.bridge import EpochBridge
-from tandem.engine.output import dead_letters, one_stream
+from tandem.engine.output import by_sink, dead_letters, one_stream
 from tandem.engine.output_mode import output_mode
 from tandem.engine.python_times import times_of_python
 from tandem.engine.query import EpochQuery, GiveUp, MicroBatchQuery
@@ -129,7 +129,7 @@ class Job:
             lasting = RealTimeQuery(self._bridge, schema, stream, stateful, rest_s=0.0, ends=ends)
             self._query = TableTurningQuery(lasting, kept) if kept else lasting
         else:
-            query = MicroBatchQuery(self._bridge, stream, output_mode(stream, requested))
+            query = MicroBatchQuery(self._bridge, stream, output_mode(stream, by_sink(result, self._sinks), requested))
             self._query = TableFedQuery(query, kept) if kept else query
         self._query.begin(self._checkpoint, after)
 

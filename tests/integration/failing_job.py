@@ -45,7 +45,7 @@ class Failing:
         bridge, again = EpochBridge(spark, schema, folder / "a"), EpochBridge(spark, schema, folder / "b")
         frame, second = (self._made(one, plan) for one in (bridge, again))
         self._checkpoint = folder / "checkpoint"
-        mode = output_mode(frame)
+        mode = output_mode(frame, {"out": frame})
         self._trials = Trials(MicroBatchQuery(again, second, mode), folder)
         self._query = MicroBatchQuery(bridge, frame, mode)
         self._query.begin(self._checkpoint, BEGINNING)

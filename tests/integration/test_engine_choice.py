@@ -40,7 +40,7 @@ def choice(made: Job, tried: Tried, engine: str) -> Choice:
     poison = [frame.poison for frame in made._frames.values() if frame.poison is not None]
     for letters in dead_letters(poison, "dead-letter"):
         stream = stream.unionByName(letters, allowMissingColumns=True)
-    mode = output_mode(stream, tried.mode)
+    mode = output_mode(stream, {"out": stream}, tried.mode)
     return choose_engine(lambda: plan_facts(stream, mode), manifest(engine))
 
 

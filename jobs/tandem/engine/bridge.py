@@ -23,6 +23,8 @@ from tandem.checkpoint.relocation import relocate
 from tandem.engine.idle_inputs import idle_after, without_watermark
 from tandem.engine.kept_state import check_state, note_state
 from tandem.engine.pruned import dataset, java_type, pruned, singleton, states_of
+from tandem.engine.session_state import settings_of
+from tandem.engine.state_settings import check_settings
 from tandem.engine.tables.parsing import TableFrames
 from tandem.logs import get_logger
 from tandem.manifest import SourceSpec
@@ -90,13 +92,15 @@ class EpochBridge:
         self._after = after
 
     def launch(self, frame: DataFrame, checkpoint: Path, output_mode: str) -> StreamingQuery:
-        """Start the query after `stand_at`. Raises `JobError` if the checkpoint's state is kept by other columns."""
+        """Start the query after `stand_at`. Raises `JobError`: the checkpoint's state is of other columns, or settings."""
         relocate(checkpoint)
         frame_as_run = dataset(self._spark, pruned(frame))
         plan = frame_as_run.queryExecution().analyzed()
         states = states_of(self._spark, plan)
         if self._after.epoch >= 0:
             check_state(checkpoint, states)
+            if states:
+                check_settings(checkpoint, self._after, settings_of(self._spark))
         note_state(checkpoint, states)
         self._bridge.keepWatermarks(self.watermark_log(plan, checkpoint, self._after))
         manager = self._spark._jsparkSession.streams()

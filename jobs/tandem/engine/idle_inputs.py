@@ -14,12 +14,13 @@ def idle_after(plan: Sequence[Mapping[str, Any]], sources: Sequence[SourceSpec])
 
     `plan`: analysed, as Spark's `toJSON` gives it. A watermark over several sources is idle when all of them may be.
     """
+    streams = _streams(sources)
     timeouts = {
-        frozenset(source.topics): source.idle_timeout.ms for source in sources if source.idle_timeout is not None
+        frozenset(source.topics): source.idle_timeout.ms for source in streams if source.idle_timeout is not None
     }
     found: dict[str, int] = {}
     for node in _watermarks(tree(iter(plan))) if timeouts else ():
-        read = _read(node) if len(sources) > 1 else {frozenset(sources[0].topics)}
+        read = _read_of(node, streams)
         if read and read <= timeouts.keys():
             found[str(node.fields["nodeId"])] = max(timeouts[topics] for topics in read)
     return found
@@ -30,12 +31,23 @@ def without_watermark(plan: Sequence[Mapping[str, Any]], sources: Sequence[Sourc
 
     No watermark is over them, or only one over others, too, that are never idle.
     """
-    given = [source for source in sources if source.idle_timeout is not None]
+    streams = _streams(sources)
+    given = [source for source in streams if source.idle_timeout is not None]
     nodes = list(_watermarks(tree(iter(plan)))) if given else []
-    reads = [_read(node) if len(sources) > 1 else {frozenset(sources[0].topics)} for node in nodes]
+    reads = [_read_of(node, streams) for node in nodes]
     timeouts = {frozenset(source.topics) for source in given}
     idle = {topics for read in reads if read <= timeouts for topics in read}
     return [source.name for source in given if frozenset(source.topics) not in idle]
+
+
+def _streams(sources: Sequence[SourceSpec]) -> list[SourceSpec]:
+    """Those that have a part of the one stream; a table is none, and is joined to it."""
+    return [source for source in sources if source.table is None]
+
+
+def _read_of(watermark: Node, streams: Sequence[SourceSpec]) -> set[frozenset[str]]:
+    """The topics of each source below a watermark. The only stream has no filter: see `frames.split_sources`."""
+    return _read(watermark) if len(streams) > 1 else {frozenset(streams[0].topics)}
 
 
 def _watermarks(node: Node) -> Iterator[Node]:

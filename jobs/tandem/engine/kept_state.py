@@ -1,6 +1,7 @@
 """What stateful operators keep their state by, noted beside a checkpoint: a plan that keeps other things is refused."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,7 +20,9 @@ class KeptState:
     keys : the columns of the inputs behind each key.
     values : the columns behind what is kept.
     made : how each key is computed from the columns.
-    form : of `made`, which is compared with that of the same form only; empty if it is not known.
+    computed : how what an aggregation keeps is computed, as far as that can be said. Corrected code may do it otherwise.
+    rows : the conditions on the rows that get here. They may change, too.
+    form : of these three, which are compared with those of the same form only; empty if it is not known.
     """
 
     operator: str
@@ -27,6 +30,8 @@ class KeptState:
     values: tuple[str, ...] = ()
     made: tuple[str, ...] = ()
     form: str = ""
+    computed: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
 
 
 def difference(old: Sequence[KeptState], new: Sequence[KeptState]) -> str | None:
@@ -43,7 +48,28 @@ def difference(old: Sequence[KeptState], new: Sequence[KeptState]) -> str | None
             return f"operator {number} ({before.operator}) kept its state by {_words(was)}, now by {_words(now)}"
         if before.values != after.values and not _computed_otherwise(before, after):
             return f"operator {number} ({before.operator}) kept {_words(before.values)}, now {_words(after.values)}"
-    return None
+        if before.form == after.form and _in_another_order(before.computed, after.computed):
+            return f"operator {number} ({before.operator}) kept {_words(before.computed)}, now {_words(after.computed)}"
+    return _swapped(old, new)
+
+
+def _swapped(old: Sequence[KeptState], new: Sequence[KeptState]) -> str | None:
+    """In words, that operators which differ only in their rows, or in what they compute, have changed places."""
+    pairs = list(zip(old, new, strict=False))
+    if not _in_another_order(old, new) or any(before.operator != after.operator for before, after in pairs):
+        return None
+    number, before, after = next((at, *pair) for at, pair in enumerate(pairs) if pair[0] != pair[1])
+    was, now = _apart_from(before, after), _apart_from(after, before)
+    return f"operators have changed places: operator {number} ({before.operator}) kept {was}, now {now}"
+
+
+def _apart_from(one: KeptState, other: KeptState) -> str:
+    computed = one.computed if one.computed != other.computed else ()
+    return _words([*computed, *(f"rows with {row}" for row in one.rows if row not in other.rows)] or one.keys)
+
+
+def _in_another_order(old: Sequence[object], new: Sequence[object]) -> bool:
+    return [*old] != [*new] and Counter(old) == Counter(new)
 
 
 def _other_keys(before: KeptState, after: KeptState) -> tuple[Sequence[str], Sequence[str]] | None:
@@ -115,7 +141,13 @@ def noted_states(checkpoint: Path) -> list[KeptState] | None:
     found = json.loads(path.read_text())
     return [
         KeptState(
-            one["operator"], tuple(one["keys"]), tuple(one["values"]), tuple(one.get("made", ())), one.get("form", "")
+            one["operator"],
+            tuple(one["keys"]),
+            tuple(one["values"]),
+            tuple(one.get("made", ())),
+            one.get("form", ""),
+            tuple(one.get("computed", ())),
+            tuple(one.get("rows", ())),
         )
         for one in found
     ]

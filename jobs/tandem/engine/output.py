@@ -57,7 +57,7 @@ def _plan(frame: DataFrame) -> Any:
 
 def one_stream(result: object, sinks: Sequence[SinkSpec]) -> DataFrame:
     """All DataFrames of a job's result in one, each row with its `sink`. Raises `JobError`."""
-    frames = apart(_by_sink(result, sinks))
+    frames = apart(by_sink(result, sinks))
     parts = [
         _table_rows(frames[sink.name], sink) if sink.topic is None else _kafka_rows(frames[sink.name], sink)
         for sink in sinks
@@ -70,7 +70,8 @@ def dead_letters(frames: Sequence[DataFrame], sink: str) -> list[DataFrame]:
     return [frame.select(F.lit(sink).alias("sink"), "key", "value") for frame in frames]
 
 
-def _by_sink(result: object, sinks: Sequence[SinkSpec]) -> Mapping[str, DataFrame]:
+def by_sink(result: object, sinks: Sequence[SinkSpec]) -> Mapping[str, DataFrame]:
+    """The DataFrames of a job's result, by the sinks' names. Raises `JobError`."""
     names = [sink.name for sink in sinks]
     if isinstance(result, DataFrame):
         if len(sinks) != 1:

@@ -17,7 +17,7 @@ from tandem.engine.guard import Taken, guarded
 from tandem.engine.kept_settings import check_effective, check_kept, kept_settings
 from tandem.engine.lanes import check_columns, check_lanes, relied_on, topics_of_the_only
 from tandem.engine.one_row import makes_one_row
-from tandem.engine.output import dead_letters, one_stream
+from tandem.engine.output import by_sink, dead_letters, one_stream
 from tandem.engine.plan_leaves import check_leaves
 from tandem.engine.pruned import operators_of
 from tandem.engine.session_state import changed_settings, copied, forget_temporaries, settings_of, temporaries_of
@@ -54,6 +54,7 @@ def _schema(ddl: str, source: SourceSpec) -> DataType:
 class Plan:
     """A plan of a job, over the stream of one bridge.
 
+    `sinks`: what the job returned for each.
     `facts`: what it is made of, see `facts_about`. `constants`: place in the code, and value, of those of `F.lit`.
     `one_row`: whether it shows that each record is one row, see `makes_one_row`.
     `tables`: those of its sources that are tables.
@@ -62,6 +63,7 @@ class Plan:
     """
 
     frame: DataFrame
+    sinks: Mapping[str, DataFrame]
     context: JobContext
     facts: Facts
     constants: tuple[tuple[str, Any], ...] = ()
@@ -109,7 +111,7 @@ class Planning:
         settings = {name: value for name, value in changed.items() if name.startswith("spark.sql.")}
         self._refuse_queries()
         try:
-            stream = one_stream(result, spec.sinks)
+            sinks, stream = by_sink(result, spec.sinks), one_stream(result, spec.sinks)
             poison = [frame.poison for frame in frames.values() if frame.poison is not None]
             for letters in dead_letters(poison, DEAD_LETTER_SINK):
                 stream = stream.unionByName(letters, allowMissingColumns=True)
@@ -124,7 +126,7 @@ class Planning:
             relied = relied_on(states, spec.sources)
         one_row = makes_one_row(result, given, spec.sources, spec.sinks)
         facts = _facts(stream, taken, settings)
-        return Plan(stream, context, facts, tuple(taken.constants), one_row, topic_tables, relied, batches)
+        return Plan(stream, sinks, context, facts, tuple(taken.constants), one_row, topic_tables, relied, batches)
 
     def _refuse_queries(self) -> None:
         active = self._session.streams.active

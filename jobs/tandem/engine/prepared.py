@@ -107,7 +107,8 @@ def prepare_job(
     again = second.frame
     check_repeatable(plan.frame, again)
     compare(plan)
-    mode, stateful = output_mode(plan.frame, spec.job.output_mode), bool(stateful_operators(plan.frame) or plan.tables)
+    mode = output_mode(plan.frame, plan.sinks, spec.job.output_mode)
+    stateful = bool(stateful_operators(plan.frame) or plan.tables)
     formats, encoding = _sink_formats(formats, manifest, plan.frame)
     choice = choose_engine(lambda: plan_facts(plan.frame, mode), manifest)
     _log.info("engine_chosen", engine=choice.engine, reason=choice.reason or "spec.engine names it")

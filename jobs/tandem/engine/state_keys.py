@@ -31,12 +31,16 @@ _OF_GROUPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What a plan gives: the columns behind each attribute, how it is made, the attributes in order, whether it streams."""
+    """What a plan gives: the columns behind each attribute, how it is made, the attributes in order, whether it streams.
+
+    `rows`: the conditions of filters and joins on its rows.
+    """
 
     behind: Mapping[int, Columns]
     made: Mapping[int, Made]
     output: tuple[int, ...]
     streams: bool
+    rows: frozenset[str] = frozenset()
 
 
 def kept_states(
@@ -50,8 +54,11 @@ def kept_states(
     found = _states(plan, topics)
     ways = _states(simplified, topics) if simplified else []
     if [one.operator for one in ways] != [one.operator for one in found]:
-        return [replace(one, made=()) for one in found]
-    return [replace(one, made=other.made, form=form) for one, other in zip(found, ways, strict=True)]
+        return [replace(one, made=(), computed=(), rows=()) for one in found]
+    return [
+        replace(one, made=other.made, computed=other.computed, rows=other.rows, form=form)
+        for one, other in zip(found, ways, strict=True)
+    ]
 
 
 def _states(plan: Sequence[Mapping[str, Any]], topics: str) -> list[KeptState]:
@@ -64,14 +71,22 @@ def _walk(node: Node, found: list[KeptState], topics: str) -> _Seen:
     """What the node gives; the stateful operators of it and below it are added to `found`, before those below."""
     place = len(found)
     below = [_walk(child, found, topics) for child in node.children]
-    seen = _seen(node, below)
+    seen = replace(_seen(node, below), rows=_conditions(node, below))
     if not below and seen.streams and topics:
         seen = _prefixed(seen, topics)
     if below and all(one.streams for one in (below if node.name == "Join" else below[:1])):
         kept = _kept(node, below)
         if kept is not None:
-            found.insert(place, kept)
+            found.insert(place, replace(kept, rows=tuple(sorted(seen.rows))))
     return seen
+
+
+def _conditions(node: Node, below: Sequence[_Seen]) -> frozenset[str]:
+    found = frozenset[str]().union(*(one.rows for one in below))
+    if node.name not in ("Filter", "Join"):
+        return found
+    known = {attribute: way for one in reversed(below) for attribute, way in one.made.items()}
+    return found | {_made(made(one, known)) for one in expressions(node.fields.get("condition"))}
 
 
 def _seen(node: Node, below: Sequence[_Seen]) -> _Seen:
@@ -148,8 +163,13 @@ def _kept(node: Node, below: Sequence[_Seen]) -> KeptState | None:
 
     if node.name == "Aggregate":
         functions = [one for given in expressions(node.fields["aggregateExpressions"]) for one in _functions(given)]
-        values = {result: f"{one.name.lower()}({_text(_columns(one, behind))})" for result, one in functions}
-        return by("aggregation", expressions(node.fields["groupingExpressions"]), tuple(values.values()))
+        values = {
+            result: f"{one.children[0].name.lower()}({_text(_columns(one.children[0], behind))})"
+            for result, one in functions
+        }
+        computed = {result: _computed(one, known) for result, one in functions}
+        kept = by("aggregation", expressions(node.fields["groupingExpressions"]), tuple(values.values()))
+        return replace(kept, computed=tuple(computed.values()))
     if node.name == "Distinct":
         return _by_output("distinct", below[0].output, below[0])
     if node.name in _DUPLICATES:
@@ -195,12 +215,19 @@ def _equal(pair: Node, below: Sequence[_Seen], known: Mapping[int, Made]) -> str
 
 
 def _functions(expression: Node) -> Iterator[tuple[int, Node]]:
-    """The aggregate functions in an expression, each with the identity of its result: it may be used more than once."""
+    """The aggregations in an expression, each with the identity of its result: it may be used more than once."""
     if expression.name == "AggregateExpression":
-        yield int(expression.fields["resultId"]["id"]), expression.children[0]
+        yield int(expression.fields["resultId"]["id"]), expression
         return
     for child in expression.children:
         yield from _functions(child)
+
+
+def _computed(aggregation: Node, known: Mapping[int, Made]) -> str:
+    """`sum(abs(orders/value.n))`, and of which rows: a `FILTER` of SQL is the second child."""
+    function, *conditions = aggregation.children
+    of = ", ".join(_made(made(one, known)) for one in function.children)
+    return " of rows with ".join([f"{function.name.lower()}({of})", *(_made(made(one, known)) for one in conditions)])
 
 
 def _columns(expression: Node, behind: Mapping[int, Columns]) -> Columns:

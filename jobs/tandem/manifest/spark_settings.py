@@ -23,9 +23,9 @@ _TASKS = "a second attempt of a task may win in one replica only"
 _ELSEWHERE = "partitions would move between executors"
 _CACHE = "Tandem keeps the checkpoint in memory and ships it from there"
 _STATE = "Tandem ships and saves the files of this state store"
+_EVICTED = "what others evict comes in another order in a replica that was restored"
 _BLOCKS = "blocks would be put together in the order in which they arrive"
 ROCKSDB: Final = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-_FILES = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
 FIXED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "spark.sql.adaptive.enabled": (("false",), _PLAN),
@@ -47,7 +47,7 @@ FIXED: Final[dict[str, tuple[tuple[str, ...], str]]] = {
     "spark.sql.streaming.minBatchesToRetain": ((str(RETAINED_BATCHES),), _CACHE),
     "spark.sql.streaming.offsetLog.formatVersion": (("1",), _CACHE),
     "spark.sql.streaming.stateStore.checkpointFormatVersion": (("1",), _STATE),
-    "spark.sql.streaming.stateStore.providerClass": ((ROCKSDB, _FILES), _STATE),
+    "spark.sql.streaming.stateStore.providerClass": ((ROCKSDB,), _EVICTED),
     "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled": (("true",), _STATE),
     "spark.sql.unionOutputPartitioning": (("false",), "each branch of a union is read by itself"),
     "spark.hadoop.fs.defaultFS": (("file:///",), _CACHE),

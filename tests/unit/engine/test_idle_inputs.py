@@ -8,6 +8,7 @@ import pytest
 
 from tandem.engine.idle_inputs import idle_after, without_watermark
 from tandem.manifest import Duration, SourceSpec
+from tandem.manifest.streams import TableSpec
 
 RELATION = {"class": "a.StreamingExecutionRelation", "num-children": 0, "output": []}
 
@@ -69,3 +70,11 @@ def test_the_time_out_of_the_only_source_is_heeded_by_any_watermark() -> None:
     assert without_watermark(watermark("w", [RELATION]), [ORDERS]) == []
     assert without_watermark([RELATION], [ORDERS]) == ["orders"]
     assert without_watermark([RELATION], [REST]) == []
+
+
+def test_the_only_stream_beside_a_table_has_no_filter_either() -> None:
+    rates = SourceSpec(name="rates", topics=("rates",), table=TableSpec(key=("key",)))
+    plan = watermark("w", [RELATION])
+    assert idle_after(plan, [REFUNDS, rates]) == {"w": 60_000}
+    assert without_watermark(plan, [rates, ORDERS]) == []
+    assert without_watermark([RELATION], [rates, ORDERS]) == ["orders"]

@@ -89,6 +89,42 @@ def test_sinks_in_another_order_would_swap_their_states() -> None:
     assert difference([BY_CUSTOMER, by_product], [by_product, BY_CUSTOMER]) is not None
 
 
+GAINS, LOSSES = "sum(gains(l/n))", "sum(losses(l/n))"
+SUMS = replace(ID, values=("sum(l/n)", "sum(l/n)"), computed=(GAINS, LOSSES))
+OF_ROWS = KeptState("dropDuplicates", ("l/id",), form="1")
+MANY, FEW = replace(ID, rows=("n > 9", "x")), replace(ID, rows=("n < 9", "x"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (
+            [SUMS],
+            [replace(SUMS, computed=(LOSSES, GAINS))],
+            r"operator 0 \(aggregation\) kept sum\(gains.*, now sum\(losses",
+        ),
+        ([SUMS], [replace(SUMS, computed=(GAINS, "sum(abs(l/n))"))], None),
+        ([SUMS], [replace(SUMS, computed=(LOSSES, GAINS), form="2")], None),
+        ([replace(SUMS, computed=())], [SUMS], None),
+        ([SUMS, MANY, FEW], [SUMS, FEW, MANY], r"operator 1 \(aggregation\) kept rows with n > 9, now rows with n < 9"),
+        ([MANY, FEW], [FEW, FEW], None),
+        ([MANY, FEW], [FEW, replace(MANY, rows=("n > 8", "x"))], None),
+        ([MANY, FEW], [MANY, FEW], None),
+        ([MANY, OF_ROWS], [OF_ROWS, MANY], None),
+        ([replace(one, rows=()) for one in (MANY, FEW)], [FEW, MANY], None),
+    ],
+)
+def test_what_differs_in_expressions_only_must_not_change_places(
+    old: list[KeptState], new: list[KeptState], expected: str | None, tmp_path: Path
+) -> None:
+    note_state(tmp_path, old)
+    if expected is None:
+        check_state(tmp_path, new)
+    else:
+        with pytest.raises(JobError, match=expected):
+            check_state(tmp_path, new)
+
+
 def test_columns_that_a_join_keeps_are_compared_too() -> None:
     kept = KeptState("join", ("a/id = b/id",), ("a/id", "a/x", "|", "b/id"))
     assert difference([kept], [KeptState("join", kept.keys, ("a/id", "a/y", "|", "b/id"))]) is not None

@@ -83,6 +83,12 @@ def test_a_setting_that_equals_what_tandem_needs_is_accepted_and_set(name: str) 
     assert f"must be {FIXED[name][0][0]}" in said({name: "otherwise"})
 
 
+def test_a_state_store_that_evicts_in_another_order_when_it_was_restored_is_refused() -> None:
+    other = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+    refused = said({"spark.sql.streaming.stateStore.providerClass": other})
+    assert "RocksDBStateStoreProvider: what others evict comes in another order" in refused
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -28,7 +28,9 @@ from tandem.engine.query import EpochQuery, GivenUpError, GiveUp
 from tandem.engine.realtime.channel import ChannelClosedError, Ends
 from tandem.engine.realtime.feed import Feed
 from tandem.engine.realtime.notes import PositionNotes
+from tandem.engine.session_state import settings_of
 from tandem.engine.shared_state import state_behind_watermark
+from tandem.engine.state_settings import check_settings
 from tandem.waiting import Deadline, wait_until
 
 _END_S = 10.0
@@ -97,6 +99,8 @@ class RealTimeQuery(EpochQuery):
             states = states_of(self.frame.sparkSession, plan)
             if self._after.epoch >= 0:
                 check_state(checkpoint, states)
+                if states:
+                    check_settings(checkpoint, self._after, settings_of(self.frame.sparkSession))
             note_state(checkpoint, states)
             watermarks = self._bridge.watermark_log(plan, checkpoint, self._after)
             place = checkpoint
