@@ -6,6 +6,7 @@ appends, and where somebody else has committed meanwhile, looks again: of two ow
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
@@ -16,8 +17,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tandem.manifest import Manifest, SecretError
+from tandem.replica.iceberg_fit import unfit
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError, TableUnreachableError
-from tandem.replica.table_rows import has_days_of_iso_years
 from tandem.replica.tables import TableError
 
 _COMMIT_TRIES: Final = 5
@@ -152,28 +153,6 @@ class IcebergWriter:
         transaction.commit_transaction()
 
 
-def unfit(rows: pa.StructArray, indexes: Sequence[int]) -> dict[int, str]:
-    """Rows that no table can hold: index → why."""
-    if _is_text(rows) and has_days_of_iso_years(rows):
-        return {}
-    found = {}
-    for place, index in enumerate(indexes):
-        row = rows.take([place])
-        if not _is_text(row):
-            found[index] = "it has a text that is no UTF-8, which an Iceberg table cannot hold"
-        elif not has_days_of_iso_years(row):
-            found[index] = "it has a DATE outside of the years 1 to 9999, which many readers of Iceberg refuse"
-    return found
-
-
-def _is_text(rows: pa.Array) -> bool:
-    try:
-        rows.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
 def _in_utc(kind: pa.DataType) -> pa.DataType:
     """Iceberg knows no other time zone; the moments are the same."""
     if pa.types.is_timestamp(kind):
@@ -221,7 +200,10 @@ def _speaking(table: IcebergTable, at_start: bool = False) -> Iterator[None]:
     """Errors of the library as `TableError`, if nothing but a change helps, and else as `TableUnreachableError`."""
     from pyiceberg import exceptions
 
-    wrong: tuple[type[Exception], ...] = (ValueError, TypeError, ImportError, exceptions.NotInstalledError)
+    wrong: tuple[type[Exception], ...] = (
+        *(ValueError, TypeError, ArithmeticError, ImportError),
+        exceptions.NotInstalledError,
+    )
     if at_start:
         wrong = (*wrong, exceptions.UnauthorizedError, exceptions.ForbiddenError, exceptions.OAuthError)
     try:
@@ -236,6 +218,11 @@ def _speaking(table: IcebergTable, at_start: bool = False) -> Iterator[None]:
             "table, or the sink's properties"
         ) from error
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            raise TableError(
+                f"sink {table.name}: {table} cannot be written: {_said(error)}. A value of a column that the table is "
+                "partitioned by is too long for the name of a folder: partition the table by another column"
+            ) from error
         raise TableUnreachableError(f"{table} cannot be written: {_said(error)}. It is tried again") from error
 
 

@@ -1,0 +1,95 @@
+"""An Iceberg table holds each row as it is, or the row is refused, or the table: nothing is tried for ever, or changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.transforms import IdentityTransform
+
+from tandem.replica.iceberg import IcebergTable, IcebergWriter
+from tandem.replica.tables import TableError
+
+MOMENTS = pa.timestamp("us", "UTC")
+FIRST, LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> IcebergTable:
+    options = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/warehouse"}
+    return IcebergTable("lake", "shop.orders", options, "job")
+
+
+def rows(kind: pa.DataType, *values: Any) -> pa.StructArray:
+    return pa.array(
+        [{"n": n, "v": value} for n, value in enumerate(values)], pa.struct([("n", pa.int64()), ("v", kind)])
+    )
+
+
+def write(table: IcebergTable, some: pa.StructArray) -> dict[int, str]:
+    return dict(IcebergWriter(table, 0).write(0, some, range(len(some))))
+
+
+def content(table: IcebergTable) -> pa.Table:
+    return table.catalog().load_table(table.table).scan().to_arrow()
+
+
+def partitioned(table: IcebergTable, kind: pa.DataType) -> None:
+    """Make the table, with a partition for each value of `v`, as another tool may."""
+    catalog = table.catalog()
+    catalog.create_namespace("shop")
+    made = catalog.create_table(table.table, pa.schema([("n", pa.int64()), ("v", kind)]))
+    with made.update_spec() as update:
+        update.add_field("v", IdentityTransform(), "v")
+
+
+# Rows ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [MOMENTS, pa.timestamp("us")])
+@pytest.mark.parametrize("within", ["a column", "a struct"])
+def test_a_time_outside_of_the_years_1_to_9999_is_refused_and_the_other_rows_are_written(
+    table: IcebergTable, kind: pa.DataType, within: str
+) -> None:
+    values: list[Any] = [FIRST, LAST, None, LAST + 1, FIRST - 1, 2**63 - 1]
+    if within == "a struct":
+        kind, values = pa.struct([("t", kind)]), [None if one is None else {"t": one} for one in values]
+
+    refused = write(table, rows(kind, *values))
+
+    assert set(refused) == {3, 4, 5}
+    assert all(why.startswith("it has a time outside of the years 1 to 9999") for why in refused.values())
+    assert content(table)["n"].to_pylist() == [0, 1, 2]
+
+
+def test_a_time_within_an_array_may_be_any(table: IcebergTable) -> None:
+    kind = pa.list_(pa.struct([("t", MOMENTS)]))
+
+    assert write(table, rows(kind, [{"t": 0}], [{"t": 2**62}])) == {}
+    assert content(table)["n"].to_pylist() == [0, 1]
+
+
+# Tables --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_value_that_is_too_long_for_the_folder_of_its_partition_is_no_trouble_that_passes(
+    table: IcebergTable,
+) -> None:
+    partitioned(table, pa.string())
+
+    with pytest.raises(TableError, match=r"sink lake: .* is too long for the name of a folder: partition the table by"):
+        write(table, rows(pa.string(), "a", "x" * 300))
+
+
+def test_what_the_library_cannot_compute_is_no_trouble_that_passes(
+    table: IcebergTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overflows(*_: Any) -> None:
+        raise OverflowError("date value out of range")
+
+    monkeypatch.setattr(IcebergWriter, "_commit", overflows)
+
+    with pytest.raises(TableError, match=r"written: OverflowError: date value out of range\. Change the job's"):
+        write(table, rows(pa.int64(), 1))
