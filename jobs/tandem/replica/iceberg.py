@@ -17,7 +17,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tandem.manifest import Manifest, SecretError
-from tandem.replica.iceberg_fit import unfit
+from tandem.replica.iceberg_fit import unfit, unfit_partition
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError, TableUnreachableError
 from tandem.replica.tables import TableError
 
@@ -130,6 +130,7 @@ class IcebergWriter:
             there = _loaded(self._catalog, self._table, rows.schema)
             # The library would append again behind whatever another owner has committed, without a look at it.
             there.metadata.properties[_NO_RETRIES] = "0"
+            _check_partitions(there, self._table)
             generation, last = _last(there, self._table)
             if last >= epoch:
                 return
@@ -180,6 +181,12 @@ def _loaded(catalog: Any, table: IcebergTable, schema: pa.Schema) -> Any:
             return catalog.load_table(table.table)
 
 
+def _check_partitions(there: Any, table: IcebergTable) -> None:
+    """Raise `TableError` if rows would be changed by how the table is partitioned."""
+    if why := unfit_partition(there):
+        raise TableError(f"sink {table.name}: {table} takes no rows of a job: {why}")
+
+
 def _last(there: Any, table: IcebergTable) -> tuple[int, int]:
     """Generation and epoch of what was written last; −1: nothing was."""
     generation, _, epoch = there.metadata.properties.get(table.property, "-1:-1").partition(":")
@@ -190,9 +197,11 @@ def _newest(table: IcebergTable) -> int:
     from pyiceberg.exceptions import NoSuchTableError
 
     try:
-        return _last(table.catalog().load_table(table.table), table)[1]
+        there = table.catalog().load_table(table.table)
     except NoSuchTableError:
         return -1
+    _check_partitions(there, table)
+    return _last(there, table)[1]
 
 
 @contextmanager

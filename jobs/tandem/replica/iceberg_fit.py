@@ -1,4 +1,4 @@
-"""Which rows no Iceberg table can hold. Pure.
+"""Which rows no Iceberg table can hold, and which tables cannot be written as they are. Pure.
 
 What is here beside the format's own limits was seen of the library that writes.
 """
@@ -6,7 +6,7 @@ What is here beside the format's own limits was seen of the library that writes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,6 +17,7 @@ _FIRST_US: Final = -62_135_596_800_000_000
 """The year 1, as microseconds since 1970."""
 _LAST_US: Final = 253_402_300_799_999_999
 """The end of the year 9999."""
+_FLOATING: Final = ("float", "double")
 
 
 def unfit(rows: pa.StructArray, indexes: Sequence[int]) -> dict[int, str]:
@@ -24,6 +25,22 @@ def unfit(rows: pa.StructArray, indexes: Sequence[int]) -> dict[int, str]:
     if not _why(rows):
         return {}
     return {index: why for place, index in enumerate(indexes) if (why := _why(rows.take([place])))}
+
+
+def unfit_partition(table: Any) -> str:
+    """Why a table that is partitioned like this one takes no rows from here; "": it does.
+
+    The library takes 0.0 and -0.0 for two partitions, and writes the rows of both into each; at NaN it fails.
+    """
+    columns = table.schema()
+    for field in table.spec().fields:
+        if str(field.transform) == "identity" and (kind := str(columns.find_type(field.source_id))) in _FLOATING:
+            return (
+                f"it is partitioned by {columns.find_column_name(field.source_id)}, which is {kind}: rows with 0.0, -0.0 "
+                "or NaN there would be written twice, or never. Partition the table by another column, or give the sink "
+                "another table"
+            )
+    return ""
 
 
 def _why(rows: pa.StructArray) -> str:

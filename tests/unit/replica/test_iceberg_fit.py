@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.transforms import IdentityTransform
 
-from tandem.replica.iceberg import IcebergTable, IcebergWriter
+from tandem.replica.iceberg import IcebergTable, IcebergWriter, newest_epochs
 from tandem.replica.tables import TableError
 
 MOMENTS = pa.timestamp("us", "UTC")
@@ -93,3 +93,23 @@ def test_what_the_library_cannot_compute_is_no_trouble_that_passes(
 
     with pytest.raises(TableError, match=r"written: OverflowError: date value out of range\. Change the job's"):
         write(table, rows(pa.int64(), 1))
+
+
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+def test_a_table_that_is_partitioned_by_a_floating_number_is_refused(table: IcebergTable, kind: pa.DataType) -> None:
+    partitioned(table, kind)
+
+    with pytest.raises(TableError, match=r"sink lake: .* takes no rows of a job: it is partitioned by v, which is"):
+        newest_epochs([table])
+    with pytest.raises(TableError, match=r"rows with 0\.0, -0\.0 or NaN there would be written twice, or never"):
+        write(table, rows(kind, 0.0, -0.0, 1.0))
+
+
+def test_a_partition_by_a_decimal_or_a_floating_number_elsewhere_is_none_of_those(table: IcebergTable) -> None:
+    partitioned(table, pa.decimal128(10, 2))
+
+    assert newest_epochs([table]) == {"lake": -1}
+    assert write(table, rows(pa.decimal128(10, 2), 1, 2)) == {}
+    other = IcebergTable("lake", "shop.others", table.options, "job")
+    assert write(other, rows(pa.float64(), 0.0, -0.0, float("nan"))) == {}
+    assert content(other)["n"].to_pylist() == [0, 1, 2]
