@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from tandem.manifest import Manifest, SecretError
 from tandem.replica.iceberg_fit import unfit, unfit_partition
+from tandem.replica.iceberg_nulls import keep_nulls
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError, TableUnreachableError
 from tandem.replica.tables import TableError
 
@@ -47,6 +48,7 @@ class IcebergTable:
         """The catalog; it connects when it is asked."""
         from pyiceberg.catalog import load_catalog
 
+        keep_nulls()
         return load_catalog(f"tandem-{self.name}", **self.options)
 
 

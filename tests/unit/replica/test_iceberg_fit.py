@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.transforms import IdentityTransform
 
@@ -69,6 +70,48 @@ def test_a_time_within_an_array_may_be_any(table: IcebergTable) -> None:
 
     assert write(table, rows(kind, [{"t": 0}], [{"t": 2**62}])) == {}
     assert content(table)["n"].to_pylist() == [0, 1]
+
+
+STRUCT = pa.struct([("a", pa.int64())])
+NULLS: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "array": (pa.list_(STRUCT), [[{"a": 1}, None, {"a": None}], None, [], [{"a": 2}]]),
+    "map": (pa.map_(pa.string(), STRUCT), [[("k", {"a": 1}), ("l", None)], None, [], [("m", {"a": 2})]]),
+    "array in a struct": (
+        pa.struct([("v", pa.list_(STRUCT))]),
+        [{"v": [{"a": 1}]}, {"v": None}, None, {"v": []}, {"v": [{"a": 2}]}],
+    ),
+    "array in an array": (pa.list_(pa.list_(STRUCT)), [[[{"a": 1}], None, []], None, [], [[{"a": 2}]]]),
+    "map in an array": (pa.list_(pa.map_(pa.string(), STRUCT)), [[[("k", {"a": 1})], None, []], None, []]),
+    "array in a struct in an array": (
+        pa.list_(pa.struct([("v", pa.list_(STRUCT))])),
+        [[{"v": None}, {"v": [{"a": 1}, None]}, None], None, []],
+    ),
+    "map in a struct in a map": (
+        pa.map_(pa.string(), pa.struct([("v", pa.map_(pa.string(), STRUCT))])),
+        [[("k", {"v": None}), ("l", {"v": [("m", {"a": 1})]}), ("n", None)], None, []],
+    ),
+    "array of numbers": (pa.list_(pa.int64()), [[1, None], None, []]),
+}
+
+
+def files(folder: Path) -> list[Any]:
+    """What is in the files: the library reads some nulls as empty, too."""
+    found = [
+        row for path in (folder / "warehouse").rglob("*.parquet") for row in pq.ParquetFile(path).read().to_pylist()
+    ]
+    return [row["v"] for row in sorted(found, key=lambda row: row["n"])]
+
+
+@pytest.mark.parametrize("from_row", [0, 1])
+@pytest.mark.parametrize("name", NULLS)
+def test_what_is_null_is_null_in_the_file_and_what_is_empty_is_empty(
+    table: IcebergTable, tmp_path: Path, name: str, from_row: int
+) -> None:
+    kind, values = NULLS[name]
+
+    assert write(table, rows(kind, *values).slice(from_row)) == {}
+
+    assert files(tmp_path) == values[from_row:]
 
 
 # Tables --------------------------------------------------------------------------------------------------------------
