@@ -49,7 +49,8 @@ class IcebergTable:
         from pyiceberg.catalog import load_catalog
 
         keep_nulls()
-        return load_catalog(f"tandem-{self.name}", **self.options)
+        options = dict(self.options)
+        return load_catalog(options.pop("name", f"tandem-{self.name}"), **options)
 
 
 def iceberg_tables(manifest: Manifest, environ: Mapping[str, str], replica: str) -> tuple[IcebergTable, ...]:

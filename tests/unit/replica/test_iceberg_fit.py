@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.catalog import load_catalog
 from pyiceberg.transforms import IdentityTransform
 
 from tandem.replica.iceberg import IcebergTable, IcebergWriter, newest_epochs
@@ -156,3 +157,19 @@ def test_a_partition_by_a_decimal_or_a_floating_number_elsewhere_is_none_of_thos
     other = IcebergTable("lake", "shop.others", table.options, "job")
     assert write(other, rows(pa.float64(), 0.0, -0.0, float("nan"))) == {}
     assert content(other)["n"].to_pylist() == [0, 1, 2]
+
+
+def test_a_catalog_in_a_database_has_the_name_that_is_given(table: IcebergTable) -> None:
+    """It keeps its tables by its own name: with another one it has others."""
+    theirs = load_catalog("prod", **table.options)
+    theirs.create_namespace("shop")
+    theirs.create_table("shop.orders", pa.schema([("n", pa.int64()), ("v", pa.int64())]))
+    named = IcebergTable("lake", "shop.orders", {**table.options, "name": "prod"}, "job")
+
+    assert write(named, rows(pa.int64(), 7)) == {}
+    assert write(table, rows(pa.int64(), 8)) == {}
+
+    assert theirs.load_table("shop.orders").scan().to_arrow()["v"].to_pylist() == [7]
+    assert load_catalog("tandem-lake", **table.options).load_table("shop.orders").scan().to_arrow()[
+        "v"
+    ].to_pylist() == [8]
