@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from integration.postgres_bench import MakeBench, keyed, write
+from tandem.replica.table_access import TableUnreachableError
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120), pytest.mark.usefixtures("spark")]  # it reads DDL
 
@@ -158,6 +159,14 @@ REFUSING = {
         [0, 1, 2],
         [1],
     ),
+    "a trigger with an SQLSTATE of its own": (
+        "n bigint",
+        "CREATE FUNCTION {0}_f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.n = 1 THEN RAISE EXCEPTION 'no one' "
+        "USING ERRCODE = '45000'; END IF; RETURN NEW; END $$; "
+        "CREATE TRIGGER t BEFORE INSERT ON {0} FOR EACH ROW EXECUTE FUNCTION {0}_f()",
+        [0, 1, 2],
+        [1],
+    ),
     "a partition that is not there": (
         "n bigint) PARTITION BY RANGE (n",
         "CREATE TABLE {0}_p PARTITION OF {0} FOR VALUES FROM (0) TO (10)",
@@ -183,6 +192,38 @@ def test_what_refuses_a_row_costs_no_other(bench: MakeBench, name: str) -> None:
 
     assert sorted(refused) == wanted
     assert made.content() == sorted(value for index, value in enumerate(values) if index not in wanted)
+
+
+@pytest.fixture
+def tenant(bench: MakeBench) -> str:
+    """A user whom policies bind."""
+    bench("n bigint").writer()  # makes Tandem's own table
+    server, name = bench("").server, "tenant"
+    if not server.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", name):
+        server.execute(f"CREATE ROLE {name} LOGIN PASSWORD '{server.password}'")
+    server.execute(f"GRANT ALL ON SCHEMA public TO {name}; GRANT ALL ON tandem_epochs TO {name}")
+    return name
+
+
+def test_a_row_that_no_policy_allows_costs_no_other(bench: MakeBench, tenant: str) -> None:
+    table = bench("n bigint", user=tenant)
+    table.server.execute(
+        f"ALTER TABLE {table.name} ENABLE ROW LEVEL SECURITY; GRANT ALL ON {table.name} TO {tenant}; "
+        f"CREATE POLICY p ON {table.name} FOR INSERT TO {tenant} WITH CHECK (n < 10)"
+    )
+
+    refused = write(table.writer(), 0, 1, 11, 2)
+
+    assert list(refused) == [1]
+    assert refused[1].startswith("the database does not take it: new row violates row-level security policy")
+    assert table.content() == [1, 2]
+
+
+def test_a_right_that_is_missing_is_no_fault_of_a_row(bench: MakeBench, tenant: str) -> None:
+    table = bench("n bigint", user=tenant)
+
+    with pytest.raises(TableUnreachableError, match="permission denied for table"):
+        write(table.writer(), 0, 1)
 
 
 def test_who_writes_an_epoch_again_learns_which_rows_were_refused(bench: MakeBench) -> None:

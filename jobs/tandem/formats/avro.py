@@ -11,6 +11,7 @@ import pyarrow as pa
 from fastavro import parse_schema, schemaless_reader
 from fastavro.types import Schema
 
+from tandem.formats.avro_defaults import convert_defaults
 from tandem.formats.avro_types import arrow_type, in_micros, is_decimal
 from tandem.formats.framing import UndecodableError
 from tandem.formats.schemas import RegisteredSchema, SchemaError
@@ -63,7 +64,10 @@ def plain(schema: RegisteredSchema) -> Schema:
 
     fastavro would make Python's times of them, which end with the year 9999. Raises `SchemaError`.
     """
-    found: Schema = _parsed(schema, {}, _without_logical_types)
+    named: dict[str, Any] = {}
+    parsed_schema = _parsed(schema, named, _without_logical_types)
+    convert_defaults(parsed_schema, named)
+    found: Schema = _marked(parsed_schema, named)
     return found
 
 
@@ -90,6 +94,13 @@ def _references(schema: RegisteredSchema) -> Iterator[tuple[str, RegisteredSchem
             if inner not in seen:
                 seen.add(inner)
                 yield inner, one
+
+
+def _marked(tree: Any, named: Mapping[str, Any]) -> Any:
+    """As fastavro marks a record that it has parsed: other kinds it would parse for each value, and refuse defaults."""
+    if isinstance(tree, list):
+        return [_marked(one, named) for one in tree]
+    return {**tree, "__fastavro_parsed": True, "__named_schemas": named} if isinstance(tree, dict) else tree
 
 
 def _without_logical_types(tree: Any) -> Any:

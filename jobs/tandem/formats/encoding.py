@@ -46,9 +46,11 @@ class Encoder:
     def encoded(self, column: pa.ChunkedArray, reasons: MutableMapping[int, str]) -> list[bytes | None]:
         """Records' values or keys; null where a value is null, or could not be encoded, which gets a reason."""
         found: list[bytes | None] = []
-        for row, value in enumerate(column.cast(as_numbers(column.type)).to_pylist()):
+        for row, value in enumerate(_values(column.cast(as_numbers(column.type)))):
             content = None
-            if value is not None:
+            if isinstance(value, UnicodeDecodeError):
+                reasons.setdefault(row, f"the {self.side} has a text that is no UTF-8, which no schema can hold")
+            elif value is not None:
                 try:
                     content = framed(self.schema_id, self.writer.write(value))
                 except UnencodableError as error:
@@ -76,6 +78,22 @@ class Encoding:
 
 
 NO_ENCODING: Final = Encoding()
+
+
+def _values(column: pa.ChunkedArray) -> list[Any]:
+    """A column's values for Python, whose texts are UTF-8, while Spark takes any bytes for a STRING: in the place of a value
+    that has other bytes stands the error."""
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        return [_value(one) for one in column]
+
+
+def _value(one: pa.Scalar) -> Any:
+    try:
+        return one.as_py()
+    except UnicodeDecodeError as error:
+        return error
 
 
 def _filled(table: pa.Table, name: str, contents: list[bytes | None]) -> pa.Table:

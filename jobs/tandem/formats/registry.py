@@ -17,7 +17,10 @@ _log = get_logger(__name__)
 _REQUEST_S: Final = 5
 _AGAIN_S: Final = 0.5
 _UNKNOWN_S: Final = 5.0
-"""A registry of several nodes may know an id on one of them a little sooner: so long an unknown one is asked for again."""
+"""A registry of several nodes may know an id on one of them a little sooner: so long a new unknown one is asked for."""
+_RARELY_S: Final = 30.0
+"""An id that stays unknown is asked for with later records, after ever longer times up to this one: a producer of what is
+framed by chance brings the same ones all the time."""
 _NOT_FOUND: Final = (40401, 40402, 40403)
 """The registry's own codes for a subject, a version and a schema that it has not got. Any other 404 is of something else in
 its place, as a proxy while the registry is away."""
@@ -38,24 +41,30 @@ class SchemaRegistry:
     """One registry. Its methods may be called from any thread.
 
     `properties` : see `SchemaRegistrySpec.client_properties`.
+    `clock_s` : any monotonic clock, s.
     """
 
-    def __init__(self, properties: Mapping[str, Any]) -> None:
+    def __init__(self, properties: Mapping[str, Any], clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
         self._properties = {**properties, "timeout": _REQUEST_S, "max.retries": 0}
         self._lock = threading.Lock()
         self._made: Any = None
         self._known: dict[int, RegisteredSchema | None] = {}
+        self._unknown: dict[int, tuple[float, float]] = {}
+        """When an id was asked for first and last that the registry did not have."""
 
     def known(self, schema_id: int) -> RegisteredSchema | None:
-        """A schema that `fetch` was asked for; None: the registry has none of that id."""
+        """A schema that `fetch` was asked for; None: the registry had none of that id when it was asked last."""
         return self._known[schema_id]
 
     def fetch(self, ids: Collection[int], wait: Wait, most_s: float) -> None:
         """Make sure that these schemas are `known`. While the registry is down, wait for it.
 
+        An id that it did not have is asked for again, not each time; see `_RARELY_S`.
+
         Raises `RegistryTimeoutError` after `most_s`, and what `wait` raises.
         """
-        missing = [one for one in sorted(ids) if one not in self._known]
+        missing = [one for one in sorted(ids) if self._is_missing(one)]
         if not missing:
             return
         deadline, unknown = Deadline(most_s), Deadline(_UNKNOWN_S)
@@ -73,11 +82,28 @@ class SchemaRegistry:
                 unknown = Deadline(_UNKNOWN_S)
                 self._pause(wait, f"the schema registry, for schema {one} ({error})")
                 continue
-            if found is None and not unknown.passed:
+            if found is None and one not in self._known and not unknown.passed:
                 self._pause(wait, f"the schema registry, which does not know schema {one}")
                 continue
-            self._known[one] = found
+            self._note(one, found)
             missing.pop(0)
+
+    def _is_missing(self, schema_id: int) -> bool:
+        if schema_id not in self._known:
+            return True
+        if self._known[schema_id] is not None:
+            return False
+        first_s, last_s = self._unknown[schema_id]
+        return self._clock_s() - last_s >= min(last_s - first_s, _RARELY_S)
+
+    def _note(self, schema_id: int, found: RegisteredSchema | None) -> None:
+        if found is not None:
+            self._known[schema_id] = found
+            return
+        now_s = self._clock_s()
+        first_s, _ = self._unknown.get(schema_id, (now_s, now_s))
+        self._unknown[schema_id] = (first_s, now_s)
+        self._known.setdefault(schema_id, None)
 
     def by_id(self, schema_id: int) -> RegisteredSchema | None:
         """A schema; None: the registry says that it has none of that id. Raises `RegistryTroubleError`."""

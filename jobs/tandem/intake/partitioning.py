@@ -11,9 +11,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pyarrow as pa
 from confluent_kafka import Message
 
 from tandem.formats.decoding import Decoding, Side
+from tandem.formats.encoding import as_numbers
 from tandem.manifest import SourceSpec
 from tandem.manifest.formats import REGISTRY_FORMATS
 from tandem.protocol.values import TopicPartition
@@ -86,9 +88,17 @@ def _decoded(
     if decoding is None:
         return
     decoder = next(one for one in decoding.decoders if (one.source, one.side) == (source.name, side))
-    for value in decoding.column(decoder, messages, {}).to_pylist():
+    for value in _values(decoding.column(decoder, messages, {})):
         is_record = side == "value" and isinstance(value, Mapping)
         yield _plain(value.get(source.partitioned_by) if is_record else value)
+
+
+def _values(column: pa.Array) -> list[Any]:
+    """Python's times end with the year 9999: where others are beside a value, all are numbers."""
+    try:
+        return list(column.to_pylist())
+    except (ValueError, OverflowError):
+        return list(column.cast(as_numbers(column.type)).to_pylist())
 
 
 def _of_json(value: bytes | None, column: str) -> Hashable:

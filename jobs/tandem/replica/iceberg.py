@@ -6,6 +6,7 @@ appends, and where somebody else has committed meanwhile, looks again: of two ow
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
@@ -16,8 +17,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from tandem.manifest import Manifest, SecretError
+from tandem.replica.iceberg_fit import unfit, unfit_partition
+from tandem.replica.iceberg_nulls import keep_nulls
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError, TableUnreachableError
-from tandem.replica.table_rows import has_days_of_iso_years
 from tandem.replica.tables import TableError
 
 _COMMIT_TRIES: Final = 5
@@ -46,7 +48,9 @@ class IcebergTable:
         """The catalog; it connects when it is asked."""
         from pyiceberg.catalog import load_catalog
 
-        return load_catalog(f"tandem-{self.name}", **self.options)
+        keep_nulls()
+        options = dict(self.options)
+        return load_catalog(options.pop("name", f"tandem-{self.name}"), **options)
 
 
 def iceberg_tables(manifest: Manifest, environ: Mapping[str, str], replica: str) -> tuple[IcebergTable, ...]:
@@ -129,6 +133,7 @@ class IcebergWriter:
             there = _loaded(self._catalog, self._table, rows.schema)
             # The library would append again behind whatever another owner has committed, without a look at it.
             there.metadata.properties[_NO_RETRIES] = "0"
+            _check_partitions(there, self._table)
             generation, last = _last(there, self._table)
             if last >= epoch:
                 return
@@ -150,28 +155,6 @@ class IcebergWriter:
         transaction.append(rows, snapshot_properties={f"tandem.{name}": str(value) for name, value in own.items()})
         self._at(f"the end of the commit of {self._table}")
         transaction.commit_transaction()
-
-
-def unfit(rows: pa.StructArray, indexes: Sequence[int]) -> dict[int, str]:
-    """Rows that no table can hold: index → why."""
-    if _is_text(rows) and has_days_of_iso_years(rows):
-        return {}
-    found = {}
-    for place, index in enumerate(indexes):
-        row = rows.take([place])
-        if not _is_text(row):
-            found[index] = "it has a text that is no UTF-8, which an Iceberg table cannot hold"
-        elif not has_days_of_iso_years(row):
-            found[index] = "it has a DATE outside of the years 1 to 9999, which many readers of Iceberg refuse"
-    return found
-
-
-def _is_text(rows: pa.Array) -> bool:
-    try:
-        rows.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _in_utc(kind: pa.DataType) -> pa.DataType:
@@ -201,6 +184,12 @@ def _loaded(catalog: Any, table: IcebergTable, schema: pa.Schema) -> Any:
             return catalog.load_table(table.table)
 
 
+def _check_partitions(there: Any, table: IcebergTable) -> None:
+    """Raise `TableError` if rows would be changed by how the table is partitioned."""
+    if why := unfit_partition(there):
+        raise TableError(f"sink {table.name}: {table} takes no rows of a job: {why}")
+
+
 def _last(there: Any, table: IcebergTable) -> tuple[int, int]:
     """Generation and epoch of what was written last; −1: nothing was."""
     generation, _, epoch = there.metadata.properties.get(table.property, "-1:-1").partition(":")
@@ -211,9 +200,11 @@ def _newest(table: IcebergTable) -> int:
     from pyiceberg.exceptions import NoSuchTableError
 
     try:
-        return _last(table.catalog().load_table(table.table), table)[1]
+        there = table.catalog().load_table(table.table)
     except NoSuchTableError:
         return -1
+    _check_partitions(there, table)
+    return _last(there, table)[1]
 
 
 @contextmanager
@@ -221,7 +212,10 @@ def _speaking(table: IcebergTable, at_start: bool = False) -> Iterator[None]:
     """Errors of the library as `TableError`, if nothing but a change helps, and else as `TableUnreachableError`."""
     from pyiceberg import exceptions
 
-    wrong: tuple[type[Exception], ...] = (ValueError, TypeError, ImportError, exceptions.NotInstalledError)
+    wrong: tuple[type[Exception], ...] = (
+        *(ValueError, TypeError, ArithmeticError, ImportError),
+        exceptions.NotInstalledError,
+    )
     if at_start:
         wrong = (*wrong, exceptions.UnauthorizedError, exceptions.ForbiddenError, exceptions.OAuthError)
     try:
@@ -236,6 +230,11 @@ def _speaking(table: IcebergTable, at_start: bool = False) -> Iterator[None]:
             "table, or the sink's properties"
         ) from error
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+            raise TableError(
+                f"sink {table.name}: {table} cannot be written: {_said(error)}. A value of a column that the table is "
+                "partitioned by is too long for the name of a folder: partition the table by another column"
+            ) from error
         raise TableUnreachableError(f"{table} cannot be written: {_said(error)}. It is tried again") from error
 
 

@@ -37,6 +37,12 @@ _OF_A_ROW: Final = ("21000", "44000", "54000")
 _OF_A_ROW_CLASSES: Final = ("22", "23", "P0")
 """SQLSTATEs that say that the database does not take a row: bad data, constraints, checks of views, limits, what triggers
 raise. 21000: two rows of one key by the rules of its index; one after the other, both are taken."""
+_POSTGRES_CLASSES: Final = (
+    *("00", "01", "02", "03", "08", "09", "0A", "0B", "0F", "0L", "0P", "0Z", "10", "20", "21"),
+    *("22", "23", "24", "25", "26", "27", "28", "2B", "2D", "2F", "34", "38", "39", "3B", "3D"),
+    *("3F", "40", "42", "44", "53", "54", "55", "57", "58", "72", "F0", "HV", "P0", "XX"),
+)
+"""All classes of PostgreSQL itself: a trigger may raise others, as ERRCODE '45000'."""
 
 
 class PostgresWriter:
@@ -144,14 +150,27 @@ def _inserted(connection: Connection[Any], statement: str, rows: Sequence[tuple[
         with connection.transaction():
             connection.execute(statement, (f"[{','.join(text for _, text in rows)}]",))
     except psycopg.Error as error:
-        state = error.sqlstate or ""
-        if state not in _OF_A_ROW and state[:2] not in _OF_A_ROW_CLASSES:
+        if not is_of_a_row(error.sqlstate or error.diag.sqlstate or "", error.diag):
             raise
         if len(rows) == 1:
             return {rows[0][0]: f"the database does not take it: {said(error)}"}
         half = len(rows) // 2
         return _inserted(connection, statement, rows[:half]) | _inserted(connection, statement, rows[half:])
     return {}
+
+
+def is_of_a_row(state: str, diagnosis: Any) -> bool:
+    """Whether an error is one row's, and no trouble that may pass.
+
+    `state` : its SQLSTATE; "": it has none. `diagnosis` : what the server says beside it, as `psycopg.errors.Diagnostic`.
+    """
+    if state in _OF_A_ROW or state[:2] in _OF_A_ROW_CLASSES:
+        return True
+    if state == "42501":  # a right that is missing, or a row that no policy allows
+        said_by, words = diagnosis.source_function, diagnosis.message_primary or ""
+        return said_by == "ExecWithCheckOptions" or "new row violates row-level security" in words
+    # What stands between us and the server has codes of its own, too; but it calls no functions.
+    return bool(state) and state[:2] not in _POSTGRES_CLASSES and bool(diagnosis.context)
 
 
 def _free(connection: Connection[Any], table: PostgresTable) -> None:

@@ -34,6 +34,8 @@ def unfit_partition(column: str, value: Any, kind: pa.DataType) -> str:
     elif pa.types.is_timestamp(kind):
         if not _FIRST_US <= value <= _LAST_US:
             return f"{column} is a time outside of the years 1 to 9999, with which no reader could read the table"
+    elif isinstance(value, bytes) and not _is_text(value):
+        return f"{column} is a text that is no UTF-8, which the table's log cannot hold"
     elif value == b"":
         return f"{column} is an empty text, which would be null there"
     elif value == _NULL:
@@ -43,6 +45,14 @@ def unfit_partition(column: str, value: Any, kind: pa.DataType) -> str:
             f"{column} is too long for the name of a folder: {_LONGEST} bytes, with three for a byte of most characters"
         )
     return ""
+
+
+def _is_text(value: bytes) -> bool:
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _spelt(value: Any) -> str:

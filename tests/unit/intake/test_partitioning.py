@@ -111,6 +111,26 @@ def test_what_a_registry_has_the_schema_of_is_compared_decoded() -> None:
     assert look(by_column, (0, None, b"no frame"), (1, None, b"no frame"), (0, None, None), decoding=decoding) is None
 
 
+def test_a_time_beyond_the_year_9999_beside_the_value_hinders_nothing() -> None:
+    time = {"name": "at", "type": {"type": "long", "logicalType": "timestamp-micros"}}
+    order = RegisteredSchema(
+        7,
+        "AVRO",
+        json.dumps({"type": "record", "name": "Order", "fields": [time, {"name": "customer", "type": "string"}]}),
+    )
+    registry = SchemaRegistry({"url": "http://localhost:1"})
+    registry._known[7] = order
+    decoding = Decoding((Decoder("orders", frozenset({"a"}), "value", reader_of(order, None)),), registry)
+    source = SourceSpec(name="orders", topics=("a",), format="avro", partitioned_by="customer")
+    late = b"\x80" * 8 + b"\x40"  # 2 ** 61 µs, the year 75,000
+    ann = b"\x00\x00\x00\x00\x07" + late + b"\x06ann"
+
+    found = look(source, (0, None, ann), (1, None, ann), decoding=decoding)
+
+    assert found is not None
+    assert found.value == "'ann'"
+
+
 def _schema(schema_id: int) -> RegisteredSchema:
     fields = [{"name": "customer", "type": "string"}]
     return RegisteredSchema(schema_id, "AVRO", json.dumps({"type": "record", "name": "Order", "fields": fields}))

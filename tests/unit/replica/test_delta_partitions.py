@@ -93,6 +93,24 @@ def test_a_row_is_in_its_partition_as_it_is_or_in_the_letters_with_the_reason(na
     assert all(said in reason and "archive" in reason for reason in letters.values()), letters
 
 
+def test_a_text_that_is_no_utf_8_is_in_the_letters_and_the_other_rows_in_the_table(tmp_path: Path) -> None:
+    texts = pa.array([b"a", b"M\xfcller", None, b"M\xc3\xbcller"], pa.binary())
+    column = pa.Array.from_buffers(pa.string(), len(texts), texts.buffers())  # Spark takes any bytes for a STRING
+    some = rows(pa.string(), [None] * len(texts))
+    there = pa.StructArray.from_arrays(
+        [pa.array([0, 0, 1, 2, 3], pa.int64()), pa.concat_arrays([pa.nulls(1, pa.string()), column])], ["n", "p"]
+    )
+    table = some.table.set_column(3, "table_archive", there)
+
+    found, letters = written(partitioned(tmp_path, pa.string()), EpochRows.of(0, table, ordered=True))
+
+    assert found == {0: "a", 2: None, 3: "Müller"}
+    assert list(letters) == [1]
+    assert letters[1].startswith(
+        "its p is a text that is no UTF-8, which the table's log cannot hold (the Delta table of archive"
+    )
+
+
 def test_an_empty_text_in_a_column_that_is_no_partition_stays(tmp_path: Path) -> None:
     DeltaTable.create(str(tmp_path), pa.schema([("n", pa.int64()), ("p", pa.string())]), partition_by=["n"])
 
