@@ -180,6 +180,15 @@ class Job:
         return [f"{node.nodeName()} {node.expressions().mkString(' ')}" for node in _nodes(execution.executedPlan())]
 
     @property
+    def observed(self) -> dict[str, str]:
+        """What `Dataset.observe` has counted in the last epoch, by its names, as text."""
+        assert self._query is not None
+        assert self._query.streaming is not None
+        execution = self._query.streaming._jsq.streamingQuery().lastExecution()
+        rows = execution.observedMetrics().iterator()
+        return {str(pair._1()): str(pair._2()) for pair in iter(lambda: rows.next() if rows.hasNext() else None, None)}
+
+    @property
     def last_query(self) -> list[str]:
         """What Spark was asked to execute for the last epoch, before it optimised that; as `last_plan`."""
         assert self._query is not None

@@ -77,6 +77,7 @@ def call(spark: SparkSession, tmp_path: Path) -> Iterator[Callable[[int, str], N
         yield lambda epoch, key: functions.call("calls", epoch, pa.array([{"key": key, "offset": 0}], kind))
 
 
+@pytest.mark.thorough
 def test_it_finds_what_the_job_has_set_and_its_own_functions_and_says_what_a_worker_raised(
     spark: SparkSession, tmp_path: Path, call: Callable[[int, str], None]
 ) -> None:

@@ -44,6 +44,15 @@ def test_epochs_are_no_jobs_of_sparks_scheduler(spark: SparkSession, job: Job) -
     assert jobs_so_far(spark) == before
 
 
+def test_what_a_job_observes_is_counted(job: Job) -> None:
+    """By Spark's scheduler, through which alone it reaches the driver."""
+    events = job.sources["events"].observe("events", F.count("*").alias("n"))
+    job.start(running_count(events))
+    for epoch in range(2):
+        assert values(job.run(epoch, [Record(b"", b"k")] * 2)) == [str(2 * epoch + 2)]
+        assert job.observed == {"events": "[2]"}
+
+
 def test_epochs_with_a_shuffle_are(spark: SparkSession, job: Job) -> None:
     job.start(job.sources["events"].select("key", "value").repartition(3))
     before = jobs_so_far(spark)

@@ -54,7 +54,7 @@ final class OwnThread {
    * stopped.
    */
   InternalRow[] collect(SparkPlan plan) throws InterruptedException {
-    if (hasShuffles || collectsItsOwnWay(plan)) return plan.executeCollect();
+    if (hasShuffles || collectsItsOwnWay(plan) || Plans.observes(plan)) return plan.executeCollect();
     RDD<InternalRow> rdd = executed(plan);
     if (needsShuffle(rdd)) {
       hasShuffles = true; // so has the query's next epoch: the plan is not built twice for it

@@ -3,6 +3,7 @@ package tandem;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.UnaryOperator;
+import org.apache.spark.sql.execution.CollectMetricsExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter;
 import scala.collection.Iterator;
@@ -32,6 +33,15 @@ final class Plans {
     long count = plan instanceof StateStoreWriter ? plan.longMetric("numRowsDroppedByWatermark").value() : 0L;
     for (Iterator<SparkPlan> each = plan.children().iterator(); each.hasNext();) count += lateRows(each.next());
     return count;
+  }
+
+  /** Whether it has metrics of `Dataset.observe`, which reach the driver through Spark's scheduler only. */
+  static boolean observes(SparkPlan plan) {
+    if (plan instanceof CollectMetricsExec) return true;
+    for (Iterator<SparkPlan> each = plan.children().iterator(); each.hasNext();) {
+      if (observes(each.next())) return true;
+    }
+    return false;
   }
 
   static <T> Seq<T> seq(List<T> list) {
