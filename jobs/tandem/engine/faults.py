@@ -110,7 +110,8 @@ def _named(cause: BaseException) -> tuple[str, str]:
     name, said = type(cause).__name__, text
     if isinstance(cause, UnknownException) and (java := _JAVA.fullmatch(text)) is not None:
         name, said = java[1], java[2] or ""
-    return name, _ADDRESS.sub("0x…", said)
+    # Whether an expression is compiled makes the difference of Scala's words before it.
+    return name, _ADDRESS.sub("0x…", said.removeprefix("requirement failed: "))
 
 
 def is_of_init(error: BaseException) -> bool:
