@@ -138,6 +138,46 @@ def test_an_error_about_a_row_names_its_record(failing: Callable[[Plan], Failing
     assert remedy in report
 
 
+def long_if_bad() -> Column:
+    return F.repeat(F.when(is_bad(), F.lit("x")).otherwise(F.lit("")), 200_000)
+
+
+OF_JAVA: dict[str, tuple[Plan, str]] = {
+    "a sequence": (
+        selecting(lambda: F.sequence(F.lit(5), F.when(is_bad(), 3).otherwise(7), F.lit(1))),
+        "IllegalArgumentException: Illegal sequence boundaries: 5 to 3 by 1",
+    ),
+    "a map of unequal arrays": (
+        selecting(lambda: F.to_json(F.map_from_arrays(F.array(F.lit("a")), F.split(text(), "a")))),
+        "SparkRuntimeException: The key array and value array of MapData must have the same length.",
+    ),
+    "a deep expression": (
+        selecting(lambda: F.regexp_extract(long_if_bad(), '^((?:[^"]|"")*)', 1)),
+        "StackOverflowError",
+    ),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", OF_JAVA)
+def test_an_error_without_an_sqlstate_names_its_record_which_can_be_a_dead_letter(
+    failing: Callable[[Plan], Failing], kind: str
+) -> None:
+    plan, said = OF_JAVA[kind]
+    job = failing(plan)
+    assert job.run(0, [Record(b"1")]) is None
+    failed, begin = job.fails(1, [Record(b"2"), Record(b"bad"), Record(b"4")])
+
+    report = str(explained(failed, begin, lambda: False, "tandem run it"))
+    found = isolated(failed, begin(lambda: ""), "tandem run it")
+
+    assert f"the job raised while it ran: {said.rstrip('.')}" in report
+    assert "the record in/0, offset 1 (key null, value 'bad')" in report
+    assert "filter such records out" in report
+    assert "onError: deadLetter" in report
+    assert found == {("in", 0, 1): f"the job raised: {said}"}
+
+
 def test_an_error_that_needs_several_rows_is_reported_as_such(failing: Callable[[Plan], Failing]) -> None:
     def total(events: DataFrame) -> DataFrame:
         number = F.when(is_bad(), F.lit(2**63 - 2)).otherwise(F.lit(1))

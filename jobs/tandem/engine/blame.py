@@ -10,7 +10,16 @@ from pyspark.errors import StreamingQueryException
 
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.culprit import Attempt, Culprit, first_culprit
-from tandem.engine.faults import WRONG_SETTING, Coordinates, any_fault, is_of_init, is_of_module, job_fault, ranges
+from tandem.engine.faults import (
+    WRONG_SETTING,
+    Coordinates,
+    any_fault,
+    is_of_init,
+    is_of_module,
+    job_fault,
+    ranges,
+    record_fault,
+)
 from tandem.engine.kept_state import ANOTHER_NAME, CANNOT_GO_ON
 from tandem.engine.trial import TrialError
 from tandem.jobapi.errors import EpochError, JobError
@@ -40,6 +49,8 @@ _SQL_REMEDY = (
     '`spark.sql.ansi.enabled: "false"` in spec.spark.conf'
 )
 _MODULE_REMEDY = "or install the module where the replicas run, or put it beside the job's file"
+_JAVA_REMEDY = "filter such records out, or give the expression what it takes"
+_OF_PYTHON = ("Traceback (most recent call last)", "Python worker")
 _PYTHON_REMEDY = "catch the error in the function, or filter such records out before it"
 
 
@@ -119,15 +130,23 @@ def about(
     if culprit is not None:
         together = "" if culprit.alone else ", together with those before it"
         where = f"It was about the record {Coordinates.of(failed.batch, culprit.row)}{together}, in {place}"
-    may_leave = takes_letters and culprit is not None and job_fault(error) is not None and not is_of_module(error)
+    may_leave = takes_letters and culprit is not None and can_leave(culprit)
     said = any_fault(error).rstrip(".")
     remedy = _how_to_go_on(error, command, may_leave)
     return EpochError(failed.epoch.epoch, f"the job raised while it ran: {said}. {where}.", remedy)
 
 
+def can_leave(culprit: Culprit) -> bool:
+    """Whether the record can become a dead letter: what it raises is its own, and the same in every replica."""
+    error = culprit.error
+    if job_fault(error) is None:
+        return culprit.alone and record_fault(error) is not None
+    return not is_of_module(error)
+
+
 def _how_to_go_on(error: BaseException, command: str, may_leave: bool) -> str:
-    is_python = "Traceback (most recent call last)" in str(error) or job_fault(error) is None
-    remedy = _PYTHON_REMEDY if is_python else _SQL_REMEDY
+    is_python = any(word in str(error) for word in _OF_PYTHON)
+    remedy = _PYTHON_REMEDY if is_python else _JAVA_REMEDY if job_fault(error) is None else _SQL_REMEDY
     if is_of_init(error):
         remedy = "Spark calls the processor's `init` before any record"
     elif is_of_module(error):

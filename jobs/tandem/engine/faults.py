@@ -9,9 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import StreamingQueryException, UnknownException
 
 from tandem.protocol.values import EpochRange
+
+_OF_VALUES = (
+    *("IllegalArgumentException", "NumberFormatException", "ArithmeticException", "DateTimeException"),
+    *("RuntimeException", "SparkRuntimeException", "NoSuchElementException", "SparkNoSuchElementException"),
+    *("IndexOutOfBoundsException", "ArrayIndexOutOfBoundsException", "StringIndexOutOfBoundsException"),
+    *("NegativeArraySizeException", "NullPointerException", "StackOverflowError"),
+)
+"""What Java raises where an expression cannot take a value; some of Spark's own errors of that kind have no SQLSTATE."""
+_OF_SETTINGS = ("spark.", "config")
+_JAVA = re.compile(r"(?:java\.lang\.|java\.util\.(?=[A-Z]))?([\w.$]+)(?:: (.*))?")
+_AT = re.compile(r"\n\s+at (?:[\w.]+/)?([\w.]+?)(?:\$[^(]*)?(?:\.[^.(]+)?\(")
+_NO_MESSAGE = re.compile(r"terminated with exception:\s*(SQLSTATE: \w+)?\s*(\(no cause message\)|$)")
 
 _OF_THE_JOB = re.compile(r"SQLSTATE: ((?:21|22|23|38|39|54|P0)\w{3})")
 """Classes of SQLSTATE, as Spark names them: 21 to 23 and 54, an expression cannot take these values; 38 and 39, a
@@ -69,6 +81,40 @@ def job_fault(error: BaseException) -> str | None:
     return _ADDRESS.sub("0x…", said)
 
 
+def record_fault(error: BaseException) -> str | None:
+    """As `job_fault`, and what Java raised about a value without an SQLSTATE: `StackOverflowError`, say.
+
+    Other causes than a record are possible then, so it takes a record that fails alone.
+    """
+    return job_fault(error) or _java_fault(error)
+
+
+def _java_fault(error: BaseException) -> str | None:
+    cause = _innermost(error)
+    if not isinstance(error, StreamingQueryException) or cause is error:
+        return None
+    name, said = _named(cause)
+    if name not in _OF_VALUES or "SQLSTATE" in said or any(word in said for word in _OF_SETTINGS):
+        return None
+    return f"{name}: {said}" if said else name
+
+
+def _innermost(error: BaseException) -> BaseException:
+    while isinstance(cause := getattr(error, "_cause", None), BaseException):
+        error = cause
+    return error
+
+
+def _named(cause: BaseException) -> tuple[str, str]:
+    """Name and message of what Java raised, in a line: PySpark has a class for some, and writes the name of others."""
+    text = " ".join(str(cause).partition("\n\nJVM stacktrace:")[0].split())
+    name, said = type(cause).__name__, text
+    if isinstance(cause, UnknownException) and (java := _JAVA.fullmatch(text)) is not None:
+        name, said = java[1], java[2] or ""
+    # Whether an expression is compiled makes the difference of Scala's words before it.
+    return name, _ADDRESS.sub("0x…", said.removeprefix("requirement failed: "))
+
+
 def is_of_init(error: BaseException) -> bool:
     """Whether the `init` of a stateful processor cannot be called: it concerns no record."""
     return _INIT_FAILED in str(error)
@@ -83,7 +129,13 @@ def any_fault(error: BaseException) -> str:
     """What stopped a query, in a line; of a task that failed, without its number."""
     text = str(error)
     crash = _CRASH.search(text)
-    return job_fault(error) or (crash[1] if crash is not None else text.partition("\n")[0])
+    said = record_fault(error)
+    if said is None and crash is None and _NO_MESSAGE.search(text.partition("\n")[0]) is not None:
+        said = _named(_innermost(error))[0]
+    at = _AT.search(getattr(_innermost(error), "_stackTrace", None) or "")
+    if said == "StackOverflowError" and at is not None:
+        said += f" in {at[1]}"
+    return said or (crash[1] if crash is not None else text.partition("\n")[0])
 
 
 def ranges(epoch: EpochRange) -> str:

@@ -6,9 +6,9 @@ epoch later, finds the same. So nothing of it stands in the log; the digest show
 
 from collections.abc import Mapping
 
-from tandem.engine.blame import Failed, about
+from tandem.engine.blame import Failed, about, can_leave
 from tandem.engine.culprit import Attempt, Culprit, first_culprit
-from tandem.engine.faults import is_of_module, job_fault
+from tandem.engine.faults import job_fault, record_fault
 from tandem.intake.parsing import Place
 from tandem.jobapi.errors import JobError
 from tandem.logs import get_logger
@@ -23,13 +23,16 @@ def isolated(failed: Failed, attempt: Attempt, command: str) -> Mapping[Place, s
     """The records without which the epoch can be computed, each with its reason; none if it does not fail again.
 
     `attempt` : computes rows of the epoch. `command`: starts the changed job, for messages. Raises `JobError` if no record
-    is the cause, if a worker crashes, if a module is missing, or if it is more than `MOST_RECORDS`; `TrialError`.
+    is the cause, if a worker crashes, if a module is missing, or if it is more than `MOST_RECORDS`; `TrialError`; what the
+    epoch failed with if neither a record nor the job is the cause.
     """
     rows, found, passing = list(range(failed.batch.num_rows)), dict[Place, str](), 0
     error = attempt(rows)
     while error is not None:
         culprit = first_culprit(rows, attempt, error, passing)
-        if culprit is None or job_fault(culprit.error) is None or is_of_module(culprit.error):
+        if culprit is None and job_fault(error) is None:
+            raise failed.error
+        if culprit is None or not can_leave(culprit):
             raise about(failed, error, culprit, "none of its records alone", command, takes_letters=False)
         if len(found) == MOST_RECORDS:
             raise JobError(
@@ -53,4 +56,4 @@ def _place(failed: Failed, row: int) -> Place:
 
 def _reason(culprit: Culprit) -> str:
     together = "" if culprit.alone else " (together with records before it in its epoch)"
-    return f"the job raised: {job_fault(culprit.error)}{together}"
+    return f"the job raised: {record_fault(culprit.error)}{together}"

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.errors import StreamingQueryException
 
 from tandem.checkpoint.position import EnginePosition
-from tandem.engine.faults import any_fault, job_fault
+from tandem.engine.faults import any_fault, job_fault, record_fault
 from tandem.engine.prepared import PreparedJob
 from tandem.engine.query import GivenUpError
 from tandem.intake.fetch import EpochFetcher, Fetched
@@ -96,10 +96,9 @@ class Rehearsal:
                 return None
             raise StateUnusableError(f"epoch {cut.epoch} took longer than {self._timeout_s:.0f} s") from error
         except (StreamingQueryException, RuntimeError) as error:
-            fault = job_fault(error)
-            if self._job.leaves_letters and fault is not None:
+            if self._job.leaves_letters and record_fault(error) is not None:
                 return None
-            raise StateUnusableError(any_fault(error), fault or "") from error
+            raise StateUnusableError(any_fault(error), job_fault(error) or "") from error
 
 
 def give_own_identity(checkpoint: Path) -> None:

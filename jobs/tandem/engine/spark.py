@@ -16,7 +16,7 @@ from tandem.core.batches import Batches
 from tandem.engine import slow_epoch
 from tandem.engine.blame import Failed, explained
 from tandem.engine.culprit import Attempt
-from tandem.engine.faults import job_fault
+from tandem.engine.faults import record_fault
 from tandem.engine.foreach_batch import BatchFunctions
 from tandem.engine.interface import OnEpoch, OnFailure, StoppedError
 from tandem.engine.isolation import isolated
@@ -220,7 +220,7 @@ class SparkEngine:
         def begin(over: Callable[[], str]) -> Attempt:
             return self._trials.of(self._checkpoint, failed.position, failed.batch, failed.epoch.time_ms, over)
 
-        if not self.job.leaves_letters or job_fault(failed.error) is None:
+        if not (self.job.leaves_letters and failed.concerns_records and record_fault(failed.error)):
             takes_letters = not (self.job.real_time and self.keeps_state)
             raise explained(failed, begin, self._stopped.is_set, self.job.command, takes_letters) from failed.error
         attempt = begin(self._give_up)

@@ -6,9 +6,15 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import (
+    IllegalArgumentException,
+    SparkRuntimeException,
+    StreamingQueryException,
+    UnknownException,
+)
 
 from tandem.engine.blame import Failed, explained
+from tandem.engine.faults import any_fault
 from tandem.engine.isolation import MOST_RECORDS, isolated
 from tandem.jobapi.errors import JobError
 from tandem.protocol.values import EpochRange, Offsets, TopicPartition
@@ -18,7 +24,38 @@ MISSING = "Error. Traceback (most recent call last):\nModuleNotFoundError: No mo
 CRASHED = "Job aborted: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
 
 
-def failed(rows: int) -> Failed:
+def of_java(cause: Exception) -> StreamingQueryException:
+    """As Spark reports what has no SQLSTATE of its own."""
+    said = "" if "StackOverflow" in str(cause) else str(cause)
+    error = StreamingQueryException(f"[STREAM_FAILED] Query [id = 1] terminated with exception: {said} SQLSTATE: XXKST")
+    error._cause = cause  # type: ignore[attr-defined]
+    return error
+
+
+def sequence() -> StreamingQueryException:
+    return of_java(IllegalArgumentException("Illegal sequence boundaries: 5 to 3 by 1"))
+
+
+def map_of() -> StreamingQueryException:
+    return of_java(SparkRuntimeException("The key array and value array of MapData must have the same length."))
+
+
+def deep() -> StreamingQueryException:
+    cause = UnknownException("java.lang.StackOverflowError")
+    cause._stackTrace = "\n".join(  # type: ignore[attr-defined]
+        ["java.lang.StackOverflowError", "\tat java.base/java.util.regex.Pattern$Branch.match(Pattern.java:4734)"] * 2
+    )
+    return of_java(cause)
+
+
+OF_VALUES = {
+    sequence: "IllegalArgumentException: Illegal sequence boundaries: 5 to 3 by 1",
+    map_of: "SparkRuntimeException: The key array and value array of MapData must have the same length.",
+    deep: "StackOverflowError",
+}
+
+
+def failed(rows: int, error: StreamingQueryException | None = None) -> Failed:
     columns = {
         "topic": ["in"] * rows,
         "partition": [0] * rows,
@@ -28,7 +65,7 @@ def failed(rows: int) -> Failed:
     }
     input_ = TopicPartition("in", 0)
     epoch = EpochRange(7, Offsets({input_: 100}), Offsets({input_: 100 + rows}), 0, 0, 0)
-    return Failed(epoch, pa.RecordBatch.from_pydict(columns), StreamingQueryException(RAISED))
+    return Failed(epoch, pa.RecordBatch.from_pydict(columns), error or StreamingQueryException(RAISED))
 
 
 def attempt(fails: Callable[[set[int]], bool], said: str = RAISED) -> Callable[[Sequence[int]], BaseException | None]:
@@ -71,6 +108,72 @@ def test_more_records_than_can_be_found_one_by_one_stop_the_job() -> None:
     rows = MOST_RECORDS + 20
     with pytest.raises(JobError, match=f"more than {MOST_RECORDS} records .* offset {100 + MOST_RECORDS} .*`run it`"):
         isolated(failed(rows), attempt(bool), "run it")
+
+
+@pytest.mark.parametrize("error", OF_VALUES)
+def test_what_java_raises_about_a_value_makes_a_letter_with_its_class_and_words(
+    error: Callable[[], StreamingQueryException],
+) -> None:
+    found = isolated(failed(10, error()), lambda rows: error() if {3, 7} & set(rows) else None, "run it")
+
+    assert found == {("in", 0, 103): f"the job raised: {OF_VALUES[error]}", ("in", 0, 107): found["in", 0, 103]}
+
+
+def test_what_java_raises_only_about_several_records_stops_the_job() -> None:
+    with pytest.raises(JobError, match=r"Illegal sequence .* offset 106 .*, together with those before it"):
+        isolated(failed(10, sequence()), lambda rows: sequence() if {2, 6} <= set(rows) else None, "run it")
+
+
+def test_what_java_raises_without_any_record_is_no_error_of_the_job() -> None:
+    first = sequence()
+    with pytest.raises(StreamingQueryException) as stopped:
+        isolated(failed(10, first), lambda _: sequence(), "run it")
+    assert stopped.value is first
+
+
+@pytest.mark.parametrize(
+    "cause",
+    [
+        UnknownException("java.io.EOFException"),
+        UnknownException("java.lang.OutOfMemoryError: Java heap space"),
+        UnknownException("org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"),
+        IllegalArgumentException("Invalid value for 'spark.sql.statestore.size', must be a number"),
+        SparkRuntimeException("[CANNOT_LOAD_STATE_STORE] An error occurred. SQLSTATE: 58030"),
+    ],
+    ids=str,
+)
+def test_what_is_not_about_a_value_makes_no_letter(cause: Exception) -> None:
+    with pytest.raises(JobError, match="offset 103"):
+        isolated(failed(10, of_java(cause)), lambda rows: of_java(cause) if 3 in rows else None, "run it")
+
+
+def test_what_stopped_a_query_is_said_without_the_query_s_identity() -> None:
+    assert any_fault(sequence()) == OF_VALUES[sequence]
+    assert any_fault(deep()) == "StackOverflowError in java.util.regex.Pattern"
+    assert any_fault(of_java(UnknownException("java.io.EOFException"))).startswith("[STREAM_FAILED]")
+    silent = of_java(UnknownException("java.io.EOFException"))
+    silent.args = ()
+    silent._message = "[STREAM_FAILED] Query [id = 1] terminated with exception:  SQLSTATE: XXKST (no cause message)"
+    assert any_fault(silent) == "java.io.EOFException"
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (StreamingQueryException(RAISED), "`try_cast`"),
+        (
+            StreamingQueryException(MISSING.replace("ModuleNotFoundError", "KeyError")),
+            "catch the error in the function",
+        ),
+        (StreamingQueryException(CRASHED), "catch the error in the function"),
+        (deep(), "filter such records out, or give the expression what it takes"),
+    ],
+)
+def test_the_remedy_is_of_the_language_in_which_it_was_raised(error: StreamingQueryException, remedy: str) -> None:
+    said = str(
+        explained(failed(10, error), lambda _: lambda rows: error if 3 in rows else None, lambda: False, "run it")
+    )
+    assert f"Fix the code ({remedy}" in said
 
 
 @pytest.mark.parametrize("takes_letters", [True, False])
