@@ -275,8 +275,7 @@ def _begin(
 
 def _watch(prepared: Prepared, failure: FirstFailure, stack: ExitStack) -> None:
     """Look now and then at what may change beside the job."""
-    setting = prepared.setting
-    connection = setting.clients.connection
+    setting, connection = prepared.setting, prepared.setting.clients.connection
     watched = Watched(setting.clients.logs, frozenset(setting.clients.inputs))
     task = setting.waits.task(beside=True)
     retention = RetentionWatch(connection, watched, prepared.states.oldest, setting.metrics, task=task)
@@ -297,6 +296,5 @@ def _watch(prepared: Prepared, failure: FirstFailure, stack: ExitStack) -> None:
 def _store_tables(prepared: Prepared, stored: StoredTables) -> None:
     """Copies of static tables are in the snapshot store, too, once the log has accepted the generation that reads them."""
     if not prepared.setting.reporter.candidate:
-        versions = [*prepared.engine.job.tables.values()]
-        stored.keep(prepared.copies, versions)
+        stored.keep(prepared.copies, versions := [*prepared.engine.job.tables.values()])
         stored.remove(versions, int(time.time() * 1000))
