@@ -245,8 +245,7 @@ def _begin(
     clients, config = setting.clients, prepared.membership.config
     place = clients.place_at(position)
     core = _core(warm, place, position.epoch)
-    task = setting.waits.task()
-    sinking = setting.waits.task()
+    task, sinking = setting.waits.task(), setting.waits.task()
     tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), sinking.at, output.refused.sinks.deltas)
     others = writers_of(output.iceberg, output.postgres, config.generation, sinking.at)
     sinks = SinkWriters(tables, others, prepared.engine.functions, sinking)
@@ -296,5 +295,6 @@ def _watch(prepared: Prepared, failure: FirstFailure, stack: ExitStack) -> None:
 def _store_tables(prepared: Prepared, stored: StoredTables) -> None:
     """Copies of static tables are in the snapshot store, too, once the log has accepted the generation that reads them."""
     if not prepared.setting.reporter.candidate:
-        stored.keep(prepared.copies, versions := [*prepared.engine.job.tables.values()])
+        versions = [*prepared.engine.job.tables.values()]
+        stored.keep(prepared.copies, versions)
         stored.remove(versions, int(time.time() * 1000))
