@@ -24,8 +24,8 @@ def _logging_of_its_own() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _environment_of_its_own() -> Iterator[None]:
-    """What a test changes in the process's environment and path, as whoever loads a job does, ends with it: else the next
-    one's processes inherit it."""
+    """What a test changes in the process's environment and path, for example by loading a job, ends with it: else the
+    processes of the next test inherit it."""
     variables, path = dict(os.environ), [*sys.path]
     yield
     sys.path[:] = path

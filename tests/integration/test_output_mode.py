@@ -58,7 +58,7 @@ def sinks(spark: SparkSession, tmp_path: Path) -> Callable[..., Job]:
 def test_sinks_that_cannot_have_one_mode_are_named_in_any_order(
     sinks: Callable[..., Job], names: Sequence[str]
 ) -> None:
-    """The first of them decided: windows were told before they were over, or the first epoch failed for ever."""
+    """The first of them decided: windows were reported before they were over, or the first epoch failed for ever."""
     job = sinks(*names, "copies")
     events = job.sources["events"]
     result = {"windows": per_window(events), "totals": running_count(events), "copies": events.select("value")}

@@ -174,13 +174,13 @@ class Workload(Fed):
         self.flows_on(1)
 
     def when_whole(self) -> None:
-        """Wait until whoever orders is up, all replicas are at the head and output flows."""
+        """Wait until all orderers are up, all replicas are at the head and output flows."""
         self.wait(self._is_ordered, START_DEADLINE_S, "orderers that are up")
         self.wait(self.both_at_head, START_DEADLINE_S, "both replicas at the head")
         self.flows_on(1)
 
     def _is_ordered(self) -> bool:
-        """By each of those that a test may rely on when it ends another one."""
+        """Whether each orderer is up: a test that ends one relies on the others."""
         return all(self.job.is_up(name) for name in self.job.names if not name.startswith("replica-"))
 
     def story(self) -> str:

@@ -84,9 +84,10 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     """A column's values for Python, whose texts are UTF-8, while Spark takes any bytes for a STRING: in the place of a value
     that has other bytes stands the error."""
     try:
-        return list(column.to_pylist())
+        values: list[Any] = column.to_pylist()
     except UnicodeDecodeError:
-        return [_value(one) for one in column]
+        values = [_value(one) for one in column]
+    return values
 
 
 def _value(one: pa.Scalar) -> Any:

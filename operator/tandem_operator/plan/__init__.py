@@ -88,7 +88,7 @@ def _members(
 
 def _tried(observed: Observed, settings: Settings, version: Version, left: tuple[Action, ...]) -> tuple[Action, ...]:
     """Nobody leaves for a pod that would be refused."""
-    if not any(isinstance(one, DeletePod | Switch) for one in left):
+    if not any(isinstance(one, DeletePod | Switch) for one in patiently(observed, left)):
         return left
     tried = new_pod(observed, settings, version, Component.MEMBER, 0, f"{observed.job.name}-tried")
     return (TryPod(tried), *left)

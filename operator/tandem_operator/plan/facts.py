@@ -13,7 +13,7 @@ from tandem_operator.plan.generations import Step, candidates_of
 from tandem_operator.plan.generators import live_generators
 from tandem_operator.plan.rollout import stalled
 from tandem_operator.plan.roster import Member, MemberState, Roster
-from tandem_operator.plan.version import Version, is_of_another
+from tandem_operator.plan.version import Version, was_never_changed
 
 _GOES_ON: Final = (
     "If no job of that name runs anywhere any more, and this one shall go on where it stopped, set spec.restartNonce"
@@ -114,5 +114,5 @@ def _waits(member: Member) -> str:
 
 def _refusal(member: Member, observed: Observed) -> str:
     said = f"{member.name} refuses to run: {member.pod.message or 'its log says why'}"
-    is_of_another_job = member.pod.end is EndKind.OTHER_JOB and is_of_another(observed)
+    is_of_another_job = member.pod.end is EndKind.OTHER_JOB and was_never_changed(observed)
     return f"{said}. {_GOES_ON}" if is_of_another_job else said

@@ -19,7 +19,7 @@ from tandem_operator.plan.status import as_object
 from tandem_operator.resources.revisions import job_between
 from tandem_operator.status import read_status
 
-_BUT_SEEN: Final = "Nothing is done for the job, as the operator may not see what there is of it"
+_UNSEEN: Final = "Nothing is done for the job, as the operator may not see what there is of it"
 _BUT: Final = "The job cannot be deleted with its topics and snapshots until this is fixed: "
 
 
@@ -38,7 +38,7 @@ def refuse(body: Mapping[str, Any], error: ManifestError, now_ms: int) -> tuple[
 
 def unseen(body: Mapping[str, Any], said: str, now_ms: int) -> tuple[Action, ...]:
     """What a pass does whose operator may not see what there is of the job: nothing, if the status says so already."""
-    message = f"{_BUT_SEEN}: {said.rstrip('. ')}. Grant the right; it will be retried"
+    message = f"{_UNSEEN}: {said.rstrip('. ')}. Grant the right; it will be retried"
     return _stands_still(body, REFUSED, message, now_ms)
 
 

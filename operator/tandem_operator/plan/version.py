@@ -115,7 +115,7 @@ def version_of(observed: Observed, settings: Settings, old: Status) -> Version:
     job = fallback if fallback is not None and (is_held or is_rejected) else observed.job
     templates = tuple((component, template(job, settings, component)) for component in _TEMPLATED)
     model = _model(observed, accepted) if is_held and fallback is None else None
-    is_changed = not is_of_another(observed) and any(map(_is_refused_by_the_log, observed.pods))
+    is_changed = not was_never_changed(observed) and any(map(_is_refused_by_the_log, observed.pods))
     is_mended = is_adrift and (is_changed or _has_others(observed, target))
     return Version(
         job, templates, target, accepted, by_code, revision, fallback, is_rejected, model, is_mended, accepts
@@ -147,9 +147,9 @@ def _has_others(observed: Observed, target: str) -> bool:
     return any(is_other_config(seen.config, target, by_code=True) for seen in members)
 
 
-def is_of_another(observed: Observed) -> bool:
-    """Whether the log may well be that of another job of this name, in another namespace or cluster: this one's spec was
-    never changed, and so cannot differ from what it was."""
+def was_never_changed(observed: Observed) -> bool:
+    """Whether the job's spec is the first one that it has had. A log that refuses it may well be that of another job of its
+    name, in another namespace or cluster."""
     return observed.generation <= 1
 
 
