@@ -60,6 +60,9 @@ def job(kafka: KafkaBroker, zookeeper: ZooKeeperServer, tmp_path_factory: pytest
         ordering=HEARTBEAT,
     )
     made.local.start()
+    made.wait(lambda: all(made.local.is_up(name) for name in ("replica-0", "replica-1")), "both replicas compute")
+    made.feed("a")
+    made.wait(lambda: len(made.values()) == 1, "the first row, with which the job has begun")
     yield made
     made.local.stop()
 
@@ -73,9 +76,6 @@ def restarted(job: SmallJob, name: str) -> None:
 
 @pytest.mark.thorough
 def test_a_restarted_replica_has_the_table_and_the_sets_of_the_one_that_ran_through(job: SmallJob) -> None:
-    job.wait(lambda: all(job.local.is_up(name) for name in ("replica-0", "replica-1")), "both replicas compute")
-    job.feed("a")
-    job.wait(lambda: len(job.values()) == 1, "the first row")
     words = job.values()[0].split()[3:]
     assert job.values()[0].startswith("a 1.5 x ")
 
