@@ -78,8 +78,8 @@ integration: setup ## integration tests only: a real Kafka, ZooKeeper and Spark
 cluster: ## tests on a Kubernetes with three nodes that kube-lab makes (KUBE_LAB names its command); needs root
 	.ci/cluster $(ARGS)
 
-simulate: $(INSTALLED) ## N schedules of the protocol under simulated failures: make simulate N=200000
-	TANDEM_SCHEDULES=$(N) $(BIN)/pytest tests/simulation -n auto --dist loadfile $(ARGS)
+simulate: $(INSTALLED) ## N schedules of the protocol under simulated failures, from seed FIRST on: make simulate N=200000 FIRST=0
+	TANDEM_SCHEDULES=$(N) TANDEM_FIRST=$(or $(FIRST),0) $(BIN)/pytest tests/simulation -n auto --dist loadfile $(ARGS)
 
 demo: setup ## two replicas over real data, one is killed, the other publishes on
 	$(BIN)/tandem demo $(ARGS)

@@ -1,7 +1,8 @@
 """A deterministic simulator of Kafka, ZooKeeper, processes and their failures, driving the real `tandem.core`.
 
 One seed is one schedule is one story: `TANDEM_SEED=7 pytest tests/simulation -k replay -s` tells it. One of five
-schedules has standbys, snapshots, or both, one of ten has lanes.
+schedules has standbys, snapshots, or both, one of ten has lanes. `make simulate N=100000 FIRST=300000` runs the seeds from
+300,000 on: what runs of several days find adds up.
 
 ===================  ==================================================================================
 `schedule`           what a seed stands for: sizes, delays, failures

@@ -59,9 +59,10 @@ def _of_children_s() -> float:
     return used.ru_utime + used.ru_stime
 
 
-def campaign(schedules: int, workers: int = 2) -> Report:
-    """Run the seeds 0 … `schedules` - 1."""
-    chunks = [range(start, min(start + _CHUNK, schedules)) for start in range(0, schedules, _CHUNK)]
+def campaign(schedules: int, workers: int = 2, first: int = 0) -> Report:
+    """Run the seeds `first` … `first + schedules` - 1."""
+    end = first + schedules
+    chunks = [range(start, min(start + _CHUNK, end)) for start in range(first, end, _CHUNK)]
     report = Report()
     before_s = _of_children_s()
     with multiprocessing.get_context("spawn").Pool(workers, _begin) as pool:

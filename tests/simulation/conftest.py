@@ -11,6 +11,7 @@ LEAST = 2_000
 IN_CI = 20_000
 MOST_S = 900.0  # that so many may take on two cores: several times what they take, since machines differ
 SCHEDULES = max(LEAST, int(os.environ.get("TANDEM_SCHEDULES", f"{IN_CI}")))
+FIRST = int(os.environ.get("TANDEM_FIRST", "0"))
 SEED = int(os.environ.get("TANDEM_SEED", "0"))
 
 
@@ -25,10 +26,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def report() -> Report:
-    """What TANDEM_SCHEDULES schedules (20,000 unless it says otherwise) found."""
-    found = campaign(SCHEDULES)
+    """What TANDEM_SCHEDULES schedules (20,000 unless it says otherwise) found, of the seeds from TANDEM_FIRST on."""
+    found = campaign(SCHEDULES, first=FIRST)
     silence, seed = found.silence
-    print(f"\n{found.schedules} schedules, {found.worker_s:.0f} s for each worker")
+    print(
+        f"\nseeds {FIRST} to {FIRST + SCHEDULES - 1}: {found.schedules} schedules, {found.worker_s:.0f} s for each worker"
+    )
     print(f"longest silence under one failure at a time: {silence:.0f} ms (seed {seed})")
     for situation, count in sorted(found.seen.items()):
         print(f"{count:9d} {situation}")

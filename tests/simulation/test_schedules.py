@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from simulation.campaign import Report, explain, story
+from simulation.campaign import Report, campaign, explain, run, story
 from simulation.conftest import IN_CI, MOST_S, SCHEDULES
 from simulation.schedule import Schedule
 
@@ -105,6 +105,11 @@ def test_no_schedule_breaks_an_invariant(report: Report) -> None:
 
 def test_as_many_schedules_as_ci_runs_take_minutes(report: Report) -> None:
     assert report.worker_s * IN_CI / report.schedules < MOST_S
+
+
+def test_a_campaign_goes_on_from_a_seed() -> None:
+    part, seeds = campaign(4, workers=1, first=300), run(range(300, 304))
+    assert (part.schedules, part.seen, part.silence) == (seeds.schedules, seeds.seen, seeds.silence)
 
 
 @pytest.mark.parametrize("situation", SITUATIONS + (RARE if SCHEDULES >= IN_CI else ()))
