@@ -152,3 +152,29 @@ def test_a_changed_job_whose_state_is_lost_computes_it_from_its_inputs(tmp_path:
         assert job.small.values() == ["1", "3", "60"]
     finally:
         job.small.local.stop()
+
+
+@pytest.mark.thorough
+def test_changes_wait_while_the_job_runs_elsewhere(tmp_path: Path, cluster: Cluster) -> None:
+    """As one of its name in another namespace, or on another machine: nobody has stopped it."""
+    job = Changing(tmp_path / "job", cluster, DOUBLES, replicas=1)
+    elsewhere = LocalJob(job.manifest, tmp_path / "elsewhere").start()
+    try:
+        job.small.feed("1")
+        job.small.wait(lambda: len(job.small.values()) == 1, "the first row")
+        job.change()
+        job.start(ChangedStart(1, "", ""))
+        log = job.small.local.log_file("replica-0")
+        job.small.wait(lambda: "another_run" in log.read_text(), "it waits")
+        job.small.feed("2")
+        job.small.wait(lambda: len(job.small.values()) == 2, "the other run goes on")
+        assert [config.generation for config in job.configs()] == [0]
+
+        elsewhere.stop()
+        job.small.wait(lambda: [config.generation for config in job.configs()][-1] == 1, "its generation begins")
+        job.small.feed("3")
+        job.small.wait(lambda: len(job.small.values()) == 3, "the next row")
+        assert job.small.values() == ["2", "4", "60"]
+    finally:
+        elsewhere.stop()
+        job.small.local.stop()

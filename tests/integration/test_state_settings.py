@@ -38,3 +38,22 @@ def test_a_setting_of_the_state_stays_as_it_was(spark: SparkSession, tmp_path: P
     again = counting("two", position)
     assert values(again.run(1, [Record(b"", b"k")])) == ["2"]
     again.stop()
+
+
+def test_a_setting_that_is_no_longer_set_stays_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    def counting(folder: str, after: EnginePosition = BEGINNING) -> Job:
+        job = Job(spark, tmp_path / folder, [raw_source()], [kafka_sink()])
+        job.start(running_count(job.sources["events"]), after)
+        return job
+
+    spark.conf.set(POLICY, "max")
+    try:
+        first = counting("one")
+        first.run(0, [Record(b"", b"k")])
+        first.stands_at(0)
+        first.stop()
+    finally:
+        spark.conf.unset(POLICY)
+    position = restore([tmp_path / "one" / "checkpoint"], 0, tmp_path / "two" / "checkpoint")
+    with pytest.raises(JobError, match=f"begun with {POLICY}: max, .* Spark's default, min, .* Set it to max in"):
+        counting("two", position)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from py4j.java_gateway import JavaObject
 from pyspark.sql import SparkSession
 
 from integration.planning_replica import Replica, add, body
+from tandem.engine.facts import hashes
 from tandem.engine.static_tables import TableChangedError
 from tandem.jobapi.errors import JobError
 
@@ -187,6 +189,22 @@ STATIC = body(
     returns="events.join(rates, F.col('key').cast('string') == F.col('currency'))"
     ".select('key', F.col('rate').cast('string').alias('value'))",
 )
+
+
+def test_what_the_code_of_a_job_imports_is_part_of_it(
+    replica: Callable[..., Replica], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    code = body(returns="events.select(F.udf(price)('value').alias('value'))", before="from pricing import price")
+    found = []
+    for name in ("min", "max", "max"):
+        (tmp_path / "pricing.py").write_text(f"def price(text):\n    return str({name}(len(text), 100))\n")
+        monkeypatch.delitem(sys.modules, "pricing", raising=False)
+        importlib.invalidate_caches()
+        found.append(hashes(replica(code).plan().facts))
+
+    assert found[0]["the module pricing"] != found[1]["the module pricing"]
+    assert found[1] == found[2]
 
 
 def test_a_static_table_is_what_it_was_when_the_generation_began(

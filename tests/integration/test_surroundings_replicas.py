@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,10 +20,14 @@ from tandem.process.info import ExitCode
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 CODE = """
+import signal
+
 from pyspark.sql import functions as F
 from pyspark.sql import SparkSession
 
 WORDS = {"one", "two", "three", "four", "five", "six"}
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda *_: None)
 spark = SparkSession.builder.appName("mine").getOrCreate()
 
 def job(events, ctx):
@@ -104,3 +109,13 @@ def test_a_replica_whose_surroundings_have_changed_is_given_up_and_the_status_sa
     before = len(job.values())
     job.feed("c")
     job.wait(lambda: len(job.values()) == before + 1, "the other goes on")
+
+
+def test_code_that_handles_signals_does_not_keep_its_replica_from_stopping(job: SmallJob) -> None:
+    assert "signal_handler_ignored" in job.local.log_file("replica-0").read_text()
+    job.local.kill("replica-0", signal.SIGINT)
+
+    def ended_well() -> bool:
+        return any(event.process == "replica-0" and event.text.startswith("ended well") for event in job.local.events())
+
+    job.wait(ended_well, "it has stopped")

@@ -9,6 +9,7 @@ the planner process' 120 MB are not needed. The price is that it stands on inter
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from tandem.checkpoint.relocation import relocate
 from tandem.engine.idle_inputs import idle_after, without_watermark
 from tandem.engine.kept_state import check_state, note_state
 from tandem.engine.pruned import dataset, java_type, pruned, singleton, states_of
-from tandem.engine.session_state import settings_of
+from tandem.engine.session_state import default_of, settings_of
 from tandem.engine.state_settings import check_settings
 from tandem.engine.tables.parsing import TableFrames
 from tandem.logs import get_logger
@@ -100,7 +101,8 @@ class EpochBridge:
         if self._after.epoch >= 0:
             check_state(checkpoint, states)
             if states:
-                check_settings(checkpoint, self._after, settings_of(self._spark))
+                defaults = partial(default_of, self._spark)
+                check_settings(checkpoint, self._after, settings_of(self._spark), defaults)
         note_state(checkpoint, states)
         self._bridge.keepWatermarks(self.watermark_log(plan, checkpoint, self._after))
         manager = self._spark._jsparkSession.streams()

@@ -30,6 +30,7 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyspark
 from pyspark import Broadcast
 from pyspark.cloudpickle.cloudpickle import _extract_code_globals
 from pyspark.sql import Row
@@ -98,7 +99,7 @@ class Describer:
 
     def _compound(self, value: Any) -> str:
         if isinstance(value, enum.Enum):
-            return f"{type(value).__qualname__}.{value.name}"
+            return f"{self._class(type(value))}.{value.name} {self.text(value.value)}"
         if isinstance(value, dict) and _OF_ENVIRONMENT in value:
             return "an environment"
         if isinstance(value, dict | types.MappingProxyType):  # others may be a client's, or the environment itself
@@ -126,11 +127,11 @@ class Describer:
         if isinstance(value, types.FunctionType):
             return "; ".join(f"{name} {text}" for name, text in self._function(value.__qualname__, value))
         if isinstance(value, types.MethodType):
-            return f"{self.text(value.__self__)}.{value.__name__}"
+            return f"{self._bound(value.__self__)}.{value.__name__}"
         if isinstance(value, threading.Thread):
             return f"a {type(value).__qualname__}"
         if dataclasses.is_dataclass(value) or self._is_users(type(value).__module__):
-            return f"{type(value).__qualname__} {self.text(_state_of(value))}"
+            return f"{self._class(type(value))} {self.text(_state_of(value))}"
         if isinstance(value, tzinfo):
             return str(value)
         if (held := _held_by(value)) is not None:
@@ -140,10 +141,23 @@ class Describer:
     def _some(self, values: Iterable[Any]) -> Iterator[Any]:
         return islice(values, max(self._left, 0) + 1)
 
+    def _class(self, kind: type) -> str:
+        """A class by its name, and if it is the user's by what it does, and its bases do."""
+        return self.text(kind) if self._is_users(kind.__module__) else kind.__qualname__
+
+    def _bound(self, owner: Any) -> str:
+        """What a method belongs to. One of Spark's stands for what of the user's it calls, as a `StatefulProcessor`."""
+        if not type(owner).__module__.startswith(f"{pyspark.__name__}."):
+            return self.text(owner)
+        state = _state_of(owner)
+        own = {name: item for name, item in state.items() if self._is_users(type(item).__module__) or _is_code(item)}
+        return f"{self.text(owner)} {self.text(own)}" if own else self.text(owner)
+
     def _named(self, value: Any) -> str:
         if isinstance(value, type) and self._is_users(value.__module__):
-            own = {name: item for name, item in vars(value).items() if not name.startswith("__")}
-            return f"{value.__qualname__} {self.text(own)}"
+            own = {name: item for name, item in vars(value).items() if not name.startswith("__") or _is_code(item)}
+            bases = [base for base in value.__bases__ if self._is_users(base.__module__)]
+            return f"{value.__qualname__} {self.text(own)}{self.text(bases) if bases else ''}"
         return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', getattr(value, '__name__', ''))}"
 
     def _function(self, name: str, function: types.FunctionType) -> Iterator[tuple[str, str]]:
@@ -153,8 +167,9 @@ class Describer:
                 yield f"{variable} of {name}", self.text(_content(cell))
             return
         self._known.setdefault(id(function), (function, "itself"))
-        yield name, _hash_of(function.__code__.co_code)
-        constants = (one for one in function.__code__.co_consts if not isinstance(one, types.CodeType))
+        codes = list(_codes(function.__code__))
+        yield name, _hash_of(b"".join(code.co_code + repr(_names_in(code)).encode() for code in codes))
+        constants = (one for code in codes for one in code.co_consts if not isinstance(one, types.CodeType))
         taken: list[tuple[str, Any]] = [("constants", tuple(constants)), ("defaults", function.__defaults__)]
         taken += sorted((function.__kwdefaults__ or {}).items())
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
@@ -181,6 +196,23 @@ def _parts(describer: Describer, what: str, value: Any) -> list[tuple[str, str]]
         return list(describer.parts(what, value))
     except Exception as error:  # the user's own __repr__, say, or data that is nested too deeply
         return [(what, f"{UNKNOWN}{type(error).__name__}")]
+
+
+def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
+    """The code of a function, and of the functions, classes and comprehensions in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _names_in(code: types.CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What it takes by name, as attributes and methods; and its parameters."""
+    return code.co_names, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def _is_code(value: Any) -> bool:
+    return isinstance(value, types.FunctionType | staticmethod | classmethod | property)
 
 
 def _held_by(value: Any) -> Any:

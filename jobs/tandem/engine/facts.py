@@ -7,6 +7,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
@@ -14,6 +15,7 @@ from pyspark.sql import DataFrame
 from tandem.engine.described import UNKNOWN, Facts, facts_of, shown
 from tandem.engine.guard import Taken
 from tandem.engine.users_code import is_installed, is_users_file
+from tandem.manifest.identity import MODULE
 
 _UNSTABLE: Final = frozenset({"class", "product-class", "metadata", "num-children", "qualifier"})
 _ID: Final = re.compile(r"(^i|I|_i)ds?$")
@@ -30,11 +32,17 @@ _MOST: Final = 300
 """Facts with a name of their own; the others are counted together."""
 
 
-def facts_about(frame: DataFrame, taken: Taken, settings: Mapping[str, str]) -> Facts:
-    """The facts of a plan and of what was given to Spark while it was made."""
+def facts_about(
+    frame: DataFrame, taken: Taken, settings: Mapping[str, str], modules: Mapping[str, str] = MappingProxyType({})
+) -> Facts:
+    """The facts of a plan and of what was given to Spark while it was made.
+
+    `modules` : the user's modules that the job's code imports, and hashes; see `modules_of`.
+    """
     plan = frame._jdf.queryExecution().analyzed()
     nodes = json.loads(plan.toJSON())
     facts = {f"the setting {name}": value for name, value in settings.items()}
+    facts |= {f"{MODULE}{name}": digest for name, digest in modules.items()}
     places = [(f"{_FUNCTION}{_name_of(function)}", place, function) for place, function in taken.functions]
     places += [("the data of createDataFrame", place, data) for place, data in taken.data]
     places += [("the constant", place, one) for place, one in taken.constants if isinstance(one, bytes | bytearray)]

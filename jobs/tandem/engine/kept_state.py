@@ -1,8 +1,7 @@
 """What stateful operators keep their state by, noted beside a checkpoint: a plan that keeps other things is refused."""
 
 import json
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -48,7 +47,7 @@ def difference(old: Sequence[KeptState], new: Sequence[KeptState]) -> str | None
             return f"operator {number} ({before.operator}) kept its state by {_words(was)}, now by {_words(now)}"
         if before.values != after.values and not _computed_otherwise(before, after):
             return f"operator {number} ({before.operator}) kept {_words(before.values)}, now {_words(after.values)}"
-        if before.form == after.form and _in_another_order(before.computed, after.computed):
+        if before.form == after.form and _exchanged(before.computed, after.computed):
             return f"operator {number} ({before.operator}) kept {_words(before.computed)}, now {_words(after.computed)}"
     return _swapped(old, new)
 
@@ -56,20 +55,54 @@ def difference(old: Sequence[KeptState], new: Sequence[KeptState]) -> str | None
 def _swapped(old: Sequence[KeptState], new: Sequence[KeptState]) -> str | None:
     """In words, that operators which differ only in their rows, or in what they compute, have changed places."""
     pairs = list(zip(old, new, strict=False))
-    if not _in_another_order(old, new) or any(before.operator != after.operator for before, after in pairs):
+    if any(before.operator != after.operator for before, after in pairs):
         return None
-    number, before, after = next((at, *pair) for at, pair in enumerate(pairs) if pair[0] != pair[1])
-    was, now = _apart_from(before, after), _apart_from(after, before)
-    return f"operators have changed places: operator {number} ({before.operator}) kept {was}, now {now}"
+    for aspect in _ASPECTS:
+        found = _exchanged([aspect(before) for before, _ in pairs], [aspect(after) for _, after in pairs])
+        if found:
+            number, (before, after) = found[0], pairs[found[0]]
+            was, now = _apart_from(before, after), _apart_from(after, before)
+            return f"operators have changed places: operator {number} ({before.operator}) kept {was}, now {now}"
+    return None
+
+
+def _of_rows(one: KeptState) -> object:
+    return one.operator, one.keys, one.form, one.rows
+
+
+def _of_computed(one: KeptState) -> object:
+    return one.operator, one.keys, one.form, one.computed
+
+
+def _of_values(one: KeptState) -> object:
+    return one.operator, one.keys, one.values
+
+
+_ASPECTS: Final[tuple[Callable[[KeptState], object], ...]] = (_of_rows, _of_computed, _of_values)
+"""By which of them operators have changed places is noticed also where the rest of them was changed, too."""
 
 
 def _apart_from(one: KeptState, other: KeptState) -> str:
     computed = one.computed if one.computed != other.computed else ()
-    return _words([*computed, *(f"rows with {row}" for row in one.rows if row not in other.rows)] or one.keys)
+    values = one.values if one.values != other.values and not computed else ()
+    rows = (f"rows with {row}" for row in one.rows if row not in other.rows)
+    return _words([*computed, *values, *rows] or one.keys)
 
 
-def _in_another_order(old: Sequence[object], new: Sequence[object]) -> bool:
-    return [*old] != [*new] and Counter(old) == Counter(new)
+def _exchanged(old: Sequence[object], new: Sequence[object]) -> list[int]:
+    """The places whose contents have changed places among themselves, whatever has become of others.
+
+    A content that has moved where another one comes in its stead is none: thresholds of 10 and 100 may become 100 and 1000.
+
+    >>> _exchanged("abc", "bax"), _exchanged("abc", "bcx"), _exchanged("abc", "cab")
+    ([0, 1], [], [0, 1, 2])
+    """
+    places = [at for at, (before, after) in enumerate(zip(old, new, strict=False)) if before != after]
+    while True:
+        kept = [at for at in places if old[at] in [new[to] for to in places] and new[at] in [old[to] for to in places]]
+        if kept == places:
+            return places
+        places = kept
 
 
 def _other_keys(before: KeptState, after: KeptState) -> tuple[Sequence[str], Sequence[str]] | None:
@@ -84,7 +117,7 @@ def _other_keys(before: KeptState, after: KeptState) -> tuple[Sequence[str], Seq
 
 def _computed_otherwise(before: KeptState, after: KeptState) -> bool:
     """Whether aggregations of the same kinds take in something else from now on, as corrected code may mean to."""
-    if before.operator != "aggregation" or sorted(before.values) == sorted(after.values):
+    if before.operator != "aggregation" or _exchanged(before.values, after.values):
         return False  # what a join keeps are columns; and aggregations in another order take each other's values
     kinds = [[value.partition("(")[0] for value in one.values] for one in (before, after)]
     return kinds[0] == kinds[1]

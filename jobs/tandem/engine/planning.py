@@ -14,6 +14,7 @@ from tandem.engine.by_value import sent_whole
 from tandem.engine.described import Facts
 from tandem.engine.facts import facts_about
 from tandem.engine.guard import Taken, guarded
+from tandem.engine.imported import modules_of
 from tandem.engine.kept_settings import check_effective, check_kept, kept_settings
 from tandem.engine.lanes import check_columns, check_lanes, relied_on, topics_of_the_only
 from tandem.engine.one_row import makes_one_row
@@ -90,6 +91,7 @@ class Planning:
         with guarded(self._imported, tables), sent_whole(session):
             self._function = load_function(manifest.spec.job, code)
         self._temporaries = temporaries_of(session)
+        self._modules = modules_of(manifest.spec.job, code)
 
     def plan(self, bridge: EpochBridge) -> Plan:
         """The job's result over a bridge's records, with the dead letters of its sources. Raises `JobError`."""
@@ -125,7 +127,7 @@ class Planning:
             check_lanes(states, operators, spec.sources, spec.lanes)
             relied = relied_on(states, spec.sources)
         one_row = makes_one_row(result, given, spec.sources, spec.sinks)
-        facts = _facts(stream, taken, settings)
+        facts = _facts(stream, taken, settings, self._modules)
         return Plan(stream, sinks, context, facts, tuple(taken.constants), one_row, topic_tables, relied, batches)
 
     def _refuse_queries(self) -> None:
@@ -137,10 +139,10 @@ class Planning:
             )
 
 
-def _facts(stream: DataFrame, taken: Taken, settings: Mapping[str, str]) -> Facts:
+def _facts(stream: DataFrame, taken: Taken, settings: Mapping[str, str], modules: Mapping[str, str]) -> Facts:
     """None where they cannot be read: that alone refuses no job."""
     try:
-        return facts_about(stream, taken, settings)
+        return facts_about(stream, taken, settings, modules)
     except Exception as error:
         _log.warning("plan_not_compared", reason=f"{type(error).__name__}: {error}")
         return {}

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 _BETWEEN: Final = "\x1e"
@@ -14,6 +15,15 @@ def settings_of(session: SparkSession) -> dict[str, str]:
     text: str = session._jsparkSession.conf().getAll().mkString(_BETWEEN)  # one call, not one for each
     pairs = (setting.partition(" -> ") for setting in text.split(_BETWEEN))
     return {name: value for name, _, value in pairs if name.startswith("spark.")}
+
+
+def default_of(session: SparkSession, name: str) -> str | None:
+    """Spark's value of a setting that the session has no value of; None where there is none."""
+    try:
+        value = session.conf.get(name)
+    except PySparkException:  # Spark does not know the name any more
+        return None
+    return None if value is None or value.startswith("<") else value  # <undefined>, <value of another setting>
 
 
 def changed_settings(before: Mapping[str, str], after: Mapping[str, str]) -> dict[str, str]:

@@ -5,11 +5,12 @@ is there then. So the code is kept in an archive that comes first on the path of
 it takes itself for the file that it was read from, and finds what lies beside that.
 """
 
+import ast
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tandem.manifest import Code, Manifest
 
@@ -55,6 +56,14 @@ def archive(kept: Mapping[str, Code], folder: Path) -> Path:
     return path
 
 
+def sources(archive: Path) -> dict[str, bytes]:
+    """The modules in an archive, as they were read: place on the path → bytes. None if there is no archive."""
+    if not archive.is_file():
+        return {}
+    with zipfile.ZipFile(archive) as file:
+        return {name: _content(file.read(name)) for name in file.namelist()}
+
+
 def _modules(folder: Path) -> Iterator[Path]:
     for entry in sorted(folder.iterdir()):
         with suppress(PermissionError):  # a folder of others, as there are in /tmp
@@ -68,3 +77,9 @@ def _text(code: Code) -> str:
     path = code.path
     more = _PACKAGE.format(folder=str(path.parent)) if path.name == "__init__.py" else ""
     return _MODULE.format(path=str(path), content=code.content, more=more)
+
+
+def _content(text: bytes) -> bytes:
+    """What `_text` was made of: the first argument of `compile` in its last line."""
+    last: Any = ast.parse(text).body[-1]
+    return bytes(last.value.args[0].args[0].value)

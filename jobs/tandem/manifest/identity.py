@@ -17,6 +17,9 @@ STATE_FORMAT: Final = "2"
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "pandas")
 
+MODULE: Final = "the module "
+"""Begins what a plan's facts call code that the job imports."""
+
 _CODECS: Final = {"avro": "fastavro", "protobuf": "protobuf"}
 """Format → the package by which it is read and written."""
 
@@ -36,8 +39,8 @@ def config_hash(manifest: Manifest, code: bytes | None = None, versions: Mapping
     Counted, because another value would make other rows, other state, or put them elsewhere:
 
     - the bytes of the job's file (or of the module's), its function, its options, its output mode, and what becomes of
-      records that it raises about. Modules that it imports are not counted here: what they put into the plan is a part
-      that a replica adds (`plan_parts`);
+      records that it raises about. The user's modules that it imports are parts that a replica adds, with what
+      they put into the plan (`plan_parts`);
     - sources with topics, formats, schemas, isolation level, where they begin, and when they count as idle;
     - the number of lanes, by which partitions and state are divided;
     - sinks, the delivery guarantee, `maxRecordBytes` (what goes to the dead-letter topic), and the job's own three topics;

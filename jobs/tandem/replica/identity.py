@@ -26,6 +26,7 @@ from tandem.replica.identity_parts import (
     differs_in,
     engine_of,
     is_same_job,
+    other_modules,
     parts_of,
     schemas_in,
     with_plan,
@@ -175,14 +176,24 @@ def as_planned(
                 "with: spec.engine is auto, and the job's plan decides. Name the engine that the job runs with in "
                 f"spec.engine; or, to go on with this one as the job's next generation, {changes.how}"
             )
-        raise UnlikeError(
-            f"this replica's plan is not the one that the job began with, by {accepted.proposer}, though its code is: "
-            f"{unlike}. The code takes it from its surroundings: the clock, an environment variable, a file, the host. "
-            "Replicas that run go on. Take times from ctx.epoch_time() and the records, constants from spec.job.options, "
-            "what changes from ctx.determinant(...). To go on with what is found now, as the job's next generation, "
-            f"{changes.how}"
-        )
+        why = _unlike(unlike, facts, accepted)
+        raise UnlikeError(f"{why}. To go on with what is found now, as the job's next generation, {changes.how}")
     return membership, planned
+
+
+def _unlike(unlike: str, facts: Mapping[str, str], accepted: Config) -> str:
+    """Why a plan is not that of its generation, and what to do but to begin another."""
+    if other_modules(facts, accepted):
+        return (
+            f"this replica's job is not the one that {accepted.proposer} began: the code that its file imports is another "
+            f"({unlike}). Replicas that run go on. If that is not meant, run the same files in every replica"
+        )
+    return (
+        f"this replica's plan is not the one that the job began with, by {accepted.proposer}, though its code is: "
+        f"{unlike}. The code takes it from its surroundings: the clock, an environment variable, a file, the host. "
+        "Replicas that run go on. Take times from ctx.epoch_time() and the records, constants from spec.job.options, "
+        "what changes from ctx.determinant(...)"
+    )
 
 
 def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -> Membership:

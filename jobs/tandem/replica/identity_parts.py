@@ -6,14 +6,14 @@ import json
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from tandem.manifest.identity import engine_part, lanes_part
+from tandem.manifest.identity import MODULE, engine_part, lanes_part
 from tandem.protocol.values import Config
 
 _PLAN, _TABLE, _SCHEMA, _FORMAT = "plan: ", "table: ", "schema: ", "plan: format"
 _ENGINE = "engine"
 _NAMED = 5
 """So many differences are named."""
-_FACTS_FORMAT = "4"
+_FACTS_FORMAT = "5"
 """Raised with what `facts_about` counts: plans of another format are not compared, so that Tandem can be upgraded."""
 _WORDS = {
     "code": "the job's code (the bytes of spec.job.file or module)",
@@ -116,6 +116,17 @@ def different_in_plan(facts: Mapping[str, str], accepted: Config) -> str:
     words = [_word(name) for name in differing]
     more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
     return f"different {'is' if len(words) == 1 else 'are'} {', '.join(words[:_NAMED])}{more}" if words else ""
+
+
+def other_modules(facts: Mapping[str, str], accepted: Config) -> list[str]:
+    """The modules that the job's code imports, as far as they are not those of a generation."""
+    begin = _PLAN + MODULE
+    mine, theirs = (
+        {k: v for k, v in parts.items() if k.startswith(begin)} for parts in (facts, parts_of(accepted.digest))
+    )
+    return [
+        name.removeprefix(begin) for name in sorted(mine.keys() | theirs.keys()) if mine.get(name) != theirs.get(name)
+    ]
 
 
 def _word(name: str) -> str:

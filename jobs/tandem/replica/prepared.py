@@ -42,6 +42,7 @@ from tandem.replica.identity_parts import agreed_schemas, agreed_tables, identit
 from tandem.replica.java_folder import java_folder
 from tandem.replica.lanes_before import check_lanes_before
 from tandem.replica.late import LateRows
+from tandem.replica.other_run import other_run_of
 from tandem.replica.partitioning import PartitionedSources, refuse_scattered
 from tandem.replica.postgres import PostgresTable, check_fit, postgres_tables, prepare, refuse_earlier_runs
 from tandem.replica.refused import RefusedRows
@@ -181,6 +182,7 @@ class _Preparation:
         ids = ids_of(topics, [*clients.inputs, clients.logs.commits])
         identity = identity_of(config_parts(manifest, code.content))
         mine = Config(0, identity, starts, setting.incarnation, *self._upgrade_from(topics), ids)
+        other = other_run_of(setting) if self._changes.accepted else None
         known = membership_of(clients.connection, topics, clients.logs, mine, self._changes)
         if known is None:
             check_lanes_before(load(manifest.path))
@@ -198,6 +200,8 @@ class _Preparation:
         engine = self._engine(computing, code, agreed, formats)
         check_fit(output.postgres, engine.job.query.frame.schema)
         membership = self._planned(engine, known, mine, output.appender)
+        if other is not None and membership.candidate:
+            other.wait_until_over(membership.config, self._starting)
         if not settled:
             self._belong_to(membership)
         if not membership.candidate:

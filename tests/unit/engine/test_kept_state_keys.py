@@ -84,6 +84,12 @@ def test_code_that_keeps_state_cannot_go_on_from_code_that_kept_none(tmp_path: P
         check_state(tmp_path, [BY_CUSTOMER])
 
 
+def test_columns_that_change_places_are_noticed_beside_one_that_is_another() -> None:
+    old = replace(BY_CUSTOMER, values=("sum(n)", "sum(m)", "max(x)"))
+    assert difference([old], [replace(old, values=("sum(m)", "sum(n)", "max(y)"))]) is not None
+    assert difference([old], [replace(old, values=("sum(m)", "sum(o)", "max(y)"))]) is None
+
+
 def test_sinks_in_another_order_would_swap_their_states() -> None:
     by_product = KeptState("aggregation", ("orders/value.product",))
     assert difference([BY_CUSTOMER, by_product], [by_product, BY_CUSTOMER]) is not None
@@ -92,6 +98,8 @@ def test_sinks_in_another_order_would_swap_their_states() -> None:
 GAINS, LOSSES = "sum(gains(l/n))", "sum(losses(l/n))"
 SUMS = replace(ID, values=("sum(l/n)", "sum(l/n)"), computed=(GAINS, LOSSES))
 OF_ROWS = KeptState("dropDuplicates", ("l/id",), form="1")
+THREE = replace(SUMS, values=("sum(l/n)",) * 3, computed=(GAINS, LOSSES, "max(l/n)"))
+OF_N, OF_M = (replace(ID, values=(f"sum(l/{one})",)) for one in "nm")
 MANY, FEW = replace(ID, rows=("n > 9", "x")), replace(ID, rows=("n < 9", "x"))
 
 
@@ -112,6 +120,16 @@ MANY, FEW = replace(ID, rows=("n > 9", "x")), replace(ID, rows=("n < 9", "x"))
         ([MANY, FEW], [MANY, FEW], None),
         ([MANY, OF_ROWS], [OF_ROWS, MANY], None),
         ([replace(one, rows=()) for one in (MANY, FEW)], [FEW, MANY], None),
+        ([THREE], [replace(THREE, computed=(LOSSES, GAINS, "max(abs(l/n))"))], r"kept sum\(gains.*, now sum\(losses"),
+        ([THREE], [replace(THREE, computed=(LOSSES, "max(l/n)", "sum(abs(l/n))"))], None),
+        ([MANY, FEW, SUMS], [FEW, MANY, replace(SUMS, rows=("n > 1",))], "operator 0 .* kept rows with n > 9, now"),
+        (
+            [replace(MANY, computed=("count(x)",)), FEW],
+            [FEW, replace(MANY, computed=("count(y)",))],
+            "kept count.*n > 9",
+        ),
+        ([OF_N, OF_M], [replace(OF_M, rows=("x",)), replace(OF_N, rows=("x",))], r"kept sum\(l/n\), now sum\(l/m\)"),
+        ([OF_N, OF_M], [OF_M, replace(OF_N, values=("sum(l/o)",))], None),
     ],
 )
 def test_what_differs_in_expressions_only_must_not_change_places(

@@ -18,6 +18,7 @@ from tandem.replica.identity_parts import (
     identity_of,
     is_same_job,
     plan_parts,
+    with_plan,
 )
 from tandem.topics.declared import LogTopics
 
@@ -66,6 +67,13 @@ def test_a_replica_whose_plan_is_that_of_the_generation_joins() -> None:
 def test_a_replica_with_another_plan_is_refused_with_what_differs(found: dict[str, str], named: str) -> None:
     with pytest.raises(UnlikeError, match=named):
         as_planned(Membership(BEGUN), MINE, found)
+
+
+def test_a_replica_whose_code_imports_other_code_is_refused_as_one_of_another_job() -> None:
+    begun = replace(BEGUN, digest=with_plan(BEGUN.digest, plan_parts({"the module pricing": "1"}, {})))
+
+    with pytest.raises(UnlikeError, match=r"code that its file imports is another \(different is the module pricing\)"):
+        as_planned(Membership(begun), MINE, plan_parts({"the module pricing": "2"}, {}))
 
 
 def test_whose_plan_is_refused_is_given_commands_for_a_job_that_runs_and_for_one_that_is_stopped() -> None:

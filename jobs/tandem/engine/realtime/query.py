@@ -10,6 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ from tandem.engine.query import EpochQuery, GivenUpError, GiveUp
 from tandem.engine.realtime.channel import ChannelClosedError, Ends
 from tandem.engine.realtime.feed import Feed
 from tandem.engine.realtime.notes import PositionNotes
-from tandem.engine.session_state import settings_of
+from tandem.engine.session_state import default_of, settings_of
 from tandem.engine.shared_state import state_behind_watermark
 from tandem.engine.state_settings import check_settings
 from tandem.waiting import Deadline, wait_until
@@ -100,7 +101,8 @@ class RealTimeQuery(EpochQuery):
             if self._after.epoch >= 0:
                 check_state(checkpoint, states)
                 if states:
-                    check_settings(checkpoint, self._after, settings_of(self.frame.sparkSession))
+                    defaults = partial(default_of, self.frame.sparkSession)
+                    check_settings(checkpoint, self._after, settings_of(self.frame.sparkSession), defaults)
             note_state(checkpoint, states)
             watermarks = self._bridge.watermark_log(plan, checkpoint, self._after)
             place = checkpoint
