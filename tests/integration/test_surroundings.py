@@ -195,6 +195,7 @@ def test_what_the_code_of_a_job_imports_is_part_of_it(
     replica: Callable[..., Replica], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # texts of one second and length would be one
     code = body(returns="events.select(F.udf(price)('value').alias('value'))", before="from pricing import price")
     found = []
     for name in ("min", "max", "max"):
