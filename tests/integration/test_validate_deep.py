@@ -9,7 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
+from pyiceberg.catalog import load_catalog
 
 from tandem.process.info import ExitCode
 
@@ -142,3 +145,31 @@ def test_the_engine_that_auto_takes_is_named_with_the_reason(tmp_path: Path, job
     code, said = deep(tmp_path, job, line=-2, engine="auto")
 
     assert (code, said) == (0, f"job.yaml: spec.engine: auto is {engine}")
+
+
+@pytest.mark.thorough
+def test_tables_that_do_not_take_the_rows_are_refused(tmp_path: Path) -> None:
+    DeltaTable.create(str(tmp_path / "lake"), pa.schema([("offset", pa.int32())]))
+    options = {"type": "sql", "uri": f"sqlite:///{tmp_path}/catalog.db", "warehouse": f"file://{tmp_path}/warehouse"}
+    catalog = load_catalog("tandem-lake", **options)
+    catalog.create_namespace("shop")
+    catalog.create_table("shop.orders", pa.schema([("n", pa.int64())]))
+    iceberg = {"table": "shop.orders", "properties": options}
+    rows = "def job(events):\n    return events.select('offset')\n"
+
+    code, said = deep(tmp_path, rows, sinks=[{"name": "lake", "delta": {"path": "lake"}}])
+    assert code == ExitCode.REFUSED
+    assert said.endswith("give the sink another path")
+    assert "column offset is long in the job, but integer in the table" in said
+
+    code, said = deep(tmp_path, rows, sinks=[{"name": "lake", "iceberg": iceberg}])
+    assert code == ExitCode.REFUSED
+    assert "the rows do not fit the iceberg table shop.orders of sink lake: the table has no column offset" in said
+
+
+def test_a_table_whose_secret_is_not_here_is_passed_over(tmp_path: Path) -> None:
+    catalog = {"table": "shop.orders", "secretProperties": {"uri": {"env": "NOT_ON_THIS_MACHINE"}}}
+
+    code, said = deep(tmp_path, COPY, sinks=[{"name": "lake", "iceberg": catalog}])
+
+    assert (code, said.partition(" (")[0]) == (0, "job.yaml: valid")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
 from tandem.formats.schemas import RegisteredSchema
+from tandem.formats.unknown import UnknownIds
 from tandem.kafka.errors import ConnectionFailedError, ReadTimeoutError
 from tandem.logs import get_logger
 from tandem.waiting import Deadline
@@ -16,11 +18,8 @@ _log = get_logger(__name__)
 
 _REQUEST_S: Final = 5
 _AGAIN_S: Final = 0.5
-_UNKNOWN_S: Final = 5.0
-"""A registry of several nodes may know an id on one of them a little sooner: so long a new unknown one is asked for."""
-_RARELY_S: Final = 30.0
-"""An id that stays unknown is asked for with later records, after ever longer times up to this one: a producer of what is
-framed by chance brings the same ones all the time."""
+_AT_ONCE: Final = 16
+"""So many schemas are asked for side by side."""
 _NOT_FOUND: Final = (40401, 40402, 40403)
 """The registry's own codes for a subject, a version and a schema that it has not got. Any other 404 is of something else in
 its place, as a proxy while the registry is away."""
@@ -49,61 +48,65 @@ class SchemaRegistry:
         self._properties = {**properties, "timeout": _REQUEST_S, "max.retries": 0}
         self._lock = threading.Lock()
         self._made: Any = None
-        self._known: dict[int, RegisteredSchema | None] = {}
-        self._unknown: dict[int, tuple[float, float]] = {}
-        """When an id was asked for first and last that the registry did not have."""
+        self._known: dict[int, RegisteredSchema] = {}
+        self._unknown = UnknownIds(clock_s)
 
     def known(self, schema_id: int) -> RegisteredSchema | None:
         """A schema that `fetch` was asked for; None: the registry had none of that id when it was asked last."""
-        return self._known[schema_id]
+        return self._known.get(schema_id)
 
     def fetch(self, ids: Collection[int], wait: Wait, most_s: float) -> None:
         """Make sure that these schemas are `known`. While the registry is down, wait for it.
 
-        An id that it did not have is asked for again, not each time; see `_RARELY_S`.
+        An id that it did not have is asked for again, not each time; see `UnknownIds`.
 
         Raises `RegistryTimeoutError` after `most_s`, and what `wait` raises.
         """
-        missing = [one for one in sorted(ids) if self._is_missing(one)]
+        missing = [one for one in sorted(ids) if one not in self._known and self._unknown.is_due(one)]
         if not missing:
             return
-        deadline, unknown = Deadline(most_s), Deadline(_UNKNOWN_S)
-        while missing:
-            one = missing[0]
+        deadline, has_waited = Deadline(most_s), False
+        is_patient, patience = False, None
+        while True:
             try:
-                found = self.by_id(one)
+                absent = self._absent(missing, wait)
             except RegistryTroubleError as error:
+                one = next((one for one in missing if one not in self._known), missing[0])
                 _log.debug("registry_waited_for", schema=one, reason=str(error))
                 if deadline.passed:
                     raise RegistryTimeoutError(
                         f"schema {one} did not come within {most_s:.0f} s, and its records cannot be read without it. "
                         f"Nothing was skipped: {error}"
                     ) from error
-                unknown = Deadline(_UNKNOWN_S)
+                patience = None
                 self._pause(wait, f"the schema registry, for schema {one} ({error})")
                 continue
-            if found is None and one not in self._known and not unknown.passed:
-                self._pause(wait, f"the schema registry, which does not know schema {one}")
-                continue
-            self._note(one, found)
-            missing.pop(0)
+            if has_waited and len(absent) < len(missing):
+                self._unknown.came_late()
+            new = [one for one in absent if self._unknown.is_new(one)]
+            self._unknown.note(set(absent).difference(new), was_patient=False)
+            if patience is None:
+                is_patient = self._unknown.is_patient(len(new))
+                patience = Deadline(self._unknown.patience_s(is_patient))
+            if not new or patience.passed:
+                self._unknown.note(new, was_patient=is_patient and bool(new))
+                return
+            missing, has_waited = new, True
+            self._pause(wait, f"the schema registry, which does not know schema {new[0]}", patience.remaining_s)
 
-    def _is_missing(self, schema_id: int) -> bool:
-        if schema_id not in self._known:
-            return True
-        if self._known[schema_id] is not None:
-            return False
-        first_s, last_s = self._unknown[schema_id]
-        return self._clock_s() - last_s >= min(last_s - first_s, _RARELY_S)
-
-    def _note(self, schema_id: int, found: RegisteredSchema | None) -> None:
-        if found is not None:
-            self._known[schema_id] = found
-            return
-        now_s = self._clock_s()
-        first_s, _ = self._unknown.get(schema_id, (now_s, now_s))
-        self._unknown[schema_id] = (first_s, now_s)
-        self._known.setdefault(schema_id, None)
+    def _absent(self, ids: Sequence[int], wait: Wait) -> list[int]:
+        """Ask for schemas side by side; those that the registry has not got. Raises `RegistryTroubleError`, and what `wait`
+        raises."""
+        if len(ids) == 1:
+            return [] if self.by_id(ids[0]) else list(ids)
+        absent = []
+        with ThreadPoolExecutor(_AT_ONCE, "registry") as pool:
+            for start in range(0, len(ids), _AT_ONCE):
+                if start:
+                    wait(f"the schema registry, for {len(ids) - start} more schemas")
+                some = ids[start : start + _AT_ONCE]
+                absent += [one for one, found in zip(some, pool.map(self.by_id, some), strict=True) if found is None]
+        return absent
 
     def by_id(self, schema_id: int) -> RegisteredSchema | None:
         """A schema; None: the registry says that it has none of that id. Raises `RegistryTroubleError`."""
@@ -184,6 +187,6 @@ class SchemaRegistry:
             return self._made
 
     @staticmethod
-    def _pause(wait: Wait, what: str) -> None:
+    def _pause(wait: Wait, what: str, most_s: float = _AGAIN_S) -> None:
         wait(what)
-        time.sleep(_AGAIN_S)
+        time.sleep(min(_AGAIN_S, most_s))

@@ -45,18 +45,20 @@ def closed(table: Any) -> str:
 
 
 def misfits(table: Any, rows: pa.Schema) -> Iterator[str]:
-    """Columns of a job's rows that the Delta table would change, or refuse."""
+    """Columns of a job's rows that the Delta table would change, or refuse; and those that one of them has not."""
     from deltalake import Schema
 
     theirs = {field.name: field for field in table.schema().fields}
     for field in Schema.from_arrow(rows).fields:
-        there = theirs.get(field.name)
+        there = theirs.pop(field.name, None)
         if there is None:
-            continue  # the library says so
-        if not _holds(its := _plain(there), mine := _plain(field)):
+            yield f"the table has no column {field.name}"
+        elif not _holds(its := _plain(there), mine := _plain(field)):
             yield f"column {field.name} is {_shown(mine)} in the job, but {_shown(its)} in the table"
         elif field.nullable and not there.nullable:
             yield f"column {field.name} may be null in the job, but is NOT NULL in the table"
+    for name in theirs:
+        yield f"column {name} of the table is not selected by the job"
 
 
 def _holds(its: Any, mine: Any) -> bool:

@@ -12,15 +12,22 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, Final, TypeVar, cast
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from tandem.manifest import Manifest, SecretError
-from tandem.replica.iceberg_fit import unfit, unfit_partition
+from tandem.replica.iceberg_fit import misfits, unfit, unfit_partition
 from tandem.replica.iceberg_nulls import keep_nulls
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError, TableUnreachableError
 from tandem.replica.tables import TableError
+from tandem.topics.declared import TABLE_PREFIX
+
+_T = TypeVar("_T")
 
 _COMMIT_TRIES: Final = 5
 _NO_RETRIES: Final = "commit.retry.num-retries"
@@ -77,15 +84,28 @@ def newest_epochs(tables: Sequence[IcebergTable], timeout_s: float = TIMEOUT_S) 
 
     Raises `TableError`: the catalog's settings are wrong; `TableUnreachableError`: no answer.
     """
-    found = {}
+    return {table.name: _at_start(table, partial(_newest, table), timeout_s) for table in tables}
+
+
+def check_fit(tables: Sequence[IcebergTable], rows: StructType, timeout_s: float = TIMEOUT_S) -> None:
+    """Look at each table once more. Raise `TableError` with each column of the job's rows that it does not take.
+
+    rows : of all sinks, those of a table in a column of its own; see `one_stream`.
+
+    Raises `TableUnreachableError` too.
+    """
     for table in tables:
-        pool = ThreadPoolExecutor(1, f"reach-{table.name}")
-        try:
-            with _speaking(table, at_start=True):
-                found[table.name] = pool.submit(_newest, table).result(timeout_s)
-        finally:
-            pool.shutdown(wait=False)
-    return found
+        schema = to_arrow_schema(cast(StructType, rows[TABLE_PREFIX + table.name].dataType), timezone="UTC")
+        _at_start(table, partial(_check_fit, table, schema), timeout_s)
+
+
+def _at_start(table: IcebergTable, look: Callable[[], _T], timeout_s: float) -> _T:
+    pool = ThreadPoolExecutor(1, f"reach-{table.name}")
+    try:
+        with _speaking(table, at_start=True):
+            return pool.submit(look).result(timeout_s)
+    finally:
+        pool.shutdown(wait=False)
 
 
 def refuse_earlier_runs(
@@ -186,7 +206,7 @@ def _loaded(catalog: Any, table: IcebergTable, schema: pa.Schema) -> Any:
 
 def _check_partitions(there: Any, table: IcebergTable) -> None:
     """Raise `TableError` if rows would be changed by how the table is partitioned."""
-    if why := unfit_partition(there):
+    if why := unfit_partition(there, find_spec("pyiceberg_core") is not None):
         raise TableError(f"sink {table.name}: {table} takes no rows of a job: {why}")
 
 
@@ -197,14 +217,28 @@ def _last(there: Any, table: IcebergTable) -> tuple[int, int]:
 
 
 def _newest(table: IcebergTable) -> int:
-    from pyiceberg.exceptions import NoSuchTableError
-
-    try:
-        there = table.catalog().load_table(table.table)
-    except NoSuchTableError:
+    if (there := _found(table)) is None:
         return -1
     _check_partitions(there, table)
     return _last(there, table)[1]
+
+
+def _check_fit(table: IcebergTable, schema: pa.Schema) -> None:
+    if (there := _found(table)) is not None and (found := list(misfits(there, schema))):
+        raise TableError(
+            f"sink {table.name}: the rows do not fit {table}: {'; '.join(found)}. Change the job's columns, the table, or "
+            "give the sink another table"
+        )
+
+
+def _found(table: IcebergTable) -> Any:
+    """The table; None: there is none, and it will be made."""
+    from pyiceberg.exceptions import NoSuchTableError
+
+    try:
+        return table.catalog().load_table(table.table)
+    except NoSuchTableError:
+        return None
 
 
 @contextmanager

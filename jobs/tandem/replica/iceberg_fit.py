@@ -5,7 +5,10 @@ What is here beside the format's own limits was seen of the library that writes.
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,6 +21,8 @@ _FIRST_US: Final = -62_135_596_800_000_000
 _LAST_US: Final = 253_402_300_799_999_999
 """The end of the year 9999."""
 _FLOATING: Final = ("float", "double")
+_PLAIN: Final = ("identity", "void")
+_ANOTHER: Final = "Partition the table by another column, or give the sink another table"
 
 
 def unfit(rows: pa.StructArray, indexes: Sequence[int]) -> dict[int, str]:
@@ -27,20 +32,74 @@ def unfit(rows: pa.StructArray, indexes: Sequence[int]) -> dict[int, str]:
     return {index: why for place, index in enumerate(indexes) if (why := _why(rows.take([place])))}
 
 
-def unfit_partition(table: Any) -> str:
+def unfit_partition(table: Any, has_core: bool) -> str:
     """Why a table that is partitioned like this one takes no rows from here; "": it does.
 
     The library takes 0.0 and -0.0 for two partitions, and writes the rows of both into each; at NaN it fails.
+
+    has_core : whether `pyiceberg-core` is there, which computes days, buckets and the like.
     """
     columns = table.schema()
     for field in table.spec().fields:
-        if str(field.transform) == "identity" and (kind := str(columns.find_type(field.source_id))) in _FLOATING:
+        by, name = str(field.transform), columns.find_column_name(field.source_id)
+        kind = str(columns.find_type(field.source_id))
+        if by == "identity" and kind in _FLOATING:
             return (
-                f"it is partitioned by {columns.find_column_name(field.source_id)}, which is {kind}: rows with 0.0, -0.0 "
-                "or NaN there would be written twice, or never. Partition the table by another column, or give the sink "
-                "another table"
+                f"it is partitioned by {name}, which is {kind}: rows with 0.0, -0.0 or NaN there would be written twice, or "
+                f"never. {_ANOTHER}"
+            )
+        if by.startswith("truncate") and kind.startswith("decimal"):
+            return (
+                f"it is partitioned by {by} of {name}, which is {kind}: the library that writes fails at the least values "
+                f"of that type. {_ANOTHER}"
+            )
+        if by not in _PLAIN and not has_core:
+            return (
+                f"it is partitioned by {by} of {name}, which needs the package pyiceberg-core: pip install "
+                "'tandem-stream[iceberg]'"
             )
     return ""
+
+
+def misfits(table: Any, rows: pa.Schema) -> Iterator[str]:
+    """What of a job's rows the table does not take: a column that one of them has not, a type, or null."""
+    from pyiceberg.exceptions import ResolveError
+    from pyiceberg.io.pyarrow import _check_pyarrow_schema_compatible, _pyarrow_to_schema_without_ids
+    from pyiceberg.schema import promote
+
+    version = table.metadata.format_version
+    theirs = {field.name: field for field in table.schema().fields}
+    mine = {field.name: field for field in _pyarrow_to_schema_without_ids(rows, format_version=version).fields}
+    found = [f"the table has no column {name}" for name in mine if name not in theirs]
+    for name, there in theirs.items():
+        if (here := mine.get(name)) is None:
+            if there.required:
+                found.append(f"column {name} of the table is required, but the job does not select it")
+            continue
+        if there.required and not here.required:
+            found.append(f"column {name} may be null in the job, but is required in the table")
+        if (mine_is := here.field_type) == (its := there.field_type) or not (mine_is.is_primitive or its.is_primitive):
+            continue
+        try:
+            promote(mine_is, its)
+        except ResolveError:
+            found.append(f"column {name} is {mine_is} in the job, but {its} in the table")
+    if not found:
+        try:
+            with redirect_stdout(io.StringIO()):  # it prints a picture
+                _check_pyarrow_schema_compatible(table.schema(), rows, format_version=version)
+        except ValueError as error:
+            both = [(name, _shown(mine[name].field_type), _shown(theirs[name].field_type)) for name in mine]
+            found = [
+                f"column {name} is {here} in the job, but {its} in the table" for name, here, its in both if here != its
+            ]
+            found = found or [" ".join(str(error).split())]
+    yield from found
+
+
+def _shown(kind: Any) -> str:
+    """A type without the numbers of its fields."""
+    return re.sub(r"-?\d+: ", "", str(kind))
 
 
 def _why(rows: pa.StructArray) -> str:

@@ -24,7 +24,7 @@ from tandem.logs import get_logger
 from tandem.manifest import Code, config_parts, find_code, load
 from tandem.manifest.going_on import accepting_command, how_to_accept
 from tandem.protocol.values import Config, TopicIds
-from tandem.replica import iceberg
+from tandem.replica import iceberg, table_access
 from tandem.replica.failing_calls import FailingCalls
 from tandem.replica.folders import Folders
 from tandem.replica.formats import formats_of
@@ -50,7 +50,6 @@ from tandem.replica.setting import START_TIMEOUT_S, Setting
 from tandem.replica.shipping import StateShipping
 from tandem.replica.spark_runtime import SparkRuntime
 from tandem.replica.states import States
-from tandem.replica.table_access import reach
 from tandem.replica.table_copies import note_tables, remove_unneeded
 from tandem.replica.tables import refuse_tables_of_earlier_runs, table_sinks
 from tandem.replica.unread import UnreadRecords
@@ -85,7 +84,7 @@ class Output:
         for reason in compacted.values():
             _log.warning("input_is_compacted", reason=reason)
         tables = table_sinks(manifest)
-        deltas = reach(tables)
+        deltas = table_access.reach(tables)
         refused = RefusedRows(sink_topics(topics, manifest, deltas), lambda: sink_topics(topics, manifest, deltas))
         check_limits(refused.sinks)
         postgres = postgres_tables(manifest, os.environ, setting.name)
@@ -198,7 +197,10 @@ class _Preparation:
         schemas = agreed_schemas(known.config) if known is not None and settled else {}
         formats = formats_of(manifest, schemas, START_TIMEOUT_S, self._starting.at, may_register=True)
         engine = self._engine(computing, code, agreed, formats)
-        check_fit(output.postgres, engine.job.query.frame.schema)
+        rows = engine.job.query.frame.schema
+        check_fit(output.postgres, rows)
+        iceberg.check_fit(output.iceberg, rows)
+        table_access.check_fit(table_sinks(manifest), rows)
         membership = self._planned(engine, known, mine, output.appender)
         if other is not None and membership.candidate:
             other.wait_until_over(membership.config, self._starting)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, cast
 
 import fsspec
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from tandem.replica.delta_fit import closed
-from tandem.replica.tables import TableError, TableSink
+from tandem.replica.tables import TableError, TableSink, check_delta
+from tandem.topics.declared import TABLE_PREFIX
 
 TIMEOUT_S: Final = 20.0
 _LONGEST: Final = 500
@@ -51,18 +56,37 @@ def reach(sinks: Sequence[TableSink], timeout_s: float = TIMEOUT_S) -> dict[str,
     """
     deltas: dict[str, tuple[str, ...]] = {}
     for sink in sinks:
-        error = _looked_at(sink, timeout_s, deltas)
-        if error is None:
-            continue
-        if isinstance(error, TableError):
-            raise error
-        said = f"sink {sink.name}: the {sink.kind} table {sink.path} cannot be reached: {_text(error)}"
-        if _is_for_good(error):
-            raise TableError(f"{said}. {REMEDY}") from error
-        raise TableUnreachableError(
-            f"{said}. It is tried again; check that {sink.path} can be reached from here"
-        ) from error
+        if sink.kind == "delta":
+            deltas[sink.name] = ()
+        _ask(sink, partial(_note, sink, deltas), timeout_s)
     return deltas
+
+
+def check_fit(sinks: Sequence[TableSink], rows: StructType, timeout_s: float = TIMEOUT_S) -> None:
+    """Raise `TableError` with each column of the job's rows that a Delta table which is there would change or refuse.
+
+    rows : of all sinks, those of a table in a column of its own; see `one_stream`.
+
+    Raises `TableUnreachableError` too.
+    """
+    for sink in sinks:
+        if sink.kind == "delta":
+            schema = to_arrow_schema(cast(StructType, rows[TABLE_PREFIX + sink.name].dataType), timezone="UTC")
+            _ask(sink, partial(_compare, sink, schema), timeout_s)
+
+
+def _ask(sink: TableSink, look: Callable[[], None], timeout_s: float) -> None:
+    error = _error_of(sink, look, timeout_s)
+    if error is None:
+        return
+    if isinstance(error, TableError):
+        raise error
+    said = f"sink {sink.name}: the {sink.kind} table {sink.path} cannot be reached: {_text(error)}"
+    if _is_for_good(error):
+        raise TableError(f"{said}. {REMEDY}") from error
+    raise TableUnreachableError(
+        f"{said}. It is tried again; check that {sink.path} can be reached from here"
+    ) from error
 
 
 REMEDY: Final = (
@@ -71,15 +95,12 @@ REMEDY: Final = (
 )
 
 
-def _looked_at(sink: TableSink, timeout_s: float, deltas: dict[str, tuple[str, ...]]) -> BaseException | None:
+def _error_of(sink: TableSink, look: Callable[[], None], timeout_s: float) -> BaseException | None:
     found: list[BaseException | None] = []
-    if sink.kind == "delta":
-        deltas[sink.name] = ()
 
-    def look() -> None:
+    def run() -> None:
         try:
-            if partitions := _look(sink):
-                deltas[sink.name] = partitions
+            look()
         except FileNotFoundError:
             found.append(None)  # it will be made
         except BaseException as error:
@@ -87,10 +108,22 @@ def _looked_at(sink: TableSink, timeout_s: float, deltas: dict[str, tuple[str, .
         else:
             found.append(None)
 
-    thread = threading.Thread(target=look, name=f"reach-{sink.name}", daemon=True)
+    thread = threading.Thread(target=run, name=f"reach-{sink.name}", daemon=True)
     thread.start()
     thread.join(timeout_s)
     return found[0] if found else TimeoutError(f"no answer within {timeout_s:.0f} s")
+
+
+def _note(sink: TableSink, deltas: dict[str, tuple[str, ...]]) -> None:
+    if partitions := _look(sink):
+        deltas[sink.name] = partitions
+
+
+def _compare(sink: TableSink, rows: pa.Schema) -> None:
+    from deltalake import DeltaTable
+
+    if DeltaTable.is_deltatable(sink.path):
+        check_delta(sink, DeltaTable(sink.path), rows)
 
 
 def _look(sink: TableSink) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ class TableWriter:
             version = snapshot.transaction_version(application)
             if version is not None and version >= epoch:
                 return
-            _check_fit(sink, snapshot, table.schema)
+            check_delta(sink, snapshot, table.schema)
             try:
                 write_deltalake(snapshot, table, mode="append", commit_properties=properties)
             except SchemaMismatchError as error:
@@ -139,8 +139,8 @@ def _check_partitions(sink: TableSink, snapshot: Any, known: Sequence[str]) -> N
         )
 
 
-def _check_fit(sink: TableSink, snapshot: Any, rows: pa.Schema) -> None:
-    """Raise `TableError` if the table would change the rows, or refuse some."""
+def check_delta(sink: TableSink, snapshot: Any, rows: pa.Schema) -> None:
+    """Raise `TableError` if the Delta table would change the rows, or refuse some."""
     if why := closed(snapshot):
         raise TableError(f"sink {sink.name}: the Delta table {sink.path} takes no rows of a job: {why}")
     if found := list(misfits(snapshot, rows)):

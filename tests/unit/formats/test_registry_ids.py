@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tandem.formats import registry
+from tandem.formats import registry, unknown
 from tandem.formats.registry import RegistryTimeoutError, RegistryTroubleError, SchemaRegistry
 
 
@@ -48,7 +48,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def schemas(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Known:
-    monkeypatch.setattr(registry, "_UNKNOWN_S", 0.0)
+    monkeypatch.setattr(unknown, "_PATIENT_S", 0.0)
     return Known(clock)
 
 
@@ -91,7 +91,7 @@ def test_an_id_that_stays_unknown_is_asked_for_more_and_more_rarely_but_at_least
 
 
 def test_only_a_new_id_is_waited_for(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_UNKNOWN_S", 0.05)
+    monkeypatch.setattr(unknown, "_PATIENT_S", 0.05)
     monkeypatch.setattr(registry, "_AGAIN_S", 0.01)
     schemas, heard = Known(clock), list[str]()
     schemas.fetch([105], heard.append, 10)
@@ -119,3 +119,79 @@ def test_a_known_schema_is_never_asked_for_again(schemas: Known, clock: Clock) -
         schemas.fetch([7], unwanted, 10)
         clock.now_s += 100
     assert schemas.asked == [7]
+
+
+def test_ever_new_unknown_ids_cost_their_full_wait_once_and_then_a_short_one(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unknown, "_PATIENT_S", 0.1)
+    monkeypatch.setattr(unknown, "_SHORT_S", 0.0)
+    monkeypatch.setattr(registry, "_AGAIN_S", 0.01)
+    schemas, heard = Known(clock), list[str]()
+    schemas.fetch([0], heard.append, 10)
+    assert len(heard) > 1
+
+    for schema_id in range(1, 29):
+        clock.now_s += 1
+        schemas.fetch([schema_id], unwanted, 10)
+    clock.now_s += 1
+
+    schemas.there[30] = SCHEMA
+    schemas.fetch([30], unwanted, 10)
+    assert schemas.known(30) is not None
+
+
+def test_after_some_time_a_new_id_is_waited_for_again(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unknown, "_SHORT_S", 0.0)
+    monkeypatch.setattr(registry, "_AGAIN_S", 0.01)
+    monkeypatch.setattr(unknown, "_PATIENT_S", 0.02)
+    schemas = Known(clock)
+    schemas.fetch([1], ignored, 10)
+    clock.now_s += 30
+    monkeypatch.setattr(unknown, "_PATIENT_S", 5.0)
+
+    def comes(_: str) -> None:
+        schemas.there[2] = SCHEMA
+
+    schemas.fetch([2], comes, 10)
+    assert schemas.known(2) is not None
+    clock.now_s += 0.1
+    heard: list[str] = []
+    monkeypatch.setattr(unknown, "_PATIENT_S", 0.02)
+    schemas.fetch([3], heard.append, 10)
+    assert heard, "patience was not in vain"
+
+
+def test_many_new_unknown_ids_of_an_epoch_are_asked_side_by_side_and_hardly_waited_for(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unknown, "_SHORT_S", 0.0)
+    schemas, heard = Known(clock), list[str]()
+    schemas.there[40] = SCHEMA
+    schemas.fetch(range(100), heard.append, 10)
+
+    assert sorted(schemas.asked) == list(range(100))
+    assert all("more schemas" in what for what in heard)
+    assert [one for one in range(100) if schemas.known(one) is not None] == [40]
+
+
+def test_what_is_remembered_of_unknown_ids_has_an_end(schemas: Known, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unknown, "_REMEMBERED", 10)
+    schemas.fetch(range(25), ignored, 10)
+
+    assert [one for one in range(25) if not schemas._unknown.is_new(one)] == list(range(15, 25))
+    assert {schemas.known(one) for one in range(25)} == {None}
+
+
+def test_trouble_with_one_of_many_is_waited_for(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unknown, "_PATIENT_S", 0.0)
+    monkeypatch.setattr(registry, "_AGAIN_S", 0.01)
+    schemas = Known(clock)
+    schemas.there = dict.fromkeys(range(40), SCHEMA)
+    schemas.is_down = True
+
+    def up(_: str) -> None:
+        schemas.is_down = False
+
+    schemas.fetch(range(40), up, 10)
+    assert None not in {schemas.known(one) for one in range(40)}

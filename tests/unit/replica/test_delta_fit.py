@@ -9,9 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructField, StructType
 
 from tandem.replica.rows import EpochRows
-from tandem.replica.table_access import reach
+from tandem.replica.table_access import check_fit, reach
 from tandem.replica.tables import TableError, TableSink, TableWriter
 from tandem.topics.declared import TABLE_PREFIX
 
@@ -57,6 +59,11 @@ CHANGING = {
         pa.array([1], pa.int32()),
         "a may be null in the job, but is NOT NULL",
     ),
+    "a column that the table has not": (
+        pa.schema([("b", pa.int32())]),
+        pa.array([1], pa.int32()),
+        "the table has no column a; column b of the table is not selected by the job",
+    ),
     "numbers within a list": (
         pa.schema([("a", pa.list_(pa.int32()))]),
         pa.array([[1.5]]),
@@ -73,6 +80,29 @@ def test_a_table_that_would_change_rows_is_refused_with_both_types(tmp_path: Pat
     with pytest.raises(TableError, match=f"sink archive: the rows do not fit the Delta table .*{said}"):
         write(tmp_path, pa.table({"a": values}))
     assert DeltaTable(str(tmp_path)).to_pyarrow_table().num_rows == 0
+
+
+@pytest.mark.parametrize("name", CHANGING)
+def test_a_table_that_would_change_rows_is_refused_at_the_start(tmp_path: Path, name: str) -> None:
+    schema, values, said = CHANGING[name]
+    DeltaTable.create(str(tmp_path), schema)
+    rows = from_arrow_schema(pa.schema([("a", values.type)]))
+
+    with pytest.raises(TableError, match=f"sink archive: the rows do not fit the Delta table .*{said}"):
+        check_fit([TableSink("archive", "delta", str(tmp_path))], sinks(rows))
+
+
+def test_a_table_that_fits_or_is_not_there_starts(tmp_path: Path) -> None:
+    DeltaTable.create(str(tmp_path / "there"), INT)
+    rows = from_arrow_schema(INT)
+
+    for kind, folder in (("delta", "there"), ("delta", "to be"), ("parquet", "any")):
+        check_fit([TableSink("archive", kind, str(tmp_path / folder))], sinks(rows))
+
+
+def sinks(rows: StructType) -> StructType:
+    """The rows of all sinks."""
+    return StructType([StructField(TABLE_PREFIX + "archive", rows)])
 
 
 def constrained(folder: str) -> None:

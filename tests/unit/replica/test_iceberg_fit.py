@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import load_catalog
-from pyiceberg.transforms import IdentityTransform
+from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, MonthTransform, TruncateTransform
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from tandem.replica.iceberg import IcebergTable, IcebergWriter, newest_epochs
+from tandem.replica.iceberg import IcebergTable, IcebergWriter, check_fit, newest_epochs
 from tandem.replica.tables import TableError
 
 MOMENTS = pa.timestamp("us", "UTC")
+EACH = IdentityTransform()
 FIRST, LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 
 
@@ -38,13 +41,13 @@ def content(table: IcebergTable) -> pa.Table:
     return table.catalog().load_table(table.table).scan().to_arrow()
 
 
-def partitioned(table: IcebergTable, kind: pa.DataType) -> None:
-    """Make the table, with a partition for each value of `v`, as another tool may."""
+def partitioned(table: IcebergTable, kind: pa.DataType, by: Any = EACH) -> None:
+    """Make the table, with a partition for each value of `v` or what `by` makes of it, as another tool may."""
     catalog = table.catalog()
     catalog.create_namespace("shop")
     made = catalog.create_table(table.table, pa.schema([("n", pa.int64()), ("v", kind)]))
     with made.update_spec() as update:
-        update.add_field("v", IdentityTransform(), "v")
+        update.add_field("v", by, "v" if by is EACH else "p")
 
 
 # Rows ----------------------------------------------------------------------------------------------------------------
@@ -173,3 +176,124 @@ def test_a_catalog_in_a_database_has_the_name_that_is_given(table: IcebergTable)
     assert load_catalog("tandem-lake", **table.options).load_table("shop.orders").scan().to_arrow()[
         "v"
     ].to_pylist() == [8]
+
+
+# What is known at the start ------------------------------------------------------------------------------------------
+
+BY: dict[str, tuple[Any, pa.DataType, list[Any]]] = {
+    "day": (DayTransform(), MOMENTS, [FIRST, LAST, -1, 0, None]),
+    "month": (MonthTransform(), pa.date32(), [-1, 0, None]),
+    "bucket[4]": (BucketTransform(4), pa.string(), ["a", "", "ü", None]),
+    "truncate[3]": (TruncateTransform(3), pa.int64(), [-(2**63), 2**63 - 1, -1, None]),
+}
+
+
+@pytest.mark.parametrize("by", BY)
+def test_a_table_that_is_partitioned_by_days_or_the_like_is_written(table: IcebergTable, by: str) -> None:
+    transform, kind, values = BY[by]
+    partitioned(table, kind, transform)
+
+    assert newest_epochs([table]) == {"lake": -1}
+    assert write(table, rows(kind, *values)) == {}
+    assert content(table).num_rows == len(values)
+
+
+@pytest.mark.parametrize("by", BY)
+def test_a_partition_that_needs_a_package_which_is_not_there_is_refused_at_the_start(
+    table: IcebergTable, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transform, kind, _ = BY[by]
+    partitioned(table, kind, transform)
+    monkeypatch.setattr("tandem.replica.iceberg.find_spec", lambda _: None)
+
+    with pytest.raises(TableError, match=rf"it is partitioned by {re.escape(by)} of v, which needs .* pyiceberg-core"):
+        newest_epochs([table])
+
+
+def test_a_partition_by_a_truncated_decimal_is_refused_at_the_start(table: IcebergTable) -> None:
+    partitioned(table, pa.decimal128(10, 2), TruncateTransform(10))
+
+    with pytest.raises(TableError, match=r"partitioned by truncate\[10\] of v, which is decimal\(10, 2\): the library"):
+        newest_epochs([table])
+
+
+ROWS = StructType([StructField("n", LongType(), nullable=False), StructField("v", StringType())])
+UNFIT: dict[str, tuple[pa.Schema, str]] = {
+    "a column that is not there": (pa.schema([("n", pa.int64())]), "the table has no column v"),
+    "another type": (
+        pa.schema([("n", pa.int64()), ("v", pa.int64())]),
+        "column v is string in the job, but long in the table",
+    ),
+    "a narrower type": (
+        pa.schema([("n", pa.int32()), ("v", pa.string())]),
+        "column n is long in the job, but int in the table",
+    ),
+    "a required column": (
+        pa.schema([("n", pa.int64()), pa.field("v", pa.string(), nullable=False)]),
+        "column v may be null in the job, but is required in the table",
+    ),
+    "a required column that is not selected": (
+        pa.schema([("n", pa.int64()), ("v", pa.string()), pa.field("w", pa.string(), nullable=False)]),
+        "column w of the table is required, but the job does not select it",
+    ),
+    "a struct": (
+        pa.schema([("n", pa.int64()), ("v", pa.struct([("a", pa.int64())]))]),
+        "column v is string in the job, but struct",
+    ),
+}
+FITTING = {
+    "the same": pa.schema([("n", pa.int64()), ("v", pa.string())]),
+    "in another order, with more": pa.schema([("v", pa.string()), ("w", pa.string()), ("n", pa.int64())]),
+    "as it is": pa.schema([pa.field("n", pa.int64(), nullable=False), ("v", pa.string())]),
+}
+
+
+def sinks(kind: StructType) -> StructType:
+    """The rows of all sinks."""
+    return StructType([StructField("table_lake", kind)])
+
+
+def made(table: IcebergTable, schema: pa.Schema) -> None:
+    table.catalog().create_namespace("shop")
+    table.catalog().create_table(table.table, schema)
+
+
+@pytest.mark.parametrize("name", UNFIT)
+def test_rows_that_do_not_fit_the_table_are_refused_at_the_start(
+    table: IcebergTable, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    schema, said = UNFIT[name]
+    made(table, schema)
+
+    with pytest.raises(TableError, match=f"sink lake: the rows do not fit the iceberg table shop.orders.*{said}"):
+        check_fit([table], sinks(ROWS))
+    assert capsys.readouterr().out == ""
+
+
+def test_a_struct_within_that_does_not_fit_is_refused_at_the_start(
+    table: IcebergTable, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made(table, pa.schema([("v", pa.list_(pa.struct([("a", pa.int32())])))]))
+    kind = StructType([StructField("v", ArrayType(StructType([StructField("a", LongType())])))])
+
+    with pytest.raises(
+        TableError, match=r"column v is list<struct<a: optional long>> in the job, but list<struct<a: o"
+    ):
+        check_fit([table], sinks(kind))
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", FITTING)
+def test_rows_that_fit_are_taken(table: IcebergTable, name: str) -> None:
+    made(table, FITTING[name])
+
+    check_fit([table], sinks(ROWS))
+
+    fields = [pa.field("n", pa.int64(), nullable=False), pa.field("v", pa.string())]
+    assert write(table, pa.array([{"n": 1, "v": "a"}], pa.struct(fields))) == {}
+
+
+def test_a_table_that_is_not_there_will_be_made(table: IcebergTable) -> None:
+    check_fit([table], sinks(ROWS))
+
+    assert newest_epochs([table]) == {"lake": -1}
