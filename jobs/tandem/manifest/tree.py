@@ -119,9 +119,9 @@ class _Reader:
 
 
 def _tag(node: object) -> str | None:
-    tagged = isinstance(node, CommentedMap | CommentedSeq | TaggedScalar)
-    tag = node.tag.value if tagged else None
-    return None if tag is None else str(tag)
+    if not isinstance(node, CommentedMap | CommentedSeq | TaggedScalar) or node.tag.value is None:
+        return None
+    return str(node.tag.value)
 
 
 def _key(key: object) -> str | int:
