@@ -12,7 +12,7 @@ from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
 from tandem.manifest.problems import QUOTE_IT, Issue, Location
-from tandem.manifest.yaml_values import DateText, reader
+from tandem.manifest.yaml_values import DateText, OtherNumber, OtherText, reader
 
 _QUOTES = "Check the indentation, and put texts that contain ': ', '#', '@' or braces in quotes"
 
@@ -27,9 +27,13 @@ class YamlError(ValueError):
 
 @dataclass(frozen=True)
 class LineMap:
-    """Where in a file the values of a manifest stand."""
+    """Where in a file the values of a manifest stand.
+
+    `otherwise` : the texts of those that YAML 1.1 reads otherwise than YAML 1.2, as `no` and `010`.
+    """
 
     lines: Mapping[Location, int] = field(default_factory=dict)
+    otherwise: Mapping[Location, str] = field(default_factory=dict)
 
     def line_of(self, location: Location) -> int | None:
         """The line (from 1) of the key at `location`; of what would contain it, if it is not there."""
@@ -60,7 +64,7 @@ def read(text: str) -> Document:
         raise _explained(error) from error
     except RecursionError as error:
         raise YamlError(None, "there are too many brackets or levels within each other", _QUOTES) from error
-    return Document(value, LineMap(values.lines), tuple(values.issues))
+    return Document(value, LineMap(values.lines, values.otherwise), tuple(values.issues))
 
 
 def scalar_at(text: str, location: Location) -> str | None:
@@ -100,6 +104,7 @@ class _Reader:
     def __init__(self) -> None:
         self.lines: dict[Location, int] = {}
         self.issues: list[Issue] = []
+        self.otherwise: dict[Location, str] = {}
 
     def plain(self, node: object, at: Location, line: int) -> Any:
         self.lines[at] = line
@@ -113,6 +118,8 @@ class _Reader:
             return [self.plain(value, (*at, index), _line(node, index, line)) for index, value in enumerate(node)]
         if isinstance(node, TaggedScalar):
             return str(node.value)
+        if isinstance(node, OtherText | OtherNumber):
+            self.otherwise[at] = node if isinstance(node, OtherText) else node.written
         if isinstance(node, DateText):
             self.issues.append(Issue(at, f"must be a string, not the date {node}", f'{QUOTE_IT}"{node}"'))
         return _scalar(node)
