@@ -7,6 +7,9 @@ import re
 from difflib import get_close_matches
 from typing import Final
 
+from tandem.manifest.collations import is_collation
+from tandem.manifest.ddl_tokens import is_text, name_in, tokens_of
+
 _PLAIN = (
     *("boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long", "float", "real", "double"),
     *("decimal", "dec", "numeric", "string", "char", "character", "varchar", "binary", "void", "variant"),
@@ -16,12 +19,21 @@ _ARGUMENTS: Final = {"decimal": (0, 2), "dec": (0, 2), "numeric": (0, 2), "time"
     ("char", "character", "varchar"), (1, 1)
 )
 """Type → the least and the greatest count of numbers in parentheses; for all others none."""
-_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
-_UNQUOTED = re.compile(r"[0-9]*[A-Za-z_][A-Za-z0-9_]*")
+_MOST_DIGITS: Final = 38
+_MOST: Final = 2**31 - 1
+_COLLATED: Final = ("string", "char", "character", "varchar")
+_UNITS: Final = {
+    "year": ("month",),
+    "month": (),
+    "day": ("hour", "minute", "second"),
+    "hour": ("minute", "second"),
+    "minute": ("second",),
+    "second": (),
+}
+"""What an interval begins with → what it may go to."""
 _NESTED = {"array": 1, "map": 2}
 _KNOWN: Final = [*_PLAIN, *_NESTED, "struct", "interval"]
 _ALIASES: Final = {"str": "string", "text": "string", "bool": "boolean", "number": "double", "datetime": "timestamp"}
-_TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\w+|[<>(),:]|\S)")
 
 
 class DdlError(ValueError):
@@ -47,7 +59,10 @@ def columns_alike(ddl: str) -> tuple[str, str] | None:
 
 class _Parser:
     def __init__(self, ddl: str) -> None:
-        self._tokens = _TOKEN.findall(_COMMENT.sub(" ", ddl))
+        try:
+            self._tokens = tokens_of(ddl)
+        except ValueError as error:
+            raise DdlError(str(error)) from error
         self._next = 0
         self.alike: tuple[str, str] | None = None
 
@@ -71,10 +86,11 @@ class _Parser:
         token = self._take()
         if token is None:
             raise DdlError("a column is missing at the end" if self._tokens else "it is empty")
-        if not (len(token) > 2 and token.startswith("`")) and not _UNQUOTED.fullmatch(token):
-            hint = "; put it in backquotes" if token.isidentifier() else ""
+        name = name_in(token)
+        if name is None:
+            hint = "; put it in backquotes" if re.fullmatch(r"\w+", token) else ""
             raise DdlError(f"a column's name was expected, not {token!r}{hint}")
-        return token.strip("`").replace("``", "`")
+        return name
 
     def _type(self, column: str) -> None:
         token = self._take()
@@ -96,36 +112,67 @@ class _Parser:
             if not self._skip(">"):
                 self.columns(end=">")
         elif kind == "interval":
-            while self._peek() in {"year", "month", "day", "hour", "minute", "second", "to"}:
-                self._take()
+            self._interval(column)
         else:
             self._arguments(column, kind)
-        if kind == "timestamp":
-            while self._peek() in {"with", "without", "local", "time", "zone"}:
-                self._take()
+            self._zone(kind)
+        if kind in _COLLATED and self._skip("collate"):
+            self._collation(column)
+
+    def _interval(self, column: str) -> None:
+        begin = self._peek()
+        if begin not in _UNITS:
+            return
+        self._take()
+        if not self._skip("to"):
+            return
+        if self._peek() not in _UNITS[begin]:
+            ends = " or ".join(f"{begin} to {end}".upper() for end in _UNITS[begin]) or begin.upper()
+            raise DdlError(f"{column} is of no interval that Spark knows; write e.g. INTERVAL {ends}")
+        self._take()
+
+    def _zone(self, kind: str) -> None:
+        zone = {"timestamp": ("with", "without"), "time": ("without",)}.get(kind, ())
+        if (word := self._peek()) in zone:
+            self._take()
+            for expected in ("local", "time", "zone") if word == "with" else ("time", "zone"):
+                self._expect(expected)
+
+    def _collation(self, column: str) -> None:
+        token = self._take() or ""
+        name = name_in(token)
+        if name is None or not is_collation(name):
+            raise DdlError(f"{column} has the unknown collation {token}; write e.g. UNICODE_CI or UTF8_LCASE")
 
     def _arguments(self, column: str, kind: str) -> None:
         least, most = _ARGUMENTS.get(kind, (0, 0))
-        count = 0
+        numbers: list[int] = []
         if most and self._skip("("):
-            while (token := self._take() or "").isdigit():
-                count += 1
+            while re.fullmatch(r"[0-9]+", token := self._take() or ""):
+                numbers.append(min(int(token[:20]), _MOST + 1))
                 if not self._skip(","):
                     self._expect(")")
                     break
             else:
                 raise DdlError(f"{token!r} in {column}'s type is no whole number")
-        if not least <= count <= most:
+        if not least <= len(numbers) <= most:
             example = "DECIMAL(10, 2)" if most > 1 else f"{kind.upper()}({'6' if kind == 'time' else '20'})"
-            raise DdlError(f"{column}'s type {kind.upper()} has {count} numbers; write e.g. {example}")
+            raise DdlError(f"{column}'s type {kind.upper()} has {len(numbers)} numbers; write e.g. {example}")
+        if most > 1 and numbers and not max(numbers) == numbers[0] <= _MOST_DIGITS:
+            raise DdlError(
+                f"{column}'s type {kind.upper()} has at most {_MOST_DIGITS} digits, and no more behind the point than in all"
+            )
+        if any(number > _MOST for number in numbers):
+            raise DdlError(f"{column}'s type {kind.upper()} has a number above {_MOST}")
 
     def _modifiers(self) -> None:
-        if self._skip("collate"):
-            self._take()
-        if self._skip("not"):
+        if self._skip("not") or self._skip("!"):
             self._expect("null")
         if self._skip("comment"):
-            self._take()
+            if not is_text(self._peek()):
+                raise DdlError("the text behind COMMENT is missing, or is not in quotes")
+            while is_text(self._peek()):
+                self._take()
 
     def _peek(self) -> str | None:
         return self._tokens[self._next].lower() if self._next < len(self._tokens) else None

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import date
 from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from tandem.manifest.problems import REFUSAL, Issue, Location, dotted
+from tandem.manifest.problems import QUOTE_IT, REFUSAL, Issue, Location, dotted
 from tandem.manifest.vocabulary import homes, keys_at, nearest
 
 EXAMPLES: Final[Mapping[str, str]] = {
@@ -28,8 +27,6 @@ EXAMPLES: Final[Mapping[str, str]] = {
     "credentials": "credentials: {env: ZOOKEEPER_CREDENTIALS}",
     "schema": "schema: carrier STRING, delay DOUBLE",
 }
-QUOTE_IT: Final = "Put it in quotes: "
-"""Begins the remedy for a number, a truth value or a date where a text belongs."""
 _ONE_TEXT: Final = "Write one text, if need be in quotes"
 
 Explanation = tuple[str, str]
@@ -108,7 +105,7 @@ def _choice(mistake: _Mistake) -> Explanation:
 
 
 def _string(mistake: _Mistake) -> Explanation:
-    if isinstance(mistake.value, bool | int | float | date):
+    if isinstance(mistake.value, bool | int | float):
         text = str(mistake.value).lower() if isinstance(mistake.value, bool) else str(mistake.value)
         return f"must be a string, not {_kind(mistake.value)}", f'{QUOTE_IT}"{text}"'
     if isinstance(mistake.value, list) and mistake.at[-1] in ("bootstrapServers", "connect"):
@@ -157,8 +154,6 @@ def _kind(value: Any) -> str:
         return f"the truth value {str(value).lower()}"
     if isinstance(value, int | float):
         return f"the number {value}"
-    if isinstance(value, date):
-        return f"the date {value}"
     if isinstance(value, str):
         return "a text"
     return "a list" if isinstance(value, list) else "a mapping"

@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from tandem.manifest.explain import QUOTE_IT, explain
+from tandem.manifest.explain import explain
 from tandem.manifest.fixing import fixed
 from tandem.manifest.kafka import KafkaSpec
 from tandem.manifest.lanes import UnknownLaneError, lane_name, lane_of, read_by
 from tandem.manifest.models import API_VERSION, KIND, ReplicatedStreamJob, Spec, default_checkpoint_directory
-from tandem.manifest.problems import Issue, Location, ManifestError, Problem, dotted
+from tandem.manifest.problems import QUOTE_IT, Issue, Location, ManifestError, Problem, dotted
 from tandem.manifest.rules import check
 from tandem.manifest.spark import SparkSpec
 from tandem.manifest.spark_files import from_folder

@@ -35,6 +35,12 @@ def _issues(manifest: Manifest) -> Iterator[Issue]:
     yield from _between_barriers(manifest)
     yield from _overruled(manifest)
     yield from _for_no_container(manifest)
+    if manifest.runs_elsewhere:
+        for at, written in manifest.lines.otherwise.items():
+            message = f"kubectl reads YAML 1.1, where {written} without quotes is a truth value or another number"
+            yield Issue(
+                at, message, f'If it is a text, write "{written}"; if it is a number, write it in decimal digits'
+            )
     if manifest.spec.suspend:
         yield Issue(("spec", "suspend"), "only the operator heeds it; `tandem run` runs the job", "")
 

@@ -8,6 +8,8 @@ from pathlib import Path
 from pydantic_core import PydanticCustomError
 
 REFUSAL = "manifest_refusal"
+QUOTE_IT = "Put it in quotes: "
+"""Begins the remedy for a number, a truth value or a date where a text belongs."""
 
 Location = tuple[str | int, ...]
 """The way from the document's root to a value: keys of mappings and indices of lists."""

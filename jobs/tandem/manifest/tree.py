@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq, TaggedScalar
 from ruamel.yaml.composer import ComposerError
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 
-from tandem.manifest.problems import Issue, Location
+from tandem.manifest.problems import QUOTE_IT, Issue, Location
+from tandem.manifest.yaml_values import DateText, OtherNumber, OtherText, reader
 
 _QUOTES = "Check the indentation, and put texts that contain ': ', '#', '@' or braces in quotes"
 
@@ -27,9 +27,13 @@ class YamlError(ValueError):
 
 @dataclass(frozen=True)
 class LineMap:
-    """Where in a file the values of a manifest stand."""
+    """Where in a file the values of a manifest stand.
+
+    `otherwise` : the texts of those that YAML 1.1 reads otherwise than YAML 1.2, as `no` and `010`.
+    """
 
     lines: Mapping[Location, int] = field(default_factory=dict)
+    otherwise: Mapping[Location, str] = field(default_factory=dict)
 
     def line_of(self, location: Location) -> int | None:
         """The line (from 1) of the key at `location`; of what would contain it, if it is not there."""
@@ -53,19 +57,20 @@ def read(text: str) -> Document:
 
     Raises `YamlError`: not YAML, no document, or several.
     """
+    values = _Reader()
     try:
-        root = _root(text)
+        value = values.plain(_root(text), (), first_line(text))
     except YAMLError as error:
         raise _explained(error) from error
-    reader = _Reader()
-    value = reader.plain(root, (), first_line(text))
-    return Document(value, LineMap(reader.lines), tuple(reader.issues))
+    except RecursionError as error:
+        raise YamlError(None, "there are too many brackets or levels within each other", _QUOTES) from error
+    return Document(value, LineMap(values.lines, values.otherwise), tuple(values.issues))
 
 
 def scalar_at(text: str, location: Location) -> str | None:
     """The text of a value of the document, as it is written there; None if there is no such value, or no plain one."""
     try:
-        node = YAML(typ="rt", pure=True).compose(text)
+        node = reader().compose(text)
     except YAMLError:
         return None
     for part in location:
@@ -87,9 +92,9 @@ def first_line(text: str) -> int:
 def _root(text: str) -> Any:
     """The one document of a text; empty ones beside it, as templates leave them, do not count."""
     try:
-        return YAML(typ="rt", pure=True).load(text)
+        return reader().load(text)
     except ComposerError:
-        found = [one for one in YAML(typ="rt", pure=True).load_all(text) if one is not None]
+        found = [one for one in reader().load_all(text) if one is not None]
         if len(found) != 1:
             raise
         return found[0]
@@ -99,9 +104,12 @@ class _Reader:
     def __init__(self) -> None:
         self.lines: dict[Location, int] = {}
         self.issues: list[Issue] = []
+        self.otherwise: dict[Location, str] = {}
 
     def plain(self, node: object, at: Location, line: int) -> Any:
         self.lines[at] = line
+        if tag := _tag(node):
+            self.issues.append(Issue(at, f"has the YAML tag {tag}", "Tags are not supported: remove it"))
         if isinstance(node, CommentedMap):
             return {
                 _key(key): self.plain(value, (*at, _key(key)), _line(node, key, line)) for key, value in node.items()
@@ -109,9 +117,18 @@ class _Reader:
         if isinstance(node, CommentedSeq):
             return [self.plain(value, (*at, index), _line(node, index, line)) for index, value in enumerate(node)]
         if isinstance(node, TaggedScalar):
-            self.issues.append(Issue(at, f"has the YAML tag {node.tag.value}", "Tags are not supported: remove it"))
             return str(node.value)
+        if isinstance(node, OtherText | OtherNumber):
+            self.otherwise[at] = node if isinstance(node, OtherText) else node.written
+        if isinstance(node, DateText):
+            self.issues.append(Issue(at, f"must be a string, not the date {node}", f'{QUOTE_IT}"{node}"'))
         return _scalar(node)
+
+
+def _tag(node: object) -> str | None:
+    if not isinstance(node, CommentedMap | CommentedSeq | TaggedScalar) or node.tag.value is None:
+        return None
+    return str(node.tag.value)
 
 
 def _key(key: object) -> str | int:

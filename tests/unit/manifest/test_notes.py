@@ -111,3 +111,32 @@ def test_snapshots_closer_to_each_other_than_the_barriers_are_noted(
     said = [str(note) for note in notes(load(path))]
 
     assert ["a snapshot is of a barrier, and these are 5s apart" in text for text in said] == [True] * noted, said
+
+
+@pytest.mark.parametrize(
+    ("topics", "elsewhere", "noted"),
+    [
+        ("[on]", True, "on"),
+        ("[NO]", True, "NO"),
+        ("[on]", False, ""),
+        ("['on']", True, ""),
+        ("[orders]", True, ""),
+    ],
+)
+def test_what_kubectl_reads_otherwise_is_noted(tmp_path: Path, topics: str, elsewhere: bool, noted: str) -> None:
+    path = tmp_path / "job.yaml"
+    text = MANIFEST.partition("  podTemplate")[0].replace("topics: [orders]", f"topics: {topics}")
+    path.write_text(text if elsewhere else text.replace(", configMap: code", ""))
+
+    said = [str(note) for note in notes(load(path)) if "kubectl" in str(note)]
+
+    assert [f'If it is a text, write "{noted}"' in text for text in said] == [True] * bool(noted), said
+
+
+def test_a_number_that_kubectl_takes_for_an_octal_one_is_noted(tmp_path: Path) -> None:
+    path = tmp_path / "job.yaml"
+    path.write_text(MANIFEST.partition("  podTemplate")[0] + "  replicas: 010\n")
+
+    said = [str(note) for note in notes(load(path))]
+
+    assert ["where 010 without quotes" in text for text in said] == [True], said

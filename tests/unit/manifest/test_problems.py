@@ -46,6 +46,11 @@ def test_a_mistake_is_the_only_problem_and_has_its_line(name: str, write: Writer
         ("a: 1\n---\n---\nb: 2\n", 2, "Keep one manifest per file"),
         ("# x\nkind: SparkApplication\nspec: {mode: cluster}\n", 2, "'SparkApplication' is no kind"),
         ("a: \x07\n", 1, "control characters"),
+        ("a: 1\nb: !!int x\n", 2, "cannot be read as a whole number"),
+        ("a: 1\nb: !!bool x\n", 2, "cannot be read as a truth value"),
+        ("a: 1\nb: 0x_\n", 2, "cannot be read as a whole number"),
+        (f"a: 1\nb: {'9' * 5_000}\n", 2, "cannot be read as a whole number"),
+        (f"a: {'[' * 3_000}{']' * 3_000}\n", 1, "too many brackets"),
     ],
 )
 def test_what_is_no_manifest_at_all_is_said_clearly(text: str, line: int, fragment: str, tmp_path: Path) -> None:
@@ -86,6 +91,28 @@ def test_a_tag_is_a_problem(write: Writer) -> None:
 
     assert [(problem.path, problem.line) for problem in problems] == [("metadata.name", 5)]
     assert "Tags are not supported" in problems[0].remedy
+
+
+@pytest.mark.parametrize(
+    "topics",
+    ["[!!binary QUJD]", "!!set {flights}", "!!omap [flights: 1]", "!!pairs [flights: 1]", "!list [flights]"],
+)
+def test_a_tag_of_yamls_own_or_at_a_list_is_a_problem(write: Writer, topics: str) -> None:
+    problem = problems_of(write(("topics: [flights]", f"topics: {topics}")))[0]
+
+    assert (problem.path.startswith("spec.sources[0].topics"), problem.line) == (True, 21)
+    assert "Tags are not supported" in problem.remedy
+
+
+@pytest.mark.parametrize(
+    "date",
+    ["2024-02-30", "2024-13-01", "0000-01-01", "2024-01-01 25:00:00", "2024-01-01T10:00:00+99:99", "2024-01-02"],
+)
+def test_a_date_needs_quotes_whether_there_is_such_a_day_or_not(write: Writer, date: str) -> None:
+    problems = problems_of(write(("function: flights", f"function: flights\n    options: {{cutover: {date}}}")))
+
+    assert [(problem.path, problem.line) for problem in problems] == [("spec.job.options.cutover", 10)]
+    assert problems[0].detail == f'must be a string, not the date {date}. Put it in quotes: "{date}"'
 
 
 def test_mistakes_of_all_kinds_are_shown_at_once_in_the_order_of_their_lines(write: Writer) -> None:
