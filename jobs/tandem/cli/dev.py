@@ -179,7 +179,7 @@ def _postgres_line(postgres: PostgresServer, job: Manifest | None) -> str:
 
 def _make_topics(bootstrap: str, job: Manifest, partitions: int) -> list[str]:
     """Those of the job's sources and sinks that were not there."""
-    topics = Topics(KafkaConnection({"bootstrap.servers": bootstrap, "log_level": "0"}))
+    topics = Topics(KafkaConnection({"bootstrap.servers": bootstrap}).silent)
     there = topics.all()
     made = sorted(name for name in users_topics(job) if name not in there)
     topics.ensure(NewTopic(name, partitions) for name in made)

@@ -58,7 +58,7 @@ def produce(
     with screen.telling("not all were sent", manifest), _known_names(screen):
         job = load(manifest)
         name = source_topic(job, source, topic)
-        connection = KafkaConnection(job.kafka_properties(os.environ))
+        connection = KafkaConnection(job.kafka_properties(os.environ)).silent
         producer = LineProducer(connection, name, None if key is None else key.encode())
         try:
             with _opened(screen, file) as lines:
@@ -103,7 +103,7 @@ def consume(
     with screen.telling("not read", manifest), _known_names(screen):
         job = load(manifest)
         name = sink_topic(job, sink)
-        reader = _reader(KafkaConnection(job.kafka_properties(os.environ)), sink, name, from_beginning)
+        reader = _reader(KafkaConnection(job.kafka_properties(os.environ)).silent, sink, name, from_beginning)
         screen.errors.print(f"{name}, {'from its beginning' if from_beginning else 'from now on'}; Ctrl-C ends it")
         try:
             for row in islice(reader.rows(math.inf if timeout is None else timeout), count):

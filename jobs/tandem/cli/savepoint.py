@@ -75,7 +75,7 @@ def create(
             Savepoints(store_of(job)).check_free(name)
         for job in jobs:
             store = store_of(job)
-            connection = KafkaConnection(job.kafka_properties(os.environ))
+            connection = KafkaConnection(job.kafka_properties(os.environ)).silent
             _check_logs(job, connection)
             snapshot = _chosen(screen, job, connection, store, None if newest else wait, f"{manifest} {name}")
             made = Savepoints(store).create(name, snapshot, inputs_of(job, connection, snapshot))

@@ -115,7 +115,7 @@ def _carry_out(
             raise SwitchoverRefusedError(
                 f"{manifest.name} has no ZooKeeper, through which its replicas would agree on it: add spec.zookeeper"
             )
-        connection = KafkaConnection({**manifest.kafka_properties(os.environ), "log_level": "0"})
+        connection = KafkaConnection(manifest.kafka_properties(os.environ)).silent
         with Requester.connected(options, manifest.name) as requester:
             before = requester.look()
             request = plan(before, uuid.uuid4().hex[:8])

@@ -39,7 +39,7 @@ def check(manifest: ManifestFile, lane: Lane = None) -> None:
     screen = Screen()
     with screen.telling("topics cannot be checked", manifest):
         job = load(manifest)
-        connection = KafkaConnection(job.kafka_properties(os.environ))
+        connection = KafkaConnection(job.kafka_properties(os.environ)).silent
         topics, declared = Topics(connection), _declared(meant(job, lane))
         partitions = topics.all()
         there = [topic.name for topic in declared if topic.name in partitions]
@@ -84,7 +84,7 @@ def delete(
         lanes = meant(job, lane)
         for one in lanes:
             _refuse_if_it_runs(screen, one, manifest, wait)
-        topics = Topics(KafkaConnection(job.kafka_properties(os.environ)))
+        topics = Topics(KafkaConnection(job.kafka_properties(os.environ)).silent)
         there = topics.all()
         names = sorted({name for one in lanes for name in left_by(one, there)})
         stores = [store_of(one) for one in lanes] if with_snapshots and job.spec.snapshots is not None else []

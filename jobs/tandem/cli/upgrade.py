@@ -99,6 +99,6 @@ def _savepoint(job: Manifest, new: Manifest, generation: int) -> str:
     savepoints, name = Savepoints(store), f"generation-{generation}"
     if name not in savepoints.list().names:
         snapshot = newest_snapshot(store)
-        connection = KafkaConnection(job.kafka_properties(os.environ))
+        connection = KafkaConnection(job.kafka_properties(os.environ)).silent
         savepoints.create(name, snapshot, inputs_of(job, connection, snapshot))
     return name

@@ -51,7 +51,7 @@ def verify(
         if loaded.spec.ordering.mode == "none":
             errors.print("spec.ordering.mode is none: replicas do not coordinate, so there is nothing to verify")
             raise typer.Exit(ExitCode.REFUSED)
-        connection = KafkaConnection(loaded.kafka_properties(os.environ))
+        connection = KafkaConnection(loaded.kafka_properties(os.environ)).silent
         with _progress(errors) as progress:
             reports = {
                 one.name: read.verify(connection, read.JobHistory.of(one), wait, progress)

@@ -56,7 +56,7 @@ def running(say: Callable[[str], None]) -> Iterator[Servers]:
         zookeeper = stack.enter_context(ZooKeeperServer(folder / "zookeeper"))
         say("Kafka")
         kafka = stack.enter_context(KafkaBroker(folder / "kafka", java=BrokerJava(jars=jars)))
-        connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap, "log_level": "0"})
+        connection = KafkaConnection({"bootstrap.servers": kafka.bootstrap}).silent
         logs = (zookeeper.log_file, kafka.log_file)
         servers = Servers(folder, kafka.bootstrap, zookeeper.connect, connection, logs)
         for act in ACTS.values():

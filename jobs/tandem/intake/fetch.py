@@ -159,7 +159,8 @@ class InputReader:
     """
 
     def __init__(self, connection: KafkaConnection, isolation_level: str) -> None:
-        self._connection, self._isolation_level = connection, isolation_level
+        self._connection = connection.silent  # not polled while no epoch is fetched
+        self._isolation_level = isolation_level
         self._share = Share.of(1)
         self._made: Consumer | None = None
         self._pausing = Pausing(1.0)

@@ -11,12 +11,14 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec, TopicMetadata
 
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.client_log import without_times
 from tandem.kafka.errors import ConnectionFailedError, ReadTimeoutError
 from tandem.protocol.values import Offsets, TopicPartition
 
 NO_ANSWER: Final = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN)
 """The codes of errors that say that no broker has answered."""
 
+_UNREACHED: Final = (KafkaError._TRANSPORT, KafkaError._RESOLVE)
 _REFUSED: Final = (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED, KafkaError._SSL)
 _PATIENCE: Final = 3
 _ROUND_S: Final = 0.5
@@ -32,11 +34,17 @@ class Admin:
     def __init__(self, connection: KafkaConnection, timeout_s: float) -> None:
         self.timeout_s = timeout_s
         self._refused: KafkaError | None = None
+        self._unreached: KafkaError | None = None
         self._config: dict[str, Any] = {**connection.admin(), "error_cb": self._on_error}
-        self.client = AdminClient(self._config)
-        """The client to ask now. To be taken again for each request."""
+        self._client = AdminClient(self._config)
         self._unanswered = 0
         self._servers = connection.properties.get("bootstrap.servers", "")
+
+    @property
+    def client(self) -> AdminClient:
+        """The client to ask now. To be taken again for each request."""
+        self._client.poll(0)  # else what it has to say piles up
+        return self._client
 
     def topics(self) -> Mapping[str, TopicMetadata]:
         """All topics. Wrong credentials are reported at once: the client itself would go on trying.
@@ -44,13 +52,13 @@ class Admin:
         Raises `ConnectionFailedError`.
         """
         deadline = time.monotonic() + self.timeout_s
-        self._refused = None
+        self._refused = self._unreached = None
         while True:
             left = deadline - time.monotonic()
             try:
                 return self.client.list_topics(timeout=max(0.01, min(left, _ROUND_S))).topics
             except KafkaException as error:
-                self.client.poll(0)
+                self._client.poll(0)
                 if self._refused is not None:
                     raise ConnectionFailedError(
                         f"Kafka at {self._servers} refused the connection: {self._refused.str()}. Check security.protocol "
@@ -58,8 +66,9 @@ class Admin:
                     ) from error
                 if left <= _ROUND_S:
                     self.not_answered()
+                    reason = without_times((self._unreached or error.args[0]).str())
                     raise ConnectionFailedError(
-                        f"no answer from Kafka at {self._servers} within {self.timeout_s:.0f} s: {error.args[0].str()}. "
+                        f"no answer from Kafka at {self._servers} within {self.timeout_s:.0f} s: {reason}. "
                         "Check spec.kafka.bootstrapServers, and security.protocol in spec.kafka.properties"
                     ) from error
 
@@ -71,11 +80,13 @@ class Admin:
         """A request was not."""
         self._unanswered += 1
         if self._unanswered >= _PATIENCE:
-            self.client, self._unanswered = AdminClient(self._config), 0
+            self._client, self._unanswered = AdminClient(self._config), 0
 
     def _on_error(self, error: KafkaError) -> None:
         if error.code() in _REFUSED:
             self._refused = error
+        elif error.code() in _UNREACHED:
+            self._unreached = error
 
 
 _STALE: Final = (

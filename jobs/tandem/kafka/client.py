@@ -1,7 +1,12 @@
 """Configurations of the Kafka clients: what Tandem sets, on top of what the user passes through."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+from tandem.kafka.client_log import CLIENT_LOG
 
 # A broker that was restarted is found again within a fifth of a second, not within librdkafka's default ten.
 _COMMON: dict[str, str | int | bool] = {
@@ -17,6 +22,7 @@ RECORD_OVERHEAD = 16_384
 _DEFAULT_BATCH_BYTES = 1_000_000  # librdkafka's own
 _MOST_BYTES = 1_000_000_000  # librdkafka allows no more
 _LARGEST = 2**31 - 1  # nor here
+_NO_LINES = "0"
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -44,19 +50,29 @@ class KafkaConnection:
     properties: Mapping[str, str]
 
     @property
-    def _common(self) -> dict[str, str | int | bool]:
+    def silent(self) -> KafkaConnection:
+        """The same for clients that log nothing: those of a command, which says what it is refused, and those that may rest.
+
+        `debug` among the properties makes them log all the same.
+        """
+        return KafkaConnection({**self.properties, "log_level": _NO_LINES})
+
+    @property
+    def _common(self) -> dict[str, Any]:
         """What all clients begin with. Of a pair of bounds the user may give one: the other, which is ours, follows."""
         least, most = "reconnect.backoff.ms", "reconnect.backoff.max.ms"
-        common = {**_COMMON, **self.properties}
+        common: dict[str, Any] = {**_COMMON, **self.properties}
+        if self.properties.get("log_level") != _NO_LINES and not self.properties.get("debug"):
+            common["logger"] = CLIENT_LOG  # who asks for `debug` gets every line, from librdkafka itself
         if int(common[least]) > int(common[most]):
             common |= {least: common[most]} if most in self.properties else {most: common[least]}
         return common
 
-    def admin(self) -> dict[str, str | int | bool]:
+    def admin(self) -> dict[str, Any]:
         """Configuration of an AdminClient."""
         return self._common
 
-    def consumer(self, isolation_level: str = "read_committed") -> dict[str, str | int | bool]:
+    def consumer(self, isolation_level: str = "read_committed") -> dict[str, Any]:
         """Configuration of a consumer that assigns itself and commits nothing.
 
         A position that retention deleted is an error, never a silent jump; the end of a partition is reported.
@@ -76,7 +92,7 @@ class KafkaConnection:
             **self.properties,
         }
 
-    def appender(self) -> dict[str, str | int | bool]:
+    def appender(self) -> dict[str, Any]:
         """Configuration of the idempotent producer of proposals. Late proposals are worthless: they expire after 3 s."""
         return {
             **self._common,
@@ -87,7 +103,7 @@ class KafkaConnection:
             **self.properties,
         }
 
-    def transactional(self, transactional_id: str, timeout_ms: int) -> dict[str, str | int | bool]:
+    def transactional(self, transactional_id: str, timeout_ms: int) -> dict[str, Any]:
         """Configuration of a transactional producer whose transactions the broker aborts after `timeout_ms`."""
         return {
             **self._common,
@@ -101,7 +117,7 @@ class KafkaConnection:
             **self._no_longer_than(timeout_ms),
         }
 
-    def plain_producer(self) -> dict[str, str | int | bool]:
+    def plain_producer(self) -> dict[str, Any]:
         """Configuration of the producer of rows when delivery is not exactly once."""
         return {
             **self._common,

@@ -28,7 +28,7 @@ class Fencer:
     """
 
     def __init__(self, connection: KafkaConnection, timeout_ms: int = 10_000, most: int = 4) -> None:
-        self._connection = connection
+        self._connection = connection.silent  # nobody polls the spares
         self._timeout_ms = timeout_ms
         self._most = most
         self._spares: OrderedDict[str, list[Producer]] = OrderedDict()

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
@@ -20,28 +20,6 @@ from tandem.protocol.actions import Outcome
 from tandem.protocol.transaction_time import FIRST_S
 
 _log = get_logger(__name__)
-
-
-class EpochProducer(Protocol):
-    """Publishes whole epochs. `publish` never raises for what the protocol can heal: it says how it ended.
-
-    Records that the broker takes never are raised: `RowsRefusedError`.
-    """
-
-    failures: Sequence[Failure]
-    """Why the last `publish` did not succeed."""
-
-    def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:
-        """Get ready to publish, making sure that nothing of an earlier producer of this identity is still open.
-
-        Transactions may take `transaction_s` from now on.
-        """
-
-    def publish(self, records: Iterable[OutputRecord], marker: OutputRecord, timeout_s: float) -> Outcome:
-        """Publish the records, then the marker."""
-
-    def close(self) -> None:
-        """Give the producer up."""
 
 
 MakeLimits = Callable[[], OutputLimits]
@@ -99,6 +77,7 @@ class TransactionalProducer:
             try:
                 producer.init_transactions(max(0.05, left))
             except KafkaException as error:
+                producer.poll(0)  # it has said why
                 reason = error.args[0]
                 if reason.code() in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):
                     raise ConnectionFailedError(f"the broker refused the credentials: {reason.str()}") from error
@@ -142,6 +121,11 @@ class TransactionalProducer:
         reason = failures[-1].error
         _log.warning("transaction_failed", transactional_id=self._id, reason=reason.str(), code=reason.name())
         return Outcome.FENCED if any(f.error.code() in _FENCED for f in failures) else Outcome.UNKNOWN
+
+    def rest(self) -> None:
+        """Let the client say what it has to."""
+        if self._producer is not None:
+            self._producer.poll(0)
 
     def close(self) -> None:
         """Give the producer up; an open transaction of it is aborted by the one that fences it, or by its time-out."""
@@ -200,6 +184,11 @@ class PlainProducer:
         if self._batches.committed():
             self.close()
         return Outcome.COMMITTED
+
+    def rest(self) -> None:
+        """Let the client say what it has to."""
+        if self._producer is not None:
+            self._producer.poll(0)
 
     def close(self) -> None:
         """Give the producer up."""

@@ -110,7 +110,7 @@ def changed_start(manifest: Manifest) -> ChangedStart:
         raise RefusedError(
             "with spec.ordering.mode: none replicas agree on nothing. Give the changed job another metadata.name"
         )
-    connection, topics = KafkaConnection(manifest.kafka_properties(os.environ)), manifest.model.topics
+    connection, topics = KafkaConnection(manifest.kafka_properties(os.environ)).silent, manifest.model.topics
     accepted = decisions_of(manifest, connection).config
     if accepted is None:
         _check_never_ran(manifest)

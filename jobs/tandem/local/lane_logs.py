@@ -137,7 +137,7 @@ class LaneLogs:
 
 def connection_of(job: Manifest) -> KafkaConnection:
     """How to reach the job's brokers."""
-    return KafkaConnection(job.kafka_properties(os.environ))
+    return KafkaConnection(job.kafka_properties(os.environ)).silent
 
 
 class _Written:

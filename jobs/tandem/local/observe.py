@@ -59,7 +59,7 @@ class Observer:
         self._window_s = window_s
         self._looks: deque[_Look] = deque()
         # Kafka being away is shown as trouble; librdkafka's own lines would tear the screen.
-        self._connection = KafkaConnection({**manifest.kafka_properties(os.environ), "log_level": "0"})
+        self._connection = KafkaConnection(manifest.kafka_properties(os.environ)).silent
 
     @staticmethod
     def of(job: LocalJob, window_s: float = 10.0) -> Observer:

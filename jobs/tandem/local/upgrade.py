@@ -40,7 +40,7 @@ class ObservedJob:
 
     def __init__(self, manifest: Manifest, directory: RunDirectory) -> None:
         self._observer = Observer(manifest, directory, lambda: _running(directory).processes)
-        self._connection = KafkaConnection(manifest.kafka_properties(os.environ))
+        self._connection = KafkaConnection(manifest.kafka_properties(os.environ)).silent
         self._topics = manifest.model.topics
 
     def generation(self) -> int:

@@ -88,6 +88,7 @@ class OrdererLoop:
             if cause is loss:
                 raise
             raise cause from loss
+        self._ports.appender.serve()
 
     def _take(self, record: Record) -> None:
         try:

@@ -126,7 +126,7 @@ class _Reader:
     """Counts the records of one isolation level."""
 
     def __init__(self, connection: KafkaConnection, level: str, max_bytes: int, max_records: int) -> None:
-        self._connection, self._level = connection, level
+        self._connection, self._level = connection.silent, level  # not polled while it rests
         self._max_bytes, self._max_records = max_bytes, max_records
         self._most_ahead = _EPOCHS_AHEAD * max_records
         self._consumer: Consumer | None = None

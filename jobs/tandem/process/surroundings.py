@@ -128,7 +128,7 @@ def _client(manifest: Manifest, environ: Mapping[str, str]) -> Iterator[Issue]:
     except SecretError:
         return  # said when the job starts, where the secrets are
     properties = {name: value for name, value in properties.items() if name not in ("bootstrap.servers", "debug")}
-    connection = KafkaConnection({**properties, "log_level": "0"})
+    connection = KafkaConnection(properties).silent
     try:
         AdminClient({**connection.properties})  # alone first: what is wrong in itself is said in the client's own words
         Consumer(connection.consumer()).close()

@@ -4,11 +4,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tandem.kafka.epoch_producer import EpochProducer
 from tandem.kafka.errors import TransactionTooSlowError
 from tandem.kafka.headers import ONE_ROW_HEADER, row_id
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure, RowsRefusedError
-from tandem.kafka.transactions import EpochProducer
 from tandem.protocol.actions import Outcome, Publish
 from tandem.protocol.codec import encode_marker
 from tandem.protocol.transaction_time import TransactionTime
@@ -69,6 +69,10 @@ class EpochWriter:
     def renew(self, timeout_s: float) -> None:
         """Give the producer up and initialise another one of the same id. Raises `ProducerLostError`, `KafkaException`."""
         self._producer.start(timeout_s, self.transaction_time.limit_s)
+
+    def rest(self) -> None:
+        """To be called now and then while nothing is written."""
+        self._producer.rest()
 
     def close(self) -> None:
         """Give the producer up."""

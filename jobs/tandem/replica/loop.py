@@ -141,6 +141,7 @@ class Loop:
                 if now_s - ticked_s >= tick_s:
                     ticked_s = now_s
                     self._step(Tick(not self.is_behind))
+                    self._ports.appender.serve()
                     self._say()
         except BaseException as error:
             self._failure.put(error)

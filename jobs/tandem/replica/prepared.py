@@ -15,9 +15,9 @@ from tandem.engine.spark import SparkEngine
 from tandem.formats.resolved import Formats
 from tandem.intake.parsing import Counts
 from tandem.kafka.appender import ProposalAppender
+from tandem.kafka.epoch_producer import EpochProducer
 from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import Topics
-from tandem.kafka.transactions import EpochProducer
 from tandem.kafka.troubles import TRANSACTIONS
 from tandem.kafka.watching import Troubles, look_at
 from tandem.logs import get_logger

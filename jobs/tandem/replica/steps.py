@@ -32,6 +32,7 @@ OUTPUT = "output"
 """What is refused, for its reader."""
 _TIMEOUT_S = 10.0
 _PAUSE_S = 0.5
+_REST_S = 5.0
 
 _COMES_BACK = (FencingTimeoutError, NotAllowedError, ReadTimeoutError, ProducerLostError, KafkaException)
 """Kafka is away, or refuses: the same step may succeed later."""
@@ -89,7 +90,7 @@ class Steps(Background):
 
     def _run(self) -> None:
         try:
-            while (job := self._jobs.get()) is not None and not self._stopped.is_set():
+            while (job := self._next()) is not None and not self._stopped.is_set():
                 if isinstance(job, str):
                     self._ports.fencer.expect(job)
                 else:
@@ -97,6 +98,13 @@ class Steps(Background):
                         self._carry_out(job)
         except BaseException as error:
             self._failure.put(error)
+
+    def _next(self) -> Job | str | None:
+        while True:
+            try:
+                return self._jobs.get(timeout=_REST_S)
+            except queue.Empty:
+                self._ports.writer.rest()
 
     def _carry_out(self, job: Job) -> None:
         try:
