@@ -207,7 +207,7 @@ def test_the_number_changes_where_nothing_is_left_of_the_lanes_but_their_logs_an
         assert (running.returncode, "still run" in running.stderr) == (ExitCode.REFUSED, True), running.stderr
     for lanes in (4, 2):
         rmtree(checkpoints)
-        counting.set_lanes(lanes, **store)
+        counting.set_lanes(lanes, **{**store, "replicas": 1})
         changed = tandem_lanes(counting.manifest)
         assert changed.returncode == ExitCode.OK, changed.stdout + changed.stderr
         assert f"begins with {lanes} lanes" in changed.stdout
