@@ -68,7 +68,7 @@ class Actor:
             case Create(thing):
                 self._create(target, thing)
             case Delete():
-                api.delete(action.kind, where, action.name)
+                api.delete(action.kind, where, action.name, action.uid)
             case LabelPod():
                 return self._label(where, action)
             case Switch():

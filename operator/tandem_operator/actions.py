@@ -58,10 +58,11 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete an object other than a pod that the job no longer needs."""
+    """Delete an object other than a pod that the job no longer needs. `uid`: only if it still is the one with that."""
 
     kind: str
     name: str
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,22 @@
 
 A lane's job is like any other: its pods, slots, savepoints, rollouts and repairs are its own. The whole job has no pods; it
 owns its lanes' jobs as a Deployment owns its ReplicaSets. A change of its spec goes to so many lanes at a time as may be
-unavailable.
+unavailable; one of the number of lanes to all of them, see `lane_change`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
-from tandem_operator.actions import Action, Apply, Emit, SetStatus
+from tandem_operator.actions import Action, Apply, Delete, DeletePod, Emit, SetStatus
+from tandem_operator.lane_change import LaneJob, lanes_step
+from tandem_operator.lane_task import LaneTask
 from tandem_operator.lanes_status import lanes_status
+from tandem_operator.manifests import job_of
+from tandem_operator.observed import TaskSeen
 from tandem_operator.plan.events import events_of
 from tandem_operator.plan.status import as_object
 from tandem_operator.resources.names import (
@@ -27,6 +31,7 @@ from tandem_operator.resources.names import (
     owner_reference,
     stamped,
 )
+from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status, read_status
 from tandem_operator.trim import Body
 
@@ -36,12 +41,15 @@ _PASSED_ON: Final = (f"{PREFIX}savepoint",)
 
 @dataclass(frozen=True, slots=True)
 class LaneSeen:
-    """The job of a lane as it is. `applied`: from what it was made."""
+    """The job of a lane as it is. `applied`: from what it was made; `pods`: how many it has."""
 
     lane: int
     applied: str
     generation: int
     status: Status
+    uid: str
+    spec: Mapping[str, Any]
+    pods: int = 0
 
     @property
     def is_available(self) -> bool:
@@ -49,6 +57,18 @@ class LaneSeen:
         conditions = {one.type: one.status for one in self.status.conditions}
         is_seen = self.status.observed_generation == self.generation
         return is_seen and self.status.phase == "Running" and conditions.get("Progressing") != "False"
+
+    @property
+    def lanes(self) -> int:
+        """With how many lanes it was made."""
+        return int(self.spec.get("lanes", 1))
+
+    @property
+    def as_job(self) -> LaneJob:
+        """What a change of their number reads of it."""
+        is_asked = bool(self.spec.get("suspend")) and self.spec.get("deletionPolicy") != "Delete"
+        is_seen = self.status.observed_generation == self.generation and self.status.phase == "Suspended"
+        return LaneJob(self.uid, self.lanes, is_asked, is_asked and is_seen and not self.pods)
 
 
 def has_lanes(job: ReplicatedStreamJob) -> bool:
@@ -86,41 +106,88 @@ def wanted_lane(body: Body, job: ReplicatedStreamJob, lane: int) -> dict[str, An
     )
 
 
-def seen_lanes(uid: str, bodies: Iterable[Body]) -> dict[int, LaneSeen]:
-    """The lanes' jobs that are there, of those in `bodies` that the whole job, with that `uid`, owns."""
+def with_lanes(body: Body, lanes: int) -> Body:
+    """The whole job with another number of lanes."""
+    return body if body["spec"].get("lanes") == lanes else {**body, "spec": {**body["spec"], "lanes": lanes}}
+
+
+def stopped_lane(body: Body, job: ReplicatedStreamJob, one: LaneSeen) -> dict[str, Any]:
+    """The job of a lane as it is, but that it has no pods; and when it is deleted, its topics and snapshots stay."""
+    spec = {name: value for name, value in one.spec.items() if name != "laneOf"}
+    return wanted_lane({**body, "spec": {**spec, "suspend": True, "deletionPolicy": "Retain"}}, job, one.lane)
+
+
+def seen_lanes(
+    uid: str, bodies: Iterable[Body], pods_of: Callable[[str], int] = lambda _name: 0
+) -> dict[int, LaneSeen]:
+    """The lanes' jobs that are there, of those in `bodies` that the whole job, with that `uid`, owns.
+
+    `pods_of` : how many pods a job of that name has.
+    """
     found = {}
     for body in bodies:
         metadata, of = body["metadata"], body["spec"].get("laneOf")
         if of is None or all(owner["uid"] != uid for owner in metadata.get("ownerReferences", ())):
             continue
         lane, applied = int(of["lane"]), metadata.get("annotations", {}).get(APPLIED, "")
-        found[lane] = LaneSeen(lane, applied, metadata.get("generation", 0), read_status(body.get("status", {})))
+        found[lane] = LaneSeen(
+            lane,
+            applied,
+            metadata.get("generation", 0),
+            read_status(body.get("status", {})),
+            metadata.get("uid", ""),
+            body["spec"],
+            pods_of(metadata["name"]),
+        )
     return found
 
 
 def plan_lanes(
-    body: Body, job: ReplicatedStreamJob, lanes: Mapping[int, LaneSeen], now_ms: int, trouble: str = ""
+    body: Body,
+    job: ReplicatedStreamJob,
+    lanes: Mapping[int, LaneSeen],
+    settings: Settings,
+    now_ms: int,
+    trouble: str = "",
+    tasks: Sequence[TaskSeen] = (),
 ) -> tuple[Action, ...]:
-    """What a pass over the whole job does. `trouble`: what the API server refused lately."""
+    """What a pass over the whole job does. `trouble`: what the API server refused lately; `tasks`: of the whole job."""
     old = read_status(body.get("status", {}))
-    status = lanes_status(body, job, {lane: one.status for lane, one in lanes.items()}, old, now_ms, trouble)
-    wanted = {lane: wanted_lane(body, job, lane) for lane in range(job.spec.lanes)}
+    task = LaneTask.of(body, old.lane_change, settings)
+    seen = None if task is None else next((one for one in tasks if one.name == task.name), None)
+    jobs = {lane: one.as_job for lane, one in lanes.items()}
+    generation = int(body["metadata"].get("generation", 0))
+    step = lanes_step(job.spec.lanes, generation, old.lane_change, jobs, seen, now_ms)
+    body = with_lanes(body, step.lanes)
+    job = job if job.spec.lanes == step.lanes else job_of(body)
+    fitting = {lane: one for lane, one in lanes.items() if one.lanes == step.lanes}
+    said = {lane: one.status for lane, one in fitting.items()}
+    status = lanes_status(body, job, said, old, now_ms, trouble, step.change)
+    wanted = {} if step.holds else {lane: wanted_lane(body, job, lane) for lane in range(step.lanes)}
+    missing = [lane for lane in wanted if lane not in lanes]
     return (
-        *(Apply(wanted[lane]) for lane in _next(job, lanes, wanted)),
-        *_made(lanes, wanted),
+        *(Apply(stopped_lane(body, job, lanes[lane])) for lane in sorted(step.stops)),
+        *(Delete(KIND, lane_job_name(job.name, lane), lanes[lane].uid) for lane in sorted(step.removes)),
+        *(() if task is None or seen is not None or step.task is None else task.made()),
+        *(DeletePod(one.name, one.uid, "it has ended", 0) for one in tasks if task is None or one.name != task.name),
+        *(Apply(wanted[lane]) for lane in _next(job, missing, fitting, wanted)),
+        *_made(missing, wanted),
+        *((Emit("Normal", "LanesChanged", f"The job has {step.lanes} lanes"),) if step.ended else ()),
         *events_of(old, status),
         *((SetStatus(as_object(status)),) if status != old else ()),
     )
 
 
 def _next(
-    job: ReplicatedStreamJob, lanes: Mapping[int, LaneSeen], wanted: Mapping[int, Mapping[str, Any]]
+    job: ReplicatedStreamJob,
+    missing: Sequence[int],
+    lanes: Mapping[int, LaneSeen],
+    wanted: Mapping[int, Mapping[str, Any]],
 ) -> Sequence[int]:
     """The lanes to make or to change now: all that are missing or unavailable, and so many others as may be.
 
     A change that suspends the job is for all lanes at once.
     """
-    missing = [lane for lane in wanted if lane not in lanes]
     stale = [lane for lane, one in lanes.items() if lane in wanted and one.applied != _stamp(wanted[lane])]
     if job.spec.suspend:
         return [*missing, *stale]
@@ -130,8 +197,7 @@ def _next(
     return [*missing, *(lane for lane in stale if lane in unavailable), *others[: max(0, room)]]
 
 
-def _made(lanes: Mapping[int, LaneSeen], wanted: Mapping[int, Mapping[str, Any]]) -> Sequence[Emit]:
-    missing = [lane for lane in wanted if lane not in lanes]
+def _made(missing: Sequence[int], wanted: Mapping[int, Mapping[str, Any]]) -> Sequence[Emit]:
     if not missing:
         return ()
     return (Emit("Normal", "LanesCreated", f"{len(missing)} of {len(wanted)} lanes are created"),)

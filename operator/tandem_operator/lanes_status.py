@@ -14,6 +14,8 @@ from tandem_operator.status import (
     Condition,
     ConditionStatus,
     ConditionType,
+    LaneChange,
+    LaneStage,
     LaneStatus,
     Phase,
     Status,
@@ -33,19 +35,30 @@ _NAMED: Final = 5
 
 
 def lanes_status(
-    body: Body, job: ReplicatedStreamJob, lanes: Mapping[int, Status], old: Status, now_ms: int, trouble: str
+    body: Body,
+    job: ReplicatedStreamJob,
+    lanes: Mapping[int, Status],
+    old: Status,
+    now_ms: int,
+    trouble: str,
+    change: LaneChange | None = None,
 ) -> Status:
-    """What the whole job's status shall be. `lanes`: of those that are there; `trouble`: what could not be done."""
+    """What the whole job's status shall be. `lanes`: of those that are there; `trouble`: what could not be done.
+
+    `change` : that of the number of lanes.
+    """
     count, spec = job.spec.lanes, job.spec
     ready = [lane for lane, one in lanes.items() if _is(one, "Ready")]
     lags = [one.lag for one in lanes.values() if one.lag is not None]
     generation = int(body["metadata"].get("generation", 0))
-    conditions = tuple(_summed(kind, job, lanes, generation, trouble, old, now_ms) for kind in _TYPES)
+    conditions = tuple(_summed(kind, job, lanes, generation, trouble, old, now_ms, change) for kind in _TYPES)
+    is_deleted, is_changing = "deletionTimestamp" in body["metadata"], change is not None and change.stage != "Refused"
     status = Status(
-        phase=_phase(count, lanes, "deletionTimestamp" in body["metadata"]),
+        phase="Upgrading" if is_changing and not is_deleted else _phase(count, lanes, is_deleted),
         observed_generation=generation,
         mode=spec.ordering.mode,
         lanes=f"{len(ready)}/{count}",
+        lane_change=change,
         degraded_lanes=tuple(_degraded(lanes))[:MOST_LANES],
         lag=max(lags, default=None),
         measured_at=written(now_ms),
@@ -101,12 +114,15 @@ def _summed(
     trouble: str,
     old: Status,
     now_ms: int,
+    change: LaneChange | None,
 ) -> Condition:
     found = {lane: one for lane, status in sorted(lanes.items()) if (one := _condition(status, kind)) is not None}
     status, reason, message = _judged(kind, job.spec.lanes, found)
     if kind == "Suspended":
         said = suspended(job)
         status, reason, message = said.status, said.reason, said.message
+    if kind == "Progressing" and change is not None:
+        status, reason, message = _changing(change)
     if kind == "Progressing" and trouble:
         status, reason, message = "False", "ApiRefused", trouble[:4096]
     before = _condition(old, kind)
@@ -119,6 +135,24 @@ def _summed(
         message=message[:LONGEST_MESSAGE],
         last_transition_time=since,
         observed_generation=generation,
+    )
+
+
+_STAGES: Final[Mapping[LaneStage, str]] = {
+    "Checking": "it is checked whether it can be done; the job runs",
+    "Stopping": "the lanes stop",
+    "Dividing": "the states of the lanes are divided, and their logs written",
+    "Beginning": "the new lanes start",
+}
+
+
+def _changing(change: LaneChange) -> tuple[ConditionStatus, str, str]:
+    if change.stage == "Refused":
+        return "False", "LanesNotChanged", change.message
+    return (
+        "True",
+        "LanesChange",
+        f"The number of lanes changes from {change.before} to {change.to}: {_STAGES[change.stage]}",
     )
 
 

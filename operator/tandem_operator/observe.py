@@ -75,6 +75,13 @@ async def observe(
     )
 
 
+def tasks_of(body: Body, store: Store) -> tuple[TaskSeen, ...]:
+    """The tasks of a job. `body`: the job."""
+    key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
+    mine = (pod for pod in store.pods(key) if _is_owned(pod, body["metadata"]["uid"]))
+    return tuple(_task(pod) for pod in mine if _component(pod) == TASK)
+
+
 def _is_owned(pod: Body, uid: str) -> bool:
     """Not one that a deleted job of the same name has left behind, for a moment."""
     return any(owner["uid"] == uid for owner in pod["metadata"].get("ownerReferences", ()))

@@ -14,6 +14,8 @@ from tandem.status.report import OrdererReport, ReplicaReport
 
 TASK_S: Final = 300
 """How long a task may run."""
+LANES_S: Final = 1_800
+"""And one that divides states."""
 UNBEGUN_MS: Final = 300_000
 UNENDED_MS: Final = UNBEGUN_MS + (TASK_S + 60) * 1000
 BEGINNING: Final = ("ContainerCreating", "PodInitializing")

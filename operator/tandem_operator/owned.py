@@ -47,7 +47,7 @@ class OwnedObjects:
         match action:
             case Apply(thing) | Create(thing):
                 known[thing["kind"], thing["metadata"]["name"]] = _seen(thing)
-            case Delete(kind, name):
+            case Delete(kind=kind, name=name):
                 known.pop((kind, name), None)
 
     def forget(self, key: Key) -> None:

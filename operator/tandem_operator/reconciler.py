@@ -14,10 +14,10 @@ from tandem_operator.act import Actor, Target
 from tandem_operator.actions import Action, CreatePod, Delete, DeletePod, Emit, Object, SetStatus, Switch
 from tandem_operator.api import Api, ApiError
 from tandem_operator.cache_refresher import CacheRefresher
-from tandem_operator.lanes import has_lanes, plan_lanes, seen_lanes
+from tandem_operator.lanes import LaneSeen, has_lanes, plan_lanes, seen_lanes
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
-from tandem_operator.observe import observe
+from tandem_operator.observe import observe, tasks_of
 from tandem_operator.observed import Observed
 from tandem_operator.owned import OwnedObjects
 from tandem_operator.plan import plan
@@ -28,6 +28,7 @@ from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
 from tandem_operator.resources.names import CLEANUP, LANES_OF
 from tandem_operator.shown import gauges
+from tandem_operator.status import read_status
 from tandem_operator.store import Fingerprint, Key, Store
 from tandem_operator.trim import Body
 
@@ -188,16 +189,20 @@ class Reconciler:
     async def _lanes(self, begun: _Begun, job: ReplicatedStreamJob) -> tuple[float, ApiError | None]:
         """A pass over a job with lanes, each of which is a job of its own."""
         key, target = begun.key, Target(job, begun.uid)
-        lanes = seen_lanes(begun.uid, self._store.lanes(key))
-        if len(lanes) < job.spec.lanes:  # only the API server knows that one is not there
+        lanes = self._seen_lanes(begun)
+        change = read_status(begun.body.get("status", {})).lane_change
+        if len(lanes) < max(
+            job.spec.lanes, 0 if change is None else change.before
+        ):  # only the API server knows that one is not there
             for body in await asyncio.to_thread(self._api.list, KIND, key.namespace, {LANES_OF: key.name}):
                 self._store.see_job(body, gone=False)
-            lanes = seen_lanes(begun.uid, self._store.lanes(key))
-        actions = plan_lanes(begun.body, job, lanes, self._now_ms())
+            lanes = self._seen_lanes(begun)
+        tasks = tasks_of(begun.body, self._store)
+        actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), tasks=tasks)
         refused = await self._do(key, target, actions)
         first = refused[0][1] if refused else None
         if first is not None:
-            actions = plan_lanes(begun.body, job, lanes, self._now_ms(), str(first))
+            actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), str(first), tasks)
         words = [action for action in actions if isinstance(action, _WORDS)]
         error = await self._tell(begun, words)
         status = next(
@@ -206,6 +211,12 @@ class Reconciler:
         if key in self._store.jobs:
             self._metrics.show(key.namespace, key.name, gauges(job, status))
         return STEADY_S if status.get("phase") in ("Running", "Suspended") else RESTLESS_S, first or error
+
+    def _seen_lanes(self, begun: _Begun) -> dict[int, LaneSeen]:
+        def pods_of(name: str) -> int:
+            return len(self._store.pods(Key(begun.key.namespace, name)))
+
+        return seen_lanes(begun.uid, self._store.lanes(begun.key), pods_of)
 
     async def _is_as_it_was(self, begun: _Begun) -> bool:
         """Whether the API server itself has the spec and the pods that the pass began with. Raises `ApiError`."""

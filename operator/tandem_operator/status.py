@@ -35,6 +35,7 @@ ConditionType = Literal[
 ]
 ConditionStatus = Literal["True", "False", "Unknown"]
 Role = Literal["active", "standby", "starting", "generator"]
+LaneStage = Literal["Checking", "Stopping", "Dividing", "Beginning", "Refused"]
 RequestName = Literal["promote", "drain", "fence", "savepoint", "restartNonce", "savepointNonce"]
 Outcome = Literal["Pending", "Done", "Refused"]
 
@@ -161,6 +162,21 @@ class Request(Part):
     time: Time | None = Field(default=None, description="When the outcome was written")
 
 
+class LaneChange(Part):
+    """A change of the number of lanes that is under way, or was refused."""
+
+    before: Number = Field(description="With how many lanes the job runs, or ran")
+    to: Number = Field(description="With how many it is to run")
+    stage: LaneStage = Field(
+        description="Checking: whether it can be done, while the job runs; Stopping: the lanes stop; Dividing: their states "
+        "are divided, and their logs written; Beginning: the new lanes start; Refused: they go on as they were"
+    )
+    attempt: Number = Field(default=1, description="How often the task of this stage was tried")
+    generation: Number = Field(description="The generation of the spec that asked for it")
+    since: Time = Field(description="Since when it is at this stage")
+    message: str = Field(default="", max_length=LONGEST_FAILURE, description="Why it was refused")
+
+
 class LaneStatus(Part):
     """A lane that is not as it should be."""
 
@@ -195,6 +211,9 @@ class Status(Part):
     )
     degraded_lanes: tuple[LaneStatus, ...] = Field(
         default=(), max_length=MOST_LANES, description="The lanes that are not as they should be, the first of them"
+    )
+    lane_change: LaneChange | None = Field(
+        default=None, description="The change of the number of lanes that is under way, or was refused"
     )
     active: str | None = Field(default=None, description="Active replicas that are ready, and asked for: 2/2")
     standby: str | None = Field(default=None, description="Standbys that are fresh, and asked for: 1/1")

@@ -50,7 +50,14 @@ LANES: Final = (
         "lanes-stay",
         {"spec.lanes": 2, "spec.replicas": 3},
         {"spec.lanes": 4},
-        "the number of lanes cannot change",
+        "the number of lanes changes from 2 or more",
         old={"spec.lanes": 2},
+    ),
+    Case(
+        "lanes-stay",
+        {"spec.lanes": 4, "spec.snapshots.store": "/old"},
+        {"spec.lanes": 1, "spec.snapshots.store": "/old"},
+        "the number of lanes changes from 2 or more",
+        old={"spec.lanes": 2, "spec.snapshots.store": "/old"},
     ),
 )

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
 
-from cluster.conftest import own_namespace
-from cluster.jobs import START_S, ClusterJob, submit
+from cluster.conftest import own_namespace, with_snapshots
+from cluster.jobs import START_S, ClusterJob, manifests, submit
 from cluster.kubernetes import Object, holds
 from integration.workload import Cluster
+from tandem.kafka.topics import NewTopic, Topics
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
@@ -102,6 +104,37 @@ def test_a_change_goes_from_lane_to_lane(lanes: Lanes) -> None:
         lanes.wait(lambda: [nonce for nonce, _ in states()] == [1, None], 60, "the first lane is changed first")
         lanes.wait(lambda: states() == [(1, "Running"), (1, "Upgrading")], 2 * START_S, "then the second")
         lanes.wait(lambda: states() == [(1, "Running")] * 2, 2 * START_S, "and then both are as they should be")
+
+
+@pytest.mark.thorough
+def test_a_job_goes_on_with_another_number_of_lanes(servers: Cluster, tandem: str) -> None:  # noqa: ARG001
+    name = f"number-{uuid.uuid4().hex[:6]}"
+    Topics(servers.connection).ensure(
+        [NewTopic(f"{name}-in", 4), NewTopic(f"{name}-copies", 1), NewTopic(f"{name}-counts", 1)]
+    )
+    with own_namespace() as kubectl:
+        spec = {"lanes": 4, "replicas": 1, "engine": "microBatch", **with_snapshots(kubectl)}
+        kubectl.apply(*manifests(servers, name, **spec))
+        job = Lanes(kubectl, servers, name, time.monotonic())
+        try:
+            job.wait(lambda: job.status.get("lanes") == "4/4", 2 * START_S, "4 lanes are ready")
+            job.flows_on(100)
+            job.patch({"lanes": 2})
+            is_done = lambda: job.status.get("lanes") == "2/2" and "laneChange" not in job.status  # noqa: E731
+            job.wait(is_done, 3 * START_S, "it has 2 lanes")
+            job.flows_on(100)
+            assert len(kubectl.list("rsj", f"tandem.dev/lanes-of={name}")) == 2
+            job.patch({"lanes": 3})
+            job.wait(lambda: job.condition("Progressing")[1] == "LanesNotChanged", START_S, "it cannot have 3")
+            assert "no multiple of spec.lanes: 3" in job.condition("Progressing")[2]
+            job.flows_on(100)
+            job.patch({"lanes": 2})
+            job.wait(lambda: "laneChange" not in job.status, 60, "it need not")
+            job.check_copied_once()
+            for key, counts in list(job.reader.counts.items()):
+                assert list(counts) == sorted(set(counts)), f"the counts of {key} go back, or come twice"
+        finally:
+            job.close()
 
 
 def test_the_lanes_go_with_the_whole(lanes: Lanes) -> None:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import pytest
@@ -178,6 +179,45 @@ def test_a_job_goes_on_with_more_and_with_fewer_lanes_and_with_one(
         assert len(reports) == lanes
         assert all(report["good"] for report in reports)
         before = lanes
+    assert {key: counts[-1] for key, counts in counting.counts().items()} == counting.sent
+
+
+def tandem_lanes(manifest: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "tandem", "lanes", str(manifest), *options]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_number_changes_where_nothing_is_left_of_the_lanes_but_their_logs_and_snapshots(
+    counting: Counting,
+) -> None:
+    store = {"snapshots": {"store": str(counting.folder / "store"), "interval": "1h"}, "replicas": 2}
+    checkpoints = counting.folder / "job" / "checkpoint"
+    counting.set_lanes(2, **store)
+    with counting.running():
+        counting.set_lanes(4, **store)
+        checked = tandem_lanes(counting.manifest, "--check")
+        assert (checked.returncode, "can become 4 lanes" in checked.stdout) == (ExitCode.OK, True), checked.stderr
+        counting.set_lanes(3, **store)
+        checked = tandem_lanes(counting.manifest, "--check")
+        assert (checked.returncode, "no multiple of spec.lanes" in checked.stderr) == (ExitCode.REFUSED, True), (
+            checked.stderr
+        )
+        counting.set_lanes(4, **store)
+        running = tandem_lanes(counting.manifest)
+        assert (running.returncode, "still run" in running.stderr) == (ExitCode.REFUSED, True), running.stderr
+    for lanes in (4, 2):
+        rmtree(checkpoints)
+        counting.set_lanes(lanes, **{**store, "replicas": 1})
+        changed = tandem_lanes(counting.manifest)
+        assert changed.returncode == ExitCode.OK, changed.stdout + changed.stderr
+        assert f"begins with {lanes} lanes" in changed.stdout
+        again = tandem_lanes(counting.manifest)
+        assert (again.returncode, again.stdout.strip()) == (ExitCode.OK, f"{counting.name} has {lanes} lanes")
+        with counting.running():
+            if lanes == 2:
+                counting.end_feeding()
+                assert wait_until(lambda: counting.has_counted(counting.sent), Deadline(PATIENCE_S), 0.5)
+    counting.check_once_and_in_order()
     assert {key: counts[-1] for key, counts in counting.counts().items()} == counting.sent
 
 

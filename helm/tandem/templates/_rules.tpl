@@ -6,7 +6,7 @@ then (owned.py). Revisions and events are never changed. It reads no Secret: the
 {{- define "tandem.namespacedRules" -}}
 - apiGroups: [tandem.dev]
   resources: [replicatedstreamjobs]
-  verbs: [get, list, watch, create, patch]
+  verbs: [get, list, watch, create, patch, delete]
 - apiGroups: [tandem.dev]
   resources: [replicatedstreamjobs/status]
   verbs: [patch]

@@ -8,6 +8,7 @@ import typer
 from tandem.cli.demo import demo
 from tandem.cli.dev import dev_app
 from tandem.cli.kill import kill
+from tandem.cli.lane_change import lanes
 from tandem.cli.new import new
 from tandem.cli.run import run
 from tandem.cli.savepoint import savepoint_app
@@ -52,6 +53,7 @@ app.command()(promote)
 app.command()(drain)
 app.command()(start)
 app.command()(upgrade)
+app.command()(lanes)
 app.command()(kill)
 app.command()(validate)
 app.command()(verify)

@@ -21,10 +21,12 @@ from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import Topics
 from tandem.local.changes import found_plan
 from tandem.local.lane_checks import check_changeable, check_same
-from tandem.local.lane_logs import LaneLog, LaneLogs, connection_of
+from tandem.local.lane_logs import START_ALL, LaneLog, LaneLogs, connection_of
 from tandem.local.lane_states import (
+    REAL_TIME,
     NewState,
     States,
+    check_stored,
     chosen_keys,
     exact_state,
     keep,
@@ -44,7 +46,7 @@ from tandem.replica.identity_parts import (
     with_number_of_lanes,
     with_plan,
 )
-from tandem.replica.lanes_before import with_lanes
+from tandem.replica.lanes_before import decisions_of, with_lanes
 from tandem.state import state_session
 from tandem.topics.declared import partitions_read, sink_topics
 from tandem.waiting import Deadline
@@ -64,6 +66,14 @@ def change_lanes(job: Manifest, before: int, folder: Path, say: Say) -> None:
     _Change(job, before, folder, say).run()
 
 
+def check_lane_change(job: Manifest, before: int, folder: Path, say: Say) -> None:
+    """Raise as `change_lanes` would, as far as that can be found while the job runs: nothing is fenced, nothing written.
+
+    The states have to be in the job's snapshot store, as they are where the change is made on another machine.
+    """
+    _Change(job, before, folder, say).check()
+
+
 class _Change:
     def __init__(self, job: Manifest, before: int, folder: Path, say: Say) -> None:
         self._job, self._before, self._folder, self._say = job, before, folder, say
@@ -71,12 +81,27 @@ class _Change:
         self._connection = connection_of(job)
         self._topics = Topics(self._connection)
 
-    def run(self) -> None:
+    def check(self) -> None:
+        self._check_manifest()
+        plan = found_plan(self._job)
+        for lane in self._old:
+            known = decisions_of(lane, self._connection)
+            if known.config is None:
+                raise RefusedError(f"{lane.name} has not run yet: {START_ALL}")
+            check_same(lane, known.config, plan, self._before)
+            if known.last_epoch >= 0:
+                check_stored(lane, known.config)
+        self._say(f"checked: the {_lanes(self._before)} of {self._job.name} can become {_lanes(self._job.spec.lanes)}")
+
+    def _check_manifest(self) -> None:
         inputs = self._inputs()
         check_changeable(self._job, self._before, inputs)
         for lane in self._new:
             partitions_read(lane, inputs)
             sink_topics(self._topics, lane, {})
+
+    def run(self) -> None:
+        self._check_manifest()
         self._check_stopped()
         plan = found_plan(self._job)
         writer = LaneLogs(self._connection, f"{self._job.name}.lanes")
@@ -100,7 +125,7 @@ class _Change:
         states = States({n: state for n, state in enumerate(found) if state is not None}, count, self._before)
         keeps_state = any(any(state.folder.glob("state/*/_metadata")) for state in states.all)
         if keeps_state and engine_of(parts_of(logs[0].config.digest)):
-            raise RefusedError("state that the real-time engine has written cannot be divided among lanes yet")
+            raise RefusedError(REAL_TIME)
         spark = stack.enter_context(state_session(self._job, scratch)) if keeps_state else None
         divided = None if spark is None else self._chosen(spark, states, ends)
         self._say(f"checked: the {_lanes(self._before)} of {self._job.name} can become {_lanes(count)}")

@@ -14,7 +14,7 @@ from confluent_kafka import KafkaException
 
 from tandem import logs
 from tandem.kafka.errors import TandemKafkaError
-from tandem.local.lane_change import change_lanes
+from tandem.local.lane_change import change_lanes, check_lane_change
 from tandem.manifest import Manifest, load
 from tandem.process.info import RefusedError
 from tandem.snapshots import SnapshotError
@@ -23,11 +23,15 @@ from tandem.state import StateError
 _REFUSALS: Final = (RefusedError, SnapshotError, StateError, TandemKafkaError, KafkaException, OSError)
 
 
-def change_in_a_process(job: Manifest, before: int) -> None:
-    """See `change_lanes`: what it says goes to standard output. Raises `RefusedError`."""
+def change_in_a_process(job: Manifest, before: int, only_check: bool = False) -> None:
+    """See `change_lanes`: what it says goes to standard output. `only_check`: see `check_lane_change`.
+
+    Raises `RefusedError`.
+    """
     with tempfile.TemporaryDirectory(prefix=f"tandem-lanes-{job.name}-") as folder:
         result = Path(folder, "result.json")
         order = {"manifest": str(job.path), "before": str(before), "folder": folder, "result": str(result)}
+        order |= {"only_check": "yes"} if only_check else {}
         argv = [sys.executable, "-m", "tandem.local.lane_change_process", json.dumps(order)]
         code = subprocess.run(argv, stderr=subprocess.PIPE, text=True, check=False)
         if not result.exists():
@@ -45,7 +49,8 @@ def main(order: Mapping[str, str]) -> None:
     refused = ""
     try:
         say = partial(print, flush=True)
-        change_lanes(load(order["manifest"]), int(order["before"]), Path(order["folder"]), say)
+        act = check_lane_change if "only_check" in order else change_lanes
+        act(load(order["manifest"]), int(order["before"]), Path(order["folder"]), say)
     except _REFUSALS as error:
         refused = str(error)
     Path(order["result"]).write_text(json.dumps({"refused": refused}))

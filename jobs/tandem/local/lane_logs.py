@@ -28,6 +28,7 @@ from tandem.protocol.values import Config, Offsets
 from tandem.topics.declared import LogTopics, ensure_topics, names_for
 
 TIMEOUT_S = 30.0
+START_ALL = "start all lanes of the job once as they were"
 _TRANSACTION_MS = 60_000
 _REPLICA = "replica-0"
 _RUNS = (
@@ -77,7 +78,7 @@ class LaneLogs:
                 fencer.fence(owner, TIMEOUT_S)
         log, published = current_decisions(self.connection, topics.ordering, topics.commits), self._published(topics)
         if log.config is None:
-            raise RefusedError(f"{lane.name} has not run yet: start all lanes of the job once as they were")
+            raise RefusedError(f"{lane.name} has not run yet: {START_ALL}")
         return LaneLog(lane, log, log.config, published, ends_of(log, published))
 
     def _published(self, topics: LogTopics) -> int:

@@ -25,12 +25,15 @@ from tandem.local.lane_logs import LaneLog
 from tandem.manifest import Manifest
 from tandem.process.info import RefusedError
 from tandem.protocol.lanes import Boundary, came_from, only_merges
-from tandem.protocol.values import Cut, Offsets, TopicPartition
+from tandem.protocol.values import Config, Cut, Offsets, TopicPartition
+from tandem.replica.identity_parts import engine_of, parts_of
 from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
-from tandem.snapshots import Inputs, Savepoints, SnapshotHead, SnapshotStore, rocksdb_state_format
+from tandem.snapshots import Inputs, Savepoints, SnapshotHead, SnapshotManifest, SnapshotStore, rocksdb_state_format
 from tandem.snapshots.local import pin
+from tandem.snapshots.savepoints import state_partitions
 from tandem.state.divide import Belongs, divide, holds_any, key_width, misplaced, operators_of
 
+REAL_TIME = "state that the real-time engine has written cannot be divided among lanes yet"
 _PREFIX = "lanes-"
 _AS_SPARK_HAS_IT = {"distinct": "aggregation"}
 
@@ -67,6 +70,8 @@ def exact_state(log: LaneLog, folder: Path) -> Checkpoint | None:
         if local is not None and noted_states(local.folder) == []:
             return None  # a job without state begins after any epoch
         if store is None or not mine or newest != log.published or mine[0].epoch != newest:
+            if store is not None and mine and _keeps_nothing(store, mine[0], folder):
+                return None
             raise RefusedError(
                 f"{lane.name} has published epoch {log.published:,}, but its state on this machine"
                 f"{'' if store is None else ' or in its snapshots'} is that of "
@@ -77,6 +82,28 @@ def exact_state(log: LaneLog, folder: Path) -> Checkpoint | None:
         copy = _only(folder, newest)
     relocate(folder)
     return copy
+
+
+def _keeps_nothing(store: SnapshotStore, snapshot: SnapshotManifest, folder: Path) -> bool:
+    """Whether it is of a job without state, which begins after any epoch."""
+    if state_partitions(snapshot):
+        return False
+    store.restore(snapshot, folder)
+    return noted_states(folder) == []
+
+
+def check_stored(lane: Manifest, config: Config) -> None:
+    """Raise `RefusedError` if a lane that runs has no state in its snapshot store that could be divided."""
+    store = store_of(lane)
+    if store is None:
+        raise RefusedError(
+            f"{lane.name} takes no snapshots, and its state is nowhere else when it has stopped: add spec.snapshots first"
+        )
+    newest = next((one for one in store.list() if one.config_digest in config.lineages), None)
+    if newest is None:
+        raise RefusedError(f"{lane.name} has no snapshot yet: try again when it has taken one")
+    if engine_of(parts_of(config.digest)) and state_partitions(newest):
+        raise RefusedError(REAL_TIME)
 
 
 def _only(folder: Path, epoch: int) -> Checkpoint:

@@ -43,7 +43,7 @@ from tandem.replica.sinks import SinkWriters, longest_silence_ms, writers_of
 from tandem.replica.steps import OUTPUT, StepPorts, Steps
 from tandem.replica.tables import TableWriter, table_sinks
 from tandem.replica.warm import Warm, join_slots
-from tandem.snapshots import StoredTables
+from tandem.snapshots import Snapshotter, StoredTables
 from tandem.topics.periodic_check import PeriodicCheck, SameInputs
 from tandem.topics.retention import RetentionWatch, Watched
 from tandem.waiting import Deadline
@@ -53,6 +53,8 @@ _PENDING: Final = {False: 16, True: 2}
 """Epochs computed and not published, in real-time mode and else: there, one is being published and the next one is ready."""
 _STOP_S = 30.0
 """How long it may take to stop: more than the core lets itself."""
+_LAST_S = 10.0
+"""And the last snapshot of a lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Active:
     loop: Loop
     failure: FirstFailure
     stack: ExitStack
+    snapshotter: Snapshotter | None
 
     @classmethod
     def of(cls, warm: Warm, stack: ExitStack) -> Active:
@@ -81,7 +84,8 @@ class Active:
         prepared.states.compared(position.epoch)
         failure = FirstFailure()
         epochs = HandedEpochs(position)
-        on_published = _snapshots(prepared, stack)
+        snapshotter = _snapshots(prepared, stack)
+        on_published = _nothing if snapshotter is None else snapshotter.offer
         with setting.room(prepared.engine.given), ThreadPoolExecutor(1, "place") as beside:
             looped = beside.submit(_begin, warm, position, epochs, on_published, failure)
             fetcher = EpochFetcher(setting.clients.connection, setting.clients.inputs, epochs)
@@ -106,7 +110,7 @@ class Active:
             _ship(prepared)
         setting.reporter.stage = "active"
         starting.ends()
-        return cls(prepared, loop, failure, stack)
+        return cls(prepared, loop, failure, stack, snapshotter)
 
     def run_until(self, stopping: threading.Event) -> None:
         """Run until `stopping` is set and a standby, if there is one, has taken over.
@@ -132,6 +136,8 @@ class Active:
                 if deadline.passed:
                     return
         self._check()
+        if self.snapshotter is not None and self.prepared.setting.manifest.lane is not None:
+            self.snapshotter.take_last(_LAST_S)  # with it, the number of lanes can change wherever the state was
 
     def _belong(self) -> None:
         """The log has accepted this replica's generation."""
@@ -195,14 +201,17 @@ def _restored(prepared: Prepared) -> EnginePosition:
     return position
 
 
-def _snapshots(prepared: Prepared, stack: ExitStack) -> Callable[[int, str], None]:
-    """Begin to take snapshots, if the job does; what is to be called with each epoch that was published."""
+def _snapshots(prepared: Prepared, stack: ExitStack) -> Snapshotter | None:
+    """Begin to take snapshots, if the job does."""
     snapshotter = prepared.states.snapshotter(prepared.setting.waits.task(beside=True))
-    if snapshotter is None:
-        return lambda _epoch, _digest: None
-    stack.callback(snapshotter.stop)
-    snapshotter.start()
-    return snapshotter.offer
+    if snapshotter is not None:
+        stack.callback(snapshotter.stop)
+        snapshotter.start()
+    return snapshotter
+
+
+def _nothing(_epoch: int, _digest: str) -> None:
+    """A job without snapshots offers no epoch."""
 
 
 def _ship(prepared: Prepared) -> None:

@@ -25,6 +25,8 @@ _PIN_TRIES = 10
 _PIN_AGAIN_S = 0.2
 _LOOK_AGAIN_MS = 250
 """How soon a snapshot that is due is thought of again while the last one is of the newest barrier."""
+_LAST_AGAIN_S = 0.2
+"""How soon the last snapshot is tried again: Spark commits a moment after the epoch is published; others may be at it."""
 _DIGESTS = 10_000
 """Epochs whose digest is known: at least those since the last barrier."""
 
@@ -84,6 +86,7 @@ class Snapshotter:
         self._collect_ms = now_ms() + settings.collect_every_ms
         self._failures = 0
         self._busy = False
+        self._is_last = False
         self._stopped = False
         self._state = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="snapshotter", daemon=True)
@@ -107,6 +110,16 @@ class Snapshotter:
         with self._state:
             return not self._busy and (self._offered is None or self._left_ms() > 0)
 
+    def take_last(self, timeout_s: float) -> bool:
+        """Take one at once of what was published last, which nothing follows; whether the store has it, within that time."""
+        with self._state:
+            self._is_last = True
+            self._state.notify_all()
+            done = self._state.wait_for(lambda: not self._busy and self._offered is None, timeout_s)
+        if not done:
+            _log.warning("no_last_snapshot", reason=f"the store had none within {timeout_s:.0f} s")
+        return done
+
     def stop(self, timeout_s: float = 5.0) -> None:
         """Give up what is under way and stop; a call to the store that hangs is left behind."""
         with self._state:
@@ -126,6 +139,9 @@ class Snapshotter:
                 self._due_ms, self._busy = due, False
                 if self._offered is not None and self._offered <= self._saved:
                     self._offered = None
+                self._state.notify_all()
+                if self._is_last and self._offered is not None:
+                    self._state.wait_for(lambda: self._stopped, _LAST_AGAIN_S)
 
     def _next(self) -> int | None:
         """Wait until a snapshot is due, maybe for ever; the newest epoch that may be in it, None once it stops."""
@@ -139,7 +155,7 @@ class Snapshotter:
         return None
 
     def _left_ms(self) -> int:
-        return _left_ms(self._due_ms, self._now_ms(), self._settings.interval_ms)
+        return 0 if self._is_last else _left_ms(self._due_ms, self._now_ms(), self._settings.interval_ms)
 
     def _attempt(self, epoch: int) -> int:
         """Take a snapshot if it is this replica's turn; returns when to look again."""
@@ -153,7 +169,13 @@ class Snapshotter:
             newest = self._store.newest()
             is_mine = newest is not None and newest.config_digest == self._identity.config_digest
             self._saved = newest.epoch if newest is not None and is_mine else -1
-            if newest is not None and 0 <= began - newest.taken_at_ms < self._settings.interval_ms:
+            if self._is_last and self._saved >= epoch:
+                pass
+            elif (
+                newest is not None
+                and not self._is_last
+                and 0 <= began - newest.taken_at_ms < self._settings.interval_ms
+            ):
                 due = newest.taken_at_ms + self._settings.interval_ms
             elif self._turn.take():
                 try:

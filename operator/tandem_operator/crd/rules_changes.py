@@ -35,8 +35,10 @@ CHANGES: Final[tuple[Rule, ...]] = (
     Rule(
         "lanes-stay",
         (path("spec"),),
-        "self.lanes == oldSelf.lanes && has(self.laneOf) == has(oldSelf.laneOf)",
-        "the number of lanes cannot change: each has its own log and state. Give the changed job another metadata.name",
+        "has(self.laneOf) == has(oldSelf.laneOf) && (self.lanes == oldSelf.lanes || "
+        "(!has(self.laneOf) && self.lanes > 1 && oldSelf.lanes > 1 && has(self.snapshots) && has(oldSelf.snapshots)))",
+        "the number of lanes changes from 2 or more to 2 or more, of a job with snapshots, in which their states are found. "
+        "Add spec.snapshots first, and change lanes when that runs; or give the changed job another metadata.name",
         field_path=".lanes",
         reason="FieldValueForbidden",
     ),

@@ -40,8 +40,13 @@ def replica_container(job: ReplicatedStreamJob, settings: Settings, index: int) 
     name = process_name(Component.MEMBER, index)
     container = _container(job, settings, "replica", "tandem.replica", ["--name", name], METRICS_PORT)
     # What is empty, as the CRD's defaults are, is left out: a job that comes back from a revision does not have it.
-    resources = {kind: amounts for kind, amounts in plain(job.spec.resources).items() if amounts}
+    resources = replica_resources(job)
     return {**container, "resources": resources} if resources else container
+
+
+def replica_resources(job: ReplicatedStreamJob) -> dict[str, Any]:
+    """What a replica asks for, and may use; {}: what the cluster gives."""
+    return {kind: amounts for kind, amounts in plain(job.spec.resources).items() if amounts}
 
 
 def orderer_container(job: ReplicatedStreamJob, settings: Settings, index: int) -> dict[str, Any]:

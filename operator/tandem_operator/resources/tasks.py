@@ -5,12 +5,13 @@ So the operator itself needs no credentials of Kafka, of ZooKeeper, or of the st
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem_operator.observed import TASK_S, Component
-from tandem_operator.resources.containers import small
+from tandem_operator.observed import LANES_S, TASK_S, Component
+from tandem_operator.resources.containers import replica_resources, small
 from tandem_operator.resources.manifest import FILE, FOLDER, lane_options
 from tandem_operator.resources.names import ATTEMPT, COMPONENT, DEFAULT_CONTAINER, INDEX, ROLE, hash_of
 from tandem_operator.resources.overrides import container_of, merge
@@ -24,6 +25,7 @@ PROMOTE: Final = "promote"
 DRAIN: Final = "drain"
 SAVEPOINT: Final = "savepoint"
 TOPICS: Final = "topics"
+LANES: Final = "lanes"
 _GRACE_S: Final = 5
 
 
@@ -49,17 +51,42 @@ def cleanup(job: ReplicatedStreamJob, uid: str, settings: Settings, attempt: int
     return {**task, "metadata": {**metadata, "annotations": {**metadata["annotations"], ATTEMPT: str(attempt)}}}
 
 
+def change_of_lanes(
+    job: ReplicatedStreamJob, uid: str, settings: Settings, only_check: bool, request: str
+) -> dict[str, Any]:
+    """`tandem lanes`: a stopped job goes on with `spec.lanes`, or says whether it could. Another `request` is another task.
+
+    It computes as a replica does, and so gets what a replica gets.
+    """
+    arguments = [LANES, _MANIFEST, *(["--check"] if only_check else [])]
+    return _task(job, uid, settings, arguments, request, _Size(replica_resources(job), LANES_S))
+
+
 def kind_of(job: str, name: str) -> str:
-    """`promote`, `drain`, `savepoint` or `topics`, as the name of a task of `job` tells."""
+    """`promote`, `drain`, `savepoint`, `topics` or `lanes`, as the name of a task of `job` tells."""
     return name.removeprefix(f"{job}-").partition("-")[0]
 
 
 _MANIFEST: Final = f"{FOLDER}/{FILE}"
 
 
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """What a task may use, and for how long, in seconds."""
+
+    resources: Mapping[str, Any]
+    seconds: int
+
+
 def _task(
-    job: ReplicatedStreamJob, uid: str, settings: Settings, arguments: Sequence[str], request: str = ""
+    job: ReplicatedStreamJob,
+    uid: str,
+    settings: Settings,
+    arguments: Sequence[str],
+    request: str = "",
+    size: _Size | None = None,
 ) -> dict[str, Any]:
+    size = size or _Size(small(job), TASK_S)
     name = f"{job.name}-{arguments[0]}-{hash_of([uid, request, *arguments], 8)}"
     like = pod(job, uid, settings, Component.MEMBER, 0, name)
     container = next(c for c in like["spec"]["containers"] if c["name"] == "replica")
@@ -68,7 +95,7 @@ def _task(
     command |= {
         "name": TASK,
         "args": ["python", "-m", "tandem", *arguments, *lane_options(job)],
-        "resources": small(job),
+        "resources": size.resources,
     }
     labels = {key: value for key, value in like["metadata"]["labels"].items() if key not in (INDEX, ROLE)}
     annotations = like["metadata"]["annotations"] | {DEFAULT_CONTAINER: TASK}
@@ -82,7 +109,7 @@ def _task(
             **({"affinity": affinity} if affinity else {}),
             "automountServiceAccountToken": False,
             "restartPolicy": "Never",
-            "activeDeadlineSeconds": TASK_S,
+            "activeDeadlineSeconds": size.seconds,
             "terminationGracePeriodSeconds": _GRACE_S,
             "containers": [merge(command, container_of(plain(job.spec.pod_template), TASK))],
         },

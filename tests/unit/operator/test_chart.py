@@ -29,7 +29,7 @@ NEVER = {
 }
 """Resources and verbs by which one could get at what one was not given."""
 NEEDED = {
-    "replicatedstreamjobs": {"get", "list", "watch", "create", "patch"},
+    "replicatedstreamjobs": {"get", "list", "watch", "create", "patch", "delete"},
     "replicatedstreamjobs/status": {"patch"},
     "pods": MANAGED | {"watch", "deletecollection"},
     "controllerrevisions": MANAGED - {"patch"},

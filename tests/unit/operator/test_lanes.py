@@ -57,7 +57,7 @@ class Lanes:
         """The lanes that were made or changed."""
         found = seen_lanes(UID, self.jobs.values())
         applied = []
-        for action in plan_lanes(self.body, job_of(self.body), found, NOW_MS, trouble):
+        for action in plan_lanes(self.body, job_of(self.body), found, SETTINGS, NOW_MS, trouble):
             match action:
                 case Apply(thing):
                     lane = thing["spec"]["laneOf"]["lane"]
@@ -277,7 +277,9 @@ def test_what_many_lanes_have_to_say_is_cut_to_what_a_condition_may_hold() -> No
         one["status"] = {"phase": "Degraded", "conditions": long}
     found = seen_lanes(UID, lanes.jobs.values())
     (status,) = (
-        a.status for a in plan_lanes(lanes.body, job_of(lanes.body), found, NOW_MS, "") if isinstance(a, SetStatus)
+        a.status
+        for a in plan_lanes(lanes.body, job_of(lanes.body), found, SETTINGS, NOW_MS)
+        if isinstance(a, SetStatus)
     )
 
     assert max(len(one["message"]) for one in status["conditions"]) == 32_768

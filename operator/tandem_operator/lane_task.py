@@ -1,0 +1,46 @@
+"""The task of a change of the number of lanes: `tandem lanes`, in a pod of the whole job. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tandem.manifest import ReplicatedStreamJob
+from tandem_operator.actions import Action, Apply, CreatePod
+from tandem_operator.manifests import job_of
+from tandem_operator.resources import Settings, tasks, wanted_objects
+from tandem_operator.status import LaneChange
+from tandem_operator.trim import Body
+
+_NEEDED: Final = ("ConfigMap", "ServiceAccount", "NetworkPolicy")
+"""What else its pod needs: the whole job has no other pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTask:
+    """The task of a stage. `job`: the whole, with the new number of lanes."""
+
+    job: ReplicatedStreamJob
+    uid: str
+    settings: Settings
+    pod: dict[str, Any]
+
+    @classmethod
+    def of(cls, body: Body, change: LaneChange | None, settings: Settings) -> LaneTask | None:
+        """That of the stage that is known; None if it has none."""
+        if change is None or change.stage not in ("Checking", "Dividing"):
+            return None
+        job, uid = job_of({**body, "spec": {**body["spec"], "lanes": change.to}}), body["metadata"]["uid"]
+        request = f"{change.before}-{change.to}-{change.generation}-{change.since}-{change.attempt}"
+        pod = tasks.change_of_lanes(job, uid, settings, change.stage == "Checking", request)
+        return cls(job, uid, settings, pod)
+
+    @property
+    def name(self) -> str:
+        """Of its pod."""
+        return str(self.pod["metadata"]["name"])
+
+    def made(self) -> tuple[Action, ...]:
+        """What makes it."""
+        objects = (one for one in wanted_objects(self.job, self.uid, self.settings) if one["kind"] in _NEEDED)
+        return (*map(Apply, objects), CreatePod(self.pod))

@@ -1,0 +1,240 @@
+"""Another number of lanes: stage after stage, each from what is seen, whoever was killed before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tandem.manifest import KIND
+from tandem_operator.lane_change import LaneJob, LanesStep, lanes_step
+from tandem_operator.observed import PodPhase, TaskSeen
+from tandem_operator.status import LaneChange, read_status
+from unit.operator.test_lanes import conditions
+from unit.operator.tiny_api import KilledError, kills_before
+from unit.operator.tiny_world import KEY, World
+
+NOW_MS = 1_800_000_000_000
+TWO = {lane: LaneJob(f"old-{lane}", 2) for lane in range(2)}
+ASKED = {lane: LaneJob(f"old-{lane}", 2, is_asked_to_stop=True) for lane in range(2)}
+STOPPED = {lane: LaneJob(f"old-{lane}", 2, is_asked_to_stop=True, has_stopped=True) for lane in range(2)}
+FOUR = {lane: LaneJob(f"new-{lane}", 4) for lane in range(4)}
+
+
+def task(phase: PodPhase, message: str = "") -> TaskSeen:
+    return TaskSeen("task", "uid", phase, message, NOW_MS)
+
+
+def change(stage: str, **more: Any) -> LaneChange:
+    fields = {"before": 2, "to": 4, "stage": stage, "generation": 3, "since": "2027-01-15T08:00:00Z", **more}
+    return LaneChange.model_validate(fields)
+
+
+def step(
+    known: LaneChange | None,
+    lanes: dict[int, LaneJob],
+    seen: TaskSeen | None = None,
+    wanted: int = 4,
+    generation: int = 3,
+    now_ms: int = NOW_MS,
+) -> LanesStep:
+    return lanes_step(wanted, generation, known, lanes, seen, now_ms)
+
+
+def stage_of(found: LanesStep) -> str:
+    assert found.change is not None
+    return found.change.stage
+
+
+def test_nothing_changes_while_the_lanes_are_as_many_as_they_are_to_be() -> None:
+    assert step(None, FOUR) == LanesStep(4)
+    assert step(None, {}) == LanesStep(4), "a job that is new"
+
+
+def test_it_is_checked_first_and_the_lanes_go_on_meanwhile() -> None:
+    begun = step(None, TWO)
+    assert (begun.lanes, stage_of(begun), begun.task, begun.stops) == (2, "Checking", None, frozenset())
+    checking = step(begun.change, TWO)
+    assert (checking.lanes, checking.task, checking.holds) == (2, "check", False)
+    assert step(begun.change, TWO, task(PodPhase.RUNNING)) == checking
+    assert stage_of(step(begun.change, TWO, task(PodPhase.SUCCEEDED))) == "Stopping"
+
+
+def test_what_the_check_refuses_stops_nothing_and_is_not_asked_again_before_the_spec_changes() -> None:
+    said = task(PodPhase.FAILED, "checked\nthe number of lanes was not changed: the job has tables.\n")
+    again = step(change("Checking"), TWO, said)
+    assert again.change == change("Checking", attempt=2)
+    refused = step(again.change, TWO, said)
+    assert (refused.lanes, stage_of(refused), refused.holds) == (2, "Refused", False)
+    assert refused.change is not None
+    assert refused.change.message.startswith(
+        "the number of lanes was not changed: the job has tables. The job goes on with 2"
+    )
+    assert step(refused.change, TWO) == LanesStep(2, refused.change)
+    assert stage_of(step(refused.change, TWO, generation=4)) == "Checking"
+    assert step(refused.change, TWO, wanted=2, generation=4) == LanesStep(2), "set back"
+
+
+def test_all_lanes_stop_before_their_states_are_divided() -> None:
+    stopping = step(change("Stopping"), TWO)
+    assert (stopping.stops, stopping.holds) == (frozenset({0, 1}), True)
+    waits = step(change("Stopping"), {**STOPPED, 1: ASKED[1]})
+    assert (stage_of(waits), waits.stops) == ("Stopping", frozenset())
+    assert stage_of(step(change("Stopping"), {0: STOPPED[0]})) == "Stopping", "nobody knows of lane 1"
+    assert stage_of(step(change("Stopping"), STOPPED)) == "Dividing"
+
+
+def test_lanes_that_do_not_stop_go_on_as_they_were() -> None:
+    late = step(change("Stopping"), {**STOPPED, 1: ASKED[1]}, now_ms=NOW_MS + 600_001)
+    assert (late.lanes, stage_of(late), late.holds) == (2, "Refused", False)
+    assert late.change is not None
+    assert "lanes 1 have not stopped" in late.change.message
+
+
+def test_the_jobs_of_the_lanes_before_go_when_the_logs_are_written_and_then_those_of_the_new_ones_come() -> None:
+    dividing = step(change("Dividing"), STOPPED)
+    assert (dividing.task, dividing.holds, dividing.removes) == ("change", True, frozenset())
+    begins = step(change("Dividing"), STOPPED, task(PodPhase.SUCCEEDED))
+    assert (stage_of(begins), begins.removes, begins.holds) == ("Beginning", frozenset(), True)
+    going = step(change("Beginning"), STOPPED)
+    assert (going.lanes, going.removes, going.holds) == (4, frozenset({0, 1}), False)
+    assert step(change("Beginning"), {}).change == change("Beginning")
+    assert step(change("Beginning"), {**FOUR, 0: STOPPED[0]}).removes == frozenset({0})
+    assert step(change("Beginning"), FOUR) == LanesStep(4, ended=True)
+
+
+def test_states_that_cannot_be_divided_are_tried_once_more_and_then_the_lanes_go_on_as_they_were() -> None:
+    again = step(change("Dividing"), STOPPED, task(PodPhase.FAILED, "no"))
+    assert (again.change, again.holds) == (change("Dividing", attempt=2), True)
+    refused = step(again.change, STOPPED, task(PodPhase.FAILED, "no"))
+    assert (refused.lanes, stage_of(refused), refused.holds, refused.removes) == (2, "Refused", False, frozenset())
+
+
+def test_a_task_that_no_node_takes_or_that_never_ends_has_failed() -> None:
+    waits = task(PodPhase.PENDING, "no node has 64Gi")
+    assert step(change("Dividing"), STOPPED, waits).change == change("Dividing")
+    assert step(change("Dividing"), STOPPED, waits, now_ms=NOW_MS + 300_000).change == change("Dividing", attempt=2)
+    runs = task(PodPhase.RUNNING)
+    assert step(change("Dividing"), STOPPED, runs, now_ms=NOW_MS + 1_800_000).change == change("Dividing")
+    assert step(change("Dividing"), STOPPED, runs, now_ms=NOW_MS + 2_160_000).change == change("Dividing", attempt=2)
+
+
+@pytest.mark.parametrize("stage", ["Checking", "Stopping", "Refused"])
+def test_a_number_that_is_set_back_in_time_ends_the_change(stage: str) -> None:
+    assert step(change(stage), ASKED, wanted=2) == LanesStep(2)
+    assert stage_of(step(change(stage), ASKED, wanted=6)) == "Checking"
+
+
+def test_a_number_that_is_set_back_too_late_is_another_change() -> None:
+    assert step(change("Dividing"), STOPPED, wanted=2).task == "change"
+    assert step(change("Beginning"), FOUR, wanted=2) == LanesStep(4, ended=True)
+    back = step(None, FOUR, wanted=2)
+    assert back.change is not None
+    assert (back.change.before, back.change.to) == (4, 2)
+
+
+def test_new_lanes_that_are_there_say_that_the_logs_are_theirs_also_if_the_status_is_lost() -> None:
+    found = step(None, {0: FOUR[0], 1: STOPPED[1]})
+    assert (found.lanes, stage_of(found)) == (4, "Beginning")
+
+
+class Changing:
+    """An operator and a job of two lanes that runs, which is to have four. `tasks` : how each of `tandem lanes` ends."""
+
+    def __init__(self) -> None:
+        self.world = World(lanes=2, snapshots={"store": "s3://bucket/x"}, deletionPolicy="Delete")
+        self.world.passes()
+        self.moves()
+        self.world.passes()
+        api, body = self.world.api, self.world.job
+        spec, generation = {**body["spec"], "lanes": 4}, body["metadata"]["generation"] + 1
+        api.put({**body, "spec": spec, "metadata": {**body["metadata"], "generation": generation}})
+        self.fails = ""
+
+    def lanes(self) -> list[dict[str, Any]]:
+        named = (name for name in self.world.api.named(KIND) if name != KEY.name)
+        return [self.world.api.objects[KIND, name] for name in named]
+
+    def tasks(self) -> list[dict[str, Any]]:
+        pods = (self.world.api.objects["Pod", name] for name in self.world.api.named("Pod"))
+        return [pod for pod in pods if "-lanes-" in pod["metadata"]["name"]]
+
+    def moves(self) -> None:
+        """The lanes and tasks do what they are asked for, and the watches tell."""
+        for lane in self.lanes():
+            phase = "Suspended" if lane["spec"].get("suspend") else "Running"
+            status = {"phase": phase, "observedGeneration": 1, "conditions": conditions("True")}
+            self.world.api.put({**lane, "metadata": {**lane["metadata"], "generation": 1}, "status": status})
+        for pod in self.tasks():
+            is_check = "--check" in pod["spec"]["containers"][0]["args"]
+            fails = self.fails == ("check" if is_check else "change")
+            ended = {"exitCode": 78 if fails else 0, "message": "it is not so" if fails else ""}
+            said = {"phase": "Running", "containerStatuses": [{"name": "task", "state": {"terminated": ended}}]}
+            self.world.api.put({**pod, "status": said})
+        gone = {key for key in self.world.store.jobs if (KIND, key.name) not in self.world.api.objects}
+        for key in gone:
+            self.world.store.see_job(self.world.store.jobs[key], gone=True)
+        self.world.watch()
+
+    def goes_on(self) -> None:
+        """Until nothing changes any more."""
+        for _ in range(20):
+            self.moves()
+            self.world.passes()
+
+    @property
+    def numbers(self) -> list[int]:
+        return [lane["spec"]["lanes"] for lane in self.lanes()]
+
+
+def test_a_job_gets_another_number_of_lanes() -> None:
+    changing = Changing()
+    changing.goes_on()
+    assert changing.numbers == [4, 4, 4, 4]
+    assert {f"{KEY.name}-lane-0", f"{KEY.name}-lane-1"} <= set(changing.world.api.writes("delete"))
+    assert all(lane["spec"]["deletionPolicy"] == "Delete" for lane in changing.lanes())
+    status = read_status(changing.world.job["status"])
+    assert (status.lanes, status.phase, status.lane_change) == ("4/4", "Running", None)
+    assert changing.tasks() == []
+    assert "LanesChanged" in [reason for _, reason in changing.world.api.events()]
+
+
+def test_the_lanes_that_go_keep_their_topics_and_snapshots() -> None:
+    changing = Changing()
+    deleted: list[dict[str, Any]] = []
+
+    def look(verb: str, kind: str, name: str) -> None:
+        if (verb, kind) == ("delete", KIND):
+            deleted.append(changing.world.api.objects[kind, name]["spec"])
+
+    changing.world.api.refuse = look
+    changing.goes_on()
+    assert [(spec["lanes"], spec.get("suspend"), spec["deletionPolicy"]) for spec in deleted] == [
+        (2, True, "Retain")
+    ] * 2
+
+
+@pytest.mark.parametrize("fails", ["check", "change"])
+def test_a_job_whose_number_cannot_change_goes_on_as_it_was(fails: str) -> None:
+    changing = Changing()
+    changing.fails = fails
+    before = {lane["metadata"]["name"]: lane["spec"] for lane in changing.lanes()}
+    changing.goes_on()
+    assert {lane["metadata"]["name"]: lane["spec"] for lane in changing.lanes()} == before
+    assert not any("-lane-" in name for name in changing.world.api.writes("delete"))
+    said = {one["type"]: one for one in changing.world.job["status"]["conditions"]}
+    assert (said["Progressing"]["status"], said["Progressing"]["reason"]) == ("False", "LanesNotChanged")
+    assert "it is not so" in said["Progressing"]["message"]
+
+
+@pytest.mark.parametrize("write", range(40))
+def test_another_operator_goes_on_wherever_one_was_killed(write: int) -> None:
+    changing = Changing()
+    changing.world.api.refuse = kills_before(write)
+    try:
+        changing.goes_on()
+    except KilledError:
+        changing.world.restarts()
+    changing.goes_on()
+    assert changing.numbers == [4, 4, 4, 4]
+    assert changing.tasks() == []
