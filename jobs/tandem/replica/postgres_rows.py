@@ -114,6 +114,8 @@ def _text(content: bytes) -> str:
 
 def _time(moment: np.datetime64, zone: str = "") -> str:
     """As PostgreSQL reads it: before the year 1, years are counted backwards, without a year 0."""
+    if np.isnat(moment):  # the least value of 64 bits, which Spark can hold
+        raise UnfitValueError("it has a time that PostgreSQL cannot hold")
     day, separator, clock = str(moment).partition("T")
     year, month, date = day.rsplit("-", 2)
     number = int(year)
