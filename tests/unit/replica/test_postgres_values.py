@@ -15,5 +15,5 @@ def test_a_row_with_the_least_time_of_spark_is_refused_and_no_other(kind: pa.Dat
 
     encoded = encode(rows, range(2))
 
-    assert [index for index, _ in encoded.taken] == [0]
+    assert [index for index, _ in encoded.rows] == [0]
     assert encoded.refused == {1: "it has a time that PostgreSQL cannot hold"}
