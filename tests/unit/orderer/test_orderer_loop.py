@@ -82,6 +82,9 @@ class Bench:
     def append(self, proposal: Proposal) -> None:
         self.proposed.append(proposal)
 
+    def serve(self) -> None:
+        self.served += 1
+
     def ends(self) -> Offsets | None:
         return None if self.available is None else Offsets({INPUT: self.available})
 
@@ -94,6 +97,7 @@ class Bench:
     def waiting(self, available: Offsets, last: Offsets) -> int:
         return available.records_since(last)
 
+    served = 0
     held: tuple[HeldInput, ...] = ()
     topic_ids: TopicIds = (("in", "an-id"),)
 
@@ -154,6 +158,7 @@ def test_a_cut_is_proposed_with_what_the_clock_and_the_inputs_say(bench: Bench) 
     bench.shows(cut)
     bench.after(AGAIN_MS)
     assert bench.polled_s == [0.005, 0.005]
+    assert bench.served == 2
 
 
 def test_a_record_that_is_no_proposal_is_passed_over(bench: Bench) -> None:
