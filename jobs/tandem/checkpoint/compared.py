@@ -28,10 +28,13 @@ class ComparedEpochs:
 
     def __init__(self, folder: Path) -> None:
         self._file = (folder / NOTE).open("wb", buffering=0)
+        self.epoch = -1
+        """The last one that counts."""
         self.up_to(-1)
 
     def up_to(self, epoch: int) -> None:
         """The state counts up to `epoch` from now on. A few µs; raises `OSError`."""
+        self.epoch = epoch
         os.pwrite(self._file.fileno(), _EPOCH.pack(epoch), 0)
 
     def close(self) -> None:

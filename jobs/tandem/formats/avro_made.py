@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ _TIMES: Final = {True: (_MICROS, "timestamp-millis"), False: (_LOCAL_MICROS, "lo
 """Whether a time has a zone → the logical types that hold it."""
 _HELD_BY: Final = {
     "boolean": ("boolean",),
-    "int": ("int", "long", "float", "double"),
+    "int": ("int", "long", "double"),
     "long": ("long",),
     "float": ("float", "double"),
     "double": ("double",),
@@ -72,6 +73,7 @@ def _misfits_of_record(
 ) -> Iterator[str]:
     columns = {field.name: field.type for field in kind}
     below = f"{path}." if path else ""
+    yield from twice(kind, below)
     for field in schema["fields"]:
         if field["name"] in columns:
             yield from misfits(columns[field["name"]], field["type"], named, f"{below}{field['name']}")
@@ -79,6 +81,13 @@ def _misfits_of_record(
             yield f"there is no column {below}{field['name']}, which the schema has without a default"
     for name in columns.keys() - {field["name"] for field in schema["fields"]}:
         yield f"the schema has no field for the column {below}{name}"
+
+
+def twice(kind: pa.StructType, below: str) -> Iterator[str]:
+    """Columns of one name: Spark may have them, a record has one field of a name. `below` : where they are, e.g. `a.`."""
+    for name, count in Counter(kind.names).items():
+        if count > 1:
+            yield f"{count} columns are called {below}{name}: give each a name of its own"
 
 
 def _holds(schema: Mapping[str, Any], kind: pa.DataType) -> bool:

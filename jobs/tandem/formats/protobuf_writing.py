@@ -8,6 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 from google.protobuf.message_factory import GetMessageClass
 
+from tandem.formats.avro_made import twice
 from tandem.formats.framing import UnencodableError, framed_path
 from tandem.formats.protobuf import descriptor_of, path_of
 from tandem.formats.protobuf_types import TIMESTAMP, arrow_type, is_map
@@ -54,6 +55,7 @@ def _misfits(kind: pa.DataType, wanted: pa.DataType, path: str = "") -> Iterator
     at = f"the column {path}" if path else "the value"
     if pa.types.is_struct(kind) and pa.types.is_struct(wanted):
         fields, below = {field.name: field.type for field in wanted}, f"{path}." if path else ""
+        yield from twice(kind, below)
         for field in kind:
             if field.name in fields:
                 yield from _misfits(field.type, fields[field.name], f"{below}{field.name}")
@@ -74,6 +76,8 @@ def _fill(message: Any, value: Any) -> None:
         if content is None:
             continue
         field = fields[name]
+        if field.containing_oneof is not None:
+            _check_alone(message, field)
         if is_map(field):
             _fill_map(getattr(message, name), content, field.message_type.fields_by_name["value"])
         elif field.is_repeated:
@@ -82,6 +86,14 @@ def _fill(message: Any, value: Any) -> None:
             _fill_message(getattr(message, name), content)
         else:
             setattr(message, name, _plain(content, field))
+
+
+def _check_alone(message: Any, field: Any) -> None:
+    other = message.WhichOneof(field.containing_oneof.name)
+    if other is not None:
+        raise UnencodableError(
+            f"{other} and {field.name} are members of one oneof ({field.containing_oneof.name}), and both have a value"
+        )
 
 
 def _fill_map(target: Any, pairs: Any, field: Any) -> None:
@@ -111,5 +123,15 @@ def _fill_message(message: Any, content: Any) -> None:
 
 def _plain(content: Any, field: Any) -> Any:
     if field.enum_type is not None:
-        return field.enum_type.values_by_name[content].number
+        return _number_of(content, field.enum_type)
     return int(content) if field.cpp_type == field.CPPTYPE_UINT64 else content
+
+
+def _number_of(name: str, enum: Any) -> int:
+    """Of an enum's value. One that its schema does not know is read as its number, and is written so."""
+    known = enum.values_by_name.get(name)
+    if known is not None:
+        return int(known.number)
+    if not enum.is_closed and name.removeprefix("-").isdecimal():
+        return int(name)
+    raise UnencodableError(f"the enum {enum.full_name} has no value {name}")

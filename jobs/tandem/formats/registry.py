@@ -86,7 +86,7 @@ class SchemaRegistry:
             new = [one for one in absent if self._unknown.is_new(one)]
             self._unknown.note(set(absent).difference(new), was_patient=False)
             if patience is None:
-                is_patient = self._unknown.is_patient(len(new))
+                is_patient = self._unknown.is_patient(new, max(self._known, default=0))
                 patience = Deadline(self._unknown.patience_s(is_patient))
             if not new or patience.passed:
                 self._unknown.note(new, was_patient=is_patient and bool(new))

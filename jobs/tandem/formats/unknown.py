@@ -7,7 +7,7 @@ budget, and what is remembered of them has an end.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 _PATIENT_S: Final = 5.0
@@ -15,6 +15,7 @@ _PATIENT_S: Final = 5.0
 _SHORT_S: Final = 0.25
 """As long, while others were waited for in vain lately, or where an epoch has many of them."""
 _MANY: Final = 20
+_NEAR: Final = 100
 _LATELY_S: Final = 30.0
 _LATELY_MOST_S: Final = 120.0
 """So long the patience is short after it was in vain: twice as long each time, up to the second."""
@@ -45,9 +46,14 @@ class UnknownIds:
         first_s, last_s = times
         return self._clock_s() - last_s >= min(last_s - first_s, _RARELY_S)
 
-    def is_patient(self, new: int) -> bool:
-        """Whether so many new ids are waited for as long as one; see `patience_s`."""
-        return 0 < new <= _MANY and self._clock_s() >= self._short_until_s
+    def is_patient(self, new: Collection[int], newest: int) -> bool:
+        """Whether new ids are waited for as long as one; see `patience_s`.
+
+        `newest` : the highest id that the registry has had. It numbers its schemas, so one a little above is likely to come:
+        it is waited for in any case.
+        """
+        is_likely = any(one <= newest + _NEAR for one in new)
+        return 0 < len(new) <= _MANY and (is_likely or self._clock_s() >= self._short_until_s)
 
     @staticmethod
     def patience_s(is_patient: bool) -> float:

@@ -20,7 +20,7 @@ from tandem.manifest import Manifest, config_parts, find_code
 from tandem.process.child import ChildProcess, Command, tail
 from tandem.process.info import RefusedError
 from tandem.protocol.values import Config
-from tandem.replica.identity_parts import difference, different_in_plan, identity_of, is_same_job
+from tandem.replica.identity_parts import difference, different_in_plan, identity_of, is_comparable, is_same_job
 from tandem.replica.lanes_before import decisions_of
 from tandem.replica.local_savepoints import checkpoints_of, lineage_of, local_savepoints
 from tandem.snapshots import (
@@ -62,6 +62,7 @@ def found_plan(manifest: Manifest) -> Mapping[str, str]:
     return dict(found["parts"])
 
 
+_NOT_COMPARABLE = "another version of Tandem began the job's generation, and has not noted all that a plan is made of"
 _NO_STATE = (
     "no state of it was found on this machine or in a snapshot store: a job without state goes on where it stopped; one "
     "with state computes it from its inputs again, from their start, and publishes only what is not published yet"
@@ -93,7 +94,8 @@ def what_has_changed(manifest: Manifest, accepted: Config) -> str:
     """
     if has_other_files(manifest, accepted):
         return difference(_identity(manifest), accepted.digest)
-    return different_in_plan(found_plan(manifest), accepted)
+    plan = found_plan(manifest)
+    return different_in_plan(plan, accepted) or ("" if is_comparable(plan, accepted) else _NOT_COMPARABLE)
 
 
 def _identity(manifest: Manifest) -> str:

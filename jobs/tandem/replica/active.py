@@ -136,8 +136,13 @@ class Active:
                 if deadline.passed:
                     return
         self._check()
-        if self.snapshotter is not None and self.prepared.setting.manifest.lane is not None:
-            self.snapshotter.take_last(_LAST_S)  # with it, the number of lanes can change wherever the state was
+        self._take_last()
+
+    def _take_last(self) -> None:
+        """Of a lane, whose number can then change wherever its state was; the real-time engine's cannot be divided."""
+        is_lane = self.prepared.setting.manifest.lane is not None
+        if self.snapshotter is not None and is_lane and not self.prepared.engine.job.real_time:
+            self.snapshotter.take_last(self.prepared.states.compared_epoch, _LAST_S)
 
     def _belong(self) -> None:
         """The log has accepted this replica's generation."""

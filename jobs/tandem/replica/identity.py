@@ -25,6 +25,7 @@ from tandem.replica.identity_parts import (
     different_in_plan,
     differs_in,
     engine_of,
+    is_comparable,
     is_same_job,
     other_modules,
     parts_of,
@@ -153,7 +154,7 @@ def as_planned(
     `mine.barriers` says whether the plan needs common barriers, see `protocol.barriers`.
 
     A generation that has begun says what its plan was made of. One that has not, or a new one from a savepoint or by
-    `changes`, begins with what this replica found. Raises `UnlikeError`.
+    `changes`, begins with what this replica found. Raises `UnlikeError`; `OtherJobError` if the job imports other code.
     """
     planned = replace(mine, digest=with_plan(mine.digest, facts))
     if membership is None:
@@ -161,8 +162,9 @@ def as_planned(
     if membership.candidate:
         begins = replace(membership.config, digest=planned.digest, barriers=planned.barriers)
         return Membership(begins, candidate=True), planned
-    if unlike := different_in_plan(facts, membership.config):
-        accepted = membership.config
+    accepted = membership.config
+    unlike = different_in_plan(facts, accepted)
+    if unlike or (changes.begins_after(accepted) and not is_comparable(facts, accepted)):
         if not _may_follow(mine, accepted, changes) and schemas_in(facts) != agreed_schemas(accepted):
             raise OtherSchemasError(
                 f"{accepted.proposer} has just begun the job with other schemas than the registry gave this replica: "
@@ -176,24 +178,20 @@ def as_planned(
                 "with: spec.engine is auto, and the job's plan decides. Name the engine that the job runs with in "
                 f"spec.engine; or, to go on with this one as the job's next generation, {changes.how}"
             )
-        why = _unlike(unlike, facts, accepted)
-        raise UnlikeError(f"{why}. To go on with what is found now, as the job's next generation, {changes.how}")
-    return membership, planned
-
-
-def _unlike(unlike: str, facts: Mapping[str, str], accepted: Config) -> str:
-    """Why a plan is not that of its generation, and what to do but to begin another."""
-    if other_modules(facts, accepted):
-        return (
-            f"this replica's job is not the one that {accepted.proposer} began: the code that its file imports is another "
-            f"({unlike}). Replicas that run go on. If that is not meant, run the same files in every replica"
+        onward = f"To go on with what is found now, as the job's next generation, {changes.how}"
+        if other_modules(facts, accepted):
+            raise OtherJobError(
+                f"this replica's job is not the one that {accepted.proposer} began: the code that its file imports is "
+                f"another ({unlike}). Replicas that run go on. If that is not meant, run the same files in every replica. "
+                f"{onward}"
+            )
+        raise UnlikeError(
+            f"this replica's plan is not the one that the job began with, by {accepted.proposer}, though its code is: "
+            f"{unlike}. The code takes it from its surroundings: the clock, an environment variable, a file, the host. "
+            "Replicas that run go on. Take times from ctx.epoch_time() and the records, constants from spec.job.options, "
+            f"what changes from ctx.determinant(...). {onward}"
         )
-    return (
-        f"this replica's plan is not the one that the job began with, by {accepted.proposer}, though its code is: "
-        f"{unlike}. The code takes it from its surroundings: the clock, an environment variable, a file, the host. "
-        "Replicas that run go on. Take times from ctx.epoch_time() and the records, constants from spec.job.options, "
-        "what changes from ctx.determinant(...)"
-    )
+    return membership, planned
 
 
 def joining(mine: Config, accepted: Config, logs: LogTopics, changes: Changes) -> Membership:

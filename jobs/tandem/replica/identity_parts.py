@@ -107,15 +107,20 @@ def different_in_plan(facts: Mapping[str, str], accepted: Config) -> str:
     """
     if engine_of(facts) != engine_of(parts_of(accepted.digest)):
         return "different is the engine (spec.engine)"
-    theirs = {name: part for name, part in parts_of(accepted.digest).items() if _is_of_plan(name)}
-    if theirs.get(_FORMAT) != facts.get(_FORMAT):
+    if not is_comparable(facts, accepted):
         return ""
+    theirs = {name: part for name, part in parts_of(accepted.digest).items() if _is_of_plan(name)}
     names = {name for name in facts if _is_of_plan(name)} | theirs.keys()
     differing = [name for name in names if facts.get(name) != theirs.get(name)]
     differing.sort(key=lambda name: (not name.startswith((_SCHEMA, _TABLE)), name))
     words = [_word(name) for name in differing]
     more = f" and {len(words) - _NAMED} more" if len(words) > _NAMED else ""
     return f"different {'is' if len(words) == 1 else 'are'} {', '.join(words[:_NAMED])}{more}" if words else ""
+
+
+def is_comparable(facts: Mapping[str, str], accepted: Config) -> bool:
+    """Whether a plan can be compared with that of a generation: another version of Tandem may have counted other facts."""
+    return parts_of(accepted.digest).get(_FORMAT) == facts.get(_FORMAT)
 
 
 def other_modules(facts: Mapping[str, str], accepted: Config) -> list[str]:

@@ -9,6 +9,8 @@ from typing import Any, Final
 from tandem.manifest import PostgresSink
 from tandem.replica.postgres_fit import Column, Shape
 
+_DOCUMENTS: Final = ("json", "jsonb", "json[]", "jsonb[]")
+
 EPOCHS: Final = "tandem_epochs"
 """Tandem's own table, in the schema of each table that it writes: a row for each sink, with the epoch written last."""
 
@@ -74,18 +76,28 @@ def create_epochs(sink: PostgresSink) -> str:
     )
 
 
+def _read_as(kind: str) -> str:
+    """A text for a column of documents is the document: as `json` it would be read as a document that is a text."""
+    return kind.replace("jsonb", "text").replace("json", "text") if kind in _DOCUMENTS else kind
+
+
+def _chosen(name: str, kind: str) -> str:
+    return f"{_exact(name)}::{kind} AS {_exact(name)}" if kind in _DOCUMENTS else _exact(name)
+
+
 def insert(sink: PostgresSink, names: Sequence[str], columns: Mapping[str, Column]) -> str:
     """Writes the rows of a JSON array, its one parameter. Of several rows with one key the last counts."""
     all_names = ", ".join(map(_exact, names))
-    typed = ", ".join(f"{_exact(name)} {columns[name].kind}" for name in names)
+    typed = ", ".join(f"{_exact(name)} {_read_as(columns[name].kind)}" for name in names)
+    chosen = ", ".join(_chosen(name, columns[name].kind) for name in names)
     record = f"json_to_recordset(%s::json) AS ({typed})"
     into = f"INSERT INTO {qualified(sink)} ({all_names}) "
     if sink.mode == "append":
-        return f"{into} SELECT {all_names} FROM ROWS FROM ({record}) AS r"
+        return f"{into} SELECT {chosen} FROM ROWS FROM ({record}) AS r"
     key = ", ".join(map(_exact, sink.key))
     sets = ", ".join(f"{_exact(name)} = EXCLUDED.{_exact(name)}" for name in names if name not in sink.key)
     return (
-        f"{into} SELECT DISTINCT ON ({key}) {all_names} FROM ROWS FROM ({record}) WITH ORDINALITY AS r "
+        f"{into} SELECT DISTINCT ON ({key}) {chosen} FROM ROWS FROM ({record}) WITH ORDINALITY AS r "
         f"({all_names}, {_exact(_number(names))}) ORDER BY {key}, {_exact(_number(names))} DESC "
         f"ON CONFLICT ({key}) DO {f'UPDATE SET {sets}' if sets else 'NOTHING'}"
     )

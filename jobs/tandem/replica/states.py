@@ -104,6 +104,11 @@ class States:
         assert self._compared is not None, "belong_to comes first"  # noqa: S101
         self._compared.up_to(epoch)
 
+    @property
+    def compared_epoch(self) -> int:
+        """The last epoch that was `compared`; −1: none."""
+        return -1 if self._compared is None else self._compared.epoch
+
     def close(self) -> None:
         """Nothing is compared any more."""
         if self._compared is not None:

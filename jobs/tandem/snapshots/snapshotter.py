@@ -110,10 +110,15 @@ class Snapshotter:
         with self._state:
             return not self._busy and (self._offered is None or self._left_ms() > 0)
 
-    def take_last(self, timeout_s: float) -> bool:
-        """Take one at once of what was published last, which nothing follows; whether the store has it, within that time."""
+    def take_last(self, published: int, timeout_s: float) -> bool:
+        """Take one at once of what was published last, which nothing follows; whether the store has it, within that time.
+
+        `published` : the last epoch of which this replica knows that, whoever published it.
+        """
         with self._state:
             self._is_last = True
+            if published > max(self._saved, -1 if self._offered is None else self._offered):
+                self._offered = published
             self._state.notify_all()
             done = self._state.wait_for(lambda: not self._busy and self._offered is None, timeout_s)
         if not done:

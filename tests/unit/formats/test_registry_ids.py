@@ -128,17 +128,32 @@ def test_ever_new_unknown_ids_cost_their_full_wait_once_and_then_a_short_one(
     monkeypatch.setattr(unknown, "_SHORT_S", 0.0)
     monkeypatch.setattr(registry, "_AGAIN_S", 0.01)
     schemas, heard = Known(clock), list[str]()
-    schemas.fetch([0], heard.append, 10)
+    schemas.fetch([1_000_000], heard.append, 10)
     assert len(heard) > 1
 
-    for schema_id in range(1, 29):
+    for schema_id in range(1_000_001, 1_000_029):
         clock.now_s += 1
         schemas.fetch([schema_id], unwanted, 10)
     clock.now_s += 1
 
-    schemas.there[30] = SCHEMA
-    schemas.fetch([30], unwanted, 10)
-    assert schemas.known(30) is not None
+    schemas.there[1_000_030] = SCHEMA
+    schemas.fetch([1_000_030], unwanted, 10)
+    assert schemas.known(1_000_030) is not None
+
+
+def test_an_id_like_those_that_the_registry_has_is_waited_for_in_any_case(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unknown, "_PATIENT_S", 0.1)
+    monkeypatch.setattr(unknown, "_SHORT_S", 0.0)
+    monkeypatch.setattr(registry, "_AGAIN_S", 0.01)
+    schemas, heard = Known(clock), list[str]()
+    schemas.there[500] = SCHEMA
+    schemas.fetch([500, 1_000_000], ignored, 10)
+    clock.now_s += 1
+    schemas.fetch([1_000_001], unwanted, 10)
+    schemas.fetch([501], heard.append, 10)
+    assert heard
 
 
 def test_after_some_time_a_new_id_is_waited_for_again(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:

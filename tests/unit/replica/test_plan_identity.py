@@ -10,7 +10,7 @@ import pytest
 from tandem.manifest.going_on import how_to_accept
 from tandem.manifest.identity import engine_part
 from tandem.protocol.values import Config, Offsets
-from tandem.replica.identity import Changes, Membership, UnlikeError, as_planned, is_settled, joining
+from tandem.replica.identity import Changes, Membership, OtherJobError, UnlikeError, as_planned, is_settled, joining
 from tandem.replica.identity_parts import (
     agreed_tables,
     difference,
@@ -72,7 +72,9 @@ def test_a_replica_with_another_plan_is_refused_with_what_differs(found: dict[st
 def test_a_replica_whose_code_imports_other_code_is_refused_as_one_of_another_job() -> None:
     begun = replace(BEGUN, digest=with_plan(BEGUN.digest, plan_parts({"the module pricing": "1"}, {})))
 
-    with pytest.raises(UnlikeError, match=r"code that its file imports is another \(different .*the module pricing\)"):
+    with pytest.raises(
+        OtherJobError, match=r"code that its file imports is another \(different .*the module pricing\)"
+    ):
         as_planned(Membership(begun), MINE, plan_parts({"the module pricing": "2"}, {}))
 
 
