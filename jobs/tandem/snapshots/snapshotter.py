@@ -113,7 +113,7 @@ class Snapshotter:
     def take_last(self, published: int, timeout_s: float) -> bool:
         """Take one at once of what was published last, which nothing follows; whether the store has it, within that time.
 
-        `published` : the last epoch of which this replica knows that, whoever published it.
+        `published` : the last epoch that this replica knows to be published, by any replica.
         """
         with self._state:
             self._is_last = True
