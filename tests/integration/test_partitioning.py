@@ -127,7 +127,7 @@ def test_while_the_job_runs_log_metric_and_report_say_it_until_it_is_over(fed: F
         assert reporter.report().scattered == ""
         fed.feed(1, "a")
         assert eventually(lambda: shown(1.0))
-        assert "'a' is in" in reporter.report().scattered
+        assert eventually(lambda: "'a' is in" in reporter.report().scattered)
         fed.feed(1, *(f"k{number}" for number in range(200)))
         assert eventually(lambda: shown(0.0))
         assert eventually(lambda: reporter.report().scattered == "")
