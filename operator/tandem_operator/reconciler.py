@@ -191,9 +191,8 @@ class Reconciler:
         key, target = begun.key, Target(job, begun.uid)
         lanes = self._seen_lanes(begun)
         change = read_status(begun.body.get("status", {})).lane_change
-        if len(lanes) < max(
-            job.spec.lanes, 0 if change is None else change.before
-        ):  # only the API server knows that one is not there
+        before = 0 if change is None else change.before
+        if len(lanes) < max(job.spec.lanes, before):  # only the API server knows that one is not there
             for body in await asyncio.to_thread(self._api.list, KIND, key.namespace, {LANES_OF: key.name}):
                 self._store.see_job(body, gone=False)
             lanes = self._seen_lanes(begun)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
 
 from tandem.formats.avro_types import branches, is_decimal
+from tandem.formats.columns import twice
 from tandem.formats.schemas import SchemaError
 
 _PLAIN: Final = {
@@ -81,13 +81,6 @@ def _misfits_of_record(
             yield f"there is no column {below}{field['name']}, which the schema has without a default"
     for name in columns.keys() - {field["name"] for field in schema["fields"]}:
         yield f"the schema has no field for the column {below}{name}"
-
-
-def twice(kind: pa.StructType, below: str) -> Iterator[str]:
-    """Columns of one name: Spark may have them, a record has one field of a name. `below` : where they are, e.g. `a.`."""
-    for name, count in Counter(kind.names).items():
-        if count > 1:
-            yield f"{count} columns are called {below}{name}: give each a name of its own"
 
 
 def _holds(schema: Mapping[str, Any], kind: pa.DataType) -> bool:

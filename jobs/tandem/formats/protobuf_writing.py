@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 from google.protobuf.message_factory import GetMessageClass
 
-from tandem.formats.avro_made import twice
+from tandem.formats.columns import twice
 from tandem.formats.framing import UnencodableError, framed_path
 from tandem.formats.protobuf import descriptor_of, path_of
 from tandem.formats.protobuf_types import TIMESTAMP, arrow_type, is_map

@@ -57,7 +57,7 @@ def archive(kept: Mapping[str, Code], folder: Path) -> Path:
 
 
 def sources(archive: Path) -> dict[str, bytes]:
-    """The modules in an archive, as they were read: place on the path → bytes. None if there is no archive."""
+    """The modules in an archive, as they were read: place on the path → bytes; none if there is no archive."""
     if not archive.is_file():
         return {}
     with zipfile.ZipFile(archive) as file:

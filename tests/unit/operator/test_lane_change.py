@@ -1,4 +1,4 @@
-"""Another number of lanes: stage after stage, each from what is seen, whoever was killed before."""
+"""Another number of lanes: stage after stage, each from what is seen, also where an operator was killed before."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from tandem.replica.identity_parts import (
     different_in_plan,
     identity_of,
     is_same_job,
+    parts_of,
     plan_parts,
     with_plan,
 )
@@ -76,6 +77,16 @@ def test_a_replica_whose_code_imports_other_code_is_refused_as_one_of_another_jo
         OtherJobError, match=r"code that its file imports is another \(different .*the module pricing\)"
     ):
         as_planned(Membership(begun), MINE, plan_parts({"the module pricing": "2"}, {}))
+
+
+def test_where_plans_cannot_be_compared_the_next_generation_begins_if_that_is_asked_for() -> None:
+    parts = {**parts_of(BEGUN.digest), "plan: format": "of another version"}
+    begun = Membership(replace(BEGUN, digest=identity_of(parts)))
+
+    assert as_planned(begun, MINE, OTHER)[0] == begun
+    known, _ = as_planned(begun, MINE, OTHER, Changes(accepted=True, generation=1))
+    assert known is not None
+    assert (known.candidate, known.config.generation) == (True, 1)
 
 
 def test_whose_plan_is_refused_is_given_commands_for_a_job_that_runs_and_for_one_that_is_stopped() -> None:
