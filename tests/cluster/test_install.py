@@ -19,13 +19,14 @@ MAY = (
     "create events",
     "create controllerrevisions.apps",
     "create replicatedstreamjobs",
+    "delete replicatedstreamjobs",
 )
 MAY_NOT = (
     "get secrets",
     "list secrets",
     "create pods/exec",
     "update replicatedstreamjobs",
-    "delete replicatedstreamjobs",
+    "deletecollection replicatedstreamjobs",
     "delete nodes",
     "create deployments.apps",
     "create clusterroles",
