@@ -107,7 +107,6 @@ def test_a_change_goes_from_lane_to_lane(lanes: Lanes) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.thorough
 def test_a_job_goes_on_with_another_number_of_lanes(servers: Cluster, tandem: str) -> None:  # noqa: ARG001
     name = f"number-{uuid.uuid4().hex[:6]}"
     Topics(servers.connection).ensure(

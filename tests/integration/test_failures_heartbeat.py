@@ -12,7 +12,7 @@ from integration.waiting import for_a_while
 from integration.workload import Cluster, Workload, write_manifest
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.integration, pytest.mark.thorough, pytest.mark.timeout(600)]
 
 ZOMBIE_S = 10.0
 MASKED_S = 4.0

@@ -35,6 +35,7 @@ def told(workload: Workload, role: Role) -> set[str]:
         return {replica_name(name) for name, said in requester.look().roles.items() if said is role}
 
 
+@pytest.mark.thorough
 def test_the_promoted_standby_goes_on_with_shipped_and_proved_state(apart: Workload) -> None:
     (active,), (standby,) = apart.roles()
     apart.wait(lambda: metric(apart, standby, "tandem_standby_verified_epoch") > 0, 120, f"{standby} proves its state")

@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 LONG_S = 5 * PATIENCE_S
 
 
+@pytest.mark.thorough
 def test_the_kill(tmp_path: Path, topic_prefix: str) -> None:
     with opened(tmp_path, topic_prefix, "kill") as kill:
         kill.make_job()

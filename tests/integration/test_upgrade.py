@@ -45,6 +45,7 @@ def test_code_that_cannot_take_over_the_state_changes_nothing(workload: Workload
     workload.when_whole()
 
 
+@pytest.mark.thorough
 def test_a_job_is_upgraded_while_it_runs_and_goes_back(workload: Workload, tmp_path: Path) -> None:
     epoch = savepoint(workload, "before-upgrade")
     manifest = changed(workload, tmp_path / "new", NEW)

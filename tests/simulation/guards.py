@@ -150,7 +150,7 @@ GUARDS = (
         "who renews reads to the end although the head moved on",
         Deviation(publication=RenewsBeforeItReclaims),
         schedule=_hasty,
-        near=11_650,
+        near=21_800,
     ),
     _publication("who does not know the outcome renews", GoesOnWithItsProducer),
     Guard(
@@ -176,7 +176,7 @@ GUARDS = (
         "an incarnation has an id of its own",
         Deviation(reuses_ids=True),
         where=lambda schedule: schedule.delivery is Delivery.EXACTLY_ONCE and not schedule.asks,
-        near=1_150,
+        near=5_700,
     ),
     Guard(
         "an incarnation answers under a name of its own",
