@@ -54,8 +54,9 @@ jars: $(INSTALLED)
 bytecode: $(INSTALLED)
 	@$(BIN)/python -m compileall -q bench jobs operator tests
 
+# The campaign of schedules is one long test: it begins first, and the others go on beside it.
 test: setup lint ## all checks and all tests
-	$(BIN)/pytest tests/unit tests/simulation -n auto --dist loadfile $(ARGS)
+	$(BIN)/pytest tests/simulation tests/unit -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(INTEGRATION) $(ARGS)
 
 lint: $(INSTALLED) words ## style, formatting, types, import contracts, words
