@@ -149,10 +149,11 @@ _STAGES: Final[Mapping[LaneStage, str]] = {
 def _changing(change: LaneChange) -> tuple[ConditionStatus, str, str]:
     if change.stage == "Refused":
         return "False", "LanesNotChanged", change.message
+    waits = f"; {change.message}" if change.message else ""
     return (
         "True",
         "LanesChange",
-        f"The number of lanes changes from {change.before} to {change.to}: {_STAGES[change.stage]}",
+        f"The number of lanes changes from {change.before} to {change.to}: {_STAGES[change.stage]}{waits}",
     )
 
 

@@ -166,6 +166,7 @@ class TaskSeen:
     """A pod that carries out a request, or cleans up. `message`: what it said at its end, or why it does not begin.
 
     `created_ms`, `ended_ms` : 0: nobody knows when. `attempt`: counts the tries of one that is tried again.
+    `exit_code` : of its process; None: it has not ended, or was ended with its pod.
     """
 
     name: str
@@ -175,6 +176,7 @@ class TaskSeen:
     created_ms: int = 0
     ended_ms: int = 0
     attempt: int = 1
+    exit_code: int | None = None
 
     @property
     def has_ended(self) -> bool:

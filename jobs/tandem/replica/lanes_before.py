@@ -26,16 +26,18 @@ def with_lanes(job: Manifest, lanes: int) -> Manifest:
     return replace(job, model=job.model.model_copy(update={"spec": spec}))
 
 
-def lanes_before(job: Manifest) -> int | None:
+def lanes_before(job: Manifest, must_know: bool = False) -> int | None:
     """The number of lanes with which the job ran last; None if it never ran, or its logs may not be read.
 
-    `job` : the whole. Raises `ConnectionFailedError`.
+    `job` : the whole. Raises `ConnectionFailedError`; with `must_know`, `ReadTimeoutError` if its logs may not be read.
     """
     connection = KafkaConnection(job.kafka_properties(os.environ))
     for one in (with_lanes(job, 1), with_lanes(job, 2).of_lane(0)):
         try:
             config = decisions_of(one, connection).config
         except ReadTimeoutError as error:
+            if must_know:
+                raise
             _log.warning("lanes_before_unknown", reason=str(error), effect="a change of spec.lanes is not noticed")
             continue
         if config is not None:
