@@ -17,7 +17,11 @@ from tandem.replica.lanes_before import lanes_before
 def lanes(
     manifest: ManifestFile,
     only_check: Annotated[
-        bool, typer.Option("--check", help="Only check whether the number can change; the job may run meanwhile.")
+        bool,
+        typer.Option(
+            "--check",
+            help="Only check whether it can change, by the logs and the newest snapshots; the job may run meanwhile.",
+        ),
     ] = False,
 ) -> None:
     """Change the number of lanes of a stopped job to spec.lanes, from its logs and its snapshot store, on any machine.

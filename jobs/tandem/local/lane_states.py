@@ -92,8 +92,11 @@ def _keeps_nothing(store: SnapshotStore, snapshot: SnapshotManifest, folder: Pat
     return noted_states(folder) == []
 
 
-def check_stored(lane: Manifest, config: Config) -> None:
-    """Raise `RefusedError` if a lane that runs has no state in its snapshot store that could be divided."""
+def stored_state(lane: Manifest, config: Config, folder: Path) -> Checkpoint | None:
+    """A copy in `folder` of the state in the newest snapshot of a lane that may run; None if the job keeps no state.
+
+    Raises `RefusedError`: there is none that could be divided.
+    """
     store = store_of(lane)
     if store is None:
         raise RefusedError(
@@ -102,8 +105,14 @@ def check_stored(lane: Manifest, config: Config) -> None:
     newest = next((one for one in store.list() if one.config_digest in config.lineages), None)
     if newest is None:
         raise RefusedError(f"{lane.name} has no snapshot yet: try again when it has taken one")
-    if engine_of(parts_of(config.digest)) and state_partitions(newest):
+    if not state_partitions(newest):
+        return None
+    if engine_of(parts_of(config.digest)):
         raise RefusedError(REAL_TIME)
+    store.restore(newest, folder)
+    copy = _only(folder, newest.epoch)
+    relocate(folder)
+    return copy
 
 
 def _only(folder: Path, epoch: int) -> Checkpoint:
@@ -138,10 +147,12 @@ def chosen_keys(
     connection: KafkaConnection,
     ends: Offsets,
     inputs: Mapping[str, int],
+    are_of_ends: bool = True,
 ) -> Callable[[int], Belongs] | None:
     """Which keys each new lane gets; None: all of the lanes that it came from.
 
-    `ends` : where the lanes have stopped; `inputs`: how many partitions the topics have.
+    `ends` : where the lanes have stopped; `inputs`: how many partitions the topics have. `are_of_ends`: whether that is
+    where the states are, too, which may not know the newest keys otherwise.
 
     Every key of the states is where the partitioner of the inputs' producers has put it. Raises `RefusedError` if not.
     """
@@ -172,7 +183,8 @@ def chosen_keys(
     if len(left) > 1:
         names = " and ".join(one.name for one in left)
         raise RefusedError(f"the inputs have too few records with keys to tell their partitioner: {names} may be it")
-    _check_known(spark, states, fields, seen)
+    if are_of_ends:
+        _check_known(spark, states, fields, seen)
     return lambda lane: Belongs(left[0], fields, lane, states.lanes)
 
 
