@@ -171,7 +171,7 @@ def plan_lanes(
         *(() if task is None or seen is not None or step.task is None else task.made()),
         *(DeletePod(one.name, one.uid, "it has ended", 0) for one in tasks if task is None or one.name != task.name),
         *(Apply(wanted[lane]) for lane in _next(job, missing, fitting, wanted)),
-        *_made(missing, wanted),
+        *(() if trouble else _made(missing, wanted)),
         *((Emit("Normal", "LanesChanged", f"The job has {step.lanes} lanes"),) if step.ended else ()),
         *events_of(old, status),
         *((SetStatus(as_object(status)),) if status != old else ()),

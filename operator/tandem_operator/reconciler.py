@@ -200,10 +200,13 @@ class Reconciler:
         actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), tasks=tasks)
         refused = await self._do(key, target, actions)
         first = refused[0][1] if refused else None
-        if first is not None:
-            actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), str(first), tasks)
+        if first is not None and first.is_terminating:
+            return STEADY_S, None
+        said = self._worth_saying(key, refused)
+        if said is not None:
+            actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), str(said[1]), tasks)
         words = [action for action in actions if isinstance(action, _WORDS)]
-        error = await self._tell(begun, words)
+        error = await self._tell(begun, words if said is not None or first is None else ())
         status = next(
             (dict(word.status) for word in words if isinstance(word, SetStatus)), begun.body.get("status", {})
         )
@@ -259,15 +262,22 @@ class Reconciler:
     def _words(
         self, key: Key, observed: Observed, actions: Sequence[Action], refused: Sequence[tuple[Action, ApiError]]
     ) -> Sequence[Action]:
-        """What is to be reported: what may pass by itself, not at once."""
-        lasting = [one for one in refused if not one[1].is_passing]
-        self._put_off[key] = self._put_off.get(key, 0) + 1 if refused and not lasting else 0
+        """What is to be reported."""
+        said = self._worth_saying(key, refused)
         if not refused:
             return [action for action in actions if isinstance(action, _WORDS)]
-        if 0 < self._put_off[key] <= PATIENCE:
+        if said is None:
             return only_now(actions)
-        action, error = (lasting or refused)[0]
+        action, error = said
         return words_of(observed, self._settings, actions, Refusal(action, str(error), error.is_passing))
+
+    def _worth_saying(self, key: Key, refused: Sequence[tuple[Action, ApiError]]) -> tuple[Action, ApiError] | None:
+        """The refusal that is to be reported; one that may pass by itself, not at once."""
+        lasting = [one for one in refused if not one[1].is_passing]
+        self._put_off[key] = self._put_off.get(key, 0) + 1 if refused and not lasting else 0
+        if not refused or 0 < self._put_off[key] <= PATIENCE:
+            return None
+        return (lasting or refused)[0]
 
     async def _tell(self, begun: _Begun, words: Iterable[Action]) -> ApiError | None:
         """Events and the status; returns the first error. A job whose status is not found is gone.
