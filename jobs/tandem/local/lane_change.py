@@ -30,6 +30,7 @@ from tandem.local.lane_states import (
     exact_state,
     keep,
     make_state,
+    newest_snapshot,
     remove_unused,
     savepoint_name,
     stored_state,
@@ -95,14 +96,13 @@ class _Change:
         work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lanes-", dir=self._folder)))
         scratch = work / "scratch"
         scratch.mkdir()
-        found = {
-            number: stored_state(log.lane, log.config, work / str(number))
-            for number, log in enumerate(logs)
-            if log.published >= 0
-        }
-        kept = {number: state for number, state in found.items() if state is not None}
-        states = States(kept, self._job.spec.lanes, self._before)
-        if only_merges(states.lanes, states.before) or not kept:
+        lanes, count = {n: log.lane for n, log in enumerate(logs) if log.published >= 0}, self._job.spec.lanes
+        snapshots = {number: newest_snapshot(lane, logs[number].config) for number, lane in lanes.items()}
+        if only_merges(count, self._before):
+            return
+        found = {number: stored_state(lane, snapshots[number], work / str(number)) for number, lane in lanes.items()}
+        states = States({n: state for n, state in found.items() if state is not None}, count, self._before)
+        if not states.exact:
             return
         spark = stack.enter_context(state_session(self._job, scratch))
         chosen_keys(spark, self._job, states, self._connection, _ends(logs), self._inputs(), are_of_ends=False)

@@ -92,11 +92,8 @@ def _keeps_nothing(store: SnapshotStore, snapshot: SnapshotManifest, folder: Pat
     return noted_states(folder) == []
 
 
-def stored_state(lane: Manifest, config: Config, folder: Path) -> Checkpoint | None:
-    """A copy in `folder` of the state in the newest snapshot of a lane that may run; None if the job keeps no state.
-
-    Raises `RefusedError`: there is none that could be divided.
-    """
+def newest_snapshot(lane: Manifest, config: Config) -> SnapshotManifest:
+    """That of a lane which may run. Raises `RefusedError`: there is none, or its state cannot be divided."""
     store = store_of(lane)
     if store is None:
         raise RefusedError(
@@ -105,12 +102,18 @@ def stored_state(lane: Manifest, config: Config, folder: Path) -> Checkpoint | N
     newest = next((one for one in store.list() if one.config_digest in config.lineages), None)
     if newest is None:
         raise RefusedError(f"{lane.name} has no snapshot yet: try again when it has taken one")
-    if not state_partitions(newest):
-        return None
-    if engine_of(parts_of(config.digest)):
+    if engine_of(parts_of(config.digest)) and state_partitions(newest):
         raise RefusedError(REAL_TIME)
-    store.restore(newest, folder)
-    copy = _only(folder, newest.epoch)
+    return newest
+
+
+def stored_state(lane: Manifest, snapshot: SnapshotManifest, folder: Path) -> Checkpoint | None:
+    """A copy of its state in `folder`; None if the job keeps none. Raises `RefusedError`, `SnapshotError`."""
+    store = store_of(lane)
+    if store is None or not state_partitions(snapshot):
+        return None
+    store.restore(snapshot, folder)
+    copy = _only(folder, snapshot.epoch)
     relocate(folder)
     return copy
 
