@@ -34,11 +34,11 @@ _SAY_MS: Final = 60_000
 """After so long it is said why a task has not begun."""
 _STOP_MS: Final = 600_000
 """So long the lanes may take to stop."""
-_AFTER_REFUSAL: Final = "The job goes on with {before} lanes. Set spec.lanes to {before}, or repair it and set it again"
+_AFTER_REFUSAL: Final = "The job goes on with {lanes}. Set spec.lanes to {before}, or repair it and set it again"
 _AFTER_DOUBT: Final = (
-    "Whether the logs are those of {to} lanes by now is not known. The {before} lanes start: they go on or, if the logs are "
-    "theirs no longer, refuse to run and publish nothing. Repair it, and set spec.lanes to {before}, then to {to}: that is "
-    "done from what the logs say"
+    "Whether the logs are those of {to} lanes by now is not known. The job starts with {lanes}: it goes on or, if the logs "
+    "are its own no longer, refuses to run and publishes nothing. Repair it, and set spec.lanes to {before}, then to {to}: "
+    "that is done from what the logs say"
 )
 
 
@@ -171,7 +171,7 @@ def _stopped(known: LaneChange, lanes: Mapping[int, LaneJob], now_ms: int) -> La
 
 def _beginning(known: LaneChange, lanes: Mapping[int, LaneJob]) -> LanesStep:
     old = frozenset(lane for lane, one in lanes.items() if one.lanes != known.to)
-    if not old and set(range(known.to)) <= lanes.keys():
+    if not old and (known.to == 1 or set(range(known.to)) <= lanes.keys()):
         return LanesStep(known.to, ended=True)
     return LanesStep(known.to, known, removes=old)
 
@@ -182,9 +182,13 @@ def _at(known: LaneChange, stage: LaneStage, now_ms: int) -> LaneChange:
 
 
 def _refused(known: LaneChange, words: str, then: str = _AFTER_REFUSAL) -> LanesStep:
-    advice = then.format(before=known.before, to=known.to)
+    advice = then.format(before=known.before, to=known.to, lanes=_lanes(known.before))
     message = f"{_line(words)[: LONGEST_FAILURE - len(advice) - 2]}. {advice}"
     return LanesStep(known.before, known.model_copy(update={"stage": "Refused", "message": message, "retry_at": None}))
+
+
+def _lanes(count: int) -> str:
+    return "1 lane" if count == 1 else f"{count} lanes"
 
 
 def _line(words: str) -> str:

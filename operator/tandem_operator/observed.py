@@ -11,6 +11,7 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem.process.ending import ASKED, EndKind
 from tandem.protocol.switchover import View
 from tandem.status.report import OrdererReport, ReplicaReport
+from tandem_operator.status import LaneChange
 
 TASK_S: Final = 300
 """How long a task may run."""
@@ -213,6 +214,7 @@ class Observed:
 
     `now_ms` : wall clock, ms since 1970. `version`: the job's resource version; `deleting`: it is to go.
     `invalid` : what is wrong with the spec, in words; then `job` is of the last revision that worked. "": nothing.
+    `lane_change` : the job has one lane, and is about to have several; None: it is not.
     """
 
     job: ReplicatedStreamJob
@@ -230,6 +232,7 @@ class Observed:
     version: str = ""
     deleting: bool = False
     invalid: str = ""
+    lane_change: LaneChange | None = None
 
     @property
     def is_silent(self) -> bool:

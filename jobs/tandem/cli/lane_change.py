@@ -29,7 +29,7 @@ def lanes(
     The job must be stopped everywhere. The states of its lanes are divided by key, or merged, into savepoints of the new
     lanes; one transaction writes all logs. If it fails, or is killed, the job is what it was. Then start the job.
 
-    A lane that is stopped by SIGTERM takes a last snapshot, which this needs. A job with that number already is left alone.
+    A replica that SIGTERM stops takes a last snapshot, which this needs. A job that has that number is left alone.
 
     Exit code 0: done, or nothing to do; 1: Kafka or the store is unavailable, or it was cut short: try it again; 78:
     refused, with the reason; nothing has changed.
