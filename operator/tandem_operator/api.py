@@ -63,9 +63,12 @@ class Api:
     def __init__(self, api_client: client.ApiClient, asked: Callable[[Verb], None] = lambda _: None) -> None:
         self._client, self._asked = api_client, asked
 
-    def list(self, kind: str, namespace: str, selector: Mapping[str, str] | None = None) -> list[Object]:
-        """Objects of `namespace` with these labels."""
+    def list(
+        self, kind: str, namespace: str, selector: Mapping[str, str] | None = None, most: int | None = None
+    ) -> list[Object]:
+        """Objects of `namespace` ("": of all namespaces) with these labels; not more than `most`."""
         query = [("labelSelector", ",".join(f"{key}={value}" for key, value in (selector or {}).items()))]
+        query += [("limit", "" if most is None else str(most))]
         items: list[Object] = self._call("list", "GET", _path(kind, namespace), query=query)["items"]
         return [{"kind": kind, **item} for item in items]
 
@@ -147,7 +150,8 @@ class Api:
 
 def _path(kind: str, namespace: str, name: str = "") -> str:
     group, plural = _KINDS[kind]
-    return f"/{group}/namespaces/{namespace}/{plural}" + (f"/{name}" if name else "")
+    where = f"namespaces/{namespace}/" if namespace else ""
+    return f"/{group}/{where}{plural}" + (f"/{name}" if name else "")
 
 
 def _error(status: int, content: str) -> ApiError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Final
 
 import kopf
@@ -21,8 +21,10 @@ from tandem.process.info import ExitCode
 from tandem.waiting import Deadline, wait_until
 from tandem_operator.actions import Verb
 from tandem_operator.api import Api, ApiError
+from tandem_operator.kopf_lines import KopfLines
 from tandem_operator.loop import Loop
 from tandem_operator.metrics import OperatorMetrics
+from tandem_operator.reach import Reach
 from tandem_operator.reconciler import Reconciler
 from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
@@ -56,7 +58,8 @@ def run(
 ) -> None:
     """Look after all jobs until SIGTERM. Run one operator at a time; jobs keep their promise without any."""
     logs.configure(log_level, component="operator")
-    scope = Scope(tuple(filter(None, (name.strip() for name in namespaces.split(",")))))
+    KopfLines().install()
+    scope = Scope(_names(namespaces))
     own = os.environ.get("POD_NAMESPACE", "tandem-system")
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
@@ -65,7 +68,7 @@ def run(
     ids = [int(text) if text else None for text in (run_as_user, run_as_group, fs_group)]
     given = Settings(default_image, own, run_as_user=ids[0], run_as_group=ids[1], fs_group=ids[2])
     api = _api(metrics.asked)
-    if not wait_until(lambda: _is_known(api, (*scope.namespaces, own)[0]), Deadline(_INSTALLED_S), _LOOK_S):
+    if not wait_until(lambda: _is_known(api, scope.namespaces or (own,)), Deadline(_INSTALLED_S), _LOOK_S):
         typer.echo(f"The API server knows no {KIND}.{_INSTALL}", err=True)  # kopf would wait for ever, and seem healthy
         raise typer.Exit(ExitCode.FAILED)
     asyncio.run(_run(api, given, scope, metrics, health_port))
@@ -74,15 +77,22 @@ def run(
 @app.command()
 def check(namespaces: Namespaces = "") -> None:
     """Whether the API server answers, knows the kind, and lets us see the jobs. Exit code 0: all of that."""
-    try:
-        api = _api()
-        for namespace in filter(None, (namespaces or os.environ.get("POD_NAMESPACE", "default")).split(",")):
-            jobs = api.list(KIND, namespace.strip())
+    api, has_failed = _api(), False
+    for namespace in _names(namespaces or os.environ.get("POD_NAMESPACE", "default")):
+        try:
+            jobs = api.list(KIND, namespace)
+            api.list("Pod", namespace, most=1)
             typer.echo(f"{namespace}: {len(jobs)} {KIND}s")
-    except ApiError as error:
-        remedy = _INSTALL if error.status == 404 else ""
-        typer.echo(f"The API server refuses: {error}.{remedy}", err=True)
-        raise typer.Exit(ExitCode.FAILED) from error
+        except ApiError as error:
+            has_failed = True
+            remedy = _INSTALL if error.status == 404 else ""
+            typer.echo(f"{namespace}: the API server refuses: {error}.{remedy}", err=True)
+    if has_failed:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _names(namespaces: str) -> tuple[str, ...]:
+    return tuple(filter(None, (name.strip() for name in namespaces.split(","))))
 
 
 def _api(asked: Callable[[Verb], None] = lambda _: None) -> Api:
@@ -99,14 +109,16 @@ def _api(asked: Callable[[Verb], None] = lambda _: None) -> Api:
     return Api(client.ApiClient(configuration), asked)
 
 
-def _is_known(api: Api, namespace: str) -> bool:
-    """Whether there is such a kind, or that cannot be known now: the watches say what else is wrong."""
-    try:
-        api.list(KIND, namespace)
-    except ApiError as error:
-        return error.status != 404
-    except HTTPError:
-        return True
+def _is_known(api: Api, namespaces: Iterable[str]) -> bool:
+    """Whether there is such a kind, or that cannot be known now: `Reach` says what else is wrong."""
+    for namespace in namespaces:
+        try:
+            api.list(KIND, namespace, most=1)
+        except ApiError as error:
+            if error.status == 404:
+                return False
+        except HTTPError:
+            return True
     return True
 
 
@@ -118,7 +130,9 @@ def _probed() -> str:
 async def _run(api: Api, given: Settings, scope: Scope, metrics: OperatorMetrics, health_port: int) -> None:
     store, reports = Store(), Reports()
     reconciler = Reconciler(api, store, reports, given, metrics, socket.gethostname())
-    loop = Loop(reconciler.reconcile, metrics, reconciler.forget)
+    reach = Reach(api, scope.namespaces, metrics)
+    loop = Loop(reach.guarding(reconciler.reconcile), metrics, reconciler.forget)
+    looking = asyncio.create_task(reach.watch(), name="reach")
     try:
         await kopf.operator(
             registry=registry_of(store, loop, scope),
@@ -129,5 +143,6 @@ async def _run(api: Api, given: Settings, scope: Scope, metrics: OperatorMetrics
             liveness_endpoint=f"http://{_probed()}:{health_port}/healthz",
         )
     finally:
+        looking.cancel()
         await loop.stop()
         await reports.close()

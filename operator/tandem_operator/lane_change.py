@@ -6,24 +6,40 @@
 4. Beginning: the jobs of the lanes before go, and those of the new ones are made.
 
 The stage is in the status before anything is done for it, and each deed may be repeated: so another operator goes on where
-one was killed. A task that has failed is tried once more, which also tells whether the first one was killed behind its
-transaction. What cannot be done ends as Refused: the lanes go on as they were, until the spec changes again.
+one was killed. What a task refuses (exit code 78) ends the change as Refused: nothing is written, and the lanes go on as
+they were, until the spec changes again.
+
+A task that fails otherwise is tried again, later and later: it may have been killed behind its transaction, which only
+another one tells, and as long as none has, the stage stays. When none has after the last try, that is said as it is: the
+lanes start as they were, and if the logs are of other lanes, their replicas refuse to run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from tandem.process.info import ExitCode
 from tandem_operator.observed import LANES_S, UNBEGUN_MS, PodPhase, TaskSeen
 from tandem_operator.plan.times import read_ms, written
 from tandem_operator.status import LONGEST_FAILURE, LaneChange, LaneStage
 
-_MOST_TRIES: Final = 2
+_MOST_TRIES: Final[Mapping[LaneStage, int]] = {"Checking": 2, "Dividing": 7}
+_WAITS_MS: Final = (0, 15_000, 30_000, 60_000, 120_000, 300_000)
+"""Before the second try of a task, the third, …: the lanes stand still meanwhile, or Kafka does."""
+_LONGEST_MS: Final = 3_600_000
+"""After so long in a stage a task that has failed is not tried again, but for one that has failed once."""
+_SAY_MS: Final = 60_000
+"""After so long it is said why a task has not begun."""
 _STOP_MS: Final = 600_000
 """So long the lanes may take to stop."""
-_AFTER_REFUSAL: Final = "The job goes on with {before} lanes. Set spec.lanes to {before}, or repair it and set it again"
+_AFTER_REFUSAL: Final = "The job goes on with {lanes}. Set spec.lanes to {before}, or repair it and set it again"
+_AFTER_DOUBT: Final = (
+    "Whether the logs are those of {to} lanes by now is not known. The job starts with {lanes}: it goes on or, if the logs "
+    "are its own no longer, refuses to run and publishes nothing. Repair it, and set spec.lanes to {before}, then to {to}: "
+    "that is done from what the logs say"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +118,35 @@ def _after(step: LanesStep, task: TaskSeen | None, now_ms: int, then: LaneStage)
     known = step.change
     assert known is not None  # noqa: S101
     if task is None:
-        return step
+        return replace(step, task=None) if _is_early(known, now_ms) else step
     failure = _failure(task, now_ms)
-    if failure:
-        if known.attempt < _MOST_TRIES:
-            again = known.model_copy(update={"attempt": known.attempt + 1})
-            return LanesStep(step.lanes, again, holds=step.holds)
+    if failure and task.exit_code == ExitCode.REFUSED:
         return _refused(known, failure)
-    return LanesStep(step.lanes, _at(known, then, now_ms), holds=step.holds) if task.has_ended else step
+    if failure:
+        return _tried(step, known, failure, now_ms)
+    if task.has_ended:
+        return LanesStep(step.lanes, _at(known, then, now_ms), holds=step.holds)
+    if task.phase is PodPhase.PENDING and task.message and now_ms >= task.created_ms + _SAY_MS:
+        waits = f"the task of try {known.attempt} has not begun: {_line(task.message)}"
+        return replace(step, change=known.model_copy(update={"message": waits[:LONGEST_FAILURE]}))
+    return step
+
+
+def _tried(step: LanesStep, known: LaneChange, failure: str, now_ms: int) -> LanesStep:
+    """What follows from a try that has failed and decided nothing."""
+    most = _MOST_TRIES[known.stage]
+    is_long = known.attempt > 1 and now_ms - read_ms(known.since) > _LONGEST_MS
+    if known.attempt >= most or is_long:
+        return _refused(known, failure, _AFTER_DOUBT if known.stage == "Dividing" else _AFTER_REFUSAL)
+    message = f"try {known.attempt} of {most} failed: {_line(failure)}"[:LONGEST_FAILURE]
+    at = written(now_ms + _WAITS_MS[known.attempt - 1])
+    again = known.model_copy(update={"attempt": known.attempt + 1, "message": message, "retry_at": at})
+    return LanesStep(step.lanes, again, holds=step.holds)
+
+
+def _is_early(known: LaneChange, now_ms: int) -> bool:
+    """Whether the next try is still to wait; not for longer than it ever has to, if a clock was set back."""
+    return known.retry_at is not None and 0 < read_ms(known.retry_at) - now_ms <= _WAITS_MS[-1]
 
 
 def _failure(task: TaskSeen, now_ms: int) -> str:
@@ -134,18 +171,27 @@ def _stopped(known: LaneChange, lanes: Mapping[int, LaneJob], now_ms: int) -> La
 
 def _beginning(known: LaneChange, lanes: Mapping[int, LaneJob]) -> LanesStep:
     old = frozenset(lane for lane, one in lanes.items() if one.lanes != known.to)
-    if not old and set(range(known.to)) <= lanes.keys():
+    if not old and (known.to == 1 or set(range(known.to)) <= lanes.keys()):
         return LanesStep(known.to, ended=True)
     return LanesStep(known.to, known, removes=old)
 
 
 def _at(known: LaneChange, stage: LaneStage, now_ms: int) -> LaneChange:
-    return known.model_copy(update={"stage": stage, "attempt": 1, "since": written(now_ms)})
+    fields = {"stage": stage, "attempt": 1, "since": written(now_ms), "message": "", "retry_at": None}
+    return known.model_copy(update=fields)
 
 
-def _refused(known: LaneChange, words: str) -> LanesStep:
+def _refused(known: LaneChange, words: str, then: str = _AFTER_REFUSAL) -> LanesStep:
+    advice = then.format(before=known.before, to=known.to, lanes=_lanes(known.before))
+    message = f"{_line(words)[: LONGEST_FAILURE - len(advice) - 2]}. {advice}"
+    return LanesStep(known.before, known.model_copy(update={"stage": "Refused", "message": message, "retry_at": None}))
+
+
+def _lanes(count: int) -> str:
+    return "1 lane" if count == 1 else f"{count} lanes"
+
+
+def _line(words: str) -> str:
+    """The line that says most, the last one."""
     lines = [line.strip() for line in words.splitlines() if line.strip()]
-    why = (lines[-1] if lines else "nobody knows why").rstrip(". ")
-    message = f"{why}. {_AFTER_REFUSAL.format(before=known.before)}"
-    refused = known.model_copy(update={"stage": "Refused", "message": message[:LONGEST_FAILURE]})
-    return LanesStep(known.before, refused)
+    return (lines[-1] if lines else "nobody knows why").rstrip(". ")

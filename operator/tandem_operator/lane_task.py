@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tandem.manifest import ReplicatedStreamJob
-from tandem_operator.actions import Action, Apply, CreatePod
+from tandem_operator.actions import Action, Apply, CreatePod, Object
 from tandem_operator.manifests import job_of
 from tandem_operator.resources import Settings, tasks, wanted_objects
 from tandem_operator.status import LaneChange
 from tandem_operator.trim import Body
 
 _NEEDED: Final = ("ConfigMap", "ServiceAccount", "NetworkPolicy")
-"""What else its pod needs: the whole job has no other pods."""
+"""What its pod needs: a job with lanes has no other pods of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,11 @@ class LaneTask:
         """Of its pod."""
         return str(self.pod["metadata"]["name"])
 
+    @property
+    def objects(self) -> tuple[Object, ...]:
+        """What else its pod needs."""
+        return tuple(one for one in wanted_objects(self.job, self.uid, self.settings) if one["kind"] in _NEEDED)
+
     def made(self) -> tuple[Action, ...]:
         """What makes it."""
-        objects = (one for one in wanted_objects(self.job, self.uid, self.settings) if one["kind"] in _NEEDED)
-        return (*map(Apply, objects), CreatePod(self.pod))
+        return (*map(Apply, self.objects), CreatePod(self.pod))

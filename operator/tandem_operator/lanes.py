@@ -71,9 +71,9 @@ class LaneSeen:
         return LaneJob(self.uid, self.lanes, is_asked, is_asked and is_seen and not self.pods)
 
 
-def has_lanes(job: ReplicatedStreamJob) -> bool:
-    """Whether it is a whole job with several lanes."""
-    return job.spec.lanes > 1 and job.spec.lane_of is None
+def has_lanes(job: ReplicatedStreamJob, status: Status) -> bool:
+    """Whether it is a whole job with several lanes, or was one when its status was written."""
+    return job.spec.lane_of is None and (job.spec.lanes > 1 or bool(status.lanes) or status.lane_change is not None)
 
 
 def lane_job_name(job: str, lane: int) -> str:
@@ -163,7 +163,8 @@ def plan_lanes(
     fitting = {lane: one for lane, one in lanes.items() if one.lanes == step.lanes}
     said = {lane: one.status for lane, one in fitting.items()}
     status = lanes_status(body, job, said, old, now_ms, trouble, step.change)
-    wanted = {} if step.holds else {lane: wanted_lane(body, job, lane) for lane in range(step.lanes)}
+    has_none = step.holds or step.lanes == 1  # a job of one lane has pods of its own
+    wanted = {} if has_none else {lane: wanted_lane(body, job, lane) for lane in range(step.lanes)}
     missing = [lane for lane in wanted if lane not in lanes]
     return (
         *(Apply(stopped_lane(body, job, lanes[lane])) for lane in sorted(step.stops)),
@@ -171,7 +172,7 @@ def plan_lanes(
         *(() if task is None or seen is not None or step.task is None else task.made()),
         *(DeletePod(one.name, one.uid, "it has ended", 0) for one in tasks if task is None or one.name != task.name),
         *(Apply(wanted[lane]) for lane in _next(job, missing, fitting, wanted)),
-        *_made(missing, wanted),
+        *(() if trouble else _made(missing, wanted)),
         *((Emit("Normal", "LanesChanged", f"The job has {step.lanes} lanes"),) if step.ended else ()),
         *events_of(old, status),
         *((SetStatus(as_object(status)),) if status != old else ()),

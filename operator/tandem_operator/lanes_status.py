@@ -7,6 +7,7 @@ from typing import Final
 
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.plan.conditions import suspended
+from tandem_operator.plan.lane_words import changing
 from tandem_operator.plan.times import read_ms, written
 from tandem_operator.status import (
     LONGEST_MESSAGE,
@@ -15,7 +16,6 @@ from tandem_operator.status import (
     ConditionStatus,
     ConditionType,
     LaneChange,
-    LaneStage,
     LaneStatus,
     Phase,
     Status,
@@ -122,7 +122,7 @@ def _summed(
         said = suspended(job)
         status, reason, message = said.status, said.reason, said.message
     if kind == "Progressing" and change is not None:
-        status, reason, message = _changing(change)
+        status, reason, message = changing(change)
     if kind == "Progressing" and trouble:
         status, reason, message = "False", "ApiRefused", trouble[:4096]
     before = _condition(old, kind)
@@ -135,24 +135,6 @@ def _summed(
         message=message[:LONGEST_MESSAGE],
         last_transition_time=since,
         observed_generation=generation,
-    )
-
-
-_STAGES: Final[Mapping[LaneStage, str]] = {
-    "Checking": "it is checked whether it can be done; the job runs",
-    "Stopping": "the lanes stop",
-    "Dividing": "the states of the lanes are divided, and their logs written",
-    "Beginning": "the new lanes start",
-}
-
-
-def _changing(change: LaneChange) -> tuple[ConditionStatus, str, str]:
-    if change.stage == "Refused":
-        return "False", "LanesNotChanged", change.message
-    return (
-        "True",
-        "LanesChange",
-        f"The number of lanes changes from {change.before} to {change.to}: {_STAGES[change.stage]}",
     )
 
 

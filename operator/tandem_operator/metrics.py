@@ -71,6 +71,13 @@ class OperatorMetrics:
             ("verb",),
             registry=registry,
         )
+        self._closed = Gauge(
+            "tandem_operator_namespace_closed",
+            "1 if the operator may not see the jobs and pods of a namespace that it is to look after, or there is no such "
+            "namespace, 0 otherwise; empty: all namespaces",
+            ("namespace",),
+            registry=registry,
+        )
         self.queue_depth = Gauge("tandem_operator_queue_depth", "Jobs that wait for a pass", registry=registry)
         self._shown: dict[tuple[str, str], JobGauges] = {}
         for result in RESULTS:
@@ -86,6 +93,10 @@ class OperatorMetrics:
     def asked(self, verb: Verb) -> None:
         """The API server is asked for something; safe in any thread."""
         self._requests.labels(verb).inc()
+
+    def closed(self, namespace: str, is_closed: bool) -> None:
+        """Whether the operator is kept out of a namespace that it is to look after; "": of all."""
+        self._closed.labels(namespace).set(is_closed)
 
     def show(self, namespace: str, job: str, now: JobGauges) -> None:
         """What a job looks like now."""

@@ -138,6 +138,7 @@ def _task(body: Body) -> TaskSeen:
         created_ms=_ms(metadata.get("creationTimestamp")),
         ended_ms=_ms(ended.get("finishedAt")),
         attempt=int(metadata.get("annotations", {}).get(ATTEMPT, "1")),
+        exit_code=ended.get("exitCode"),
     )
 
 

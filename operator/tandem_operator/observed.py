@@ -11,6 +11,7 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem.process.ending import ASKED, EndKind
 from tandem.protocol.switchover import View
 from tandem.status.report import OrdererReport, ReplicaReport
+from tandem_operator.status import LaneChange
 
 TASK_S: Final = 300
 """How long a task may run."""
@@ -166,6 +167,7 @@ class TaskSeen:
     """A pod that carries out a request, or cleans up. `message`: what it said at its end, or why it does not begin.
 
     `created_ms`, `ended_ms` : 0: nobody knows when. `attempt`: counts the tries of one that is tried again.
+    `exit_code` : of its process; None: it has not ended, or was ended with its pod.
     """
 
     name: str
@@ -175,6 +177,7 @@ class TaskSeen:
     created_ms: int = 0
     ended_ms: int = 0
     attempt: int = 1
+    exit_code: int | None = None
 
     @property
     def has_ended(self) -> bool:
@@ -211,6 +214,7 @@ class Observed:
 
     `now_ms` : wall clock, ms since 1970. `version`: the job's resource version; `deleting`: it is to go.
     `invalid` : what is wrong with the spec, in words; then `job` is of the last revision that worked. "": nothing.
+    `lane_change` : the job has one lane, and is about to have several; None: it is not.
     """
 
     job: ReplicatedStreamJob
@@ -228,6 +232,7 @@ class Observed:
     version: str = ""
     deleting: bool = False
     invalid: str = ""
+    lane_change: LaneChange | None = None
 
     @property
     def is_silent(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from tandem.manifest import KIND as JOB_KIND
 from tandem_operator.actions import Action, Apply, Create, Delete, Object
 from tandem_operator.api import Api, ApiError
 from tandem_operator.observed import ObjectSeen
@@ -42,10 +43,10 @@ class OwnedObjects:
         return tuple(self._seen[key].values())
 
     def changed(self, key: Key, action: Action) -> None:
-        """An action was carried out."""
+        """An action was carried out. The jobs of lanes are jobs, and known as such."""
         known = self._seen.setdefault(key, {})
         match action:
-            case Apply(thing) | Create(thing):
+            case Apply(thing) | Create(thing) if thing["kind"] != JOB_KIND:
                 known[thing["kind"], thing["metadata"]["name"]] = _seen(thing)
             case Delete(kind=kind, name=name):
                 known.pop((kind, name), None)

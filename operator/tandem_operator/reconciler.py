@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Final
 
 from tandem.logs import get_logger
 from tandem.manifest import KIND, ManifestError, ReplicatedStreamJob
 from tandem_operator.act import Actor, Target
 from tandem_operator.actions import Action, CreatePod, Delete, DeletePod, Emit, Object, SetStatus, Switch
 from tandem_operator.api import Api, ApiError
+from tandem_operator.begun import Begun, Clocks, UnseenError, seeing
 from tandem_operator.cache_refresher import CacheRefresher
 from tandem_operator.lanes import LaneSeen, has_lanes, plan_lanes, seen_lanes
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.observe import observe, tasks_of
 from tandem_operator.observed import Observed
+from tandem_operator.one_lane import as_one_lane, cleared, is_between, is_over, may_have_one_lane, plan_one_lane
 from tandem_operator.owned import OwnedObjects
 from tandem_operator.plan import plan
 from tandem_operator.plan.deletion import released
@@ -28,13 +30,12 @@ from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
 from tandem_operator.resources.names import CLEANUP, LANES_OF
 from tandem_operator.shown import gauges
-from tandem_operator.status import read_status
-from tandem_operator.store import Fingerprint, Key, Store
-from tandem_operator.trim import Body
+from tandem_operator.status import Status, read_status
+from tandem_operator.store import Key, Store
 
 _log = get_logger(__name__)
 
-_T = TypeVar("_T")
+Planned = Callable[[Observed, Settings], Sequence[Action]]
 
 STEADY_S: Final = 10.0
 """How often a job is looked at that is as it should be."""
@@ -48,48 +49,6 @@ _STAFFING: Final = (CreatePod, DeletePod, Delete, Switch)
 """Actions that are unsafe on a stale cache: who else is there must be known for certain."""
 _WORDS: Final = (Emit, SetStatus)
 """What concerns the job itself; everything else is a deed."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """What a pass over a job began with, all of one moment. `fingerprint`: of the store's pods; `now_s`: the time."""
-
-    key: Key
-    uid: str
-    body: Body
-    fingerprint: Fingerprint
-    now_s: float
-
-    @property
-    def version(self) -> str:
-        """Of the job."""
-        return str(self.body["metadata"].get("resourceVersion", ""))
-
-
-@dataclass(frozen=True, slots=True)
-class Clocks:
-    """`now_ms`: wall clock, ms since 1970. `monotonic_s`: any monotonic clock, s."""
-
-    now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
-    monotonic_s: Callable[[], float] = time.monotonic
-
-
-class UnseenError(Exception):
-    """The API server does not let the operator see what there is of a job. `refused`: what it said."""
-
-    def __init__(self, refused: ApiError) -> None:
-        super().__init__(str(refused))
-        self.refused = refused
-
-
-async def _seeing(looking: Awaitable[_T]) -> _T:
-    """Raises `UnseenError` for a refusal that lasts, `ApiError` for all others."""
-    try:
-        return await looking
-    except ApiError as error:
-        if error.status == 403 and not error.is_terminating:
-            raise UnseenError(error) from error
-        raise
 
 
 class Reconciler:
@@ -131,46 +90,49 @@ class Reconciler:
             return await self._looked_at(key, uid, now_s)
         except UnseenError as error:
             body = self._store.jobs.get(key, known)
-            begun = _Begun(key, uid, body, self._store.fingerprint(key), now_s)
+            begun = Begun(key, uid, body, self._store.fingerprint(key), now_s)
             await self._tell(begun, unseen(body, str(error), self._now_ms()))
             raise error.refused from error
 
     async def _looked_at(self, key: Key, uid: str, now_s: float) -> float | None:
-        if not await _seeing(self._cache_refresher.renew(key, uid, now_s)):
+        if not await seeing(self._cache_refresher.renew(key, uid, now_s)):
             self.forget(key)
             return RESTLESS_S if key in self._store.jobs else None
         body = self._store.jobs[key]
         if "deletionTimestamp" in body["metadata"] and CLEANUP not in body["metadata"].get("finalizers", ()):
             return STEADY_S
-        begun = _Begun(key, uid, body, self._store.fingerprint(key), now_s)
+        begun = Begun(key, uid, body, self._store.fingerprint(key), now_s)
         try:
             job = job_of(body)
         except ManifestError as error:
             again_s, refused = await self._repair(begun, error)
         else:
-            again_s, refused = await (self._lanes(begun, job) if has_lanes(job) else self._pass(begun, job))
+            is_whole = has_lanes(job, read_status(body.get("status", {})))
+            again_s, refused = await (self._lanes(begun, job) if is_whole else self._pass(begun, job))
         if refused is not None:
             raise refused
         return again_s if key in self._store.jobs else None
 
-    async def _repair(self, begun: _Begun, error: ManifestError) -> tuple[float, ApiError | None]:
+    async def _repair(self, begun: Begun, error: ManifestError) -> tuple[float, ApiError | None]:
         """A pass over a job whose spec is no good."""
-        objects = await _seeing(asyncio.to_thread(self._owned.of, begun.key, begun.uid, False, begun.now_s))
+        objects = await seeing(asyncio.to_thread(self._owned.of, begun.key, begun.uid, False, begun.now_s))
         job = last_working(begun.body, objects)
-        if job is not None:
+        if job is not None and not is_between(read_status(begun.body.get("status", {}))):
             return await self._pass(begun, job, str(error))
         words = refuse(begun.body, error, self._now_ms())
         return STEADY_S, await self._tell(begun, words)
 
-    async def _pass(self, begun: _Begun, job: ReplicatedStreamJob, invalid: str = "") -> tuple[float, ApiError | None]:
+    async def _pass(
+        self, begun: Begun, job: ReplicatedStreamJob, invalid: str = "", planned: Planned = plan
+    ) -> tuple[float, ApiError | None]:
         """When the next one is due, and the first error."""
         key, uid = begun.key, begun.uid
         has_executors = bool(job.spec.executors.instances)
-        objects = await _seeing(asyncio.to_thread(self._owned.of, key, uid, has_executors, begun.now_s))
+        objects = await seeing(asyncio.to_thread(self._owned.of, key, uid, has_executors, begun.now_s))
         observed = await observe(begun.body, job, self._store, objects, self._reports, self._now_ms(), invalid)
         if observed.is_silent:
             self._cache_refresher.mark_unresponsive(key)
-        actions = plan(observed, self._settings)
+        actions = planned(observed, self._settings)
         if any(isinstance(one, _STAFFING) for one in actions) and not await self._is_as_it_was(begun):
             return AT_ONCE_S, None
         refused = await self._do(key, Target(job, uid), actions)
@@ -186,24 +148,31 @@ class Reconciler:
         is_restless = actions or status.get("phase") not in ("Running", "Suspended")
         return RESTLESS_S if is_restless else STEADY_S, first or error
 
-    async def _lanes(self, begun: _Begun, job: ReplicatedStreamJob) -> tuple[float, ApiError | None]:
+    async def _lanes(self, begun: Begun, job: ReplicatedStreamJob) -> tuple[float, ApiError | None]:
         """A pass over a job with lanes, each of which is a job of its own."""
         key, target = begun.key, Target(job, begun.uid)
-        lanes = self._seen_lanes(begun)
-        change = read_status(begun.body.get("status", {})).lane_change
+        old = read_status(begun.body.get("status", {}))
+        if may_have_one_lane(job, old) and (passed := await self._one_lane(begun, job, old)) is not None:
+            return passed
+        lanes, change = self._seen_lanes(begun), old.lane_change
         before = 0 if change is None else change.before
         if len(lanes) < max(job.spec.lanes, before):  # only the API server knows that one is not there
             for body in await asyncio.to_thread(self._api.list, KIND, key.namespace, {LANES_OF: key.name}):
                 self._store.see_job(body, gone=False)
             lanes = self._seen_lanes(begun)
+        if job.spec.lanes == 1 and not lanes and change is None:
+            return await self._pass(begun, job)
         tasks = tasks_of(begun.body, self._store)
         actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), tasks=tasks)
         refused = await self._do(key, target, actions)
         first = refused[0][1] if refused else None
-        if first is not None:
-            actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), str(first), tasks)
+        if first is not None and first.is_terminating:
+            return STEADY_S, None
+        said = self._worth_saying(key, refused)
+        if said is not None:
+            actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), str(said[1]), tasks)
         words = [action for action in actions if isinstance(action, _WORDS)]
-        error = await self._tell(begun, words)
+        error = await self._tell(begun, words if said is not None or first is None else ())
         status = next(
             (dict(word.status) for word in words if isinstance(word, SetStatus)), begun.body.get("status", {})
         )
@@ -211,13 +180,29 @@ class Reconciler:
             self._metrics.show(key.namespace, key.name, gauges(job, status))
         return STEADY_S if status.get("phase") in ("Running", "Suspended") else RESTLESS_S, first or error
 
-    def _seen_lanes(self, begun: _Begun) -> dict[int, LaneSeen]:
+    async def _one_lane(
+        self, begun: Begun, job: ReplicatedStreamJob, old: Status
+    ) -> tuple[float, ApiError | None] | None:
+        """A pass over a job that has one lane and is to have several; None: nothing is left of the one."""
+        objects = await seeing(asyncio.to_thread(self._owned.of, begun.key, begun.uid, False, begun.now_s))
+        planned: Planned
+        if is_over(old, objects):
+            finalizers = begun.body["metadata"].get("finalizers", ())
+            if not objects and not self._store.pods(begun.key) and CLEANUP not in finalizers:
+                return None
+            planned = cleared
+        else:
+            planned = partial(plan_one_lane, body=begun.body, wanted=job.spec.lanes)
+        body = as_one_lane(begun.body, old)
+        return await self._pass(replace(begun, body=body), job_of(body), planned=planned)
+
+    def _seen_lanes(self, begun: Begun) -> dict[int, LaneSeen]:
         def pods_of(name: str) -> int:
             return len(self._store.pods(Key(begun.key.namespace, name)))
 
         return seen_lanes(begun.uid, self._store.lanes(begun.key), pods_of)
 
-    async def _is_as_it_was(self, begun: _Begun) -> bool:
+    async def _is_as_it_was(self, begun: Begun) -> bool:
         """Whether the API server itself has the spec and the pods that the pass began with. Raises `ApiError`."""
         is_there = await self._cache_refresher.renew(begun.key, begun.uid, begun.now_s, is_due=True)
         return is_there and self._store.fingerprint(begun.key) == begun.fingerprint
@@ -259,17 +244,24 @@ class Reconciler:
     def _words(
         self, key: Key, observed: Observed, actions: Sequence[Action], refused: Sequence[tuple[Action, ApiError]]
     ) -> Sequence[Action]:
-        """What is to be reported: what may pass by itself, not at once."""
-        lasting = [one for one in refused if not one[1].is_passing]
-        self._put_off[key] = self._put_off.get(key, 0) + 1 if refused and not lasting else 0
+        """What is to be reported."""
+        said = self._worth_saying(key, refused)
         if not refused:
             return [action for action in actions if isinstance(action, _WORDS)]
-        if 0 < self._put_off[key] <= PATIENCE:
+        if said is None:
             return only_now(actions)
-        action, error = (lasting or refused)[0]
+        action, error = said
         return words_of(observed, self._settings, actions, Refusal(action, str(error), error.is_passing))
 
-    async def _tell(self, begun: _Begun, words: Iterable[Action]) -> ApiError | None:
+    def _worth_saying(self, key: Key, refused: Sequence[tuple[Action, ApiError]]) -> tuple[Action, ApiError] | None:
+        """The refusal that is to be reported; one that may pass by itself, not at once."""
+        lasting = [one for one in refused if not one[1].is_passing]
+        self._put_off[key] = self._put_off.get(key, 0) + 1 if refused and not lasting else 0
+        if not refused or 0 < self._put_off[key] <= PATIENCE:
+            return None
+        return (lasting or refused)[0]
+
+    async def _tell(self, begun: Begun, words: Iterable[Action]) -> ApiError | None:
         """Events and the status; returns the first error. A job whose status is not found is gone.
 
         A job that somebody has changed since the pass began is looked at again first: its status may be another one by now.

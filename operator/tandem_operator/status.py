@@ -174,7 +174,12 @@ class LaneChange(Part):
     attempt: Number = Field(default=1, description="How often the task of this stage was tried")
     generation: Number = Field(description="The generation of the spec that asked for it")
     since: Time = Field(description="Since when it is at this stage")
-    message: str = Field(default="", max_length=LONGEST_FAILURE, description="Why it was refused")
+    message: str = Field(
+        default="",
+        max_length=LONGEST_FAILURE,
+        description="Why it was refused, or what the task of this stage waits for",
+    )
+    retry_at: Time | None = Field(default=None, description="When the task is tried again that has failed")
 
 
 class LaneStatus(Part):

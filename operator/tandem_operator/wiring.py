@@ -7,9 +7,9 @@ event says is taken in; what follows from it, a pass decides.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import kopf
 
@@ -17,6 +17,22 @@ from tandem_operator.crd.document import GROUP, PLURAL, VERSION
 from tandem_operator.lanes import whole_of_body
 from tandem_operator.resources.names import MANAGED_BY, MANAGER
 from tandem_operator.store import Key, Store
+
+_FIRST_S: Final = (1.0, 1.0, 2.0, 3.0, 5.0, 8.0, 13.0, 21.0)
+_THEN_S: Final = 30.0
+
+
+class Backoffs:
+    """Waits before the next tries of a request of kopf's, in s, without an end.
+
+    kopf ends, for all namespaces, with the first request that it gives up: a watch in a namespace that is no more, or in
+    which rights are missing (403), or at an API server that is out of order (5xx).
+    """
+
+    def __iter__(self) -> Iterator[float]:
+        yield from _FIRST_S
+        while True:
+            yield _THEN_S
 
 
 class Wakes(Protocol):
@@ -97,5 +113,6 @@ def settings() -> kopf.OperatorSettings:
     found.watching.server_timeout = 240
     found.watching.connect_timeout = 10.0
     found.networking.request_timeout = 30.0
+    found.networking.error_backoffs = Backoffs()
     found.process.ultimate_exiting_timeout = 20.0
     return found

@@ -137,6 +137,37 @@ def test_a_job_goes_on_with_another_number_of_lanes(servers: Cluster, tandem: st
             job.close()
 
 
+@pytest.mark.thorough
+def test_a_job_of_one_lane_gets_two_and_has_one_again(servers: Cluster, tandem: str) -> None:  # noqa: ARG001
+    name = f"one-{uuid.uuid4().hex[:6]}"
+    Topics(servers.connection).ensure(
+        [NewTopic(f"{name}-in", 4), NewTopic(f"{name}-copies", 1), NewTopic(f"{name}-counts", 1)]
+    )
+    with own_namespace() as kubectl:
+        spec = {"replicas": 2, "engine": "microBatch", **with_snapshots(kubectl)}
+        kubectl.apply(*manifests(servers, name, **spec))
+        job = Lanes(kubectl, servers, name, time.monotonic())
+        lanes_of = f"tandem.dev/lanes-of={name}"
+        try:
+            job.wait(lambda: job.is_true("Replicated"), 2 * START_S, "both replicas are ready")
+            job.flows_on(100)
+            job.patch({"lanes": 2})
+            has_two = lambda: job.status.get("lanes") == "2/2" and "laneChange" not in job.status  # noqa: E731
+            job.wait(has_two, 3 * START_S, "it has 2 lanes")
+            job.flows_on(100)
+            assert {pod["metadata"]["labels"].get("tandem.dev/lane") for pod in kubectl.list("pods")} == {"0", "1"}
+            job.patch({"lanes": 1})
+            has_one = lambda: job.is_true("Replicated") and "lanes" not in job.status  # noqa: E731
+            job.wait(has_one, 3 * START_S, "it has one lane again")
+            assert kubectl.list("rsj", lanes_of) == []
+            job.flows_on(100)
+            job.check_copied_once()
+            for key, counts in list(job.reader.counts.items()):
+                assert list(counts) == sorted(set(counts)), f"the counts of {key} go back, or come twice"
+        finally:
+            job.close()
+
+
 def test_the_lanes_go_with_the_whole(lanes: Lanes) -> None:
     lanes.when_all_ready()
     lanes.check_copied_once()

@@ -10,7 +10,7 @@ import sys
 import threading
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from shutil import rmtree
@@ -55,35 +55,41 @@ change_lanes(load(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[4]), say)
 class Counting:
     """A count per key, run by `tandem run`, fed all the time. `sent`: key → how many records."""
 
-    def __init__(self, folder: Path, cluster: Cluster) -> None:
+    def __init__(self, folder: Path, cluster: Cluster, place: Callable[[str], int] | None = None) -> None:
+        """`place` : key → partition, when `may_feed` is set; None: where a producer puts it, at once."""
         self.folder, self.cluster = folder, cluster
         self.name = f"moving-{uuid.uuid4().hex[:6]}"
         self.manifest = folder / "job" / "job.yaml"
         self.sent: dict[str, int] = defaultdict(int)
+        self.place, self.may_feed = place or (lambda _: -1), threading.Event()
+        if place is None:
+            self.may_feed.set()
         Topics(cluster.connection).ensure([NewTopic(f"{self.name}-in", 4)])
         self.set_lanes(2)
         self._stop = threading.Event()
         self._feeder = threading.Thread(target=self._feed)
         self._feeder.start()
 
-    def set_lanes(self, lanes: int, **spec: object) -> None:
+    def set_lanes(self, lanes: int, folder: str = "job", **spec: object) -> None:
         sinks = [{"name": "counts", "topic": f"{self.name}-counts"}]
         ordering = {"mode": "heartbeat", "generators": 1}
         settings = {"sinks": sinks, "ordering": ordering, "replicas": 1, "lanes": lanes, **spec}
-        write_manifest(self.folder / "job", self.cluster, self.name, COUNT, **settings)
+        write_manifest(self.folder / folder, self.cluster, self.name, COUNT, **settings)
 
     def _feed(self) -> None:
         producer = Producer({"bootstrap.servers": self.cluster.kafka.bootstrap, "enable.idempotence": True})
         number = 0
         while not self._stop.wait(0.02):
             key = f"k{number * 7 % KEYS}"
-            producer.produce(f"{self.name}-in", b"", key)
+            self.may_feed.wait()
+            producer.produce(f"{self.name}-in", b"", key, self.place(key))
             self.sent[key] += 1
             number += 1
         assert producer.flush(60) == 0
 
     def end_feeding(self) -> None:
         self._stop.set()
+        self.may_feed.set()
         self._feeder.join()
 
     def counts(self) -> dict[str, list[int]]:
@@ -104,6 +110,18 @@ class Counting:
     def has_counted(self, sent: dict[str, int]) -> bool:
         counts = self.counts()
         return all(counts[key] and counts[key][-1] >= count for key, count in sent.items())
+
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """`tandem run`; then it is stopped."""
+        run = self.folder / "run"
+        argv = [sys.executable, "-m", "tandem", "run", str(self.manifest), "--no-screen", "--run-directory", str(run)]
+        process = subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(60)
 
     @contextmanager
     def running(self, *options: str) -> Iterator[None]:
@@ -187,38 +205,71 @@ def tandem_lanes(manifest: Path, *options: str) -> subprocess.CompletedProcess[s
     return subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
 
 
+@pytest.mark.parametrize("numbers", [(1, 2, 1), (2, 4, 2)], ids=["1-2-1", "2-4-2"])
 def test_the_number_changes_where_nothing_is_left_of_the_lanes_but_their_logs_and_snapshots(
-    counting: Counting,
+    counting: Counting, numbers: tuple[int, ...]
 ) -> None:
+    first, *others = numbers
     store = {"snapshots": {"store": str(counting.folder / "store"), "interval": "1h"}, "replicas": 2}
     checkpoints = counting.folder / "job" / "checkpoint"
-    counting.set_lanes(2, **store)
+    counting.set_lanes(first, **store)
     with counting.running():
-        counting.set_lanes(4, **store)
+        counting.set_lanes(others[0], **store)
         checked = tandem_lanes(counting.manifest, "--check")
-        assert (checked.returncode, "can become 4 lanes" in checked.stdout) == (ExitCode.OK, True), checked.stderr
+        can = f"can become {others[0]} lanes" in checked.stdout
+        assert (checked.returncode, can) == (ExitCode.OK, True), checked.stderr
         counting.set_lanes(3, **store)
         checked = tandem_lanes(counting.manifest, "--check")
         assert (checked.returncode, "no multiple of spec.lanes" in checked.stderr) == (ExitCode.REFUSED, True), (
             checked.stderr
         )
-        counting.set_lanes(4, **store)
+        counting.set_lanes(others[0], **store)
         running = tandem_lanes(counting.manifest)
         assert (running.returncode, "still run" in running.stderr) == (ExitCode.REFUSED, True), running.stderr
-    for lanes in (4, 2):
+    for lanes in others:
         rmtree(checkpoints)
         counting.set_lanes(lanes, **{**store, "replicas": 1})
         changed = tandem_lanes(counting.manifest)
         assert changed.returncode == ExitCode.OK, changed.stdout + changed.stderr
-        assert f"begins with {lanes} lanes" in changed.stdout
+        assert f"begins with {lanes} lane" in changed.stdout
         again = tandem_lanes(counting.manifest)
         assert (again.returncode, again.stdout.strip()) == (ExitCode.OK, f"{counting.name} has {lanes} lanes")
         with counting.running():
-            if lanes == 2:
+            if lanes == others[-1]:
                 counting.end_feeding()
                 assert wait_until(lambda: counting.has_counted(counting.sent), Deadline(PATIENCE_S), 0.5)
     counting.check_once_and_in_order()
     assert {key: counts[-1] for key, counts in counting.counts().items()} == counting.sent
+
+
+@pytest.fixture
+def placed(tmp_path: Path) -> Iterator[Counting]:
+    """Its keys are not where a partitioner of Kafka's puts them."""
+    with KafkaBroker(tmp_path / "kafka") as kafka, ZooKeeperServer(tmp_path / "zookeeper") as zookeeper:
+        made = Counting(tmp_path, Cluster(kafka, zookeeper), lambda key: int(key[1:]) % 4)
+        try:
+            yield made
+        finally:
+            made.end_feeding()
+
+
+def test_what_only_the_logs_and_the_state_show_is_refused_while_the_lanes_run(placed: Counting) -> None:
+    counting, said = placed, ""
+    store = {"snapshots": {"store": str(counting.folder / "store"), "interval": "1s"}}
+    counting.set_lanes(2, **store)
+    counting.set_lanes(4, "checked", **store)
+
+    def check() -> str:
+        nonlocal said
+        checked = tandem_lanes(counting.folder / "checked" / "job.yaml", "--check")
+        said = checked.stdout + checked.stderr
+        assert checked.returncode == ExitCode.REFUSED, said
+        return said
+
+    with counting.begun():
+        assert wait_until(lambda: "has published nothing yet" in check(), Deadline(PATIENCE_S), 1), said
+        counting.may_feed.set()
+        assert wait_until(lambda: "nobody knows which keys" in check(), Deadline(PATIENCE_S), 1), said
 
 
 def test_a_change_that_is_killed_leaves_the_lanes_as_they_were_and_can_be_tried_again(counting: Counting) -> None:

@@ -21,22 +21,23 @@ from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import Topics
 from tandem.local.changes import found_plan
 from tandem.local.lane_checks import check_changeable, check_same
-from tandem.local.lane_logs import START_ALL, LaneLog, LaneLogs, connection_of
+from tandem.local.lane_logs import LaneLog, LaneLogs, connection_of, log_of
 from tandem.local.lane_states import (
     REAL_TIME,
     NewState,
     States,
-    check_stored,
     chosen_keys,
     exact_state,
     keep,
     make_state,
+    newest_snapshot,
     remove_unused,
     savepoint_name,
+    stored_state,
 )
 from tandem.manifest import Manifest, config_parts, find_code
 from tandem.process.info import RefusedError
-from tandem.protocol.lanes import Boundary, MovedLane, positions
+from tandem.protocol.lanes import Boundary, MovedLane, only_merges, positions
 from tandem.protocol.values import Config, Offsets
 from tandem.replica.identity_parts import (
     engine_of,
@@ -46,7 +47,7 @@ from tandem.replica.identity_parts import (
     with_number_of_lanes,
     with_plan,
 )
-from tandem.replica.lanes_before import decisions_of, with_lanes
+from tandem.replica.lanes_before import with_lanes
 from tandem.state import state_session
 from tandem.topics.declared import partitions_read, sink_topics
 from tandem.waiting import Deadline
@@ -69,7 +70,8 @@ def change_lanes(job: Manifest, before: int, folder: Path, say: Say) -> None:
 def check_lane_change(job: Manifest, before: int, folder: Path, say: Say) -> None:
     """Raise as `change_lanes` would, as far as that can be found while the job runs: nothing is fenced, nothing written.
 
-    The states have to be in the job's snapshot store, as they are where the change is made on another machine.
+    The states have to be in the job's snapshot store, as they are where the change is made on another machine. The newest
+    ones are looked into.
     """
     _Change(job, before, folder, say).check()
 
@@ -83,15 +85,36 @@ class _Change:
 
     def check(self) -> None:
         self._check_manifest()
-        plan = found_plan(self._job)
-        for lane in self._old:
-            known = decisions_of(lane, self._connection)
-            if known.config is None:
-                raise RefusedError(f"{lane.name} has not run yet: {START_ALL}")
-            check_same(lane, known.config, plan, self._before)
-            if known.last_epoch >= 0:
-                check_stored(lane, known.config)
+        logs = [log_of(lane, self._connection) for lane in self._old]
+        self._check_logs(logs)
+        with ExitStack() as stack:
+            self._check_states(logs, stack)
         self._say(f"checked: the {_lanes(self._before)} of {self._job.name} can become {_lanes(self._job.spec.lanes)}")
+
+    def _check_states(self, logs: list[LaneLog], stack: ExitStack) -> None:
+        """Those of the newest snapshots, which are older than what the lanes will have stopped at."""
+        work = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lanes-", dir=self._folder)))
+        scratch = work / "scratch"
+        scratch.mkdir()
+        lanes, count = {n: log.lane for n, log in enumerate(logs) if log.published >= 0}, self._job.spec.lanes
+        snapshots = {number: newest_snapshot(lane, logs[number].config) for number, lane in lanes.items()}
+        if only_merges(count, self._before):
+            return
+        found = {number: stored_state(lane, snapshots[number], work / str(number)) for number, lane in lanes.items()}
+        states = States({n: state for n, state in found.items() if state is not None}, count, self._before)
+        if not states.exact:
+            return
+        spark = stack.enter_context(state_session(self._job, scratch))
+        chosen_keys(spark, self._job, states, self._connection, _ends(logs), self._inputs(), are_of_ends=False)
+
+    def _check_logs(self, logs: list[LaneLog]) -> None:
+        plan = found_plan(self._job)
+        for log in logs:
+            check_same(log.lane, log.config, plan, self._before)
+        if all(log.published < 0 for log in logs):
+            raise RefusedError(
+                f"{self._job.name} has published nothing yet, so there is nothing to divide: give it another metadata.name"
+            )
 
     def _check_manifest(self) -> None:
         inputs = self._inputs()
@@ -103,18 +126,11 @@ class _Change:
     def run(self) -> None:
         self._check_manifest()
         self._check_stopped()
-        plan = found_plan(self._job)
         writer = LaneLogs(self._connection, f"{self._job.name}.lanes")
         logs = [writer.read(lane) for lane in self._old]
-        for log in logs:
-            check_same(log.lane, log.config, plan, self._before)
-        if all(log.published < 0 for log in logs):
-            raise RefusedError(
-                f"{self._job.name} has published nothing yet, so there is nothing to divide: give it another metadata.name"
-            )
-        ends = Offsets((tp, offset) for log in logs for tp, offset in log.ends.items())
+        self._check_logs(logs)
         with ExitStack() as stack:
-            self._divide(writer, logs, ends, stack)
+            self._divide(writer, logs, _ends(logs), stack)
 
     def _divide(self, writer: LaneLogs, logs: list[LaneLog], ends: Offsets, stack: ExitStack) -> None:
         lanes, count = self._new, self._job.spec.lanes
@@ -198,6 +214,11 @@ class _Change:
 def _identity(lane: Manifest, before: Config) -> str:
     """That of a new lane: its own, with the plan, which is the same."""
     return with_plan(identity_of(config_parts(lane, find_code(lane).content)), plan_of(before.digest))
+
+
+def _ends(logs: list[LaneLog]) -> Offsets:
+    """Where the lanes before stand together."""
+    return Offsets((tp, offset) for log in logs for tp, offset in log.ends.items())
 
 
 def _lanes(count: int) -> str:

@@ -16,6 +16,7 @@ from functools import partial
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
 
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.errors import MissingTopicError
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.history import current_decisions, last_marker, watermarks
 from tandem.kafka.topics import Topics
@@ -71,19 +72,12 @@ class LaneLogs:
         """The log of a lane before. Owners of what is not published yet are fenced first. Raises `RefusedError`."""
         topics = _logs(lane)
         log = current_decisions(self.connection, topics.ordering, topics.commits)
-        owners = unpublished_owners(log, self._published(topics))
+        owners = unpublished_owners(log, _published(topics, self.connection))
         if lane.spec.delivery == "exactlyOnce":
             fencer = Fencer(self.connection)
             for owner in sorted(owners):
                 fencer.fence(owner, TIMEOUT_S)
-        log, published = current_decisions(self.connection, topics.ordering, topics.commits), self._published(topics)
-        if log.config is None:
-            raise RefusedError(f"{lane.name} has not run yet: {START_ALL}")
-        return LaneLog(lane, log, log.config, published, ends_of(log, published))
-
-    def _published(self, topics: LogTopics) -> int:
-        last = last_marker(self.connection, topics.commits)
-        return -1 if last is None else last.epoch
+        return log_of(lane, self.connection)
 
     def make(self, lane: Manifest) -> Decisions:
         """The log of a lane after, which is made if need be: what it decided when there was such a lane before."""
@@ -134,6 +128,24 @@ class LaneLogs:
             with suppress(KafkaException):
                 producer.abort_transaction(TIMEOUT_S)
             raise
+
+
+def log_of(lane: Manifest, connection: KafkaConnection) -> LaneLog:
+    """The log of a lane as it is now; nobody is fenced. Raises `RefusedError`, `TandemKafkaError`, `KafkaException`."""
+    topics = _logs(lane)
+    try:
+        Topics(connection).partitions([topics.ordering, topics.commits])
+    except MissingTopicError:
+        raise RefusedError(f"{lane.name} has not run yet: {START_ALL}") from None
+    log, published = current_decisions(connection, topics.ordering, topics.commits), _published(topics, connection)
+    if log.config is None:
+        raise RefusedError(f"{lane.name} has not run yet: {START_ALL}")
+    return LaneLog(lane, log, log.config, published, ends_of(log, published))
+
+
+def _published(topics: LogTopics, connection: KafkaConnection) -> int:
+    last = last_marker(connection, topics.commits)
+    return -1 if last is None else last.epoch
 
 
 def connection_of(job: Manifest) -> KafkaConnection:

@@ -92,8 +92,8 @@ def _keeps_nothing(store: SnapshotStore, snapshot: SnapshotManifest, folder: Pat
     return noted_states(folder) == []
 
 
-def check_stored(lane: Manifest, config: Config) -> None:
-    """Raise `RefusedError` if a lane that runs has no state in its snapshot store that could be divided."""
+def newest_snapshot(lane: Manifest, config: Config) -> SnapshotManifest:
+    """That of a lane which may run. Raises `RefusedError`: there is none, or its state cannot be divided."""
     store = store_of(lane)
     if store is None:
         raise RefusedError(
@@ -104,6 +104,18 @@ def check_stored(lane: Manifest, config: Config) -> None:
         raise RefusedError(f"{lane.name} has no snapshot yet: try again when it has taken one")
     if engine_of(parts_of(config.digest)) and state_partitions(newest):
         raise RefusedError(REAL_TIME)
+    return newest
+
+
+def stored_state(lane: Manifest, snapshot: SnapshotManifest, folder: Path) -> Checkpoint | None:
+    """A copy of its state in `folder`; None if the job keeps none. Raises `RefusedError`, `SnapshotError`."""
+    store = store_of(lane)
+    if store is None or not state_partitions(snapshot):
+        return None
+    store.restore(snapshot, folder)
+    copy = _only(folder, snapshot.epoch)
+    relocate(folder)
+    return copy
 
 
 def _only(folder: Path, epoch: int) -> Checkpoint:
@@ -138,10 +150,12 @@ def chosen_keys(
     connection: KafkaConnection,
     ends: Offsets,
     inputs: Mapping[str, int],
+    are_of_ends: bool = True,
 ) -> Callable[[int], Belongs] | None:
     """Which keys each new lane gets; None: all of the lanes that it came from.
 
-    `ends` : where the lanes have stopped; `inputs`: how many partitions the topics have.
+    `ends` : where the lanes have stopped; `inputs`: how many partitions the topics have. `are_of_ends`: whether that is
+    where the states are, too, which may not know the newest keys otherwise.
 
     Every key of the states is where the partitioner of the inputs' producers has put it. Raises `RefusedError` if not.
     """
@@ -172,7 +186,8 @@ def chosen_keys(
     if len(left) > 1:
         names = " and ".join(one.name for one in left)
         raise RefusedError(f"the inputs have too few records with keys to tell their partitioner: {names} may be it")
-    _check_known(spark, states, fields, seen)
+    if are_of_ends:
+        _check_known(spark, states, fields, seen)
     return lambda lane: Belongs(left[0], fields, lane, states.lanes)
 
 

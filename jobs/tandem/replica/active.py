@@ -139,9 +139,8 @@ class Active:
         self._take_last()
 
     def _take_last(self) -> None:
-        """Of a lane, whose number can then change wherever its state was; the real-time engine's cannot be divided."""
-        is_lane = self.prepared.setting.manifest.lane is not None
-        if self.snapshotter is not None and is_lane and not self.prepared.engine.job.real_time:
+        """So the number of lanes can change wherever the state was; that of the real-time engine cannot be divided."""
+        if self.snapshotter is not None and not self.prepared.engine.job.real_time:
             self.snapshotter.take_last(self.prepared.states.compared_epoch, _LAST_S)
 
     def _belong(self) -> None:

@@ -26,16 +26,18 @@ def with_lanes(job: Manifest, lanes: int) -> Manifest:
     return replace(job, model=job.model.model_copy(update={"spec": spec}))
 
 
-def lanes_before(job: Manifest) -> int | None:
+def lanes_before(job: Manifest, must_know: bool = False) -> int | None:
     """The number of lanes with which the job ran last; None if it never ran, or its logs may not be read.
 
-    `job` : the whole. Raises `ConnectionFailedError`.
+    `job` : the whole. Raises `ConnectionFailedError`; with `must_know`, `ReadTimeoutError` if its logs may not be read.
     """
-    connection = KafkaConnection(job.kafka_properties(os.environ))
+    connection = KafkaConnection(job.kafka_properties(os.environ)).silent
     for one in (with_lanes(job, 1), with_lanes(job, 2).of_lane(0)):
         try:
             config = decisions_of(one, connection).config
         except ReadTimeoutError as error:
+            if must_know:
+                raise
             _log.warning("lanes_before_unknown", reason=str(error), effect="a change of spec.lanes is not noticed")
             continue
         if config is not None:
@@ -57,10 +59,13 @@ def check_lanes_before(job: Manifest) -> None:
 def how_to_change(before: int, command: str) -> str:
     """What to do about another number of lanes than that with which the job runs. `command`: as in `identity.Changes`."""
     as_before = f"Set it to {before}, as before"
+    if command:
+        return f"{as_before}; or, to change it, stop all lanes and run `{command}`"
+    if before == 1:
+        return f"{as_before}: apply the job with `kubectl apply`. {ANOTHER_NAME}"
     return (
-        f"{as_before}; or, to change it, stop all lanes and run `{command}`"
-        if command
-        else f"{as_before}. {ANOTHER_NAME}"
+        f"{as_before}: `kubectl apply` the whole job with spec.lanes: {before}. When its lanes run, apply it with another "
+        "number from 2 on, and spec.snapshots: the operator divides their state"
     )
 
 

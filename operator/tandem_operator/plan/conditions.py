@@ -8,6 +8,7 @@ from typing import Final
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.observed import Observed
 from tandem_operator.plan.facts import Facts
+from tandem_operator.plan.lane_words import changing
 from tandem_operator.plan.times import written
 from tandem_operator.plan.topics import Drift, in_words
 from tandem_operator.plan.waits import all_wait, orderers_wait, waits_beside, who_waits
@@ -28,6 +29,9 @@ class ConditionUpdate:
     message: str
 
 
+_NOT_SUSPENDED: Final = ConditionUpdate("Suspended", "False", "NotAskedFor", "The job is not suspended")
+
+
 def conditions_of(
     observed: Observed, facts: Facts, leader: str | None, drift: Drift | None, old: Status
 ) -> tuple[Condition, ...]:
@@ -38,7 +42,7 @@ def conditions_of(
         _with_held_inputs(observed, _ordering(observed, facts, leader)),
         _standby(observed, facts),
         _progressing(observed, facts),
-        suspended(observed.job),
+        suspended(observed.job) if observed.lane_change is None else _NOT_SUSPENDED,
         _diverged(facts),
         _topics(observed, drift),
     )
@@ -83,9 +87,10 @@ def _dated(said: ConditionUpdate, before: Condition | None, generation: int, now
 def _ready(observed: Observed, facts: Facts) -> ConditionUpdate:
     """Somebody publishes."""
     if observed.job.spec.suspend:
-        return ConditionUpdate(
-            "Ready", "False", "Suspended", "The job is suspended. Set spec.suspend: false to resume it"
+        remedy = (
+            ". Set spec.suspend: false to resume it" if observed.lane_change is None else " for a change of its lanes"
         )
+        return ConditionUpdate("Ready", "False", "Suspended", f"The job is suspended{remedy}")
     if facts.active and (refused := _refused_by_kafka(observed)):
         return ConditionUpdate("Ready", "False", "RefusedByKafka", refused)
     if facts.active and (waits := all_wait(observed)):
@@ -191,6 +196,8 @@ def _progressing(observed: Observed, facts: Facts) -> ConditionUpdate:
     if observed.invalid:
         said = f"{observed.invalid}. Until that is fixed, pods use the last revision that worked"
         return ConditionUpdate("Progressing", "False", INVALID, said)
+    if observed.lane_change is not None:
+        return ConditionUpdate("Progressing", *changing(observed.lane_change))
     if observed.job.spec.suspend:
         return ConditionUpdate("Progressing", "True", "Suspended", "The job is suspended")
     if facts.held:
@@ -258,7 +265,7 @@ def suspended(job: ReplicatedStreamJob) -> ConditionUpdate:
     """What the spec asks for."""
     if job.spec.suspend:
         return ConditionUpdate("Suspended", "True", "AskedFor", "Set spec.suspend: false to resume the job")
-    return ConditionUpdate("Suspended", "False", "NotAskedFor", "The job is not suspended")
+    return _NOT_SUSPENDED
 
 
 def _diverged(facts: Facts) -> ConditionUpdate:

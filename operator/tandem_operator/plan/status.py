@@ -84,6 +84,7 @@ def new_status(
         config_hash=ConfigHashes(current=version.accepted or None, target=version.target),
         revision=revision,
         upgrade=step.upgrade,
+        lane_change=observed.lane_change,
         conditions=conditions_of(observed, facts, leader, drift, old),
         members=_rows(observed, roster, old),
         topic_drift=old.topic_drift if drift is None else drift,
@@ -100,6 +101,8 @@ def settled(status: Status, old: Status, settings: Settings) -> Status:
 
 
 def _phase(observed: Observed, facts: Facts, old: Status) -> Phase:
+    if observed.lane_change is not None and observed.lane_change.stage != "Refused":
+        return "Upgrading"
     if observed.job.spec.suspend:
         return "Suspended"
     if not facts.active and (facts.refused or facts.diverged):

@@ -21,8 +21,13 @@ STOPPED = {lane: LaneJob(f"old-{lane}", 2, is_asked_to_stop=True, has_stopped=Tr
 FOUR = {lane: LaneJob(f"new-{lane}", 4) for lane in range(4)}
 
 
-def task(phase: PodPhase, message: str = "") -> TaskSeen:
-    return TaskSeen("task", "uid", phase, message, NOW_MS)
+def task(phase: PodPhase, message: str = "", exit_code: int | None = None) -> TaskSeen:
+    return TaskSeen("task", "uid", phase, message, NOW_MS, exit_code=exit_code)
+
+
+def failing(message: str = "no") -> TaskSeen:
+    """It decided nothing."""
+    return task(PodPhase.FAILED, message, 1)
 
 
 def change(stage: str, **more: Any) -> LaneChange:
@@ -46,6 +51,16 @@ def stage_of(found: LanesStep) -> str:
     return found.change.stage
 
 
+def message_of(found: LanesStep) -> str:
+    assert found.change is not None
+    return found.change.message
+
+
+def attempt_of(found: LanesStep) -> int:
+    assert found.change is not None
+    return found.change.attempt
+
+
 def test_nothing_changes_while_the_lanes_are_as_many_as_they_are_to_be() -> None:
     assert step(None, FOUR) == LanesStep(4)
     assert step(None, {}) == LanesStep(4), "a job that is new"
@@ -61,10 +76,8 @@ def test_it_is_checked_first_and_the_lanes_go_on_meanwhile() -> None:
 
 
 def test_what_the_check_refuses_stops_nothing_and_is_not_asked_again_before_the_spec_changes() -> None:
-    said = task(PodPhase.FAILED, "checked\nthe number of lanes was not changed: the job has tables.\n")
-    again = step(change("Checking"), TWO, said)
-    assert again.change == change("Checking", attempt=2)
-    refused = step(again.change, TWO, said)
+    said = task(PodPhase.FAILED, "checked\nthe number of lanes was not changed: the job has tables.\n", 78)
+    refused = step(change("Checking"), TWO, said)
     assert (refused.lanes, stage_of(refused), refused.holds) == (2, "Refused", False)
     assert refused.change is not None
     assert refused.change.message.startswith(
@@ -103,20 +116,76 @@ def test_the_jobs_of_the_lanes_before_go_when_the_logs_are_written_and_then_thos
     assert step(change("Beginning"), FOUR) == LanesStep(4, ended=True)
 
 
-def test_states_that_cannot_be_divided_are_tried_once_more_and_then_the_lanes_go_on_as_they_were() -> None:
-    again = step(change("Dividing"), STOPPED, task(PodPhase.FAILED, "no"))
-    assert (again.change, again.holds) == (change("Dividing", attempt=2), True)
-    refused = step(again.change, STOPPED, task(PodPhase.FAILED, "no"))
+def test_states_that_a_task_refuses_to_divide_are_what_they_were() -> None:
+    refused = step(change("Dividing", attempt=2), STOPPED, task(PodPhase.FAILED, "no", 78))
     assert (refused.lanes, stage_of(refused), refused.holds, refused.removes) == (2, "Refused", False, frozenset())
+    assert message_of(refused).startswith("no. The job goes on with 2 lanes.")
+
+
+def test_a_check_that_fails_twice_says_so_and_the_lanes_have_gone_on() -> None:
+    again = step(change("Checking"), TWO, failing())
+    assert (stage_of(again), again.holds) == ("Checking", False)
+    refused = step(again.change, TWO, failing())
+    assert stage_of(refused) == "Refused"
+    assert "The job goes on with 2 lanes" in message_of(refused)
+
+
+def test_a_task_that_fails_behind_its_commit_and_cannot_be_tried_again_at_once_leaves_the_stage() -> None:
+    known = step(change("Dividing"), STOPPED, failing("killed")).change
+    assert known is not None
+    assert (known.stage, known.attempt, known.message) == ("Dividing", 2, "try 1 of 7 failed: killed")
+    unscheduled = task(PodPhase.PENDING, "no node has 64Gi")
+    waits = step(known, STOPPED, unscheduled, now_ms=NOW_MS + 60_000)
+    assert (stage_of(waits), waits.holds) == ("Dividing", True)
+    assert message_of(waits) == "the task of try 2 has not begun: no node has 64Gi"
+    late = step(known, STOPPED, unscheduled, now_ms=NOW_MS + 300_000)
+    assert (stage_of(late), late.holds) == ("Dividing", True)
+    assert "try 2 of 7 failed: it has not begun within 5 min: no node has 64Gi" in message_of(late)
+    assert stage_of(step(late.change, STOPPED, task(PodPhase.SUCCEEDED))) == "Beginning"
+
+
+def test_tries_are_bounded_and_their_end_does_not_say_more_than_is_known() -> None:
+    now_ms, known, waits = NOW_MS, change("Dividing"), []
+    while known.stage == "Dividing":
+        found = step(known, STOPPED, failing(), now_ms=now_ms)
+        assert found.change is not None
+        known = found.change
+        waited = 0
+        while known.stage == "Dividing" and step(known, STOPPED, now_ms=now_ms).task is None:
+            now_ms, waited = now_ms + 1_000, waited + 1
+        waits.append(waited)
+    assert waits == [0, 15, 30, 60, 120, 300, 0]
+    assert (known.stage, found.lanes, found.holds, found.removes) == ("Refused", 2, False, frozenset())
+    assert "is not known" in known.message
+    assert "goes on with 2 lanes" not in known.message
+    assert "set spec.lanes to 2, then to 4" in known.message
+
+
+def test_tries_that_last_long_are_not_as_many() -> None:
+    hours = NOW_MS + 2 * 3_600_000
+    second = step(change("Dividing"), STOPPED, failing(), now_ms=hours)
+    assert stage_of(second) == "Dividing"
+    assert stage_of(step(second.change, STOPPED, failing(), now_ms=hours)) == "Refused"
+
+
+def test_a_clock_that_is_set_back_makes_no_try_wait_for_longer_than_it_has_to() -> None:
+    known = change("Dividing", attempt=2, retry_at="2027-01-16T08:00:00Z")
+    assert step(known, STOPPED).task == "change"
 
 
 def test_a_task_that_no_node_takes_or_that_never_ends_has_failed() -> None:
     waits = task(PodPhase.PENDING, "no node has 64Gi")
     assert step(change("Dividing"), STOPPED, waits).change == change("Dividing")
-    assert step(change("Dividing"), STOPPED, waits, now_ms=NOW_MS + 300_000).change == change("Dividing", attempt=2)
+    assert attempt_of(step(change("Dividing"), STOPPED, waits, now_ms=NOW_MS + 300_000)) == 2
     runs = task(PodPhase.RUNNING)
     assert step(change("Dividing"), STOPPED, runs, now_ms=NOW_MS + 1_800_000).change == change("Dividing")
-    assert step(change("Dividing"), STOPPED, runs, now_ms=NOW_MS + 2_160_000).change == change("Dividing", attempt=2)
+    assert attempt_of(step(change("Dividing"), STOPPED, runs, now_ms=NOW_MS + 2_160_000)) == 2
+
+
+def test_the_next_stage_knows_nothing_of_the_tries_of_the_last_one() -> None:
+    known = change("Checking", attempt=2, message="try 1 of 2 failed: no", retry_at="2027-01-15T08:00:00Z")
+    begun = step(known, TWO, task(PodPhase.SUCCEEDED)).change
+    assert begun == change("Stopping")
 
 
 @pytest.mark.parametrize("stage", ["Checking", "Stopping", "Refused"])

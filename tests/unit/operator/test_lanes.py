@@ -15,13 +15,15 @@ from tandem_operator.api import ApiError
 from tandem_operator.lanes import plan_lanes, seen_lanes, wanted_lane
 from tandem_operator.manifests import job_of
 from tandem_operator.observed import Component
+from tandem_operator.reconciler import PATIENCE, STEADY_S
 from tandem_operator.resources import tasks
 from tandem_operator.resources.manifest import runtime_tree
 from tandem_operator.resources.pods import pod
 from tandem_operator.store import Key
 from tandem_operator.wiring import Intake
 from unit.operator.operator_builders import SETTINGS, UID, tree
-from unit.operator.tiny_world import KEY, World
+from unit.operator.tiny_api import refuses
+from unit.operator.tiny_world import KEY, TERMINATING, World
 
 FOUR = {"lanes": 4}
 NOW_MS = 1_800_000_000_000
@@ -250,6 +252,37 @@ def test_a_foreign_job_with_the_name_of_a_lane_is_left_alone() -> None:
     assert world.api.objects[KIND, "flights-lane-1"]["metadata"]["uid"] == "foreign"
     said = {one["type"]: one for one in world.job["status"]["conditions"]}
     assert "belongs to somebody else" in said["Progressing"]["message"]
+
+
+def test_lanes_that_are_refused_are_not_told_of_as_created() -> None:
+    world = World(lanes=2)
+    world.api.refuse = refuses("apply", KIND)
+    for _ in range(3):
+        world.refused()
+    assert "LanesCreated" not in [reason for _, reason in world.api.events()]
+    assert world.api.progressing()["reason"] == "ApiRefused"
+
+    world.api.refuse = lambda *_: None
+    world.passes()
+    assert [reason for _, reason in world.api.events()].count("LanesCreated") == 1
+
+
+def test_a_server_that_is_busy_for_a_moment_is_no_news_of_a_job_with_lanes() -> None:
+    world = World(lanes=2)
+    busy = ApiError(503, "", "the server is busy")
+    world.api.refuse = lambda verb, *_: busy if verb == "apply" else None
+    for _ in range(PATIENCE):
+        assert world.refused() is busy
+    assert world.api.done == []
+
+    world.refused()
+    assert "the server is busy" in world.api.progressing()["message"]
+
+
+def test_lanes_in_a_namespace_that_is_deleted_are_no_failure() -> None:
+    world = World(lanes=2)
+    world.api.refuse = lambda verb, *_: TERMINATING if verb == "apply" else None
+    assert world.passes() == STEADY_S
 
 
 def test_what_happens_to_a_lane_wakes_the_whole() -> None:

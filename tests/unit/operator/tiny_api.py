@@ -76,7 +76,9 @@ class TinyApi(Api):
         """The names of what was written with that verb."""
         return [name for done, _, name in self.done if done == verb]
 
-    def list(self, kind: str, namespace: str, selector: Mapping[str, str] | None = None) -> list[Object]:
+    def list(
+        self, kind: str, namespace: str, selector: Mapping[str, str] | None = None, most: int | None = None
+    ) -> list[Object]:
         self._ask("list", kind, "")
         wanted = (selector or {}).items()
         found = [thing for (of, _), thing in sorted(self.objects.items()) if of == kind]

@@ -12,10 +12,11 @@ from prometheus_client import CollectorRegistry
 from tandem.manifest import KIND
 from tandem_operator.actions import CreatePod
 from tandem_operator.api import ApiError
+from tandem_operator.begun import Clocks
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.plan import plan
-from tandem_operator.reconciler import Clocks, Reconciler
+from tandem_operator.reconciler import Reconciler
 from tandem_operator.store import Key, Store
 from unit.operator.operator_builders import SETTINGS, UID, tree
 from unit.operator.tiny_api import TinyApi

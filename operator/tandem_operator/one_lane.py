@@ -1,0 +1,102 @@
+"""A job of one lane that is to have several: planned as before until its state is divided; then it goes. Pure.
+
+It has no jobs of lanes: its pods are its own. So it stops as a suspended job does, and starts again if it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from tandem.manifest import ReplicatedStreamJob
+from tandem_operator.actions import Action, Apply, Delete, DeletePod, Object
+from tandem_operator.lane_change import LaneJob, lanes_step
+from tandem_operator.lane_task import LaneTask
+from tandem_operator.observed import ObjectSeen, Observed
+from tandem_operator.plan import plan
+from tandem_operator.plan.deletion import released
+from tandem_operator.plan.status import old_status
+from tandem_operator.resources import Settings
+from tandem_operator.resources.revisions import KIND as REVISION
+from tandem_operator.resources.tasks import LANES, kind_of
+from tandem_operator.status import Status
+from tandem_operator.trim import Body
+
+_STOPS: Final = ("Stopping", "Dividing")
+_WHY: Final = "the job has lanes now"
+
+
+def may_have_one_lane(job: ReplicatedStreamJob, status: Status) -> bool:
+    """Whether a job has, as far as its status says, no lanes yet, or is just being changed from that."""
+    if status.lane_change is not None:
+        return status.lane_change.before == 1
+    return job.spec.lanes > 1 and not status.lanes and status.observed_generation is not None
+
+
+def as_one_lane(body: Body, status: Status) -> Body:
+    """The job with one lane, which is stopped for a change of that."""
+    is_stopped = status.lane_change is not None and status.lane_change.stage in _STOPS
+    return {**body, "spec": {**body["spec"], "lanes": 1, **({"suspend": True} if is_stopped else {})}}
+
+
+def is_between(status: Status) -> bool:
+    """Whether the job has stopped for a change of its number of lanes: no pods may start before that has ended."""
+    return status.lane_change is not None and status.lane_change.stage not in ("Checking", "Refused")
+
+
+def is_over(status: Status, objects: Sequence[ObjectSeen]) -> bool:
+    """Whether a job that may have one lane has not: its logs are those of several, or nothing was ever published."""
+    if status.lane_change is not None:
+        return status.lane_change.stage == "Beginning"
+    return not any(one.kind == REVISION for one in objects)
+
+
+def cleared(observed: Observed, _settings: Settings) -> tuple[Action, ...]:
+    """What is left of a job of one lane goes; empty: nothing is. Its topics and snapshots stay."""
+    if observed.pods or observed.tasks:
+        pods = [(pod.name, pod.uid) for pod in observed.pods] + [(task.name, task.uid) for task in observed.tasks]
+        return tuple(DeletePod(name, uid, _WHY) for name, uid in pods)
+    return (*(Delete(one.kind, one.name) for one in observed.objects), *released(observed))
+
+
+def plan_one_lane(observed: Observed, settings: Settings, body: Body, wanted: int) -> tuple[Action, ...]:
+    """What a pass does over a job that has one lane and is to have `wanted`.
+
+    `observed` : of the job `as_one_lane`; `body`: the job as it is.
+    """
+    if observed.deleting:
+        return plan(observed, settings)
+    known = old_status(observed).lane_change
+    task = LaneTask.of(body, known, settings)
+    seen = None if task is None else next((one for one in observed.tasks if one.name == task.name), None)
+    is_stopped = known is not None and known.stage in _STOPS
+    one = LaneJob(observed.uid, 1, is_stopped, is_stopped and not observed.pods)
+    step = lanes_step(wanted, observed.generation, known, {0: one}, seen, observed.now_ms)
+    made = () if task is None or seen is not None or step.task is None else _made(task, observed)
+    stale = (
+        one
+        for one in observed.tasks
+        if kind_of(observed.job.name, one.name) == LANES and (task is None or one.name != task.name)
+    )
+    return (
+        *made,
+        *(DeletePod(one.name, one.uid, "it has ended", 0) for one in stale),
+        *plan(replace(observed, objects=_without_manifest_of(task, observed), lane_change=step.change), settings),
+    )
+
+
+def _made(task: LaneTask, observed: Observed) -> Sequence[Action]:
+    """The task, and of what it needs, all that the job does not have for its own pods."""
+    there = {(thing.kind, thing.name) for thing in observed.objects}
+    return [one for one in task.made() if not isinstance(one, Apply) or _named(one.object) not in there]
+
+
+def _without_manifest_of(task: LaneTask | None, observed: Observed) -> tuple[ObjectSeen, ...]:
+    """The job's objects, but not the manifest of the task: none of the job's pods reads that."""
+    read = {_named(thing) for thing in (() if task is None else task.objects) if thing["kind"] == "ConfigMap"}
+    return tuple(thing for thing in observed.objects if (thing.kind, thing.name) not in read)
+
+
+def _named(thing: Object) -> tuple[str, str]:
+    return thing["kind"], thing["metadata"]["name"]

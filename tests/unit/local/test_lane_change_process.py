@@ -1,0 +1,98 @@
+"""A change of the number of lanes that was refused is told apart from one that did not come to its end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+from typer.testing import CliRunner
+
+from tandem.cli import lane_change as command
+from tandem.cli.main import app
+from tandem.kafka.errors import FencingTimeoutError, MissingTopicError, ReadTimeoutError
+from tandem.local import lane_change_process
+from tandem.local.lane_change_process import UnfinishedError, change_in_a_process
+from tandem.manifest import load
+from tandem.process.info import ExitCode, RefusedError
+from tandem.snapshots import SnapshotError
+from tandem.state import StateError
+from unit.local.test_lane_checks import JOB
+
+PASSING = [
+    KafkaException(KafkaError(KafkaError._TIMED_OUT)),
+    FencingTimeoutError("no"),
+    SnapshotError("no"),
+    OSError("no"),
+]
+DECIDED = [RefusedError("no"), StateError("no"), MissingTopicError("no")]
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Path:
+    (tmp_path / "job.py").write_text("def job(orders):\n    return orders\n")
+    (tmp_path / "job.yaml").write_text(JOB + "  snapshots: {store: ./snapshots}\n")
+    return tmp_path / "job.yaml"
+
+
+def ended_by(error: Exception, manifest: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(lane_change_process, "change_lanes", fails)
+    result = manifest.parent / "result.json"
+    order = {"manifest": str(manifest), "before": "2", "folder": str(manifest.parent), "result": str(result)}
+    lane_change_process.main(order)
+    said: dict[str, str] = json.loads(result.read_text())
+    return said
+
+
+@pytest.mark.parametrize("error", PASSING, ids=lambda error: type(error).__name__)
+def test_what_passes_decides_nothing(error: Exception, manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = ended_by(error, manifest, monkeypatch)
+    assert (said["refused"], said["unfinished"].endswith("Try it again")) == ("", True)
+
+
+@pytest.mark.parametrize("error", DECIDED, ids=lambda error: type(error).__name__)
+def test_what_another_try_would_find_again_is_refused(
+    error: Exception, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert ended_by(error, manifest, monkeypatch) == {"refused": "no", "unfinished": ""}
+
+
+def test_a_process_that_is_killed_may_have_changed_everything(manifest: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    with pytest.raises(UnfinishedError, match="cut short"):
+        change_in_a_process(load(manifest), 2)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (UnfinishedError("killed"), ExitCode.FAILED),
+        (RefusedError("it has tables"), ExitCode.REFUSED),
+    ],
+    ids=["unfinished", "refused"],
+)
+def test_the_exit_code_of_the_command_says_whether_it_was_decided(
+    error: Exception, code: ExitCode, manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(command, "lanes_before", lambda *_, **__: 2)
+    monkeypatch.setattr(command, "change_in_a_process", fails)
+    done = CliRunner().invoke(app, ["lanes", str(manifest)])
+    assert done.exit_code == code
+
+
+def test_logs_that_cannot_be_read_now_are_not_those_of_a_job_that_has_never_run(
+    manifest: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def times_out(*_: object) -> None:
+        raise ReadTimeoutError("orders.ordering was not read within 30 s")
+
+    monkeypatch.setattr("tandem.replica.lanes_before.decisions_of", times_out)
+    done = CliRunner().invoke(app, ["lanes", str(manifest)])
+    assert done.exit_code == ExitCode.FAILED

@@ -1,0 +1,149 @@
+"""A job of one lane gets several, and one of several becomes one: pods of its own go, or come, in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tandem.manifest import KIND
+from tandem_operator.manifests import job_of
+from tandem_operator.one_lane import as_one_lane, may_have_one_lane
+from tandem_operator.resources.names import CLEANUP
+from tandem_operator.resources.revisions import KIND as REVISION
+from tandem_operator.resources.revisions import revision
+from tandem_operator.status import read_status
+from unit.operator.operator_builders import SETTINGS, UID
+from unit.operator.test_lane_change import Changing
+from unit.operator.tiny_api import KilledError, kills_before
+from unit.operator.tiny_world import KEY, World
+
+SNAPSHOTS = {"snapshots": {"store": "s3://bucket/x"}, "deletionPolicy": "Delete"}
+
+
+class FromOne(Changing):
+    """An operator and a job of one lane that has worked, which is to have four."""
+
+    def __init__(self, worked: bool = True) -> None:
+        self.world, self.fails = World(lanes=1, **SNAPSHOTS), ""
+        if worked:
+            self.world.api.put(revision(job_of(self.world.body), UID, SETTINGS, 1))
+        self.goes_on()
+        self.set_lanes(4)
+
+    def set_lanes(self, lanes: int) -> None:
+        body = self.world.job
+        generation = body["metadata"]["generation"] + 1
+        metadata = {**body["metadata"], "generation": generation}
+        self.world.api.put({**body, "spec": {**body["spec"], "lanes": lanes}, "metadata": metadata})
+
+    def members(self) -> list[str]:
+        return [name for name in self.world.api.named("Pod") if "-lanes-" not in name and "-lane-" not in name]
+
+    def change(self) -> Any:
+        return read_status(self.world.job.get("status", {})).lane_change
+
+    def until(self, stage: str) -> None:
+        for _ in range(20):
+            self.moves()
+            self.world.passes()
+            if (change := self.change()) is not None and change.stage == stage:
+                return
+        raise AssertionError(f"it never came to {stage}: {self.change()}")
+
+
+def test_a_job_of_one_lane_gets_several() -> None:
+    changing = FromOne()
+    assert len(changing.members()) == 2
+    changing.goes_on()
+    assert changing.numbers == [4, 4, 4, 4]
+    assert (changing.members(), changing.tasks()) == ([], [])
+    assert changing.world.api.named(REVISION) == [], "nothing is left of the job of one lane"
+    assert CLEANUP not in changing.world.job["metadata"].get("finalizers", []), "each lane's job cleans up by itself"
+    status = read_status(changing.world.job["status"])
+    assert (status.lanes, status.lane_change) == ("4/4", None)
+
+
+def test_it_runs_while_it_is_checked_and_has_no_pods_while_its_state_is_divided() -> None:
+    changing = FromOne()
+    changing.until("Checking")
+    assert len(changing.members()) == 2
+    changing.until("Dividing")
+    changing.world.passes()
+    assert (changing.members(), len(changing.tasks())) == ([], 1)
+    assert changing.lanes() == []
+    assert changing.world.job["status"]["phase"] == "Upgrading"
+    said = {one["type"]: one for one in changing.world.job["status"]["conditions"]}
+    assert said["Progressing"]["reason"] == "LanesChange"
+    assert said["Suspended"]["status"] == "False"
+
+
+def test_no_pods_start_while_it_is_divided_even_if_the_spec_becomes_invalid() -> None:
+    changing = FromOne()
+    changing.until("Dividing")
+    body = changing.world.job
+    changing.world.api.put({**body, "spec": {**body["spec"], "sources": []}})
+    changing.goes_on()
+    assert changing.members() == []
+
+
+@pytest.mark.parametrize("fails", ["check", "change"])
+def test_a_job_of_one_lane_that_cannot_have_several_goes_on(fails: str) -> None:
+    changing = FromOne()
+    changing.fails = fails
+    changing.goes_on()
+    assert (len(changing.members()), changing.lanes()) == (2, [])
+    said = {one["type"]: one for one in changing.world.job["status"]["conditions"]}
+    assert (said["Progressing"]["status"], said["Progressing"]["reason"]) == ("False", "LanesNotChanged")
+    changing.set_lanes(1)
+    changing.goes_on()
+    assert changing.change() is None
+    assert len(changing.members()) == 2
+
+
+@pytest.mark.parametrize("write", range(0, 48, 3))
+def test_another_operator_goes_on_wherever_one_was_killed(write: int) -> None:
+    changing = FromOne()
+    changing.world.api.refuse = kills_before(write)
+    try:
+        changing.goes_on()
+    except KilledError:
+        changing.world.restarts()
+    changing.goes_on()
+    assert changing.numbers == [4, 4, 4, 4]
+    assert (changing.members(), changing.tasks()) == ([], [])
+
+
+def test_a_job_that_has_never_worked_gets_its_lanes_at_once() -> None:
+    changing = FromOne(worked=False)
+    changing.goes_on()
+    assert changing.numbers == [4, 4, 4, 4]
+    assert changing.members() == []
+    assert not any("-lanes-" in name for name in changing.world.api.writes("create"))
+
+
+def test_several_lanes_become_one_and_an_operator_that_knows_no_lanes_yet_waits_for_them() -> None:
+    changing = FromOne()
+    changing.goes_on()
+    changing.set_lanes(1)
+    changing.world.restarts()
+    for key in [key for key in changing.world.store.jobs if key != KEY]:
+        changing.world.store.see_job(changing.world.store.jobs[key], gone=True)
+    changing.world.passes()
+    assert changing.members() == [], "its lanes run still"
+    changing.goes_on()
+    assert changing.lanes() == []
+    assert len(changing.members()) == 2
+    status = read_status(changing.world.job["status"])
+    assert (status.lanes, status.lane_change) == (None, None)
+    assert CLEANUP in changing.world.job["metadata"]["finalizers"]
+
+
+def test_a_job_that_is_made_with_lanes_never_had_one() -> None:
+    world = World(lanes=4, **SNAPSHOTS)
+    job = job_of(world.body)
+    assert not may_have_one_lane(job, read_status({}))
+    world.passes()
+    assert not may_have_one_lane(job, read_status(world.job["status"]))
+    assert as_one_lane(world.body, read_status({}))["spec"]["lanes"] == 1
+    assert KIND in {kind for kind, _ in world.api.objects}
