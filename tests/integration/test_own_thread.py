@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from integration.engine import Job, Record, epoch_time_us, kafka_sink, raw_source, running_count, values
+from tandem.checkpoint.position import EnginePosition
 from tandem.engine.planned import how_joined
 from tandem.waiting import Deadline, wait_until
 
@@ -51,6 +52,32 @@ def test_what_a_job_observes_is_counted(job: Job) -> None:
     for epoch in range(2):
         assert values(job.run(epoch, [Record(b"", b"k")] * 2)) == [str(2 * epoch + 2)]
         assert job.observed == {"events": "[2]"}
+
+
+def test_accumulators_count_what_functions_add_in_each_epoch(spark: SparkSession, job: Job) -> None:
+    seen, kept = spark.sparkContext.accumulator(0), spark.sparkContext._javaAccumulator
+
+    @F.udf("string")
+    def counted(value: bytearray) -> str:
+        seen.add(1)
+        return bytes(value).decode()
+
+    @F.udf("string")
+    def failing(value: bytearray) -> str:
+        seen.add(100)
+        return bytes(value).decode("ascii")
+
+    job.start(job.sources["events"].select(counted("value").alias("value")))
+    for epoch in range(3):
+        assert values(job.run(epoch, [Record(b"a"), Record(b"b")])) == ["a", "b"]
+        assert seen.value == 2 * epoch + 2
+        assert kept.isZero(), "nothing is left in the JVM"
+    job.stop()
+
+    job.start(job.sources["events"].select(failing("value").alias("value")), EnginePosition(2, 20))
+    with pytest.raises(StreamingQueryException):
+        job.run(3, [Record(b"a"), Record("ä".encode())])
+    assert (seen.value, kept.isZero()) == (6, True)
 
 
 def test_epochs_with_a_shuffle_are(spark: SparkSession, job: Job) -> None:

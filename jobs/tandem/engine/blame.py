@@ -17,6 +17,7 @@ from tandem.engine.faults import (
     is_of_init,
     is_of_module,
     job_fault,
+    plan_fault,
     ranges,
     record_fault,
 )
@@ -71,7 +72,9 @@ class Failed:
     def concerns_records(self) -> bool:
         """Whether a record may be the cause."""
         text = str(self.error)
-        return job_fault(self.error) is not None or not any(name in text for name in _NOT_OF_A_RECORD)
+        if job_fault(self.error) is not None:
+            return True
+        return plan_fault(self.error) is None and not any(name in text for name in _NOT_OF_A_RECORD)
 
 
 def explained(
@@ -88,7 +91,7 @@ def explained(
     """
     said, error = job_fault(failed.error), failed.error
     if not failed.concerns_records:
-        return _of_other_state(error) or error
+        return _of_other_state(error) or _of_plan(error, command) or error
     _log.warning("epoch_failed", epoch=failed.epoch.epoch, reason=any_fault(error), next="looking for the record")
     deadline = time.monotonic() + SEARCH_S
     nothing, fails_again = "none of its records alone", False
@@ -114,6 +117,15 @@ def _of_other_state(error: BaseException) -> JobError | None:
         return None
     remedy = f"Keep its operators and types as they were; or {ANOTHER_NAME[0].lower()}{ANOTHER_NAME[1:]}"
     return JobError(f"{CANNOT_GO_ON} {' '.join(said[0].split())} {remedy}")
+
+
+def _of_plan(error: BaseException, command: str) -> JobError | None:
+    said = plan_fault(error)
+    if said is None:
+        return None
+    return JobError(
+        f"Spark refuses the job's plan: {said.rstrip('.')}. Nothing is lost. Fix the code; {_continued(command)}"
+    )
 
 
 def about(
@@ -152,10 +164,11 @@ def _how_to_go_on(error: BaseException, command: str, may_leave: bool) -> str:
     elif is_of_module(error):
         remedy = _MODULE_REMEDY
     letters = ", or let such records become dead letters (spec.job.onError: deadLetter)" if may_leave else ""
-    return (
-        f"Nothing is lost. Fix the code ({remedy}){letters}; then let the changed job go on with `{command}`, or on "
-        "Kubernetes by applying it"
-    )
+    return f"Nothing is lost. Fix the code ({remedy}){letters}; {_continued(command)}"
+
+
+def _continued(command: str) -> str:
+    return f"then let the changed job go on with `{command}`, or on Kubernetes by applying it"
 
 
 def _over(deadline: float, stopped: Callable[[], bool]) -> str:

@@ -60,6 +60,7 @@ class EpochBridge:
         self._attributes = types.toAttributes(java_type(spark, schema))
         given = (java_type(spark, schema), spark._jsparkSession, self._attributes, str(self._output))
         self._bridge = jvm.tandem.EpochBridge(*given)
+        self._bridge.accumulates(spark.sparkContext._javaAccumulator)
         self._schema = schema
         self._after = EnginePosition()
 

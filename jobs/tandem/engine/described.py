@@ -68,9 +68,11 @@ class Describer:
         self._temporary = re.compile(rf"{re.escape(tempfile.gettempdir())}/[^/\s'\"]+")
 
     def parts(self, name: str, value: Any) -> Iterator[tuple[str, str]]:
-        """(name of a part, its text) of a value. A function has its code, and each value that it takes with it."""
+        """(name of a part, its text) of a value. A function has its code and what it takes with it; a method, attributes."""
         if isinstance(value, types.FunctionType):
             yield from self._function(name, value)
+        elif isinstance(value, types.MethodType):
+            yield from self._method(name, value)
         elif isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], DataType):
             yield from self.parts(name, value[0])
         else:
@@ -131,7 +133,8 @@ class Describer:
         if isinstance(value, threading.Thread):
             return f"a {type(value).__qualname__}"
         if dataclasses.is_dataclass(value) or self._is_users(type(value).__module__):
-            return f"{self._class(type(value))} {self.text(_state_of(value))}"
+            # A message shows the beginning of it, where what an object holds says more than what its class does.
+            return f"{type(value).__qualname__} {self.text(_state_of(value))} {self._class(type(value))}"
         if isinstance(value, tzinfo):
             return str(value)
         if (held := _held_by(value)) is not None:
@@ -146,12 +149,29 @@ class Describer:
         return self.text(kind) if self._is_users(kind.__module__) else kind.__qualname__
 
     def _bound(self, owner: Any) -> str:
-        """What a method belongs to. One of Spark's stands for what of the user's it calls, as a `StatefulProcessor`."""
+        """What a method belongs to, and what of the user's that holds."""
+        held = [one for one in self._held(owner) if one is not owner]
+        return f"{self.text(owner)} {self.text(held)}" if held else self.text(owner)
+
+    def _held(self, owner: Any) -> list[Any]:
+        """The user's objects and functions that a method calls: one of Spark's stands for a `StatefulProcessor`, say."""
+        if self._is_users(type(owner).__module__):
+            return [owner]
         if not type(owner).__module__.startswith(f"{pyspark.__name__}."):
-            return self.text(owner)
-        state = _state_of(owner)
-        own = {name: item for name, item in state.items() if self._is_users(type(item).__module__) or _is_code(item)}
-        return f"{self.text(owner)} {self.text(own)}" if own else self.text(owner)
+            return []
+        return [item for item in _state_of(owner).values() if self._is_users(type(item).__module__) or _is_code(item)]
+
+    def _method(self, name: str, method: types.MethodType) -> Iterator[tuple[str, str]]:
+        owner = method.__self__
+        objects = [one for one in self._held(owner) if not _is_code(one) and not isinstance(one, type)]
+        for one in objects:
+            self._known.setdefault(id(one), (one, "itself"))
+        yield name, self.text(method)
+        for one in objects:
+            kind = type(one).__qualname__
+            yield f"the class {kind} of {name}", self._class(type(one))
+            for attribute, item in _state_of(one).items():
+                yield f"{attribute} of {kind} of {name}", self.text(item)
 
     def _named(self, value: Any) -> str:
         if isinstance(value, type) and self._is_users(value.__module__):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark.errors import StreamingQueryException, UnknownException
+from pyspark.errors import AnalysisException, StreamingQueryException, UnknownException
 
 from tandem.jobapi.worker_errors import TRACEBACK, worker_error
 from tandem.protocol.values import EpochRange
@@ -31,6 +31,15 @@ function of the user raised; P0, `raise_error`."""
 
 WRONG_SETTING = "[INVALID_CONF_VALUE"
 """What Spark says of a setting that it only looks at while it computes; its SQLSTATE is one of values."""
+
+_OF_THE_PLAN = re.compile(
+    r"\[(?:STATE_STORE_UNSUPPORTED_OPERATION\w*|UNSUPPORTED_FEATURE\.STATE_STORE\w*|TRANSFORM_WITH_STATE_SCHEMA_MUST_BE_NULLABLE)\]"
+    r"|SQLSTATE: (?:0A000|42(?!K03|K06)\w{3})\b"
+)
+"""What Spark says of a plan: 0A000, it has no such feature; 42, it means nothing; but for files (42K03), and settings that a
+state was begun with (42K06)."""
+
+_FILES_MISSING = "SQLSTATE: 42K03"
 
 _INIT_FAILED = "TransformWithStateInPySpark driver worker exited unexpectedly"
 """What Spark says where it cannot call the `init` of a stateful processor; what that raised is only in a cause of it."""
@@ -112,6 +121,24 @@ def _named(cause: BaseException) -> tuple[str, str]:
         name, said = java[1], java[2] or ""
     # Whether an expression is compiled makes the difference of Scala's words before it.
     return name, _ADDRESS.sub("0x…", said.removeprefix("requirement failed: "))
+
+
+def plan_fault(error: BaseException) -> str | None:
+    """What Spark has against the job's plan, in a line: it finds some of that out only when it plans or begins an epoch, and
+    no record is the cause. None if it is no such error.
+    """
+    if not isinstance(error, StreamingQueryException) or job_fault(error) is not None:
+        return None
+    text = str(error).partition("\n\n=== Streaming Query ===")[0]
+    if _OF_THE_PLAN.search(text) is None and (_FILES_MISSING in text or not _is_of_analysis(error)):
+        return None
+    return " ".join(text.partition("; Truncated plan")[0].split())
+
+
+def _is_of_analysis(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, AnalysisException):
+        error = getattr(error, "_cause", None)
+    return error is not None
 
 
 def is_of_init(error: BaseException) -> bool:

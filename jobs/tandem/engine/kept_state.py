@@ -47,22 +47,25 @@ def difference(old: Sequence[KeptState], new: Sequence[KeptState]) -> str | None
             return f"operator {number} ({before.operator}) kept its state by {_words(was)}, now by {_words(now)}"
         if before.values != after.values and not _computed_otherwise(before, after):
             return f"operator {number} ({before.operator}) kept {_words(before.values)}, now {_words(after.values)}"
-        if before.form == after.form and _exchanged(before.computed, after.computed):
-            return f"operator {number} ({before.operator}) kept {_words(before.computed)}, now {_words(after.computed)}"
+        if before.form == after.form and _moved(before.computed, after.computed):
+            kept, now = _words(before.computed), _words(after.computed)
+            return f"operator {number} ({before.operator}) kept {kept}, now {now} ({_ONE_BY_ONE})"
     return _swapped(old, new)
 
 
 def _swapped(old: Sequence[KeptState], new: Sequence[KeptState]) -> str | None:
-    """In words, that operators which differ only in their rows, or in what they compute, have changed places."""
+    """In words, that operators which differ in their rows only, or in what they compute, may have changed places."""
     pairs = list(zip(old, new, strict=False))
     if any(before.operator != after.operator for before, after in pairs):
         return None
     for aspect in _ASPECTS:
-        found = _exchanged([aspect(before) for before, _ in pairs], [aspect(after) for _, after in pairs])
-        if found:
-            number, (before, after) = found[0], pairs[found[0]]
+        found = _moved([aspect(before) for before, _ in pairs], [aspect(after) for _, after in pairs])
+        for number, other in found.items():
+            before, after = pairs[number]
             was, now = _apart_from(before, after), _apart_from(after, before)
-            return f"operators have changed places: operator {number} ({before.operator}) kept {was}, now {now}"
+            return (
+                f"operator {number} ({before.operator}) kept {was}, now {now}, as operator {other} did ({_ONE_BY_ONE})"
+            )
     return None
 
 
@@ -78,6 +81,8 @@ def _of_values(one: KeptState) -> object:
     return one.operator, one.keys, one.values
 
 
+_ONE_BY_ONE: Final = "if none has taken the place of another, change one after the other, each in an upgrade of its own"
+
 _ASPECTS: Final[tuple[Callable[[KeptState], object], ...]] = (_of_rows, _of_computed, _of_values)
 """By which of them operators have changed places is noticed also where the rest of them was changed, too."""
 
@@ -89,20 +94,17 @@ def _apart_from(one: KeptState, other: KeptState) -> str:
     return _words([*computed, *values, *rows] or one.keys)
 
 
-def _exchanged(old: Sequence[object], new: Sequence[object]) -> list[int]:
-    """The places whose contents have changed places among themselves, whatever has become of others.
+def _moved(old: Sequence[object], new: Sequence[object]) -> dict[int, int]:
+    """Places where something stands now that stood elsewhere, and stands there no more; and where that was.
 
-    A content that has moved where another one comes in its stead is none: thresholds of 10 and 100 may become 100 and 1000.
+    Whether it has moved cannot be known: (10, 100) may be (100, 1000) because both thresholds were raised, and because they
+    have changed places and one was raised. What is counted so far would be taken for the other's in the second case.
 
-    >>> _exchanged("abc", "bax"), _exchanged("abc", "bcx"), _exchanged("abc", "cab")
-    ([0, 1], [], [0, 1, 2])
+    >>> _moved("abc", "bax"), _moved("abc", "bcx"), _moved("abc", "xyc"), _moved("ab", "bb")
+    ({0: 1, 1: 0}, {0: 1, 1: 2}, {}, {})
     """
     places = [at for at, (before, after) in enumerate(zip(old, new, strict=False)) if before != after]
-    while True:
-        kept = [at for at in places if old[at] in [new[to] for to in places] and new[at] in [old[to] for to in places]]
-        if kept == places:
-            return places
-        places = kept
+    return {at: origin for at in places for origin in places if origin != at and new[at] == old[origin]}
 
 
 def _other_keys(before: KeptState, after: KeptState) -> tuple[Sequence[str], Sequence[str]] | None:
@@ -117,7 +119,7 @@ def _other_keys(before: KeptState, after: KeptState) -> tuple[Sequence[str], Seq
 
 def _computed_otherwise(before: KeptState, after: KeptState) -> bool:
     """Whether aggregations of the same kinds take in something else from now on, as corrected code may mean to."""
-    if before.operator != "aggregation" or _exchanged(before.values, after.values):
+    if before.operator != "aggregation" or _moved(before.values, after.values):
         return False  # what a join keeps are columns; and aggregations in another order take each other's values
     kinds = [[value.partition("(")[0] for value in one.values] for one in (before, after)]
     return kinds[0] == kinds[1]

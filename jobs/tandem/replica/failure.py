@@ -4,7 +4,7 @@ import re
 import threading
 from collections.abc import Mapping
 
-from tandem.engine.faults import job_fault
+from tandem.engine.faults import job_fault, plan_fault
 from tandem.engine.interface import StoppedError
 from tandem.engine.refused_settings import refused_later
 from tandem.jobapi.errors import JobError
@@ -45,4 +45,6 @@ def classified(error: BaseException, given: Mapping[str, str]) -> BaseException:
         )
     if (said := job_fault(error)) is not None:
         return JobError(f"the job raised while it ran: {said}")
+    if (said := plan_fault(error)) is not None:
+        return JobError(f"Spark refuses the job's plan: {said}")
     return refused_later(given, error) or error

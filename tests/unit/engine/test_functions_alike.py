@@ -14,6 +14,7 @@ from pyspark.sql.streaming.stateful_processor import StatefulProcessor
 from pyspark.sql.streaming.stateful_processor_util import TransformWithStateInPandasUdfUtils
 
 from tandem.engine.described import Facts, facts_of
+from tandem.engine.facts import differing
 
 HELPERS = {
     "a method": ("def f(s): return s.HERE()", "upper", "lower"),
@@ -87,3 +88,37 @@ def test_a_stateful_processor_is_compared_by_what_it_holds() -> None:
 
     assert called("a") == called("a")
     assert called("a") != called("b")
+
+
+@dataclass
+class Scoring(StatefulProcessor):  # type: ignore[misc]
+    """Holds more than a message has room for."""
+
+    weights: dict[str, float]
+    threshold: int
+
+    def init(self, handle: object) -> None: ...
+
+    def handleInputRows(self, key: object, rows: Iterator[pd.DataFrame], timers: object) -> Iterator[pd.DataFrame]:  # noqa: N802, ARG002
+        return rows
+
+    def score(self, n: int) -> int:
+        return n + self.threshold
+
+
+@pytest.mark.parametrize("how", ["by Spark", "as a method", "in a variable"])
+def test_a_difference_in_what_an_object_holds_names_the_attribute(how: str) -> None:
+    def called(threshold: int) -> Facts:
+        processor = Scoring({f"word {number}": number / 7 for number in range(50)}, threshold)
+        few = Scoring({}, threshold)
+        value = {
+            "by Spark": TransformWithStateInPandasUdfUtils(processor, "None").transformWithStateUDF,
+            "as a method": processor.score,
+            "in a variable": lambda n: few.score(n),
+        }[how]
+        return facts_of([("the function f", "job.py:3", value)], lambda name: name == __name__)
+
+    (said,) = differing(called(10), called(20))
+    assert "threshold" in said
+    assert "int 10" in said
+    assert "int 20" in said

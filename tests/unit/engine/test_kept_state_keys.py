@@ -87,7 +87,8 @@ def test_code_that_keeps_state_cannot_go_on_from_code_that_kept_none(tmp_path: P
 def test_columns_that_change_places_are_noticed_beside_one_that_is_another() -> None:
     old = replace(BY_CUSTOMER, values=("sum(n)", "sum(m)", "max(x)"))
     assert difference([old], [replace(old, values=("sum(m)", "sum(n)", "max(y)"))]) is not None
-    assert difference([old], [replace(old, values=("sum(m)", "sum(o)", "max(y)"))]) is None
+    assert difference([old], [replace(old, values=("sum(m)", "sum(o)", "max(y)"))]) is not None
+    assert difference([old], [replace(old, values=("sum(o)", "sum(m)", "max(y)"))]) is None
 
 
 def test_sinks_in_another_order_would_swap_their_states() -> None:
@@ -116,12 +117,28 @@ MANY, FEW = replace(ID, rows=("n > 9", "x")), replace(ID, rows=("n < 9", "x"))
         ([replace(SUMS, computed=())], [SUMS], None),
         ([SUMS, MANY, FEW], [SUMS, FEW, MANY], r"operator 1 \(aggregation\) kept rows with n > 9, now rows with n < 9"),
         ([MANY, FEW], [FEW, FEW], None),
-        ([MANY, FEW], [FEW, replace(MANY, rows=("n > 8", "x"))], None),
+        (
+            [MANY, FEW],
+            [FEW, replace(MANY, rows=("n > 8", "x"))],
+            "kept rows with n > 9, now rows with n < 9, as operator 1 did",
+        ),
+        (
+            [MANY, FEW],
+            [replace(FEW, rows=("n < 8", "x")), MANY],
+            "kept rows with n < 9, now rows with n > 9, as operator 0 did",
+        ),
+        ([MANY, FEW], [replace(one, rows=(f"n {sign} 8", "x")) for one, sign in ((MANY, ">"), (FEW, "<"))], None),
         ([MANY, FEW], [MANY, FEW], None),
         ([MANY, OF_ROWS], [OF_ROWS, MANY], None),
         ([replace(one, rows=()) for one in (MANY, FEW)], [FEW, MANY], None),
         ([THREE], [replace(THREE, computed=(LOSSES, GAINS, "max(abs(l/n))"))], r"kept sum\(gains.*, now sum\(losses"),
-        ([THREE], [replace(THREE, computed=(LOSSES, "max(l/n)", "sum(abs(l/n))"))], None),
+        ([SUMS], [replace(SUMS, computed=(LOSSES, "sum(abs(l/n))"))], r"kept sum\(gains.*, now sum\(losses.*one after"),
+        ([SUMS], [replace(SUMS, computed=(LOSSES, LOSSES))], None),
+        (
+            [THREE],
+            [replace(THREE, computed=(LOSSES, "max(l/n)", "sum(abs(l/n))"))],
+            r"kept sum\(gains.*, now sum\(losses",
+        ),
         ([MANY, FEW, SUMS], [FEW, MANY, replace(SUMS, rows=("n > 1",))], "operator 0 .* kept rows with n > 9, now"),
         (
             [replace(MANY, computed=("count(x)",)), FEW],
@@ -129,7 +146,11 @@ MANY, FEW = replace(ID, rows=("n > 9", "x")), replace(ID, rows=("n < 9", "x"))
             "kept count.*n > 9",
         ),
         ([OF_N, OF_M], [replace(OF_M, rows=("x",)), replace(OF_N, rows=("x",))], r"kept sum\(l/n\), now sum\(l/m\)"),
-        ([OF_N, OF_M], [OF_M, replace(OF_N, values=("sum(l/o)",))], None),
+        (
+            [OF_N, OF_M],
+            [OF_M, replace(OF_N, values=("sum(l/o)",))],
+            "kept sum.*, as operator 1 did .*one after the other",
+        ),
     ],
 )
 def test_what_differs_in_expressions_only_must_not_change_places(

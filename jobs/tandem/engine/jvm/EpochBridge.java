@@ -9,6 +9,7 @@ import java.util.Set;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.TimeUnit;
+import org.apache.spark.api.python.PythonAccumulatorV2;
 import org.apache.spark.sql.Dataset;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -85,6 +86,11 @@ public final class EpochBridge implements Source, Sink, Clock {
     stopped = false;
     isOffered = false;
     if (ownThread != null) ownThread.begin();
+  }
+
+  /** What Python's functions add to; see `OwnThread`. */
+  public void accumulates(PythonAccumulatorV2 added) {
+    if (ownThread != null) ownThread.accumulates(added);
   }
 
   /** What the query's tables hold. */

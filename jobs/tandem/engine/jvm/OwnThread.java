@@ -15,6 +15,7 @@ import org.apache.spark.SparkContext;
 import org.apache.spark.SparkEnv;
 import org.apache.spark.TaskContext$;
 import org.apache.spark.TaskContextImpl;
+import org.apache.spark.api.python.PythonAccumulatorV2;
 import org.apache.spark.memory.SparkOutOfMemoryError;
 import org.apache.spark.memory.TaskMemoryManager;
 import org.apache.spark.rdd.RDD;
@@ -39,9 +40,15 @@ final class OwnThread {
   private boolean hasShuffles;
   private ExecutorService thread = newThread();
   private volatile TaskContextImpl running;
+  private volatile PythonAccumulatorV2 added;
 
   OwnThread(SparkContext spark) {
     this.spark = spark;
+  }
+
+  /** What Python's functions add to is the driver's own here, which keeps it; a task of the scheduler's has a copy. */
+  void accumulates(PythonAccumulatorV2 added) {
+    this.added = added;
   }
 
   /** A new query computes from now on. */
@@ -63,13 +70,24 @@ final class OwnThread {
     Properties properties = (Properties) spark.getLocalProperties().clone();
     Future<List<InternalRow>> rows = thread.submit(() -> computed(rdd, properties));
     try {
-      return rows.get().toArray(new InternalRow[0]);
+      InternalRow[] found = rows.get().toArray(new InternalRow[0]);
+      handOver();
+      return found;
     } catch (InterruptedException stop) {
       abandon();
       throw stop;
     } catch (ExecutionException raised) {
       throw unchecked(raised.getCause());
     }
+  }
+
+  /** Accumulators of Python get what was added to them, as at the end of a task. */
+  private void handOver() {
+    if (added == null || added.isZero()) return;
+    PythonAccumulatorV2 epoch = added.copyAndReset();
+    added.value().forEach(epoch::add);
+    added.reset();
+    added.merge(epoch);
   }
 
   private static RDD<InternalRow> executed(SparkPlan plan) {
@@ -106,6 +124,7 @@ final class OwnThread {
       }
     } catch (Throwable raised) {
       failure = raised;
+      if (added != null) added.reset();
       if (isFatal(raised)) new SparkUncaughtExceptionHandler(false).uncaughtException(raised); // ends the JVM
       context.markTaskFailed(raised);
       throw raised;
