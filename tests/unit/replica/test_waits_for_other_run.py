@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tandem.protocol.other_run import QUIET_S, Standing
 from tandem.protocol.values import Config, Offsets
@@ -13,6 +14,7 @@ CANDIDATE = Config(1, "digest", Offsets({}), "x.replica-0.bb")
 REMEDY = "Stop it there"
 PUBLISHED = Standing(5, "x.replica-0.aa", 2)
 IDLE = Standing(3, "x.replica-0.aa", 1, registered=("replica-0",))
+LATE = Standing(3, "x.replica-0.aa", 1, due=2, registered=("replica-0",))
 ENDED = Standing(3, "x.replica-0.aa", 1)
 
 
@@ -37,8 +39,9 @@ class Elsewhere:
         self.waits.look()
         self.words.append(self.waits.words)
 
-    def wait(self) -> None:
+    def wait(self, start_s: float = 0.0) -> None:
         other = OtherRun(self.look, REMEDY, lambda: self.now_s, self.sleep)
+        self.now_s += start_s
         other.wait_until_over(CANDIDATE, self.task)
 
 
@@ -76,3 +79,19 @@ def test_a_generation_that_another_candidate_has_begun_ends_the_wait() -> None:
     idle.wait()
 
     assert idle.looks == 4
+
+
+def test_one_whose_epochs_take_longer_than_a_start_is_waited_for() -> None:
+    slow = Elsewhere([LATE, LATE, LATE, LATE, replace(IDLE, due=3), *([IDLE] * 20), ENDED])
+
+    slow.wait(start_s=10.0)
+
+    assert slow.looks == 26
+
+
+def test_one_that_is_stuck_with_an_epoch_is_waited_for_until_it_was_due_for_long() -> None:
+    stuck = Elsewhere([LATE])
+
+    stuck.wait(start_s=10.0)
+
+    assert QUIET_S <= stuck.now_s < QUIET_S + 5
