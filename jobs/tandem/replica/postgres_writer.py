@@ -90,7 +90,8 @@ class PostgresWriter:
         if written is not None:
             return written
         connection.execute(AT_ONCE)
-        encoded = encode(rows, indexes, table.sink.key)
+        widths = {name: column.width for name, column in self._shape.columns.items()}
+        encoded = encode(rows, indexes, table.sink.key, widths)
         refused = {**encoded.refused}
         statement = insert(table.sink, [field.name for field in rows.type], self._shape.columns)
         for chunk in encoded.chunks():
