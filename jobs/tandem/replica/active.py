@@ -41,7 +41,7 @@ from tandem.replica.reader import LogReader
 from tandem.replica.rows import EpochRows
 from tandem.replica.sinks import SinkWriters, longest_silence_ms, writers_of
 from tandem.replica.steps import OUTPUT, StepPorts, Steps
-from tandem.replica.tables import TableWriter, table_sinks
+from tandem.replica.tables import TableWriter
 from tandem.replica.warm import Warm, join_slots
 from tandem.snapshots import Snapshotter, StoredTables
 from tandem.topics.periodic_check import PeriodicCheck, SameInputs
@@ -260,8 +260,8 @@ def _begin(
     place = clients.place_at(position)
     core = _core(warm, place, position.epoch)
     task, sinking = setting.waits.task(), setting.waits.task()
-    tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), sinking.at, output.refused.sinks.deltas)
-    others = writers_of(output.iceberg, output.postgres, config.generation, sinking.at)
+    tables = TableWriter(setting.manifest.name, output.tables.files, sinking.at, output.refused.sinks.deltas)
+    others = writers_of(output.tables.lake, output.tables.postgres, config.generation, sinking.at)
     sinks = SinkWriters(tables, others, prepared.engine.functions, sinking)
     author = Author(setting.incarnation, config.generation, clients.logs.commits, prepared.engine.job.one_row)
     writer = EpochWriter(author, output.producer, output.refused, setting.metrics, sinks.write, task.at)
