@@ -38,6 +38,7 @@ from tandem.replica.loop import Loop, Ports
 from tandem.replica.partitioning import PartitionedSources, PartitioningWatch
 from tandem.replica.prepared import Prepared
 from tandem.replica.reader import LogReader
+from tandem.replica.resting import Resting
 from tandem.replica.rows import EpochRows
 from tandem.replica.sinks import SinkWriters, longest_silence_ms, writers_of
 from tandem.replica.steps import OUTPUT, StepPorts, Steps
@@ -66,6 +67,8 @@ class Active:
     failure: FirstFailure
     stack: ExitStack
     snapshotter: Snapshotter | None
+    idle: Resting
+    """What proposes has nothing to do where nothing is computed."""
 
     @classmethod
     def of(cls, warm: Warm, stack: ExitStack) -> Active:
@@ -110,7 +113,7 @@ class Active:
             _ship(prepared)
         setting.reporter.stage = "active"
         starting.ends()
-        return cls(prepared, loop, failure, stack, snapshotter)
+        return cls(prepared, loop, failure, stack, snapshotter, Resting(prepared.output.appender.serve))
 
     def run_until(self, stopping: threading.Event) -> None:
         """Run until `stopping` is set and a standby, if there is one, has taken over.
@@ -153,6 +156,7 @@ class Active:
     def _check(self) -> None:
         """Raise whatever stopped a part of this replica."""
         self.prepared.setting.reporter.beat()
+        self.idle()
         error = self.failure.error
         if error is None:
             return

@@ -42,8 +42,11 @@ class OtherRun:
         self._start, _ = look(None)
         self._due, self._due_since_s = self._start.due, clock_s()
 
-    def wait_until_over(self, candidate: Config, task: Task) -> None:
-        """Until nothing shows any more that it runs, or `candidate`'s generation has begun. Says at once why it waits."""
+    def wait_until_over(self, candidate: Config, task: Task, rest: Callable[[], None]) -> None:
+        """Until nothing shows any more that it runs, or `candidate`'s generation has begun. Says at once why it waits.
+
+        `rest` : called at each look; see `Resting`.
+        """
         newest, since_s, said = self._start.marker, self._clock_s(), False
         while True:
             now, has_begun = self._look(candidate.generation)
@@ -57,6 +60,7 @@ class OtherRun:
                 task.begins(_WHAT)
                 said = True
             task.at(why, lambda: self._remedy)
+            rest()
             self._sleep(_LOOK_S)
         if said:
             _log.info("another_run_over", generation_has_begun=has_begun)

@@ -50,6 +50,7 @@ from tandem.replica.other_run import other_run_of
 from tandem.replica.partitioning import PartitionedSources, refuse_scattered
 from tandem.replica.postgres import check_fit, postgres_tables, prepare, refuse_earlier_runs
 from tandem.replica.refused import RefusedRows
+from tandem.replica.resting import Resting
 from tandem.replica.setting import START_TIMEOUT_S, Setting
 from tandem.replica.shipping import StateShipping
 from tandem.replica.spark_runtime import SparkRuntime
@@ -109,6 +110,10 @@ class Output:
         troubles.poke = appender.serve
         producer = clients.producer(setting.incarnation, lambda: refused.sinks.output_limits, troubles.throttled)
         return cls(refused, troubles, appender, producer, compacted, SinkTables(tables, lake, postgres))
+
+    def while_waiting(self) -> Resting:
+        """To be called again and again by who waits, and publishes nothing: what the clients have to say would pile up."""
+        return Resting(self.producer.rest, self.appender.serve)
 
     def check_fit(self, rows: StructType) -> None:
         """Raise `TableError`, `TableUnreachableError` if the rows of all sinks do not fit the tables that are there."""
@@ -210,7 +215,7 @@ class _Preparation:
         output.check_fit(rows)
         membership = self._planned(engine, known, mine, output.appender)
         if other is not None and membership.candidate:
-            other.wait_until_over(membership.config, self._starting)
+            other.wait_until_over(membership.config, self._starting, output.while_waiting())
         self._starting.begins("the tables of the job's sinks")
         make_tables(output.tables, rows, partial(self._is_new, membership))
         if not settled:

@@ -23,7 +23,7 @@ class Elsewhere:
 
     def __init__(self, seen: Sequence[Standing], begun_at: int = 99) -> None:
         self.seen, self.begun_at = [*seen], begun_at
-        self.looks, self.now_s = 0, 0.0
+        self.looks, self.rests, self.now_s = 0, 0, 0.0
         self.waits = Waits(clock_s=lambda: self.now_s)
         self.task = self.waits.task()
         self.words: list[str] = []
@@ -39,10 +39,13 @@ class Elsewhere:
         self.waits.look()
         self.words.append(self.waits.words)
 
+    def rest(self) -> None:
+        self.rests += 1
+
     def wait(self, start_s: float = 0.0) -> None:
         other = OtherRun(self.look, REMEDY, lambda: self.now_s, self.sleep)
         self.now_s += start_s
-        other.wait_until_over(CANDIDATE, self.task)
+        other.wait_until_over(CANDIDATE, self.task, self.rest)
 
 
 def test_nothing_is_waited_for_where_nobody_publishes() -> None:
@@ -67,6 +70,7 @@ def test_it_waits_for_one_that_is_idle_and_says_why_within_a_minute() -> None:
     idle.wait()
 
     assert idle.looks == 21
+    assert idle.rests == 19, "its clients do not fall silent meanwhile"
     said = idle.words[-1]
     assert "another run of this job to end" in said
     assert "ZooKeeper knows replica-0 of it" in said
