@@ -1,9 +1,18 @@
-"""Structured logs: one JSON object a line on standard error, or coloured text on a terminal."""
+"""Structured logs: one JSON object a line on standard error, or coloured text on a terminal.
+
+What libraries say through Python's logging becomes such lines, too, each text once in 30 s: while ZooKeeper is away, kazoo
+writes more than a line a second for each session.
+"""
 
 import logging
+import re
 import sys
+import sysconfig
+import time
+from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Any, TextIO, cast
+from dataclasses import dataclass
+from typing import Any, Final, TextIO, cast
 
 import structlog
 
@@ -26,6 +35,10 @@ def configure(level: str = "INFO", **context: Any) -> None:
     structlog.contextvars.clear_contextvars()
     _context.clear()
     _context.update(context)
+    logging.lastResort = _LIBRARIES
+    for name in _TALKATIVE:
+        library = logging.getLogger(name)
+        library.handlers, library.propagate = [_LIBRARIES], False
 
 
 class _StandardError:
@@ -57,3 +70,83 @@ class _ContextLogger:
 
     def __getattr__(self, method: str) -> Any:
         return getattr(structlog.get_logger(self._name).bind(**_context), method)
+
+
+@dataclass(slots=True)
+class _Said:
+    at_s: float
+    since: int = 0
+
+
+class Repeats:
+    """Decides which lines pass: a text that has not passed for `every_s`. Pure.
+
+    `most` : texts that are known apart; while there are more, all others count as one. `same` : takes from a text what is
+    no news.
+    """
+
+    def __init__(self, every_s: float = 30.0, most: int = 200, same: Callable[[str], str] = str) -> None:
+        self._every_s, self._most, self._same = every_s, most, same
+        self._said: dict[str, _Said] = {}
+
+    def passes(self, who: str, text: str, now_s: float) -> int | None:
+        """None: leave this line out; else how many like it, of `who`, were left out since one passed."""
+        kind = self._known(f"{who} {self._same(text)}", now_s)
+        said = self._said.get(kind)
+        if said is not None and now_s - said.at_s < self._every_s:
+            said.since += 1
+            return None
+        self._said[kind] = _Said(now_s)
+        return 0 if said is None else said.since
+
+    def _known(self, kind: str, now_s: float) -> str:
+        if kind in self._said or len(self._said) < self._most:
+            return kind
+        self._said = {one: said for one, said in self._said.items() if now_s - said.at_s < self._every_s}
+        return kind if len(self._said) < self._most else ""
+
+
+_TALKATIVE: Final = ("kazoo",)
+"""Loggers that are bounded even where a job's code sets up logging for itself, as `logging.warning` does."""
+_CHANGING: Final = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?= ?(?:ms|s|sec|seconds)\b)")
+_STANDARD: Final = sysconfig.get_path("stdlib") + "/"
+
+
+_PLAIN: Final = logging.lastResort
+
+
+class LibraryLog(logging.Handler):
+    """Takes what libraries log and nobody else handles, warnings and errors. What is no library's is written as it is.
+
+    `clock_s` : any monotonic clock, s.
+    """
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(logging.WARNING)
+        self._clock_s = clock_s
+        self._repeats = Repeats(most=50, same=lambda text: _CHANGING.sub("", text))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, or leave it out; a job's own lines are all written."""
+        try:
+            if not _is_of_library(record.pathname):
+                if _PLAIN is not None:
+                    _PLAIN.handle(record)
+                return
+            reason = record.getMessage()
+            repeated = self._repeats.passes(record.name, reason, self._clock_s())
+            if repeated is not None:
+                more: dict[str, Any] = {"repeated": repeated} if repeated else {}
+                if record.exc_info:
+                    more["exc_info"] = record.exc_info
+                _log.log(record.levelno, "library", library=record.name, reason=reason, **more)
+        except Exception:
+            self.handleError(record)
+
+
+def _is_of_library(path: str) -> bool:
+    return "-packages/" in path or path.startswith(_STANDARD)
+
+
+_log = get_logger(__name__)
+_LIBRARIES: Final = LibraryLog()

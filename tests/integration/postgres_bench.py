@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from integration.postgres_server import PostgresServer
 from tandem.manifest import PostgresSink
-from tandem.replica.postgres import PostgresTable, prepare
+from tandem.replica.postgres import PostgresTable, make_row, prepare
 from tandem.replica.postgres_writer import PostgresWriter
 
 
@@ -28,6 +28,7 @@ class Bench:
 
     def writer(self, generation: int = 0, at: Callable[[str], None] = lambda _: None) -> PostgresWriter:
         prepare([self.table])
+        make_row(self.table)
         return PostgresWriter(self.table, generation, at)
 
     def content(self, what: str = "n", order: str = "n") -> list[Any]:

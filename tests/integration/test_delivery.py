@@ -97,7 +97,7 @@ def letters(job: SmallJob) -> list[dict[str, object]]:
 def tables(job: SmallJob) -> tuple[list[int], list[int]]:
     """The numbers in the Parquet and in the Delta table; nothing while a table is not there."""
     archive, lake = job.folder / "archive", job.folder / "lake"
-    parquet = pq.read_table(archive)["id"].to_pylist() if archive.is_dir() else []
+    parquet = pq.read_table(archive)["id"].to_pylist() if any(archive.glob("*.parquet")) else []
     delta = DeltaTable(str(lake)).to_pyarrow_table()["id"].to_pylist() if DeltaTable.is_deltatable(str(lake)) else []
     return sorted(parquet), sorted(delta)
 

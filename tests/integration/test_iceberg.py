@@ -17,10 +17,13 @@ import pytest
 from integration.small_job import HEARTBEAT, SmallJob, when_whole
 from integration.workload import Cluster
 from tandem.devservers import KafkaBroker, ZooKeeperServer
+from tandem.local import LocalJob
+from tandem.process.info import ExitCode
 from tandem.protocol.values import Claim
 from tandem.replica.iceberg import IcebergTable, IcebergWriter, newest_epochs, refuse_earlier_runs
 from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
 from tandem.replica.tables import TableError
+from unit.replica.making import MakingIcebergWriter
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
@@ -54,7 +57,7 @@ def content(table: IcebergTable, column: str = "n") -> list[Any]:
 
 
 def test_an_epoch_is_appended_once_and_its_snapshot_carries_it(table: IcebergTable) -> None:
-    one, other = IcebergWriter(table, 3), IcebergWriter(table, 3)
+    one, other = MakingIcebergWriter(table, 3), MakingIcebergWriter(table, 3)
     for epoch in (0, 1, 2):
         write(one, epoch, epoch, 10 + epoch)
         write(other, epoch, epoch, 10 + epoch)
@@ -70,22 +73,22 @@ def test_an_epoch_is_appended_once_and_its_snapshot_carries_it(table: IcebergTab
 
 
 def test_of_two_owners_that_have_both_looked_one_commits(table: IcebergTable) -> None:
-    write(IcebergWriter(table, 0), 0, 0)
+    write(MakingIcebergWriter(table, 0), 0, 0)
     late: list[IcebergWriter] = []
 
     def overtaken(step: str) -> None:
         if step.startswith("the end of the commit") and not late:
-            late.append(IcebergWriter(table, 0))
+            late.append(MakingIcebergWriter(table, 0))
             write(late[0], 1, 1)
 
-    write(IcebergWriter(table, 0, overtaken), 1, 1)
+    write(MakingIcebergWriter(table, 0, overtaken), 1, 1)
 
     assert late
     assert content(table) == [0, 1]
 
 
 def test_owners_at_the_same_time_write_every_epoch_once(table: IcebergTable) -> None:
-    writers = [IcebergWriter(table, 0) for _ in range(3)]
+    writers = [MakingIcebergWriter(table, 0) for _ in range(3)]
     for epoch in range(4):
         together = threading.Barrier(len(writers))
 
@@ -108,7 +111,7 @@ def test_owners_at_the_same_time_write_every_epoch_once(table: IcebergTable) -> 
 
 
 def test_rows_of_another_writer_stay_and_a_conflict_is_tried_again(table: IcebergTable) -> None:
-    write(IcebergWriter(table, 0), 0, 0)
+    write(MakingIcebergWriter(table, 0), 0, 0)
     done: list[int] = []
 
     def disturbed(step: str) -> None:
@@ -116,41 +119,41 @@ def test_rows_of_another_writer_stay_and_a_conflict_is_tried_again(table: Iceber
             done.append(1)
             table.catalog().load_table(table.table).append(pa.table({"n": pa.array([100], pa.int64())}))
 
-    write(IcebergWriter(table, 0, disturbed), 1, 1)
+    write(MakingIcebergWriter(table, 0, disturbed), 1, 1)
 
     assert content(table) == [0, 1, 100, 100]
 
 
 def test_conflicts_have_an_end_and_the_epoch_is_written_later(table: IcebergTable) -> None:
-    write(IcebergWriter(table, 0), 0, 0)
+    write(MakingIcebergWriter(table, 0), 0, 0)
 
     def disturbed(step: str) -> None:
         if step.startswith("the end of the commit"):
             table.catalog().load_table(table.table).append(pa.table({"n": pa.array([100], pa.int64())}))
 
     with pytest.raises(TableUnreachableError, match=r"CommitFailedException.*It is tried again"):
-        write(IcebergWriter(table, 0, disturbed), 1, 1)
-    write(IcebergWriter(table, 0), 1, 1)
+        write(MakingIcebergWriter(table, 0, disturbed), 1, 1)
+    write(MakingIcebergWriter(table, 0), 1, 1)
 
     assert content(table) == [0, 1, *([100] * 5)]
 
 
 def test_the_epoch_is_known_when_its_snapshot_has_expired(table: IcebergTable) -> None:
-    write(IcebergWriter(table, 0), 0, 0)
+    write(MakingIcebergWriter(table, 0), 0, 0)
     there = table.catalog().load_table(table.table)
     there.append(pa.table({"n": pa.array([100], pa.int64())}))
     there.maintenance.expire_snapshots().by_id(there.snapshots()[0].snapshot_id).commit()
 
-    write(IcebergWriter(table, 0), 0, 0)
+    write(MakingIcebergWriter(table, 0), 0, 0)
 
     assert content(table) == [0, 100]
 
 
 def test_a_deposed_owner_of_an_earlier_generation_writes_nothing(table: IcebergTable) -> None:
-    write(IcebergWriter(table, 1), 0, 0)
+    write(MakingIcebergWriter(table, 1), 0, 0)
 
     with pytest.raises(LaterGenerationError, match="generation 1 writes the iceberg table"):
-        write(IcebergWriter(table, 0), 1, 1)
+        write(MakingIcebergWriter(table, 0), 1, 1)
     assert content(table) == [0]
 
 
@@ -175,7 +178,7 @@ def test_a_value_comes_back_as_it_was(table: IcebergTable, name: str) -> None:
     kind, values = VALUES[name]
     rows = pa.array([{"v": value} for value in values], pa.struct([("v", kind)]))
 
-    assert IcebergWriter(table, 0).write(0, rows, range(len(values))) == {}
+    assert MakingIcebergWriter(table, 0).write(0, rows, range(len(values))) == {}
 
     assert table.catalog().load_table(table.table).scan().to_arrow()["v"].to_pylist() == values
 
@@ -186,7 +189,7 @@ def test_rows_that_no_table_can_hold_are_named_and_the_others_are_written(table:
     text = pa.StringArray.from_buffers(3, *plain.field("t").buffers()[1:])
     rows = pa.StructArray.from_arrays([text, plain.field("d").cast(pa.date32())], ["t", "d"])
 
-    refused = IcebergWriter(table, 0).write(0, rows, [3, 5, 7])
+    refused = MakingIcebergWriter(table, 0).write(0, rows, [3, 5, 7])
 
     assert {index: why.split(",")[0] for index, why in refused.items()} == {
         5: "it has a text that is no UTF-8",
@@ -201,12 +204,12 @@ def test_rows_that_do_not_fit_the_table_are_refused(table: IcebergTable) -> None
     catalog.create_table("shop.orders", pa.schema([("n", pa.string())]))
 
     with pytest.raises(TableError, match=r"sink lake: the iceberg table shop\.orders of sink lake cannot be written: "):
-        write(IcebergWriter(table, 0), 0, 1)
+        write(MakingIcebergWriter(table, 0), 0, 1)
 
 
 def test_a_table_of_an_earlier_run_is_refused(table: IcebergTable) -> None:
     for epoch in range(3):
-        write(IcebergWriter(table, 0), epoch, epoch)
+        write(MakingIcebergWriter(table, 0), epoch, epoch)
     newest = newest_epochs([table])
 
     refuse_earlier_runs([table], newest, lambda: 2)
@@ -265,3 +268,27 @@ def test_after_a_kill_of_the_owner_the_table_holds_each_row_once(job: SmallJob) 
 
     assert content(table) == ["a", "b", "c", "d"] == sorted(job.values())
     assert [json.loads(value) for value in job.values(job.dead_letter)] == []
+
+
+@pytest.mark.thorough
+def test_a_table_that_is_renamed_while_the_job_runs_stops_it_until_it_is_back(job: SmallJob) -> None:
+    table = IcebergTable("lake", "shop.orders", properties(job.folder), job.name)
+    assert content(table) == [], "made at the start"
+    job.feed("a")
+    job.wait_for("a")
+    catalog = table.catalog()
+    catalog.rename_table("shop.orders", "shop.old")
+
+    job.feed("b")
+    for _ in ("who runs", "who starts"):
+        outcome = job.end()
+        assert outcome.code == ExitCode.REFUSED
+        assert "there is no iceberg table shop.orders. It was removed or renamed" in outcome.reason
+        assert not catalog.table_exists("shop.orders")
+        job.local = LocalJob(job.local.manifest, job.folder / "run").start()
+    assert job.end().code == ExitCode.REFUSED
+    catalog.rename_table("shop.old", "shop.orders")
+    job.local = LocalJob(job.local.manifest, job.folder / "run").start()
+
+    job.wait_for("b")
+    assert content(table) == ["a", "b"]

@@ -68,6 +68,24 @@ def test_a_text_for_a_column_of_documents_is_the_document(bench: MakeBench, colu
     assert table.content("v", "id") == [{"a": [1]}, [1], None, 1, "text", None]
 
 
+def test_a_text_that_is_too_long_by_spaces_alone_is_refused_as_others_are(bench: MakeBench) -> None:
+    table = bench("id serial, v varchar(3), w varchar(2)[]")
+    kind = pa.struct([("v", pa.string()), ("w", pa.list_(pa.string()))])
+    rows = [
+        {"v": "ab ", "w": ["a "]},
+        {"v": "abc ", "w": None},
+        {"v": "abcd", "w": None},
+        {"v": "a", "w": ["b", "ab  "]},
+    ]
+
+    refused = table.writer().write(0, pa.array(rows, kind), range(len(rows)))
+
+    assert set(refused) == {1, 2, 3}
+    assert "it has a text of 4 characters, and the column holds 3" in refused[1]
+    assert "value too long for type character varying(3)" in refused[2]
+    assert table.content("v, w", "id") == [("ab ", ["a "])]
+
+
 def test_times_beyond_what_python_knows_come_back(bench: MakeBench) -> None:
     table = bench("id serial, d date, t timestamptz")
     kind = pa.struct([("d", pa.int32()), ("t", pa.int64())])

@@ -10,7 +10,8 @@ from pyspark.sql.types import StructType, _parse_datatype_string
 
 from integration.postgres_bench import Bench, MakeBench, keyed, write
 from integration.postgres_server import PostgresServer
-from tandem.replica.postgres import PostgresTable, check_fit, prepare, refuse_earlier_runs
+from tandem.replica.made_tables import SinkTables, make_tables
+from tandem.replica.postgres import PostgresTable, check_fit, make_row, prepare, refuse_earlier_runs
 from tandem.replica.table_access import TableUnreachableError
 from tandem.replica.tables import TableError
 from tandem.waiting import Deadline, wait_until
@@ -166,12 +167,30 @@ def test_a_table_of_an_earlier_run_is_refused_with_how_to_go_on(bench: MakeBench
     refuse_earlier_runs([table.table], prepare([table.table]), lambda: -1)
 
 
+def test_a_row_of_tandems_own_table_that_was_removed_is_not_made_again_while_the_job_goes_on(bench: MakeBench) -> None:
+    table = bench("n bigint")
+    sinks, rows = SinkTables(postgres=[table.table]), rows_of("n BIGINT")
+    make_tables(sinks, rows, lambda: True)
+    make_tables(sinks, rows, lambda: False)
+    table.server.execute("DELETE FROM tandem_epochs WHERE job = %s", table.name)
+
+    with pytest.raises(TableError, match=r"its row in public\.tandem_epochs was removed, so nobody knows which"):
+        make_tables(sinks, rows, lambda: False)
+    assert prepare([table.table]) == {"s": -1}
+
+
 def test_two_replicas_that_start_at_once_make_tandems_own_table(postgres: PostgresServer) -> None:
     schema = f"s_{uuid.uuid4().hex[:6]}"
     postgres.execute(f"CREATE SCHEMA {schema}")
     benches = [Bench(postgres, "", schema=schema) for _ in range(6)]
     done: list[dict[str, int]] = []
-    threads = [threading.Thread(target=lambda one=one: done.append(prepare([one.table]))) for one in benches]
+
+    def begin(bench: Bench) -> None:
+        newest = prepare([bench.table])
+        make_row(bench.table)
+        done.append(newest)
+
+    threads = [threading.Thread(target=begin, args=(one,)) for one in benches]
     for thread in threads:
         thread.start()
 

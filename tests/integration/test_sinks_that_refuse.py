@@ -22,7 +22,8 @@ from tandem.engine.output import one_stream
 from tandem.jobapi.errors import JobError
 from tandem.manifest import FileSink, SinkSpec
 from tandem.replica.rows import EpochRows
-from tandem.replica.tables import TableSink, TableWriter
+from tandem.replica.tables import TableSink
+from unit.replica.making import MakingTableWriter
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -38,6 +39,7 @@ def make_topic(bootstrap: str, name: str, partitions: int = 1, **config: str) ->
 
 KEYED = """
 from pyspark.sql import functions as F
+from unit.replica.making import MakingTableWriter
 
 def job(events):
     text = F.col("value").cast("string")
@@ -166,7 +168,7 @@ def test_a_parquet_table_gives_back_the_values_and_types_that_were_selected(
     rows = EpochRows.of(0, job.run(0, [Record(b"1")]), ordered=True)
     job.stop()
 
-    TableWriter("job", [TableSink("t", "parquet", str(tmp_path / "t"))]).write(rows)
+    MakingTableWriter("job", [TableSink("t", "parquet", str(tmp_path / "t"))]).write(rows)
 
     found, wanted = spark.read.parquet(str(tmp_path / "t")), spark.range(1).select(*columns)
     assert [(f.name, f.dataType.simpleString()) for f in found.schema] == [

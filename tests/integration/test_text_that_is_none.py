@@ -13,8 +13,9 @@ from integration.engine import Job, Record, kafka_sink, raw_source
 from tandem.manifest import FileSink, SinkSpec
 from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
-from tandem.replica.tables import TableSink, TableWriter
+from tandem.replica.tables import TableSink
 from tandem.topics.declared import SinkTopics
+from unit.replica.making import MakingTableWriter
 
 pytestmark = pytest.mark.integration
 
@@ -34,6 +35,6 @@ def test_a_record_that_is_no_text_comes_through_a_cast_to_string_as_it_is(spark:
     letter, out = records_of(rows, SinkTopics({"out": "out"}, {"out": 1}, "letters", 1_000))
     assert (out.topic, out.value, out.headers[-1]) == ("out", b"plain", ("plain", b"x"))
     assert letter.topic == "letters"
-    TableWriter("job", [TableSink("archive", "parquet", str(tmp_path / "archive"))]).write(rows)
+    MakingTableWriter("job", [TableSink("archive", "parquet", str(tmp_path / "archive"))]).write(rows)
     written = pq.read_table(tmp_path / "archive")["text"].combine_chunks()
     assert sorted(written.view("binary").to_pylist()) == [BAD, b"plain"]

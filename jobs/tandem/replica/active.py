@@ -38,10 +38,11 @@ from tandem.replica.loop import Loop, Ports
 from tandem.replica.partitioning import PartitionedSources, PartitioningWatch
 from tandem.replica.prepared import Prepared
 from tandem.replica.reader import LogReader
+from tandem.replica.resting import Resting
 from tandem.replica.rows import EpochRows
 from tandem.replica.sinks import SinkWriters, longest_silence_ms, writers_of
 from tandem.replica.steps import OUTPUT, StepPorts, Steps
-from tandem.replica.tables import TableWriter, table_sinks
+from tandem.replica.tables import TableWriter
 from tandem.replica.warm import Warm, join_slots
 from tandem.snapshots import Snapshotter, StoredTables
 from tandem.topics.periodic_check import PeriodicCheck, SameInputs
@@ -66,6 +67,8 @@ class Active:
     failure: FirstFailure
     stack: ExitStack
     snapshotter: Snapshotter | None
+    idle: Resting
+    """What proposes has nothing to do where nothing is computed."""
 
     @classmethod
     def of(cls, warm: Warm, stack: ExitStack) -> Active:
@@ -110,7 +113,7 @@ class Active:
             _ship(prepared)
         setting.reporter.stage = "active"
         starting.ends()
-        return cls(prepared, loop, failure, stack, snapshotter)
+        return cls(prepared, loop, failure, stack, snapshotter, Resting(prepared.output.appender.serve))
 
     def run_until(self, stopping: threading.Event) -> None:
         """Run until `stopping` is set and a standby, if there is one, has taken over.
@@ -152,6 +155,7 @@ class Active:
     def _check(self) -> None:
         """Raise whatever stopped a part of this replica."""
         self.prepared.setting.reporter.beat()
+        self.idle()
         error = self.failure.error
         if error is None:
             return
@@ -259,8 +263,8 @@ def _begin(
     place = clients.place_at(position)
     core = _core(warm, place, position.epoch)
     task, sinking = setting.waits.task(), setting.waits.task()
-    tables = TableWriter(setting.manifest.name, table_sinks(setting.manifest), sinking.at, output.refused.sinks.deltas)
-    others = writers_of(output.iceberg, output.postgres, config.generation, sinking.at)
+    tables = TableWriter(setting.manifest.name, output.tables.files, sinking.at, output.refused.sinks.deltas)
+    others = writers_of(output.tables.lake, output.tables.postgres, config.generation, sinking.at)
     sinks = SinkWriters(tables, others, prepared.engine.functions, sinking)
     author = Author(setting.incarnation, config.generation, clients.logs.commits, prepared.engine.job.one_row)
     writer = EpochWriter(author, output.producer, output.refused, setting.metrics, sinks.write, task.at)

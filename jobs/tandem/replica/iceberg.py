@@ -24,7 +24,7 @@ from tandem.manifest import Manifest, SecretError
 from tandem.replica.iceberg_fit import misfits, unfit, unfit_partition
 from tandem.replica.iceberg_nulls import keep_nulls
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError, TableUnreachableError
-from tandem.replica.tables import TableError
+from tandem.replica.tables import TableError, gone
 from tandem.topics.declared import TABLE_PREFIX
 
 _T = TypeVar("_T")
@@ -150,7 +150,7 @@ class IcebergWriter:
         self._at(f"the catalog of {self._table}")
         self._catalog = self._table.catalog() if self._catalog is None else self._catalog
         for tries_left in reversed(range(_COMMIT_TRIES)):
-            there = _loaded(self._catalog, self._table, rows.schema)
+            there = _loaded(self._catalog, self._table)
             # The library would append again behind whatever another owner has committed, without a look at it.
             there.metadata.properties[_NO_RETRIES] = "0"
             _check_partitions(there, self._table)
@@ -190,18 +190,39 @@ def _in_utc(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _loaded(catalog: Any, table: IcebergTable, schema: pa.Schema) -> Any:
-    """The table as it is now; made if there is none, by the first that needs it."""
-    from pyiceberg.exceptions import NoSuchTableError, TableAlreadyExistsError
+def _loaded(catalog: Any, table: IcebergTable) -> Any:
+    """The table as it is now. Raises `TableError` if there is none: it was made when the generation began."""
+    from pyiceberg.exceptions import NoSuchTableError
 
     try:
         return catalog.load_table(table.table)
-    except NoSuchTableError:
-        catalog.create_namespace_if_not_exists(table.table.rpartition(".")[0])
-        try:
-            return catalog.create_table(table.table, pa.schema([field.with_nullable(True) for field in schema]))
-        except TableAlreadyExistsError:
-            return catalog.load_table(table.table)
+    except NoSuchTableError as error:
+        raise TableError(gone(table.name, f"iceberg table {table.table}")) from error
+
+
+def make(table: IcebergTable, rows: pa.Schema, timeout_s: float = TIMEOUT_S) -> bool:
+    """Make the table and its namespace, unless it is there. Whether it was made. Raises as `newest_epochs`."""
+    return _at_start(table, partial(_make, table, rows), timeout_s)
+
+
+def check_there(table: IcebergTable, timeout_s: float = TIMEOUT_S) -> None:
+    """Raise `TableError` if there is no such table; else as `newest_epochs`."""
+    _at_start(table, lambda: _loaded(table.catalog(), table), timeout_s)
+
+
+def _make(table: IcebergTable, rows: pa.Schema) -> bool:
+    from pyiceberg.exceptions import TableAlreadyExistsError
+
+    if _found(table) is not None:
+        return False
+    catalog = table.catalog()
+    catalog.create_namespace_if_not_exists(table.table.rpartition(".")[0])
+    columns = [field.with_nullable(True).with_type(_in_utc(field.type)) for field in rows]
+    try:
+        catalog.create_table(table.table, pa.schema(columns))
+    except TableAlreadyExistsError:
+        return False
+    return True
 
 
 def _check_partitions(there: Any, table: IcebergTable) -> None:

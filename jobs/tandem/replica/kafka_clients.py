@@ -16,6 +16,7 @@ from tandem.manifest import Manifest
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import MissingMarkerError
 from tandem.protocol.publication_rules import Delivery
+from tandem.protocol.values import Marker
 from tandem.replica.log_events import LogEvents
 from tandem.replica.past import PastEpochs
 from tandem.topics.declared import LogTopics, isolation_levels, names_for
@@ -90,8 +91,12 @@ class KafkaClients:
 
     def newest_published(self) -> EnginePosition:
         """Where the last marker stands. Raises `ReadTimeoutError`."""
-        marker = last_marker(self.connection, self.logs.commits)
+        marker = self.newest_marker()
         return EnginePosition() if marker is None else EnginePosition(marker.epoch, marker.log_offset)
+
+    def newest_marker(self) -> Marker | None:
+        """The last marker; None: nothing is published. Raises `ReadTimeoutError`."""
+        return last_marker(self.connection, self.logs.commits)
 
     def place_at(self, position: EnginePosition) -> Place:
         """The place in both logs of a replica whose engine stands at `position`. Raises `MissingMarkerError`."""

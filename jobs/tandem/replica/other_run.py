@@ -40,15 +40,19 @@ class OtherRun:
     ) -> None:
         self._look, self._remedy, self._clock_s, self._sleep = look, remedy, clock_s, sleep
         self._start, _ = look(None)
+        self._due, self._due_since_s = self._start.due, clock_s()
 
-    def wait_until_over(self, candidate: Config, task: Task) -> None:
-        """Until nothing shows any more that it runs, or `candidate`'s generation has begun. Says at once why it waits."""
+    def wait_until_over(self, candidate: Config, task: Task, rest: Callable[[], None]) -> None:
+        """Until nothing shows any more that it runs, or `candidate`'s generation has begun. Says at once why it waits.
+
+        `rest` : called at each look; see `Resting`.
+        """
         newest, since_s, said = self._start.marker, self._clock_s(), False
         while True:
             now, has_begun = self._look(candidate.generation)
             if now.marker != newest:
                 newest, since_s = now.marker, self._clock_s()
-            why = "" if has_begun else other_run(self._start, now, self._clock_s() - since_s)
+            why = "" if has_begun else other_run(self._start, now, self._clock_s() - since_s, self._due_s(now.due))
             if not why:
                 break
             if not said:
@@ -56,9 +60,16 @@ class OtherRun:
                 task.begins(_WHAT)
                 said = True
             task.at(why, lambda: self._remedy)
+            rest()
             self._sleep(_LOOK_S)
         if said:
             _log.info("another_run_over", generation_has_begun=has_begun)
+
+    def _due_s(self, due: int | None) -> float:
+        """For how long this epoch was seen to be due, s."""
+        if due != self._due:
+            self._due, self._due_since_s = due, self._clock_s()
+        return self._clock_s() - self._due_since_s
 
 
 def other_run_of(setting: Setting) -> OtherRun:

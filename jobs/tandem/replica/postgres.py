@@ -96,11 +96,30 @@ def speaking(table: PostgresTable, at_start: bool = True) -> Iterator[None]:
 
 
 def prepare(tables: Sequence[PostgresTable]) -> dict[str, int]:
-    """Make sure that each sink has its row in `tandem_epochs`. Returns the last epoch of each; −1: none was written.
+    """Make sure that there is a `tandem_epochs` for each sink. Returns the last epoch of each; −1: none was written.
 
     Raises `TableError`, `TableUnreachableError`.
     """
     return {table.name: _with(table, partial(_begun, table=table)) for table in tables}
+
+
+def make_row(table: PostgresTable) -> None:
+    """Give the sink its row in `tandem_epochs`, unless it has one. Raises as `prepare`."""
+    _with(table, partial(_insert_row, table=table))
+
+
+def check_row(table: PostgresTable) -> None:
+    """Raise `TableError` if the sink has no row in `tandem_epochs`; else as `prepare`."""
+    if _with(table, partial(_newest, table=table)) is None:
+        raise TableError(row_gone(table))
+
+
+def row_gone(table: PostgresTable) -> str:
+    """What to say where a job goes on whose row is not there."""
+    return (
+        f"sink {table.name}: its row in {table.sink.schema_name}.tandem_epochs was removed, so nobody knows which "
+        "epochs are written. Put it back, or give the job another metadata.name and the sink another table"
+    )
 
 
 def refuse_earlier_runs(
@@ -145,8 +164,6 @@ def check_shape(table: PostgresTable, shape: Shape, rows: StructType) -> None:
 def _begun(connection: Connection[Any], table: PostgresTable) -> int:
     import psycopg
 
-    where = (table.job, table.name)
-    newest = f"SELECT epoch FROM {epochs_table(table.sink)} WHERE job = %s AND sink = %s"
     exists = connection.execute("SELECT to_regclass(%s)", (epochs_table(table.sink),)).fetchone()
     if exists is None or exists[0] is None:
         with connection.transaction():  # two replicas at once: one of them waits
@@ -158,15 +175,23 @@ def _begun(connection: Connection[Any], table: PostgresTable) -> int:
                     f"sink {table.name}: the user {table.sink.user} may not create Tandem's own table in the schema "
                     f"{table.sink.schema_name}. GRANT CREATE on it, or create it: {create_epochs(table.sink)}"
                 ) from error
-    if (row := connection.execute(newest, where).fetchone()) is not None:
-        return int(row[0])  # an INSERT would wait for an owner that writes at the moment
-    connection.execute(
-        f"INSERT INTO {epochs_table(table.sink)} (job, sink, generation, epoch, refused) VALUES (%s, %s, -1, -1, '{{}}') "
-        "ON CONFLICT DO NOTHING",
-        where,
-    )
-    row = connection.execute(newest, where).fetchone()
-    return -1 if row is None else int(row[0])
+    newest = _newest(connection, table)
+    return -1 if newest is None else newest
+
+
+def _newest(connection: Connection[Any], table: PostgresTable) -> int | None:
+    newest = f"SELECT epoch FROM {epochs_table(table.sink)} WHERE job = %s AND sink = %s"
+    row = connection.execute(newest, (table.job, table.name)).fetchone()
+    return None if row is None else int(row[0])
+
+
+def _insert_row(connection: Connection[Any], table: PostgresTable) -> None:
+    if _newest(connection, table) is None:  # an INSERT would wait for an owner that writes at the moment
+        connection.execute(
+            f"INSERT INTO {epochs_table(table.sink)} (job, sink, generation, epoch, refused) "
+            "VALUES (%s, %s, -1, -1, '{}') ON CONFLICT DO NOTHING",
+            (table.job, table.name),
+        )
 
 
 def _with(table: PostgresTable, look: Callable[[Connection[Any]], _T]) -> _T:

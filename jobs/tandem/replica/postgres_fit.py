@@ -44,6 +44,12 @@ class Column:
     is_needed: bool = False
     """It is NOT NULL, and has no default."""
 
+    @property
+    def width(self) -> int | None:
+        """The most characters of a text in it, or of one within its arrays; None: it takes texts of any length."""
+        match = _VARYING.fullmatch(self.kind)
+        return None if match is None else int(match[1])
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -70,6 +76,7 @@ _HELD: Final[Mapping[type[DataType], tuple[str, ...]]] = {
     TimestampNTZType: ("timestamp without time zone", "timestamp(6) without time zone"),
 }
 _DIGITS: Final[Mapping[type[DataType], int]] = {ByteType: 3, ShortType: 5, IntegerType: 10, LongType: 19}
+_VARYING: Final = re.compile(r"character varying\((\d+)\)(?:\[\])*")
 _NUMERIC: Final = re.compile(r"numeric\((\d+),(-?\d+)\)")
 
 

@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -47,12 +49,21 @@ class UnfitValueError(ValueError):
     """A value that no column of PostgreSQL can hold."""
 
 
-def encode(rows: pa.StructArray, indexes: Collection[int], key: Collection[str] = ()) -> Encoded:
+def encode(
+    rows: pa.StructArray,
+    indexes: Collection[int],
+    key: Collection[str] = (),
+    widths: Mapping[str, int | None] = MappingProxyType({}),
+) -> Encoded:
     """Make JSON of rows.
 
-    indexes : of the rows in their epoch. key : columns that must not be null.
+    indexes : of the rows in their epoch. key : columns that must not be null. widths : the most characters of a column's
+    texts, where there is such a number. The database refuses longer ones, but for those that only spaces make too long:
+    it would take them without these.
     """
-    columns = {field.name: _values(rows.field(number)) for number, field in enumerate(rows.type)}
+    columns = {
+        field.name: _values(rows.field(number), widths.get(field.name)) for number, field in enumerate(rows.type)
+    }
     names, taken, refused = list(columns), [], {}
     for index, values in zip(indexes, zip(*columns.values(), strict=True), strict=True):
         try:
@@ -66,9 +77,9 @@ def encode(rows: pa.StructArray, indexes: Collection[int], key: Collection[str] 
     return Encoded(tuple(taken), refused)
 
 
-def _values(column: pa.Array) -> list[Callable[[], Any]]:
+def _values(column: pa.Array, width: int | None) -> list[Callable[[], Any]]:
     """For each row, what makes the value of one column. Raises `UnfitValueError` when it is called."""
-    convert = _converter(column.type)
+    convert = _converter(column.type, width)
     return [_Value(convert, value) for value in plain(column).to_pylist()]
 
 
@@ -81,10 +92,10 @@ class _Value:
         return None if self.value is None else self.convert(self.value)
 
 
-def _converter(kind: pa.DataType) -> Callable[[Any], Any]:
+def _converter(kind: pa.DataType, width: int | None = None) -> Callable[[Any], Any]:
     """From a value as `plain` gives it to one for JSON."""
     if pa.types.is_string(kind):
-        return _text
+        return _text if width is None else partial(_text_within, width)
     if pa.types.is_binary(kind):
         return lambda value: "\\x" + value.hex()
     if pa.types.is_date32(kind):
@@ -97,7 +108,7 @@ def _converter(kind: pa.DataType) -> Callable[[Any], Any]:
     if pa.types.is_decimal(kind):
         return lambda value: f"{Decimal(value):f}"
     if pa.types.is_list(kind):
-        convert = _converter(kind.value_type)
+        convert = _converter(kind.value_type, width)
         return lambda values: [None if value is None else convert(value) for value in values]
     return lambda value: value
 
@@ -109,6 +120,16 @@ def _text(content: bytes) -> str:
         raise UnfitValueError("it has a text that is no UTF-8, which PostgreSQL cannot hold") from error
     if "\0" in text:
         raise UnfitValueError("it has a text with the character NUL (U+0000), which PostgreSQL cannot hold")
+    return text
+
+
+def _text_within(width: int, content: bytes) -> str:
+    text = _text(content)
+    if len(text) > width and not text[width:].strip(" "):
+        raise UnfitValueError(
+            f"it has a text of {len(text):,} characters, and the column holds {width:,}: PostgreSQL would drop the spaces "
+            "at its end"
+        )
     return text
 
 

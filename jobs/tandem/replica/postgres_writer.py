@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from tandem.logs import get_logger
-from tandem.replica.postgres import PostgresTable, connect, said, speaking
+from tandem.replica.postgres import PostgresTable, connect, row_gone, said, speaking
 from tandem.replica.postgres_fit import Shape
 from tandem.replica.postgres_rows import encode
 from tandem.replica.postgres_sql import (
@@ -90,7 +90,8 @@ class PostgresWriter:
         if written is not None:
             return written
         connection.execute(AT_ONCE)
-        encoded = encode(rows, indexes, table.sink.key)
+        widths = {name: column.width for name, column in self._shape.columns.items()}
+        encoded = encode(rows, indexes, table.sink.key, widths)
         refused = {**encoded.refused}
         statement = insert(table.sink, [field.name for field in rows.type], self._shape.columns)
         for chunk in encoded.chunks():
@@ -122,10 +123,7 @@ class PostgresWriter:
             (table.job, table.name),
         ).fetchone()
         if row is None:
-            raise TableError(
-                f"sink {table.name}: its row in {table.sink.schema_name}.tandem_epochs was removed, so nobody knows which "
-                "epochs are written. Put it back, or give the job another metadata.name and the sink another table"
-            )
+            raise TableError(row_gone(table))
         generation, last, refused = row
         if last >= epoch:
             return {int(index): why for index, why in refused.items()} if last == epoch else {}

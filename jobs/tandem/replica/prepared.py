@@ -8,7 +8,10 @@ import time
 from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+
+from pyspark.sql.types import StructType
 
 from tandem.engine.facts import hashes
 from tandem.engine.spark import SparkEngine
@@ -28,7 +31,7 @@ from tandem.replica import iceberg, table_access
 from tandem.replica.failing_calls import FailingCalls
 from tandem.replica.folders import Folders
 from tandem.replica.formats import formats_of
-from tandem.replica.iceberg import IcebergTable, iceberg_tables
+from tandem.replica.iceberg import iceberg_tables
 from tandem.replica.identity import (
     Changes,
     Membership,
@@ -42,10 +45,12 @@ from tandem.replica.identity_parts import agreed_schemas, agreed_tables, identit
 from tandem.replica.java_folder import java_folder
 from tandem.replica.lanes_before import check_lanes_before
 from tandem.replica.late import LateRows
+from tandem.replica.made_tables import SinkTables, begins, make_tables
 from tandem.replica.other_run import other_run_of
 from tandem.replica.partitioning import PartitionedSources, refuse_scattered
-from tandem.replica.postgres import PostgresTable, check_fit, postgres_tables, prepare, refuse_earlier_runs
+from tandem.replica.postgres import check_fit, postgres_tables, prepare, refuse_earlier_runs
 from tandem.replica.refused import RefusedRows
+from tandem.replica.resting import Resting
 from tandem.replica.setting import START_TIMEOUT_S, Setting
 from tandem.replica.shipping import StateShipping
 from tandem.replica.spark_runtime import SparkRuntime
@@ -72,8 +77,7 @@ class Output:
     producer: EpochProducer
     compacted: Mapping[str, str]
     """Inputs that are compacted: topic → what that means."""
-    postgres: tuple[PostgresTable, ...] = ()
-    iceberg: tuple[IcebergTable, ...] = ()
+    tables: SinkTables
 
     @classmethod
     def of(cls, setting: Setting, topics: Topics) -> Output:
@@ -105,7 +109,17 @@ class Output:
         )
         troubles.poke = appender.serve
         producer = clients.producer(setting.incarnation, lambda: refused.sinks.output_limits, troubles.throttled)
-        return cls(refused, troubles, appender, producer, compacted, postgres, lake)
+        return cls(refused, troubles, appender, producer, compacted, SinkTables(tables, lake, postgres))
+
+    def while_waiting(self) -> Resting:
+        """To be called again and again by who waits, and publishes nothing: what the clients have to say would pile up."""
+        return Resting(self.producer.rest, self.appender.serve)
+
+    def check_fit(self, rows: StructType) -> None:
+        """Raise `TableError`, `TableUnreachableError` if the rows of all sinks do not fit the tables that are there."""
+        check_fit(self.tables.postgres, rows)
+        iceberg.check_fit(self.tables.lake, rows)
+        table_access.check_fit(self.tables.files, rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +212,12 @@ class _Preparation:
         formats = formats_of(manifest, schemas, START_TIMEOUT_S, self._starting.at, may_register=True)
         engine = self._engine(computing, code, agreed, formats)
         rows = engine.job.query.frame.schema
-        check_fit(output.postgres, rows)
-        iceberg.check_fit(output.iceberg, rows)
-        table_access.check_fit(table_sinks(manifest), rows)
+        output.check_fit(rows)
         membership = self._planned(engine, known, mine, output.appender)
         if other is not None and membership.candidate:
-            other.wait_until_over(membership.config, self._starting)
+            other.wait_until_over(membership.config, self._starting, output.while_waiting())
+        self._starting.begins("the tables of the job's sinks")
+        make_tables(output.tables, rows, partial(self._is_new, membership))
         if not settled:
             self._belong_to(membership)
         if not membership.candidate:
@@ -213,6 +227,9 @@ class _Preparation:
         return Prepared(
             setting, folders, output, self._states, self._shipping, membership, engine, ids, computing.copies
         )
+
+    def _is_new(self, membership: Membership) -> bool:
+        return begins(membership.config, self._setting.clients.newest_marker())
 
     def _fetch(self, stored: StoredTables, computing: SparkRuntime, versions: Collection[str]) -> None:
         """A machine on which the job has not run yet has no copies of its static tables."""

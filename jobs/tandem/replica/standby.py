@@ -21,6 +21,7 @@ class Standby:
     ----------
     events : reads the ordering log on from where the core's decisions are.
     has_proved : asked whether the followed state was found to be right.
+    rest : called again and again while it waits; see `Resting`.
     clock_ms : any monotonic clock, ms.
     """
 
@@ -30,12 +31,14 @@ class Standby:
         slots: Slots,
         events: LogEvents,
         has_proved: Callable[[], bool],
+        rest: Callable[[], None],
         clock_ms: Callable[[], float] = lambda: time.monotonic() * 1000,
     ) -> None:
         self._core = core
         self._slots = slots
         self._events = events
         self._has_proved = has_proved
+        self._rest = rest
         self._clock_ms = clock_ms
 
     def wait(self, stopped: Callable[[], bool]) -> Promotion | None:
@@ -45,6 +48,7 @@ class Standby:
         """
         with self._events.tail:
             while not stopped():
+                self._rest()
                 self._follow()
                 match self._core.step(self._slots.seen(self._has_proved()), self._clock_ms()):
                     case TellRole(role):

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from tandem.replica import tables
 from tandem.replica.delta_fit import closed
 from tandem.replica.tables import TableError, TableSink, check_delta
 from tandem.topics.declared import TABLE_PREFIX
@@ -73,6 +74,18 @@ def check_fit(sinks: Sequence[TableSink], rows: StructType, timeout_s: float = T
         if sink.kind == "delta":
             schema = to_arrow_schema(cast(StructType, rows[TABLE_PREFIX + sink.name].dataType), timezone="UTC")
             _ask(sink, partial(_compare, sink, schema), timeout_s)
+
+
+def make(sink: TableSink, rows: pa.Schema, timeout_s: float = TIMEOUT_S) -> bool:
+    """Make a table, unless it is there: see `tables.make`. Raises as `reach`."""
+    made: list[bool] = []
+    _ask(sink, lambda: made.append(tables.make(sink, rows)), timeout_s)
+    return any(made)
+
+
+def check_there(sink: TableSink, timeout_s: float = TIMEOUT_S) -> None:
+    """Raise `TableError` if there is no such table, as `tables.check_there`; else as `reach`."""
+    _ask(sink, partial(tables.check_there, sink), timeout_s)
 
 
 def _ask(sink: TableSink, look: Callable[[], None], timeout_s: float) -> None:

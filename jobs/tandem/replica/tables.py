@@ -109,7 +109,7 @@ class TableWriter:
         properties = CommitProperties(app_transactions=[Transaction(application, epoch)])
         for tries_left in reversed(range(_COMMIT_TRIES)):
             # Looked at and written with one snapshot: whatever another writer commits meanwhile is then a conflict.
-            snapshot = _delta_table(sink.path, table.schema)
+            snapshot = _delta_table(sink)
             _check_partitions(sink, snapshot, self._of(sink)[sink.name])
             version = snapshot.transaction_version(application)
             if version is not None and version >= epoch:
@@ -152,30 +152,84 @@ def check_delta(sink: TableSink, snapshot: Any, rows: pa.Schema) -> None:
 
 _COMMIT_TRIES = 5
 _PARQUET = re.compile(r"epoch-(\d+)\.parquet")
+_WITH_FOLDERS = ("file", "local", "hdfs")
 
 
 def _application(job: str, sink: TableSink) -> str:
     return f"{job}/{sink.name}"
 
 
-def _delta_table(path: str, schema: pa.Schema) -> Any:
-    """The Delta table at `path` as it is now; made if there is none, by the first that needs it."""
+def _delta_table(sink: TableSink) -> Any:
+    """The Delta table as it is now. Raises `TableError` if there is none: it was made when the generation began."""
+    from deltalake import DeltaTable
+
+    if not DeltaTable.is_deltatable(sink.path):
+        raise TableError(gone(sink.name, f"Delta table {sink.path}"))
+    return DeltaTable(sink.path)
+
+
+def make(sink: TableSink, rows: pa.Schema) -> bool:
+    """Make the table, unless it is there. Whether it was made; of a folder in an object store, which has none, False."""
+    if sink.kind == "delta":
+        return _make_delta(sink.path, rows)
+    files, root = fsspec.core.url_to_fs(sink.path)
+    if files.isdir(root):
+        return False
+    files.makedirs(root, exist_ok=True)
+    return _keeps_folders(files)
+
+
+def check_there(sink: TableSink) -> None:
+    """Raise `TableError` if there is no such table. A folder in an object store is there while a file is in it."""
+    if sink.kind == "delta":
+        _delta_table(sink)
+    else:
+        _parquet_folder(sink)
+
+
+def gone(sink: str, table: str) -> str:
+    """What to say of a table that is not there, though the job has begun to write it."""
+    return (
+        f"sink {sink}: there is no {table}. It was removed or renamed, or the folder or volume with it is not here: the job "
+        "had it when its generation began. It is not made again, since that one would have neither the rows nor the "
+        "partitions of the one before. Put it back, or create one as it shall be; then start the job again. It goes on "
+        "with the first epoch that is not published"
+    )
+
+
+def _make_delta(path: str, schema: pa.Schema) -> bool:
     from deltalake import DeltaTable
     from deltalake.exceptions import DeltaError
 
-    if not DeltaTable.is_deltatable(path):
-        try:
-            # Whether a column is never null, other code may see otherwise.
-            nullable = pa.schema([field.with_nullable(True) for field in schema])
-            DeltaTable.create(path, nullable, mode="error")
-        except (DeltaError, OSError):
-            if not DeltaTable.is_deltatable(path):  # else somebody else has just made it
-                raise
-    return DeltaTable(path)
+    if DeltaTable.is_deltatable(path):
+        return False
+    try:
+        # Whether a column is never null, other code may see otherwise.
+        nullable = pa.schema([field.with_nullable(True) for field in schema])
+        DeltaTable.create(path, nullable, mode="error")
+    except (DeltaError, OSError):
+        if not DeltaTable.is_deltatable(path):  # else somebody else has just made it
+            raise
+        return False
+    return True
+
+
+def _keeps_folders(files: Any) -> bool:
+    """Whether a folder without files stays: in an object store there is no such thing."""
+    protocols = {files.protocol} if isinstance(files.protocol, str) else {*files.protocol}
+    return not protocols.isdisjoint(_WITH_FOLDERS)
+
+
+def _parquet_folder(sink: TableSink) -> tuple[Any, str]:
+    """The file system and the folder in it. Raises `TableError` if it was removed."""
+    files, root = fsspec.core.url_to_fs(sink.path)
+    if _keeps_folders(files) and not files.isdir(root):
+        raise TableError(gone(sink.name, f"folder {sink.path} for its Parquet files"))
+    return files, root
 
 
 def _write_parquet(sink: TableSink, epoch: int, table: pa.Table) -> None:
-    files, root = fsspec.core.url_to_fs(sink.path)
+    files, root = _parquet_folder(sink)
     files.makedirs(root, exist_ok=True)
     # Readers of a folder of Parquet files pass over names that begin with a dot.
     temporary = f"{root}/.{epoch:012d}-{uuid.uuid4().hex}"

@@ -65,7 +65,7 @@ class Warm:
         bound = bound_on_actives(setting.spec.take_over.min_bound.ms)
         core = StandbyCore(place.decisions, bound, self.prepared.membership.config.generation)
         events = clients.events(place, [clients.logs.ordering])
-        standby = Standby(core, slots, events, lambda: shipping.has_proved)
+        standby = Standby(core, slots, events, lambda: shipping.has_proved, self.prepared.output.while_waiting())
 
         def state() -> ReplicaState:
             published = shipping.last_published

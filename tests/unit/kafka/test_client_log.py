@@ -12,11 +12,12 @@ from confluent_kafka import TopicPartition as KafkaTopicPartition
 
 from tandem import logs
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.client_log import CLIENT_LOG, ClientLog, Repeats
+from tandem.kafka.client_log import CLIENT_LOG, ClientLog, without_times
 from tandem.kafka.errors import ConnectionFailedError, ProducerLostError
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.topics import Topics
 from tandem.kafka.transactions import PlainProducer, TransactionalProducer
+from tandem.logs import Repeats
 
 REFUSED = "b-1:9092/1: Connect to ipv4#10.0.0.1:9092 failed: Connection refused"
 AFTER = f"{REFUSED} (after 0ms in state CONNECT)"
@@ -39,7 +40,7 @@ def structured() -> Iterator[None]:
 
 
 def test_the_first_of_each_passes_at_once_and_the_next_after_a_while_with_how_many_there_were() -> None:
-    repeats = Repeats(every_s=30.0)
+    repeats = Repeats(every_s=30.0, same=without_times)
 
     assert repeats.passes("FAIL", AFTER, 0.0) == 0
     assert [repeats.passes("FAIL", AGAIN, at_s) for at_s in (0.1, 29.9)] == [None, None]
@@ -58,7 +59,7 @@ def test_the_first_of_each_passes_at_once_and_the_next_after_a_while_with_how_ma
     ],
 )
 def test_how_long_it_took_is_no_news(one: str, other: str) -> None:
-    repeats = Repeats()
+    repeats = Repeats(same=without_times)
 
     assert repeats.passes("REQTMOUT", one, 0.0) == 0
     assert repeats.passes("REQTMOUT", other, 1.0) is None
@@ -94,7 +95,7 @@ def test_a_line_is_one_of_tandems_log(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_consumer_writes_one_line_while_kafka_is_away(
     capfd: pytest.CaptureFixture[str], nobody: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CLIENT_LOG, "_repeats", Repeats())
+    monkeypatch.setattr(CLIENT_LOG, "_repeats", Repeats(same=without_times))
     consumer = Consumer(KafkaConnection({"bootstrap.servers": nobody}).consumer())
     consumer.assign([KafkaTopicPartition("t", 0, 0)])
     said, deadline = "", time.monotonic() + 10.0
@@ -145,7 +146,7 @@ def test_a_user_who_wants_no_lines_gets_none() -> None:
 def test_a_producer_that_rests_says_what_it_has_to(
     capfd: pytest.CaptureFixture[str], nobody: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CLIENT_LOG, "_repeats", Repeats())
+    monkeypatch.setattr(CLIENT_LOG, "_repeats", Repeats(same=without_times))
     producer = PlainProducer(KafkaConnection({"bootstrap.servers": nobody}))
     producer.start(1.0)
     said = ""
@@ -162,7 +163,7 @@ def test_a_producer_that_rests_says_what_it_has_to(
 def test_a_producer_that_cannot_be_initialised_has_said_why(
     capfd: pytest.CaptureFixture[str], nobody: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(CLIENT_LOG, "_repeats", Repeats())
+    monkeypatch.setattr(CLIENT_LOG, "_repeats", Repeats(same=without_times))
     producer = TransactionalProducer(KafkaConnection({"bootstrap.servers": nobody}), "owner")
 
     with pytest.raises(ProducerLostError):

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import io
 import json
+import logging
 import sys
+import time
+from collections.abc import Iterator
 
 import pytest
+import structlog
+from kazoo.client import KazooClient
 
 from tandem import logs
 
@@ -24,3 +29,98 @@ def test_lines_go_to_standard_error_as_it_is_when_they_are_written(
 
     line = json.loads(capsys.readouterr().err)
     assert (line["event"], line["epoch"], line["job"]) == ("still_told", 7, "orders")
+
+
+# Libraries -----------------------------------------------------------------------------------------------------------
+
+IN_LIBRARY = "/venv/lib/python3.11/site-packages/some/library.py"
+
+
+@pytest.fixture
+def configured(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(logs, "_LIBRARIES", logs.LibraryLog())
+    before, kazoo = logging.lastResort, logging.getLogger("kazoo")
+    handlers, propagates = kazoo.handlers, kazoo.propagate
+    logs.configure("INFO", replica="r")
+    yield
+    logging.lastResort, kazoo.handlers, kazoo.propagate = before, handlers, propagates
+    structlog.reset_defaults()
+
+
+def say(name: str, text: str, *args: object, path: str = IN_LIBRARY, level: int = logging.WARNING) -> None:
+    """Log as a library does, where nobody has set up logging: pytest has, for all loggers that are known by name."""
+    logging.Logger(name).handle(logging.LogRecord(name, level, path, 7, text, args, None))
+
+
+@pytest.mark.usefixtures("configured")
+def test_what_a_library_says_is_a_line_of_tandems_log_and_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    for waited_s in range(100):
+        say("some.library", "Retrying %s after %d s, session %s", "b-1:2181", waited_s, hex(waited_s))
+    say("some.library", "Retrying b-2:2181 after 1 s, session 0x0")
+    say("some.other", "Retrying b-1:2181 after 1 s, session 0x0", level=logging.ERROR)
+    say("some.library", "not of interest", level=logging.INFO)
+
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+
+    assert [(line["event"], line["level"], line["library"], line["replica"]) for line in lines] == [
+        ("library", "warning", "some.library", "r"),
+        ("library", "warning", "some.library", "r"),
+        ("library", "error", "some.other", "r"),
+    ]
+    assert lines[0]["reason"] == "Retrying b-1:2181 after 0 s, session 0x0"
+
+
+@pytest.mark.usefixtures("configured")
+def test_how_often_it_came_meanwhile_is_with_the_next(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = [0.0]
+    monkeypatch.setattr(logging, "lastResort", logs.LibraryLog(lambda: now_s[0]))
+    for at_s in (0.0, 1.0, 2.0, 31.0):
+        now_s[0] = at_s
+        say("some.library", "away")
+
+    first, second = map(json.loads, capsys.readouterr().err.splitlines())
+    assert "repeated" not in first
+    assert second["repeated"] == 2
+
+
+@pytest.mark.usefixtures("configured")
+def test_what_the_job_says_itself_is_written_as_it_is_and_each_time(capsys: pytest.CaptureFixture[str]) -> None:
+    for _ in range(2):
+        say("job", "no rate for %s", "EUR", path="/home/me/job.py")
+
+    assert capsys.readouterr().err == "no rate for EUR\n" * 2
+
+
+@pytest.mark.usefixtures("configured")
+def test_a_traceback_of_a_library_is_in_its_line(capsys: pytest.CaptureFixture[str]) -> None:
+    try:
+        raise ValueError("of a callback")
+    except ValueError:
+        record = logging.LogRecord("asyncio", logging.ERROR, IN_LIBRARY, 7, "unhandled", (), sys.exc_info())
+    logs.LibraryLog().handle(record)
+
+    (line,) = map(json.loads, capsys.readouterr().err.splitlines())
+    assert "ValueError: of a callback" in line["exception"]
+
+
+@pytest.mark.usefixtures("configured")
+@pytest.mark.parametrize("sets_up", [False, True])
+def test_kazoo_is_bounded_also_where_the_job_sets_up_logging(capfd: pytest.CaptureFixture[str], sets_up: bool) -> None:
+    """With a session of which no server is there."""
+    root = logging.StreamHandler()
+    if sets_up:
+        logging.getLogger().addHandler(root)
+    client = KazooClient(
+        "127.0.0.1:1", timeout=1.0, connection_retry={"max_tries": -1, "delay": 0.01, "max_delay": 0.01}
+    )
+    client.start_async()
+    time.sleep(2.0)
+    client.stop()
+    client.close()
+    logging.getLogger().removeHandler(root)
+
+    lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
+    assert 1 <= len(lines) <= 4, lines
+    assert {line["library"] for line in lines} == {"kazoo.client"}

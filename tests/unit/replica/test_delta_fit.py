@@ -14,8 +14,9 @@ from pyspark.sql.types import StructField, StructType
 
 from tandem.replica.rows import EpochRows
 from tandem.replica.table_access import check_fit, reach
-from tandem.replica.tables import TableError, TableSink, TableWriter
+from tandem.replica.tables import TableError, TableSink
 from tandem.topics.declared import TABLE_PREFIX
+from unit.replica.making import MakingTableWriter
 
 INT = pa.schema([("a", pa.int32())])
 
@@ -31,7 +32,9 @@ def write(folder: Path, rows: pa.Table, epoch: int = 0) -> None:
             TABLE_PREFIX + "archive": rows.to_struct_array().combine_chunks(),
         }
     )
-    TableWriter("job", [TableSink("archive", "delta", str(folder))]).write(EpochRows.of(epoch, table, ordered=True))
+    MakingTableWriter("job", [TableSink("archive", "delta", str(folder))]).write(
+        EpochRows.of(epoch, table, ordered=True)
+    )
 
 
 CHANGING = {

@@ -15,6 +15,7 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 
 from tandem.replica.iceberg import IcebergTable, IcebergWriter, check_fit, newest_epochs
 from tandem.replica.tables import TableError
+from unit.replica.making import MakingIcebergWriter
 
 MOMENTS = pa.timestamp("us", "UTC")
 EACH = IdentityTransform()
@@ -34,7 +35,7 @@ def rows(kind: pa.DataType, *values: Any) -> pa.StructArray:
 
 
 def write(table: IcebergTable, some: pa.StructArray) -> dict[int, str]:
-    return dict(IcebergWriter(table, 0).write(0, some, range(len(some))))
+    return dict(MakingIcebergWriter(table, 0).write(0, some, range(len(some))))
 
 
 def content(table: IcebergTable) -> pa.Table:

@@ -17,6 +17,7 @@ from tandem.replica.records import records_of
 from tandem.replica.rows import EpochRows
 from tandem.replica.tables import TableError, TableSink, TableWriter, refuse_tables_of_earlier_runs
 from tandem.topics.declared import SinkTopics
+from unit.replica.making import MakingTableWriter
 
 KINDS = ["parquet", "delta"]
 
@@ -36,7 +37,7 @@ def rows(epoch: int, count: int = 2, sink: str = "archive") -> EpochRows:
 
 
 def writer(kind: str, folder: Path) -> TableWriter:
-    return TableWriter("job", [TableSink("archive", kind, str(folder))])
+    return MakingTableWriter("job", [TableSink("archive", kind, str(folder))])
 
 
 def content(kind: str, folder: Path) -> list[int]:
@@ -90,7 +91,7 @@ def test_a_date_that_delta_cannot_hold_is_a_dead_letter_and_the_other_rows_are_i
 
 
 def test_an_epoch_of_dates_that_delta_cannot_hold_leaves_the_table_alone(tmp_path: Path) -> None:
-    writer("delta", tmp_path).write(dates(DAY, [{"n": day} for day in BEYOND]))
+    TableWriter("job", [TableSink("archive", "delta", str(tmp_path))]).write(dates(DAY, [{"n": day} for day in BEYOND]))
     assert not any(tmp_path.iterdir())
 
 
@@ -147,7 +148,7 @@ def test_several_writers_at_the_same_time_write_each_epoch_once(kind: str, tmp_p
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_epoch_without_rows_of_a_table_writes_nothing(kind: str, tmp_path: Path) -> None:
-    writing = writer(kind, tmp_path / "t")
+    writing = TableWriter("job", [TableSink("archive", kind, str(tmp_path / "t"))])
     writing.write(rows(0, count=0))
     writing.write(EpochRows.of(1, pa.table({}), ordered=True))
 
@@ -156,7 +157,7 @@ def test_an_epoch_without_rows_of_a_table_writes_nothing(kind: str, tmp_path: Pa
 
 def test_two_table_sinks_of_a_job_do_not_pass_for_each_other(tmp_path: Path) -> None:
     sinks = [TableSink(name, "delta", str(tmp_path / "shared")) for name in ("archive", "late")]
-    both = TableWriter("job", sinks)
+    both = MakingTableWriter("job", sinks)
     both.write(rows(0))
 
     both.write(rows(0, sink="late"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tandem.protocol.other_run import QUIET_S, Standing
 from tandem.protocol.values import Config, Offsets
@@ -13,6 +14,7 @@ CANDIDATE = Config(1, "digest", Offsets({}), "x.replica-0.bb")
 REMEDY = "Stop it there"
 PUBLISHED = Standing(5, "x.replica-0.aa", 2)
 IDLE = Standing(3, "x.replica-0.aa", 1, registered=("replica-0",))
+LATE = Standing(3, "x.replica-0.aa", 1, due=2, registered=("replica-0",))
 ENDED = Standing(3, "x.replica-0.aa", 1)
 
 
@@ -21,7 +23,7 @@ class Elsewhere:
 
     def __init__(self, seen: Sequence[Standing], begun_at: int = 99) -> None:
         self.seen, self.begun_at = [*seen], begun_at
-        self.looks, self.now_s = 0, 0.0
+        self.looks, self.rests, self.now_s = 0, 0, 0.0
         self.waits = Waits(clock_s=lambda: self.now_s)
         self.task = self.waits.task()
         self.words: list[str] = []
@@ -37,9 +39,13 @@ class Elsewhere:
         self.waits.look()
         self.words.append(self.waits.words)
 
-    def wait(self) -> None:
+    def rest(self) -> None:
+        self.rests += 1
+
+    def wait(self, start_s: float = 0.0) -> None:
         other = OtherRun(self.look, REMEDY, lambda: self.now_s, self.sleep)
-        other.wait_until_over(CANDIDATE, self.task)
+        self.now_s += start_s
+        other.wait_until_over(CANDIDATE, self.task, self.rest)
 
 
 def test_nothing_is_waited_for_where_nobody_publishes() -> None:
@@ -64,6 +70,7 @@ def test_it_waits_for_one_that_is_idle_and_says_why_within_a_minute() -> None:
     idle.wait()
 
     assert idle.looks == 21
+    assert idle.rests == 19, "its clients do not fall silent meanwhile"
     said = idle.words[-1]
     assert "another run of this job to end" in said
     assert "ZooKeeper knows replica-0 of it" in said
@@ -76,3 +83,19 @@ def test_a_generation_that_another_candidate_has_begun_ends_the_wait() -> None:
     idle.wait()
 
     assert idle.looks == 4
+
+
+def test_one_whose_epochs_take_longer_than_a_start_is_waited_for() -> None:
+    slow = Elsewhere([LATE, LATE, LATE, LATE, replace(IDLE, due=3), *([IDLE] * 20), ENDED])
+
+    slow.wait(start_s=10.0)
+
+    assert slow.looks == 26
+
+
+def test_one_that_is_stuck_with_an_epoch_is_waited_for_until_it_was_due_for_long() -> None:
+    stuck = Elsewhere([LATE])
+
+    stuck.wait(start_s=10.0)
+
+    assert QUIET_S <= stuck.now_s < QUIET_S + 5

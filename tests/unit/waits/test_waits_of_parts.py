@@ -14,10 +14,11 @@ from tandem.engine.slow_epoch import begun, too_small
 from tandem.engine.stacks import place_in
 from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 from tandem.replica.rows import EpochRows
-from tandem.replica.tables import TableSink, TableWriter
+from tandem.replica.tables import TableSink
 from tandem.topics.periodic_check import PeriodicCheck
 from tandem.waiting import Deadline, wait_until
 from tandem.waits import Waits
+from unit.replica.making import MakingTableWriter
 
 PATIENCE_S = 20.0
 
@@ -55,7 +56,7 @@ def test_the_table_that_is_written_is_named(tmp_path: Path) -> None:
     steps: list[str] = []
     schema = pa.schema([("sink", pa.string()), ("table_archive", pa.struct([("n", pa.int64())]))])
     rows = EpochRows.of(0, pa.table({"sink": ["archive"], "table_archive": [{"n": 1}]}, schema), ordered=True)
-    TableWriter("job", [TableSink("archive", "parquet", str(tmp_path))], steps.append).write(rows)
+    MakingTableWriter("job", [TableSink("archive", "parquet", str(tmp_path))], steps.append).write(rows)
 
     assert steps == [f"the parquet table {tmp_path} of sink archive, which is written"]
 

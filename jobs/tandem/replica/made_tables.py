@@ -1,0 +1,75 @@
+"""Tables of sinks are made when a generation of the job begins, before anything of it is published, and never again.
+
+One that is not there later was removed or renamed: made again in silence, it would have neither the rows nor the
+partitions of the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from tandem.logs import get_logger
+from tandem.protocol.values import Config, Marker
+from tandem.replica import iceberg, postgres, table_access
+from tandem.replica.iceberg import IcebergTable
+from tandem.replica.postgres import PostgresTable
+from tandem.replica.tables import TableSink
+from tandem.topics.declared import TABLE_PREFIX
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkTables:
+    """The sinks of a job that are tables, by what keeps them."""
+
+    files: Sequence[TableSink] = ()
+    lake: Sequence[IcebergTable] = ()
+    postgres: Sequence[PostgresTable] = ()
+
+
+def begins(config: Config, newest: Marker | None) -> bool:
+    """Whether nothing of a generation is published yet. Pure.
+
+    newest : the marker of the newest epoch. The first one of a moved lane says where it begins; see `Config.moved`.
+    """
+    return newest is None or newest.generation < config.generation or newest.epoch <= config.base
+
+
+def make_tables(tables: SinkTables, rows: StructType, is_new: Callable[[], bool]) -> None:
+    """Make the tables that are not there, if the job's generation begins; PostgreSQL's are the user's, but for their row.
+
+    rows : of all sinks, those of a table in a column of its own; see `one_stream`. is_new : see `begins`; it is asked
+    before the tables are looked at, since who publishes first has made them before.
+
+    Raises `TableError`: one is not there any more, or cannot be made; `TableUnreachableError`.
+    """
+    if not (tables.files or tables.lake or tables.postgres):
+        return
+    may_make = is_new()
+    for sink in tables.files:
+        if not may_make:
+            table_access.check_there(sink)
+        elif table_access.make(sink, _schema(rows, sink.name)):
+            _made(sink.name, sink.path)
+    for table in tables.lake:
+        if not may_make:
+            iceberg.check_there(table)
+        elif iceberg.make(table, _schema(rows, table.name)):
+            _made(table.name, table.table)
+    for there in tables.postgres:
+        (postgres.make_row if may_make else postgres.check_row)(there)
+
+
+def _schema(rows: StructType, sink: str) -> pa.Schema:
+    return to_arrow_schema(cast(StructType, rows[TABLE_PREFIX + sink].dataType), timezone="UTC")
+
+
+def _made(sink: str, table: str) -> None:
+    _log.info("table_made", sink=sink, table=table)
