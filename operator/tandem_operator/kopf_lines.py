@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from tandem.logs import get_logger
+from tandem.logs import Repeats, get_logger
 
 _log = get_logger(__name__)
 
@@ -24,18 +24,16 @@ class KopfLines(logging.Handler):
     def __init__(self, monotonic_s: Callable[[], float] = time.monotonic) -> None:
         super().__init__(logging.WARNING)
         self._monotonic_s = monotonic_s
-        self._said_s: dict[str, float] = {}
+        self._repeats = Repeats(_SAY_S, _MOST, lambda text: _VARYING.sub("", text))
 
     def emit(self, record: logging.LogRecord) -> None:
         """Say it, if the same was not said a moment ago."""
         text = record.getMessage()
-        same, now_s = _VARYING.sub("", text), self._monotonic_s()
-        if now_s < self._said_s.get(same, float("-inf")) + _SAY_S:
+        repeated = self._repeats.passes(record.name, text, self._monotonic_s())
+        if repeated is None:
             return
-        if len(self._said_s) >= _MOST:
-            self._said_s.clear()
-        self._said_s[same] = now_s
-        _log.warning("kopf", reason=text, level_of_kopf=record.levelname, exc_info=record.exc_info)
+        more = {"repeated": repeated} if repeated else {}
+        _log.warning("kopf", reason=text, level_of_kopf=record.levelname, exc_info=record.exc_info, **more)
 
     def install(self) -> None:
         """From now on kopf's lines come here, and go nowhere else."""
