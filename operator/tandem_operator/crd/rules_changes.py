@@ -36,8 +36,8 @@ CHANGES: Final[tuple[Rule, ...]] = (
         "lanes-stay",
         (path("spec"),),
         "has(self.laneOf) == has(oldSelf.laneOf) && (self.lanes == oldSelf.lanes || "
-        "(!has(self.laneOf) && self.lanes > 1 && oldSelf.lanes > 1 && has(self.snapshots) && has(oldSelf.snapshots)))",
-        "the number of lanes changes from 2 or more to 2 or more, of a job with snapshots, in which their states are found. "
+        "(!has(self.laneOf) && has(self.snapshots) && has(oldSelf.snapshots)))",
+        "the number of lanes changes only where the job has snapshots, in which the states are found. "
         "Add spec.snapshots first, and change lanes when that runs; or give the changed job another metadata.name",
         field_path=".lanes",
         reason="FieldValueForbidden",
