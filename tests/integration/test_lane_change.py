@@ -202,7 +202,7 @@ def test_a_job_goes_on_with_more_and_with_fewer_lanes_and_with_one(
 
 def tandem_lanes(manifest: Path, *options: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "tandem", "lanes", str(manifest), *options]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 def test_the_number_changes_where_nothing_is_left_of_the_lanes_but_their_logs_and_snapshots(
