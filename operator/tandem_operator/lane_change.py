@@ -27,7 +27,7 @@ from tandem_operator.status import LONGEST_FAILURE, LaneChange, LaneStage
 
 _MOST_TRIES: Final[Mapping[LaneStage, int]] = {"Checking": 2, "Dividing": 7}
 _WAITS_MS: Final = (0, 15_000, 30_000, 60_000, 120_000, 300_000)
-"""Before the second try of a task, the third, …: the lanes stand still meanwhile, or Kafka does."""
+"""Before the second try of a task, the third, …: what is wrong may pass, but the lanes stand still meanwhile."""
 _LONGEST_MS: Final = 3_600_000
 """After so long in a stage a task that has failed is not tried again, but for one that has failed once."""
 _SAY_MS: Final = 60_000

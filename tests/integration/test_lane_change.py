@@ -202,7 +202,7 @@ def test_a_job_goes_on_with_more_and_with_fewer_lanes_and_with_one(
 
 def tandem_lanes(manifest: Path, *options: str) -> subprocess.CompletedProcess[str]:
     argv = [sys.executable, "-m", "tandem", "lanes", str(manifest), *options]
-    return subprocess.run(argv, capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run(argv, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
 
 
 @pytest.mark.parametrize("numbers", [(1, 2, 1), (2, 4, 2)], ids=["1-2-1", "2-4-2"])

@@ -31,6 +31,7 @@ from tandem.local.lane_states import (
     keep,
     make_state,
     newest_snapshot,
+    partitioners_of,
     remove_unused,
     savepoint_name,
     stored_state,
@@ -48,6 +49,7 @@ from tandem.replica.identity_parts import (
     with_plan,
 )
 from tandem.replica.lanes_before import with_lanes
+from tandem.snapshots.savepoints import state_partitions
 from tandem.state import state_session
 from tandem.topics.declared import partitions_read, sink_topics
 from tandem.waiting import Deadline
@@ -98,12 +100,13 @@ class _Change:
         scratch.mkdir()
         lanes, count = {n: log.lane for n, log in enumerate(logs) if log.published >= 0}, self._job.spec.lanes
         snapshots = {number: newest_snapshot(lane, logs[number].config) for number, lane in lanes.items()}
-        if only_merges(count, self._before):
+        if only_merges(count, self._before) or not any(map(state_partitions, snapshots.values())):
             return
+        partitioners_of(
+            self._job, self._connection, _ends(logs), self._inputs()
+        )  # it takes no Spark, so it comes first
         found = {number: stored_state(lane, snapshots[number], work / str(number)) for number, lane in lanes.items()}
         states = States({n: state for n, state in found.items() if state is not None}, count, self._before)
-        if not states.exact:
-            return
         spark = stack.enter_context(state_session(self._job, scratch))
         chosen_keys(spark, self._job, states, self._connection, _ends(logs), self._inputs(), are_of_ends=False)
 

@@ -19,7 +19,7 @@ from tandem.checkpoint.relocation import relocate
 from tandem.engine.kept_state import noted_states
 from tandem.engine.lanes import followed_part
 from tandem.kafka.client import KafkaConnection
-from tandem.kafka.partitioners import Seen, fitting
+from tandem.kafka.partitioners import Partitioner, Seen, fitting
 from tandem.kafka.samples import latest_keys
 from tandem.local.lane_logs import LaneLog
 from tandem.manifest import Manifest
@@ -162,13 +162,7 @@ def chosen_keys(
     if only_merges(states.lanes, states.before) or not states.exact:
         return None
     fields = _fields(spark, job, states.all[0])
-    seen = _seen(job, connection, ends, inputs)
-    partitioners = fitting(seen)
-    if not partitioners:
-        raise RefusedError(
-            "the newest records of the inputs are not in the partitions where Kafka's or librdkafka's partitioner puts "
-            "their keys (murmur2, crc32), so nobody knows which keys a new lane gets"
-        )
+    seen, partitioners = partitioners_of(job, connection, ends, inputs)
     left, wrong = [], ""
     for one in partitioners:
         places = (
@@ -189,6 +183,20 @@ def chosen_keys(
     if are_of_ends:
         _check_known(spark, states, fields, seen)
     return lambda lane: Belongs(left[0], fields, lane, states.lanes)
+
+
+def partitioners_of(
+    job: Manifest, connection: KafkaConnection, ends: Offsets, inputs: Mapping[str, int]
+) -> tuple[Sequence[Seen], tuple[Partitioner, ...]]:
+    """The newest records of the inputs, and the partitioners that put them where they are. Raises `RefusedError`: none."""
+    seen = _seen(job, connection, ends, inputs)
+    partitioners = fitting(seen)
+    if not partitioners:
+        raise RefusedError(
+            "the newest records of the inputs are not in the partitions where Kafka's or librdkafka's partitioner puts "
+            "their keys (murmur2, crc32), so nobody knows which keys a new lane gets"
+        )
+    return seen, partitioners
 
 
 def _fields(spark: SparkSession, job: Manifest, state: Checkpoint) -> dict[int, int]:

@@ -13,6 +13,7 @@ ALERT_NAMES = [
     "KeysInTwoLanes",
     "LagGrowing",
     "LeaderFlapping",
+    "NamespaceClosed",
     "OperatorDown",
     "OrderingStalled",
     "PublicationStalled",
