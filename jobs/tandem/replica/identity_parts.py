@@ -13,7 +13,7 @@ _PLAN, _TABLE, _SCHEMA, _FORMAT = "plan: ", "table: ", "schema: ", "plan: format
 _ENGINE = "engine"
 _NAMED = 5
 """So many differences are named."""
-_FACTS_FORMAT = "5"
+_FACTS_FORMAT = "6"
 """Raised with what `facts_about` counts: plans of another format are not compared, so that Tandem can be upgraded."""
 _WORDS = {
     "code": "the job's code (the bytes of spec.job.file or module)",
