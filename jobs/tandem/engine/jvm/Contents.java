@@ -4,15 +4,17 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.MultiLikeBase;
 import org.apache.spark.sql.catalyst.expressions.PlanExpression;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection$;
 import org.apache.spark.sql.catalyst.expressions.VariableReference;
+import org.apache.spark.sql.catalyst.expressions.aggregate.PivotFirst;
 import org.apache.spark.sql.catalyst.plans.logical.LocalRelation;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.Iterator;
 
-/** What a plan computes with, and `toJSON` leaves out: values of session variables, and rows that are constants. */
+/** What a plan computes with, and `toJSON` leaves out: session variables, rows that are constants, LIKE ANY, PIVOT. */
 public final class Contents {
   private final ArrayNode parts = new ObjectMapper().createArrayNode();
 
@@ -34,6 +36,12 @@ public final class Contents {
   private void add(Expression expression) {
     if (expression instanceof VariableReference variable) {
       parts.addArray().add("the variable").add(variable.sql() + " = " + variable.varDef().currentValue().sql());
+    }
+    if (expression instanceof MultiLikeBase like) {
+      parts.addArray().add("the patterns").add(like.patterns().mkString("'", "', '", "'"));
+    }
+    if (expression instanceof PivotFirst pivot) {
+      parts.addArray().add("the columns of the pivot").add(pivot.pivotColumnValues().mkString("'", "', '", "'"));
     }
     if (expression instanceof PlanExpression<?> inner && inner.plan() instanceof LogicalPlan plan) add(plan);
     for (Iterator<Expression> each = expression.children().iterator(); each.hasNext();) add(each.next());
