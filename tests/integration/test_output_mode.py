@@ -97,3 +97,14 @@ def test_an_aggregation_below_another_is_asked_about(job: Job) -> None:
     windows = last.groupBy(F.window("at", "10 seconds")).count().select(F.col("count").cast("string").alias("value"))
     with pytest.raises(JobError, match=r"Spark refuses the job's plan: .*; and sink out: .*watermark"):
         job.start(windows)
+
+
+def test_a_join_that_lacks_a_watermark_is_refused_with_what_mode_append_needs(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """In mode update Spark says of an outer join only that it needs mode append."""
+    job = Job(spark, tmp_path / "job", [raw_source("left", "l"), raw_source("right", "r")], [kafka_sink()])
+    right = job.sources["right"].select("key", F.col("value").alias("other"))
+    with pytest.raises(JobError, match=r"Spark refuses the job's plan: .*; and in mode append: .*watermark"):
+        job.start(job.sources["left"].join(right, "key", "left_outer").select("key", "value"))
+    job.stop()

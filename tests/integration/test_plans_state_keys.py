@@ -64,6 +64,14 @@ def _window(length: str, slide: str | None = None, start: str | None = None) -> 
     return by(lambda: F.window("at", length, slide, start))
 
 
+def _unpivoted(key: str, column: str = "price") -> Plan:
+    def plan(left: DataFrame, _: DataFrame) -> DataFrame:
+        columns = left.selectExpr("id", "other", "cast(n as double) AS n", f"{column} AS price")
+        return columns.unpivot(["id", "other"], ["n", "price"], "what", "v").groupBy(key).count()
+
+    return plan
+
+
 def _function(of: Callable[[str], str]) -> Callable[[], Column]:
     return lambda: F.udf(of, "string")("id")
 
@@ -100,6 +108,8 @@ OTHERS: dict[str, tuple[Plan, Plan]] = {
         _window("2 minutes", "1 minute", "10 seconds"),
         _window("2 minutes", "1 minute", "20 seconds"),
     ),
+    "a key beside an unpivot": (_unpivoted("id"), _unpivoted("other")),
+    "another column of an unpivot": (_unpivoted("v"), _unpivoted("v", "price * 2")),
     "another gap": (by(lambda: F.session_window("at", "10 seconds")), by(lambda: F.session_window("at", "20 seconds"))),
     "a gap by column": (
         by(lambda: F.session_window("at", "10 seconds")),

@@ -148,6 +148,12 @@ def test_watermarks_which_spark_gives_new_identities_each_time_are_the_same_else
 UNWRITTEN = {
     "rows of SQL": "ctx.spark.sql(\"SELECT * FROM VALUES ('a'), ('{rate}') AS t(name)\")",
     "rows of SQL with maps": "ctx.spark.sql(\"SELECT name, m FROM VALUES ('a', map('k', '{rate}')) AS t(name, m)\")",
+    "rows of an unpivot": "ctx.spark.sql(\"SELECT 'a' AS name\").unpivot('name', [F.lit('{rate}').alias('x')], 'k', 'v')",
+    "patterns": "ctx.spark.sql(\"SELECT 'a' AS name WHERE 'b' NOT LIKE ALL ('{rate}%', 'c')\")",
+    "options": "ctx.spark.sql(\"SELECT 'a' AS name\")"
+    ".where(F.from_json(F.lit(''), 'n DATE', {{'dateFormat': '{rate}'}}).isNotNull())",
+    "columns of a pivot": "ctx.spark.sql(\"SELECT a AS name FROM VALUES ('a', 'k') AS t(c, k) "
+    "PIVOT (max(c) FOR k IN ('{rate}' AS a, 'c' AS b))\")",
     "a variable of SQL": "ctx.spark.sql('SELECT least AS name')",
 }
 

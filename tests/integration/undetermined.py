@@ -20,6 +20,10 @@ UNDETERMINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
     "rand in SQL": (lambda d: d.selectExpr("string(rand()) AS value"), "rand()"),
     "rand with a seed": (lambda d: d.select(F.rand(3).cast("string").alias("value")), "rand()"),
     "randn with a seed": (lambda d: d.select(F.randn(3).cast("string").alias("value")), "randn()"),
+    "rand in an unpivot": (
+        lambda d: d.unpivot(["offset"], [F.rand().alias("x"), F.lit(1.0).alias("y")], "what", "value"),
+        "rand()",
+    ),
     "rand in a filter": (lambda d: d.filter(F.expr("rand() > 0.5")).select("value"), "rand()"),
     "unix_timestamp": (lambda d: d.selectExpr("string(unix_timestamp()) AS value"), "current_timestamp()"),
     "a text that means a time": (
@@ -66,5 +70,8 @@ CHANGING: dict[str, Callable[[DataFrame], DataFrame]] = {
     "randn without a seed": lambda d: d.select(F.randn().cast("string").alias("value")),
     "sample without a seed": lambda d: d.sample(0.5).select("value"),
     "a time of Python's": lambda d: d.select(F.lit(datetime.now(UTC).isoformat()).alias("value")),
+    "a time of Python's in an unpivot": lambda d: d.unpivot(
+        ["offset"], [F.lit(datetime.now(UTC).isoformat()).alias("x"), F.lit("").alias("y")], "what", "value"
+    ),
     "a uuid of Python's": lambda d: d.select(F.lit(str(uuid.uuid4())).alias("value")),
 }

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 
 from tandem.engine.described import UNKNOWN, Facts, facts_of, shown
 from tandem.engine.guard import Taken
+from tandem.engine.pruned import nodes_of
 from tandem.engine.users_code import is_installed, is_users_file
 from tandem.manifest.identity import MODULE
 
@@ -40,7 +41,7 @@ def facts_about(
     `modules` : the user's modules that the job's code imports, and hashes; see `modules_of`.
     """
     plan = frame._jdf.queryExecution().analyzed()
-    nodes = json.loads(plan.toJSON())
+    nodes = nodes_of(plan)
     facts = {f"the setting {name}": value for name, value in settings.items()}
     facts |= {f"{MODULE}{name}": digest for name, digest in modules.items()}
     places = [(f"{_FUNCTION}{_name_of(function)}", place, function) for place, function in taken.functions]

@@ -137,13 +137,14 @@ ANOTHER_NAME: Final = (
 )
 
 
-def check_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
+def check_state(checkpoint: Path, plan: Sequence[KeptState] | None) -> None:
     """Raise `JobError` if the state in `checkpoint` is kept by other columns than `plan` keeps its state by.
 
-    State that an older Tandem saved does not say by what it is kept, and is taken as it is.
+    State that an older Tandem saved does not say by what it is kept, and is taken as it is; so is all state by a plan of
+    which that cannot be said (None).
     """
     known = noted_states(checkpoint)
-    if known is None:
+    if known is None or plan is None:
         return
     if not known and plan:
         kept = ", ".join(f"{one.operator} by {', '.join(one.keys) or 'nothing'}" for one in plan)
@@ -160,8 +161,14 @@ def check_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
         )
 
 
-def note_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
-    """Say by what the state in `checkpoint` is kept from now on. The file may be shared with another checkpoint."""
+def note_state(checkpoint: Path, plan: Sequence[KeptState] | None) -> None:
+    """Say by what the state in `checkpoint` is kept from now on. The file may be shared with another checkpoint.
+
+    `plan` : None where that cannot be said; "nothing" would mean that there is no state.
+    """
+    if plan is None:
+        (checkpoint / OPERATORS).unlink(missing_ok=True)
+        return
     checkpoint.mkdir(parents=True, exist_ok=True)
     written = checkpoint / f".{OPERATORS}"
     written.write_text(json.dumps([asdict(state) for state in plan]))
@@ -169,11 +176,16 @@ def note_state(checkpoint: Path, plan: Sequence[KeptState]) -> None:
 
 
 def noted_states(checkpoint: Path) -> list[KeptState] | None:
-    """By what the state in `checkpoint` is kept; None if nobody has noted it."""
+    """By what the state in `checkpoint` is kept; None if nobody has noted it.
+
+    Earlier versions of Tandem noted nothing, which is to say no state, where a plan could not be read (one with `unpivot`).
+    """
     path = checkpoint / OPERATORS
     if not path.exists():
         return None
     found = json.loads(path.read_text())
+    if not found and any(checkpoint.glob("state/*/_metadata/v2/*")):
+        return None
     return [
         KeptState(
             one["operator"],

@@ -38,8 +38,10 @@ def output_mode(frame: DataFrame, sinks: Mapping[str, DataFrame], given: OutputM
     if against is None:
         return "Append"
     if (error := refusal(frame, "Update")) is not None:
-        also = next((f"; and {_named([one])}: {in_a_line(why)}" for one, why in refused.items()), "")
-        raise JobError(f"Spark refuses the job's plan: {in_a_line(error)}{also}") from error
+        said, in_append = in_a_line(error), in_a_line(against)
+        also = "" if said == in_append else f"; and in mode append: {in_append}"
+        also = next((f"; and {_named([one])}: {in_a_line(why)}" for one, why in refused.items()), also)
+        raise JobError(f"Spark refuses the job's plan: {said}{also}") from error
     final = [name for name in aggregations if name not in refused]
     others = [name for name in sinks if name in refused or (name not in final and refusal(sinks[name], "Append"))]
     if final and others:

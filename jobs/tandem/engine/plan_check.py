@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from tandem.engine.facts import typed_in_sql, without_identity
 from tandem.engine.plan_tree import Node, tree
+from tandem.engine.pruned import nodes_of
 from tandem.jobapi.errors import JobError
 
 _TIME = "use ctx.epoch_time(), which every replica reads from the log, or the record's own time"
@@ -55,7 +56,7 @@ _OUTSIDE: Final = frozenset(
 
 def check_determined(frame: DataFrame) -> None:
     """Raise `JobError` naming every undetermined expression of a streaming plan, and what to use instead."""
-    nodes = json.loads(frame._jdf.queryExecution().analyzed().toJSON())
+    nodes = nodes_of(frame._jdf.queryExecution().analyzed())
     found = dict(undetermined(nodes))
     if _has_constant_times(nodes):
         found |= {text: _TIME for text in typed_in_sql(frame) if _TYPED_DAY.match(text)}
@@ -100,7 +101,7 @@ def check_repeatable(first: DataFrame, second: DataFrame) -> None:
 
 
 def _constants(frame: DataFrame) -> list[tuple[str, str]]:
-    return list(_literals(json.loads(frame._jdf.queryExecution().analyzed().toJSON())))
+    return list(_literals(nodes_of(frame._jdf.queryExecution().analyzed())))
 
 
 def _literals(nodes: Any, parent: str = "") -> Iterator[tuple[str, str]]:

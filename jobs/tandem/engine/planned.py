@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from tandem.engine.described import Facts
 from tandem.engine.output_mode import refusal
+from tandem.engine.pruned import elements, nodes_of
 from tandem.engine.real_time_limits import PlanFacts
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.job import in_a_line
@@ -36,7 +36,7 @@ def plan_facts(frame: DataFrame, mode: str) -> PlanFacts:
     joins = [_way(join, state.planner()) for join in _joins(plan)]
     refused = refusal(frame, "Update")
     said = "" if refused is None else in_a_line(refused).rstrip(".")
-    return PlanFacts(json.loads(plan.toJSON()), joins, mode, said, frozenset(_sessions(plan)))
+    return PlanFacts(nodes_of(plan), joins, mode, said, frozenset(_sessions(plan)))
 
 
 def how_joined(frame: DataFrame) -> Facts:
@@ -51,16 +51,16 @@ def how_joined(frame: DataFrame) -> Facts:
 def _sessions(plan: Any) -> Iterator[int]:
     """The ids of columns that rows are grouped by and that are sessions; the JSON of a plan leaves their mark out."""
     if plan.nodeName() == "Aggregate":
-        for column in _each(plan.groupingExpressions()):
+        for column in elements(plan.groupingExpressions()):
             if column.getClass().getSimpleName() == "AttributeReference" and column.metadata().contains(_SESSION):
                 yield int(column.exprId().id())
-    for child in _each(plan.children()):
+    for child in elements(plan.children()):
         yield from _sessions(child)
 
 
 def _joins(plan: Any) -> Iterator[Any]:
     """Those of the stream with a table, from the sink on."""
-    children = list(_each(plan.children()))
+    children = list(elements(plan.children()))
     if plan.nodeName() == "Join" and len({bool(child.isStreaming()) for child in children}) > 1:
         yield plan
     for child in children:
@@ -69,7 +69,7 @@ def _joins(plan: Any) -> Iterator[Any]:
 
 def _way(join: Any, planner: Any) -> str:
     """How Spark would carry it out, in words; "": by sending the table to where the stream's rows are."""
-    for made in _each(planner.JoinSelection().apply(join)):
+    for made in elements(planner.JoinSelection().apply(join)):
         name = str(made.getClass().getSimpleName())
         table = join.right() if made.getClass().getSimpleName() == _BROADCAST and _builds_right(made) else join.left()
         if name == _BROADCAST and not table.isStreaming():
@@ -80,9 +80,3 @@ def _way(join: Any, planner: Any) -> str:
 
 def _builds_right(made: Any) -> bool:
     return str(made.buildSide()) == "BuildRight"
-
-
-def _each(sequence: Any) -> Iterator[Any]:
-    elements = sequence.iterator()
-    while elements.hasNext():
-        yield elements.next()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
@@ -63,13 +64,13 @@ def operators_of(frame: DataFrame, topics: str) -> tuple[list[KeptState], frozen
     return described(spark, plan, topics), names
 
 
-def states_of(spark: SparkSession, plan: Any) -> list[KeptState]:
-    """By what an analysed plan keeps its state; nothing if it cannot be read: that alone refuses no job."""
+def states_of(spark: SparkSession, plan: Any) -> list[KeptState] | None:
+    """By what an analysed plan keeps its state; None if it cannot be read: that alone refuses no job."""
     try:
         return described(spark, plan)
     except Exception as error:
         _log.warning("state_not_described", reason=f"{type(error).__name__}: {error}")
-        return []
+        return None
 
 
 def described(spark: SparkSession, plan: Any, topics: str = "") -> list[KeptState]:
@@ -79,4 +80,29 @@ def described(spark: SparkSession, plan: Any, topics: str = "") -> list[KeptStat
     for name in ("ReplaceExpressions", "RewriteWithExpression", "ConstantFolding", "SimplifyCasts"):
         simplified = singleton(spark, f"{_CATALYST}.{name}").apply(simplified)
     form = f"{FORM} of {spark.version}"
-    return kept_states(json.loads(plan.toJSON()), json.loads(simplified.toJSON()), form, topics)
+    return kept_states(nodes_of(plan), nodes_of(simplified), form, topics)
+
+
+def nodes_of(plan: Any) -> list[dict[str, Any]]:
+    """A plan as Spark's `toJSON` gives it, with the rows of each `Expand`: of an `unpivot` it leaves them out."""
+    nodes: list[dict[str, Any]] = json.loads(plan.toJSON())
+    if any(node.get("projections", ()) is None for node in nodes):
+        for fields, node in zip(nodes, _from_the_sink_on(plan), strict=True):
+            if fields.get("projections", ()) is None:
+                rows = elements(node.projections())
+                fields["projections"] = [[json.loads(one.toJSON()) for one in elements(row)] for row in rows]
+    return nodes
+
+
+def _from_the_sink_on(node: Any) -> Iterator[Any]:
+    """A plan's nodes in the order of `toJSON`; in the JVM."""
+    yield node
+    for child in elements(node.children()):
+        yield from _from_the_sink_on(child)
+
+
+def elements(sequence: Any) -> Iterator[Any]:
+    """Those of a sequence of Scala."""
+    iterator = sequence.iterator()
+    while iterator.hasNext():
+        yield iterator.next()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
 from tandem.engine.plan_tree import expressions, tree
+from tandem.engine.pruned import nodes_of
 from tandem.engine.shared_state import children, stateful_operators
 from tandem.topics.declared import DEAD_LETTER_SINK
 
@@ -25,7 +25,7 @@ def why_cuts_matter(frame: DataFrame) -> str:
     plan = frame.sparkSession._jsparkSession.sessionState().optimizer().execute(frame._jdf.queryExecution().analyzed())
     branches = children(plan) if plan.nodeName() == "Union" else [plan]
     for branch in branches:
-        nodes = json.loads(branch.toJSON())
+        nodes = nodes_of(branch)
         if not _is_of_dead_letters(nodes):
             for name in _used([node for node in nodes if node["num-children"]]):
                 return f"it uses {name}"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tandem.engine.kept_state import KeptState, check_state, difference, note_state
+from tandem.engine.kept_state import KeptState, check_state, difference, note_state, noted_states
 from tandem.engine.state_keys import _text
 from tandem.jobapi.errors import JobError
 
@@ -73,6 +73,25 @@ def test_a_note_of_an_older_tandem_has_columns_only(tmp_path: Path) -> None:
     check_state(tmp_path, [replace(ID, made=("upper(l/id)",))])
     with pytest.raises(JobError, match="now by l/other"):
         check_state(tmp_path, [replace(ID, keys=("l/other",))])
+
+
+def test_state_of_a_plan_that_could_not_be_read_is_taken_as_it_is(tmp_path: Path) -> None:
+    note_state(tmp_path, [BY_CUSTOMER])
+    note_state(tmp_path, None)
+    assert noted_states(tmp_path) is None
+    check_state(tmp_path, [ID])
+    note_state(tmp_path, [BY_CUSTOMER])
+    check_state(tmp_path, None)
+
+
+def test_a_note_of_no_state_beside_state_is_of_a_plan_that_could_not_be_read(tmp_path: Path) -> None:
+    note_state(tmp_path, [])
+    assert noted_states(tmp_path) == []
+    metadata = tmp_path / "state" / "0" / "_metadata" / "v2" / "0"
+    metadata.parent.mkdir(parents=True)
+    metadata.touch()
+    assert noted_states(tmp_path) is None
+    check_state(tmp_path, [BY_CUSTOMER])
 
 
 def test_code_that_keeps_state_cannot_go_on_from_code_that_kept_none(tmp_path: Path) -> None:
