@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
+from integration.restored_values import RUNNING, VALUES
 from integration.stateful_functions import of_pandas, ticks, time_outs, timers, waits
 from integration.timed_inputs import COLUMNS, Timed, keyed, timed
 from tandem.manifest import Duration, SourceSpec
@@ -124,7 +126,7 @@ def _sorted_windows(streams: Timed) -> DataFrame:
     return keyed(kept.select("*", F.lit("x").alias("id")), "id")
 
 
-OPERATORS: Final[Mapping[str, Callable[[Timed], DataFrame]]] = {
+_BASIC: Final[Mapping[str, Callable[[Timed], DataFrame]]] = {
     "inner join": _join("inner"),
     "left outer join": _join("left_outer"),
     "full outer join": _join("full_outer"),
@@ -154,6 +156,7 @@ OPERATORS: Final[Mapping[str, Callable[[Timed], DataFrame]]] = {
     "windows of a table joined": _known,
     "lists": _sorted_windows,
 }
+OPERATORS: Final = {**_BASIC, **VALUES, **RUNNING}
 
 
 @dataclass(frozen=True)
@@ -180,9 +183,17 @@ class Plan:
         return {f"out_{place}": OPERATORS[name](inputs) for place, name in enumerate(self.operators)}
 
 
+def _some(names: Iterable[str]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from(sorted(names)), min_size=1, max_size=3, unique=True).map(tuple)
+
+
+_drawn = _some(_BASIC)
+if "TANDEM_EXAMPLES" in os.environ:  # CI has no time for all of them
+    _drawn = _drawn | _some([*_BASIC, *VALUES]) | _some(RUNNING)
+
 plans: Final = st.builds(
     Plan,
-    st.lists(st.sampled_from(sorted(OPERATORS)), min_size=1, max_size=3, unique=True).map(tuple),
+    _drawn,
     st.sampled_from([0, 10, 120]),
     st.sampled_from([0, 10, 120]),
     st.sampled_from([None, None, 2]),

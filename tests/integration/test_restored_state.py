@@ -1,6 +1,6 @@
 """A query that restores computes what one that ran through computes, whatever its plan, its inputs, and where it restores.
 
-`TANDEM_EXAMPLES=300` tries more plans than CI has time for.
+`TANDEM_EXAMPLES=300` tries more plans than CI has time for, of more operators, keys and aggregates.
 """
 
 from __future__ import annotations

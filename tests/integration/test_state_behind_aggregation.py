@@ -42,6 +42,10 @@ def _closed(windows: DataFrame) -> DataFrame:
     return windows.select("key", "count", F.window_time("window").alias("closed"))
 
 
+def _named(windows: DataFrame) -> DataFrame:
+    return windows.select(F.concat_ws(" of ", "count", F.col("key").cast("string")).alias("text"))
+
+
 OPERATORS: Final[dict[str, tuple[Callable[[DataFrame], DataFrame], list[str]]]] = {
     "dropDuplicates": (
         lambda windows: windows.dropDuplicates(["count"]).select(F.col("count").alias("text")),
@@ -61,6 +65,11 @@ OPERATORS: Final[dict[str, tuple[Callable[[DataFrame], DataFrame], list[str]]]] 
         ).select(F.concat_ws(" of ", "n", "count").alias("text")),
         ["1 of 1", "2 of 2"],
     ),
+    "limit": (lambda windows: _named(windows.limit(3)), ["1 of c", "2 of a", "2 of b"]),
+    "dropDuplicates by the same keys": (
+        lambda windows: _named(windows.dropDuplicates(["key", "window"])),
+        ["1 of c", "1 of later", "2 of a", "2 of b"],
+    ),
 }
 """Behind windows that count records by key: an operator, and its rows once two windows with two records are closed and one
 with one, and an hour later another one with one."""
@@ -73,7 +82,7 @@ def job(spark: SparkSession, tmp_path: Path) -> Iterator[Job]:
     made.stop()
 
 
-@pytest.mark.parametrize("name", variants(OPERATORS, in_ci=["dropDuplicates", "transformWithState"]))
+@pytest.mark.parametrize("name", variants(OPERATORS, in_ci=["dropDuplicates", "transformWithState", "limit"]))
 def test_an_operator_behind_an_aggregation_computes(job: Job, name: str) -> None:
     operator, expected = OPERATORS[name]
     timed = (

@@ -11,6 +11,7 @@ from tandem.engine.bridge import EpochBridge
 from tandem.engine.causal import Causal
 from tandem.engine.choice import Choice, choose_engine
 from tandem.engine.described import Facts
+from tandem.engine.first_epoch import check_first_epoch, check_planned
 from tandem.engine.output_mode import output_mode
 from tandem.engine.plan_check import check_determined, check_repeatable, check_watermarks
 from tandem.engine.planned import how_joined, plan_facts
@@ -103,11 +104,13 @@ def prepare_job(
     plan = planning.plan(bridge)
     check_determined(plan.frame)
     check_watermarks(plan.frame)
+    check_first_epoch(plan.frame)
     second = planning.plan(spare)
     again = second.frame
     check_repeatable(plan.frame, again)
     compare(plan)
     mode = output_mode(plan.frame, plan.sinks, spec.job.output_mode)
+    check_planned(plan.frame, mode)
     stateful = bool(stateful_operators(plan.frame) or plan.tables)
     formats, encoding = _sink_formats(formats, manifest, plan.frame)
     choice = choose_engine(lambda: plan_facts(plan.frame, mode), manifest)

@@ -1,6 +1,9 @@
 package tandem;
 
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.plans.physical.HashPartitioning;
+import org.apache.spark.sql.catalyst.plans.physical.Partitioning;
+import org.apache.spark.sql.catalyst.plans.physical.SinglePartition$;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.execution.CoalesceExec;
 import org.apache.spark.sql.execution.ColumnarRule;
@@ -8,11 +11,14 @@ import org.apache.spark.sql.execution.LocalTableScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.sql.execution.UnionExec;
 import org.apache.spark.sql.execution.datasources.v2.RealTimeStreamScanExec;
+import org.apache.spark.sql.execution.exchange.ENSURE_REQUIREMENTS$;
 import org.apache.spark.sql.execution.exchange.ShuffleExchangeExec;
+import org.apache.spark.sql.execution.streaming.operators.stateful.SessionWindowStateStoreSaveExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreReader;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreSaveExec;
 import org.apache.spark.sql.execution.streaming.operators.stateful.StateStoreWriter;
 import org.apache.spark.sql.execution.streaming.operators.stateful.join.StreamingSymmetricHashJoinExec;
+import scala.Option;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
@@ -46,13 +52,16 @@ public final class OnePartition extends AbstractFunction1<SparkSession, Columnar
   private static SparkPlan direct(SparkPlan plan, boolean hasState) {
     boolean above = hasState || opensStore(plan);
     SparkPlan whole = Plans.withChildren(plan, child -> direct(child, above));
+    if (opensStore(whole) && !(whole instanceof SessionWindowStateStoreSaveExec)) {
+      whole = Plans.withChildren(whole, child -> aggregatesInTask(child) ? shuffled(child) : child);
+    }
     return isNeedless(whole, hasState) ? new CoalesceExec(1, ((ShuffleExchangeExec) whole).child()) : whole;
   }
 
   /**
    * An aggregation leaves the state store that it reads in the task's thread, for where it writes (StateStoreThreadLocalTracker), and nothing takes it away.
-   * An operator further up in the same task may be given it when it opens its own: transformWithState fails then. An aggregation has read its own by then, and a
-   * join opens stores otherwise.
+   * An operator further up in the same task may be given it when it opens its own: transformWithState and a limit fail then. An aggregation has read its own by
+   * then, and a join opens stores otherwise.
    */
   private static boolean opensStore(SparkPlan plan) {
     return plan instanceof StateStoreWriter
@@ -65,6 +74,24 @@ public final class OnePartition extends AbstractFunction1<SparkSession, Columnar
         && intoOne(plan)
         && isOne(shuffle.child())
         && !(hasState && aggregates(shuffle.child()));
+  }
+
+  /** Spark itself asks for no shuffle where the rows are as the operator needs them, as for a limit behind one partition. */
+  private static SparkPlan shuffled(SparkPlan plan) {
+    Partitioning now = plan.outputPartitioning();
+    if (now.numPartitions() != 1 && !(now instanceof HashPartitioning)) return plan;
+    Partitioning same = now.numPartitions() == 1 ? SinglePartition$.MODULE$ : now;
+    return new ShuffleExchangeExec(same, plan, ENSURE_REQUIREMENTS$.MODULE$, Option.empty(), false);
+  }
+
+  private static boolean aggregatesInTask(SparkPlan plan) {
+    if (plan instanceof ShuffleExchangeExec) return false;
+    if (plan instanceof StateStoreReader && !(plan instanceof StateStoreWriter)) return true;
+    Iterator<SparkPlan> each = plan.children().iterator();
+    while (each.hasNext()) {
+      if (aggregatesInTask(each.next())) return true;
+    }
+    return false;
   }
 
   private static boolean aggregates(SparkPlan plan) {
