@@ -21,6 +21,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from tandem.manifest import Manifest, SecretError
+from tandem.replica.iceberg_bounds import bound_texts
 from tandem.replica.iceberg_fit import misfits, unfit, unfit_partition
 from tandem.replica.iceberg_nulls import keep_nulls
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError, TableUnreachableError
@@ -56,6 +57,7 @@ class IcebergTable:
         from pyiceberg.catalog import load_catalog
 
         keep_nulls()
+        bound_texts()
         options = dict(self.options)
         return load_catalog(options.pop("name", f"tandem-{self.name}"), **options)
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import load_catalog
+from pyiceberg.expressions import EqualTo
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, MonthTransform, TruncateTransform
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
@@ -75,6 +76,20 @@ def test_a_time_within_an_array_may_be_any(table: IcebergTable) -> None:
 
     assert write(table, rows(kind, [{"t": 0}], [{"t": 2**62}])) == {}
     assert content(table)["n"].to_pylist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud7ff" * 17, "a" * 15 + "\ud7ffb", "\U0010ffff" * 15 + "\ud7ff\U0010ffff", "\ud7ff"]
+)
+def test_a_text_with_the_last_character_before_the_surrogates_is_written_and_found(
+    table: IcebergTable, text: str
+) -> None:
+    """The library makes a bound of the largest text of a column, with the next character."""
+    assert write(table, rows(pa.string(), "a", text, None)) == {}
+
+    there = table.catalog().load_table(table.table)
+    assert there.scan(row_filter=EqualTo("v", text)).to_arrow()["n"].to_pylist() == [1]
+    assert content(table)["v"].to_pylist() == ["a", text, None]
 
 
 STRUCT = pa.struct([("a", pa.int64())])
