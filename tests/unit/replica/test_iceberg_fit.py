@@ -88,7 +88,7 @@ def test_a_text_with_the_last_character_before_the_surrogates_is_written_and_fou
     assert write(table, rows(pa.string(), "a", text, None)) == {}
 
     there = table.catalog().load_table(table.table)
-    assert there.scan(row_filter=EqualTo("v", text)).to_arrow()["n"].to_pylist() == [1]
+    assert there.scan(row_filter=EqualTo("v", value=text)).to_arrow()["n"].to_pylist() == [1]
     assert content(table)["v"].to_pylist() == ["a", text, None]
 
 
