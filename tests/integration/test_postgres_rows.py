@@ -86,6 +86,17 @@ def test_a_text_that_is_too_long_by_spaces_alone_is_refused_as_others_are(bench:
     assert table.content("v, w", "id") == [("ab ", ["a "])]
 
 
+@pytest.mark.parametrize("column", ["json", "jsonb"])
+def test_a_document_that_is_deeper_than_the_servers_stack_is_refused(bench: MakeBench, column: str) -> None:
+    table = bench(f"v {column}")
+    deep = "[" * 100_000 + "]" * 100_000
+
+    refused = table.writer().write(0, pa.array([{"v": "[]"}, {"v": deep}, {"v": "{}"}]), range(3))
+
+    assert list(refused) == [1]
+    assert len(table.content("v::text", "1")) == 2
+
+
 def test_times_beyond_what_python_knows_come_back(bench: MakeBench) -> None:
     table = bench("id serial, d date, t timestamptz")
     kind = pa.struct([("d", pa.int32()), ("t", pa.int64())])
@@ -193,6 +204,29 @@ REFUSING = {
         "n bigint",
         "CREATE FUNCTION {0}_f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.n = 1 THEN RAISE EXCEPTION 'no one' "
         "USING ERRCODE = '45000'; END IF; RETURN NEW; END $$; "
+        "CREATE TRIGGER t BEFORE INSERT ON {0} FOR EACH ROW EXECUTE FUNCTION {0}_f()",
+        [0, 1, 2],
+        [1],
+    ),
+    "a trigger without a branch for a row": (
+        "n bigint",
+        "CREATE FUNCTION {0}_f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN CASE NEW.n WHEN 0 THEN NULL; "
+        "WHEN 2 THEN NULL; END CASE; RETURN NEW; END $$; "
+        "CREATE TRIGGER t BEFORE INSERT ON {0} FOR EACH ROW EXECUTE FUNCTION {0}_f()",
+        [0, 1, 2],
+        [1],
+    ),
+    "a trigger that returns nothing for a row": (
+        "n bigint",
+        "CREATE FUNCTION {0}_f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.n <> 1 THEN RETURN NEW; "
+        "END IF; END $$; CREATE TRIGGER t BEFORE INSERT ON {0} FOR EACH ROW EXECUTE FUNCTION {0}_f()",
+        [0, 1, 2],
+        [1],
+    ),
+    "a trigger in another language": (
+        "n bigint",
+        "CREATE FUNCTION {0}_f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF NEW.n = 1 THEN RAISE EXCEPTION 'no one' "
+        "USING ERRCODE = '38000'; END IF; RETURN NEW; END $$; "
         "CREATE TRIGGER t BEFORE INSERT ON {0} FOR EACH ROW EXECUTE FUNCTION {0}_f()",
         [0, 1, 2],
         [1],

@@ -21,7 +21,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from tandem.manifest import Manifest, SecretError
-from tandem.replica.iceberg_fit import misfits, unfit, unfit_partition
+from tandem.replica.iceberg_bounds import bound_texts
+from tandem.replica.iceberg_fit import misfits, unfit, unfit_folders, unfit_partition
 from tandem.replica.iceberg_nulls import keep_nulls
 from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError, TableUnreachableError
 from tandem.replica.tables import TableError, gone
@@ -56,6 +57,7 @@ class IcebergTable:
         from pyiceberg.catalog import load_catalog
 
         keep_nulls()
+        bound_texts()
         options = dict(self.options)
         return load_catalog(options.pop("name", f"tandem-{self.name}"), **options)
 
@@ -136,21 +138,26 @@ class IcebergWriter:
         Raises `TableError`: they do not fit the table; `TableUnreachableError`: not now; `LaterGenerationError`.
         """
         refused = unfit(rows, indexes)
-        taken = [index not in refused for index in indexes]
-        table = pa.Table.from_struct_array(rows.filter(pa.array(taken, pa.bool_())))
-        table = table.cast(pa.schema([field.with_type(_in_utc(field.type)) for field in table.schema]))
-        if table.num_rows:
+        rows, indexes = _without(refused, rows, indexes)
+        if indexes:
             with _speaking(self._table):
-                self._append(epoch, table)
+                there = self._there()
+                more = unfit_folders(rows, indexes, there)
+                rows, _ = _without(more, rows, indexes)
+                refused |= more
+                if len(rows):
+                    self._append(epoch, _as_written(rows), there)
         return refused
 
-    def _append(self, epoch: int, rows: pa.Table) -> None:
-        from pyiceberg.exceptions import CommitFailedException
-
+    def _there(self) -> Any:
         self._at(f"the catalog of {self._table}")
         self._catalog = self._table.catalog() if self._catalog is None else self._catalog
+        return _loaded(self._catalog, self._table)
+
+    def _append(self, epoch: int, rows: pa.Table, there: Any) -> None:
+        from pyiceberg.exceptions import CommitFailedException
+
         for tries_left in reversed(range(_COMMIT_TRIES)):
-            there = _loaded(self._catalog, self._table)
             # The library would append again behind whatever another owner has committed, without a look at it.
             there.metadata.properties[_NO_RETRIES] = "0"
             _check_partitions(there, self._table)
@@ -165,6 +172,7 @@ class IcebergWriter:
             except CommitFailedException:
                 if not tries_left:
                     raise
+                there = self._there()
             else:
                 return
 
@@ -175,6 +183,19 @@ class IcebergWriter:
         transaction.append(rows, snapshot_properties={f"tandem.{name}": str(value) for name, value in own.items()})
         self._at(f"the end of the commit of {self._table}")
         transaction.commit_transaction()
+
+
+def _without(
+    refused: Mapping[int, str], rows: pa.StructArray, indexes: Sequence[int]
+) -> tuple[pa.StructArray, Sequence[int]]:
+    """The other rows, and their indexes."""
+    taken = [index not in refused for index in indexes]
+    return rows.filter(pa.array(taken, pa.bool_())), [index for index in indexes if index not in refused]
+
+
+def _as_written(rows: pa.StructArray) -> pa.Table:
+    table = pa.Table.from_struct_array(rows)
+    return table.cast(pa.schema([field.with_type(_in_utc(field.type)) for field in table.schema]))
 
 
 def _in_utc(kind: pa.DataType) -> pa.DataType:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from typing import Any, Final
+from urllib.parse import quote_plus, urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +23,12 @@ _LAST_US: Final = 253_402_300_799_999_999
 """The end of the year 9999."""
 _FLOATING: Final = ("float", "double")
 _PLAIN: Final = ("identity", "void")
+_TEXTS: Final = ("string", "binary")
+_WITH_FOLDERS: Final = ("", "file", "hdfs")
+_LONGEST_NAME: Final = 255
+"""Of a folder, bytes."""
+_MOST_SPELLED: Final = 4
+"""Bytes in a folder's name for one of a value: three (%FF) for one of a text, and for each sign of bytes in base64 (%2B)."""
 _ANOTHER: Final = "Partition the table by another column, or give the sink another table"
 
 
@@ -61,6 +68,40 @@ def unfit_partition(table: Any, has_core: bool) -> str:
     return ""
 
 
+def unfit_folders(rows: pa.StructArray, indexes: Sequence[int], table: Any) -> dict[int, str]:
+    """Rows whose partition's folder would have a name that is too long: index → why. An object store has no folders."""
+    found: dict[int, str] = {}
+    if urlsplit(table.location()).scheme not in _WITH_FOLDERS:
+        return found
+    columns = table.schema()
+    for field in table.spec().fields:
+        by = field.transform
+        if not str(by).startswith(("identity", "truncate")):
+            continue
+        kind, name = columns.find_type(field.source_id), columns.find_column_name(field.source_id)
+        if str(kind) not in _TEXTS:
+            continue
+        cut, prefix = by.transform(kind), quote_plus(field.name, safe="")
+        for index, value in zip(indexes, _values(rows, name, _LONGEST_NAME - len(prefix) - 1), strict=False):
+            part = quote_plus(by.to_human_string(kind, cut(value)), safe="")
+            if len(prefix) + 1 + len(part) > _LONGEST_NAME:
+                found[index] = (
+                    f"its {name} is too long for the name of a folder, and the Iceberg table is partitioned by it"
+                )
+    return found
+
+
+def _values(rows: pa.StructArray, name: str, room: int) -> list[Any]:
+    """The values of a column, or of one within a struct; none if all of them fit into `room`, however they are spelled."""
+    names = [name] if rows.type.get_field_index(name) >= 0 else name.split(".")
+    try:
+        column = pc.struct_field(rows, names)
+    except (pa.ArrowInvalid, KeyError):
+        return []  # the job does not select it
+    longest = pc.max(pc.binary_length(column)).as_py() or 0
+    return [] if longest * _MOST_SPELLED <= room else column.to_pylist()
+
+
 def misfits(table: Any, rows: pa.Schema) -> Iterator[str]:
     """What of a job's rows the table does not take: a column that one of them has not, a type, or null."""
     from pyiceberg.exceptions import ResolveError
@@ -71,6 +112,10 @@ def misfits(table: Any, rows: pa.Schema) -> Iterator[str]:
     theirs = {field.name: field for field in table.schema().fields}
     mine = {field.name: field for field in _pyarrow_to_schema_without_ids(rows, format_version=version).fields}
     found = [f"the table has no column {name}" for name in mine if name not in theirs]
+    for field in table.spec().fields:
+        by = table.schema().find_column_name(field.source_id) if str(field.transform) != "void" else None
+        if by is not None and by not in mine and by.split(".")[0] not in mine:
+            found.append(f"the table is partitioned by {by}, which the job does not select")
     for name, there in theirs.items():
         if (here := mine.get(name)) is None:
             if there.required:

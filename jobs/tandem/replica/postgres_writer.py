@@ -33,10 +33,11 @@ if TYPE_CHECKING:
 
 _log = get_logger(__name__)
 
-_OF_A_ROW: Final = ("21000", "44000", "54000")
-_OF_A_ROW_CLASSES: Final = ("22", "23", "P0")
+_OF_A_ROW: Final = ("20000", "21000", "44000")
+_OF_A_ROW_CLASSES: Final = ("22", "23", "2F", "38", "54", "P0")
 """SQLSTATEs that say that the database does not take a row: bad data, constraints, checks of views, limits, what triggers
-raise. 21000: two rows of one key by the rules of its index; one after the other, both are taken."""
+raise in any language, a CASE in one that has no branch for it. 21000: two rows of one key by the rules of its index; one
+after the other, both are taken. 54001: documents within documents, deeper than the server's stack."""
 _POSTGRES_CLASSES: Final = (
     *("00", "01", "02", "03", "08", "09", "0A", "0B", "0F", "0L", "0P", "0Z", "10", "20", "21"),
     *("22", "23", "24", "25", "26", "27", "28", "2B", "2D", "2F", "34", "38", "39", "3B", "3D"),

@@ -17,6 +17,8 @@ from tandem.topics.declared import SinkTopics
 
 _MOST_KEY_BYTES = 200
 _MOST_REASON = 500
+_NAMELESS = "a header has no name, or one that is not UTF-8"
+_CUT_NAME = "a header has a name with the character NUL (U+0000), where Kafka's clients for C would cut it"
 _GOLDEN = 0x9E3779B1
 """2³² divided by the golden ratio (Knuth, The Art of Computer Programming 6.4)."""
 
@@ -75,7 +77,7 @@ def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> 
         reason = unfit.get(index, "")
         if topic is not None:
             reason = reason or _unfit(topic, key, value, partition, users, sinks)
-        if topic is None or reason:
+        if topic is None or reason or isinstance(users, str):
             letter = _letter(sink, rows.epoch, index, key, reason)
             yield OutputRecord(sinks.dead_letter, letters_key(index), letter, own, 0)
             continue
@@ -98,12 +100,12 @@ def _unfit(
     key: bytes | None,
     value: bytes | None,
     partition: int | None,
-    headers: Sequence[Header] | None,
+    headers: Sequence[Header] | str,
     sinks: SinkTopics,
 ) -> str:
-    """Why the topic can never take such a record; "": it can."""
-    if headers is None:
-        return "a header has no name, or one that is not UTF-8"
+    """Why the topic can never take such a record; "": it can. `headers`: the row's own, or what is wrong with one."""
+    if isinstance(headers, str):
+        return headers
     size = len(key or b"") + len(value or b"")
     if headers:
         size += sum(len(name.encode()) + len(content or b"") for name, content in headers)
@@ -117,10 +119,12 @@ def _unfit(
     return ""
 
 
-def _headers(given: Sequence[Mapping[str, Any] | None]) -> list[Header] | None:
-    """A row's own headers; None if one of them has no name that Kafka's clients could read."""
+def _headers(given: Sequence[Mapping[str, Any] | None]) -> list[Header] | str:
+    """A row's own headers, or why Kafka's clients could not write or read the name of one."""
     named = [(name, header["value"]) for header in given if header and (name := _text(header["key"])) is not None]
-    return None if len(named) < len(given) else named
+    if len(named) < len(given):
+        return _NAMELESS
+    return _CUT_NAME if any("\0" in name for name, _ in named) else named
 
 
 def _text(content: bytes | None) -> str | None:

@@ -202,6 +202,18 @@ def test_a_header_whose_name_is_no_text_makes_a_dead_letter() -> None:
     assert letter(found[1])["reason"] == NAMELESS
 
 
+def test_a_header_whose_name_the_client_would_cut_makes_a_dead_letter() -> None:
+    """librdkafka takes names up to the first NUL; contents may have any."""
+    found = records(
+        {"headers": [{"key": "a\0b", "value": b"1"}]},
+        {"headers": [{"key": "", "value": b"a\0b"}]},
+        headers=True,
+    )
+
+    assert "a name with the character NUL" in str(letter(found[0])["reason"])
+    assert list(found[1].headers)[2:] == [("", b"a\0b")]
+
+
 def test_an_epoch_without_rows_has_no_records() -> None:
     assert records_of(EpochRows.of(12, pa.table({}), ordered=True), SINKS) == []
     assert EpochRows.of(12, pa.table({}), ordered=False).digest == EpochRows.of(13, pa.table({}), ordered=True).digest

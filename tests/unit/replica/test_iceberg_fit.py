@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog import load_catalog
+from pyiceberg.expressions import EqualTo
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, MonthTransform, TruncateTransform
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
@@ -77,6 +78,20 @@ def test_a_time_within_an_array_may_be_any(table: IcebergTable) -> None:
     assert content(table)["n"].to_pylist() == [0, 1]
 
 
+@pytest.mark.parametrize(
+    "text", ["\ud7ff" * 17, "a" * 15 + "\ud7ffb", "\U0010ffff" * 15 + "\ud7ff\U0010ffff", "\ud7ff"]
+)
+def test_a_text_with_the_last_character_before_the_surrogates_is_written_and_found(
+    table: IcebergTable, text: str
+) -> None:
+    """The library makes a bound of the largest text of a column, with the next character."""
+    assert write(table, rows(pa.string(), "a", text, None)) == {}
+
+    there = table.catalog().load_table(table.table)
+    assert there.scan(row_filter=EqualTo("v", value=text)).to_arrow()["n"].to_pylist() == [1]
+    assert content(table)["v"].to_pylist() == ["a", text, None]
+
+
 STRUCT = pa.struct([("a", pa.int64())])
 NULLS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "array": (pa.list_(STRUCT), [[{"a": 1}, None, {"a": None}], None, [], [{"a": 2}]]),
@@ -122,13 +137,35 @@ def test_what_is_null_is_null_in_the_file_and_what_is_empty_is_empty(
 # Tables --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_value_that_is_too_long_for_the_folder_of_its_partition_is_no_trouble_that_passes(
-    table: IcebergTable,
-) -> None:
-    partitioned(table, pa.string())
+LONG: dict[str, tuple[pa.DataType, Any, list[Any], list[Any]]] = {
+    "text": (pa.string(), EACH, ["x" * 253, "é" * 42, None, ""], ["x" * 254, "é" * 43, "/" * 85]),
+    "bytes": (pa.binary(), EACH, [b"x" * 189, None], [b"x" * 192, b"\xff" * 100]),
+    "beginnings": (pa.string(), TruncateTransform(100), ["x" * 5_000, "é" * 42], ["é" * 43]),
+    "hashes": (pa.string(), BucketTransform(4), ["x" * 5_000], []),
+}
 
-    with pytest.raises(TableError, match=r"sink lake: .* is too long for the name of a folder: partition the table by"):
-        write(table, rows(pa.string(), "a", "x" * 300))
+
+@pytest.mark.parametrize("name", LONG)
+def test_a_row_that_is_too_long_for_the_folder_of_its_partition_is_refused_and_no_other(
+    table: IcebergTable, name: str
+) -> None:
+    kind, by, good, bad = LONG[name]
+    partitioned(table, kind, by)
+
+    refused = write(table, rows(kind, *good, *bad))
+
+    assert set(refused) == set(range(len(good), len(good) + len(bad)))
+    assert all("its v is too long for the name of a folder" in why for why in refused.values())
+    assert sorted(content(table)["n"].to_pylist()) == list(range(len(good)))
+
+
+def test_a_partition_by_a_column_within_another_is_looked_at(table: IcebergTable) -> None:
+    kind = pa.struct([("t", pa.string())])
+    made(table, pa.schema([("n", pa.int64()), ("v", kind)]))
+    with table.catalog().load_table(table.table).update_spec() as update:
+        update.add_field("v.t", EACH, "t")
+
+    assert set(write(table, rows(kind, {"t": "x" * 254}, {"t": "x"}, None))) == {0}
 
 
 def test_what_the_library_cannot_compute_is_no_trouble_that_passes(
@@ -269,6 +306,18 @@ def test_rows_that_do_not_fit_the_table_are_refused_at_the_start(
     with pytest.raises(TableError, match=f"sink lake: the rows do not fit the iceberg table shop.orders.*{said}"):
         check_fit([table], sinks(ROWS))
     assert capsys.readouterr().out == ""
+
+
+def test_a_table_that_is_partitioned_by_what_the_job_does_not_select_is_refused_at_the_start(
+    table: IcebergTable,
+) -> None:
+    """The library fails at each write, and it would be tried for ever."""
+    made(table, pa.schema([("n", pa.int64()), ("v", pa.string()), ("w", pa.string())]))
+    with table.catalog().load_table(table.table).update_spec() as update:
+        update.add_field("w", EACH, "w")
+
+    with pytest.raises(TableError, match="the table is partitioned by w, which the job does not select"):
+        check_fit([table], sinks(ROWS))
 
 
 def test_a_struct_within_that_does_not_fit_is_refused_at_the_start(
