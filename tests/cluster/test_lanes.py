@@ -12,6 +12,7 @@ import pytest
 from cluster.conftest import own_namespace, with_snapshots
 from cluster.jobs import START_S, ClusterJob, manifests, submit
 from cluster.kubernetes import Object, holds
+from integration.traffic import Feeder
 from integration.workload import Cluster
 from tandem.kafka.topics import NewTopic, Topics
 
@@ -137,8 +138,19 @@ def test_a_job_goes_on_with_another_number_of_lanes(servers: Cluster, tandem: st
             job.close()
 
 
+def send_by_key(feeder: Feeder, number: int) -> None:
+    """To the partition in which the partitioner of a Kafka client puts the key: of one of 2 lanes each."""
+    feeder.produce(str(number), ("even", "odd")[number % 2])
+
+
 @pytest.mark.thorough
-def test_a_job_of_one_lane_gets_two_and_has_one_again(servers: Cluster, tandem: str) -> None:  # noqa: ARG001
+@pytest.mark.timeout(1500)
+def test_a_job_of_one_lane_gets_two_and_has_one_again(
+    servers: Cluster,
+    tandem: str,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Feeder, "send", send_by_key)
     name = f"one-{uuid.uuid4().hex[:6]}"
     Topics(servers.connection).ensure(
         [NewTopic(f"{name}-in", 4), NewTopic(f"{name}-copies", 1), NewTopic(f"{name}-counts", 1)]
@@ -153,6 +165,9 @@ def test_a_job_of_one_lane_gets_two_and_has_one_again(servers: Cluster, tandem: 
             job.flows_on(100)
             job.patch({"lanes": 2})
             has_two = lambda: job.status.get("lanes") == "2/2" and "laneChange" not in job.status  # noqa: E731
+            job.wait(lambda: "laneChange" in job.status, 60, "the change begins")
+            job.wait(lambda: job.status.get("laneChange", {}).get("stage") != "Checking", START_S, "it is checked")
+            assert job.condition("Progressing")[1] == "LanesChange", job.condition("Progressing")
             job.wait(has_two, 3 * START_S, "it has 2 lanes")
             job.flows_on(100)
             assert {pod["metadata"]["labels"].get("tandem.dev/lane") for pod in kubectl.list("pods")} == {"0", "1"}

@@ -32,7 +32,7 @@ KEYS: Final[Mapping[str, str]] = {
 
 AGGREGATES: Final[Mapping[str, tuple[str, ...]]] = {
     "decimals": ("SUM(n::DECIMAL(20, 4) / 7)", "AVG(n::DECIMAL(38, 10))", "MIN((n % 9)::DECIMAL(30, 2))"),
-    "try": ("TRY_SUM(n * 4611686018427387904 % 9e18::BIGINT)", "TRY_AVG(n)", "TRY_SUM(9e18::BIGINT)"),
+    "try": ("TRY_SUM((n % 2 + 1) * 4611686018427387903)", "TRY_AVG(n)", "TRY_SUM(9e18::BIGINT)"),
     "floating": (
         "SUM(n / 7.0D)",
         "AVG(SIN(n))",

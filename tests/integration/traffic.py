@@ -62,14 +62,19 @@ class Feeder:
         while not self._stop.wait(0.01):
             due = int((time.monotonic() - started) * self.rate)
             for number in range(self.sent, due):
-                self._send(number)
+                self.send(number)
             self.sent = max(self.sent, due)
             self._producer.poll(0)
             if self._watch.forgot_all:
                 self._replace()
 
-    def _send(self, number: int) -> None:
-        self._producer.produce(self.topic, str(number), key_of(number), number % PARTITIONS)
+    def send(self, number: int) -> None:
+        """Send the record of a number."""
+        self.produce(str(number), key_of(number), number % PARTITIONS)
+
+    def produce(self, value: str, key: str, partition: int = -1) -> None:
+        """Send a record; to the partition of its key, if none is named."""
+        self._producer.produce(self.topic, value, key, partition)
 
     def _replace(self) -> None:
         """Another client sends what has not arrived."""
@@ -79,7 +84,7 @@ class Feeder:
         arrived = self._arrived()
         for number in range(self.sent):
             if number // PARTITIONS >= arrived[number % PARTITIONS]:
-                self._send(number)
+                self.send(number)
 
     def _arrived(self) -> list[int]:
         """How many records each partition has."""

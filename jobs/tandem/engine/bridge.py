@@ -23,7 +23,7 @@ from tandem.checkpoint.position import EnginePosition
 from tandem.checkpoint.relocation import relocate
 from tandem.engine.idle_inputs import idle_after, without_watermark
 from tandem.engine.kept_state import check_state, note_state
-from tandem.engine.pruned import dataset, java_type, pruned, singleton, states_of
+from tandem.engine.pruned import as_run, dataset, java_type, singleton, states_of
 from tandem.engine.session_state import default_of, settings_of
 from tandem.engine.state_settings import check_settings
 from tandem.engine.tables.parsing import TableFrames
@@ -96,7 +96,7 @@ class EpochBridge:
     def launch(self, frame: DataFrame, checkpoint: Path, output_mode: str) -> StreamingQuery:
         """Start the query after `stand_at`. Raises `JobError`: the checkpoint's state is of other columns, or settings."""
         relocate(checkpoint)
-        frame_as_run = dataset(self._spark, pruned(frame))
+        frame_as_run = as_run(frame)
         plan = frame_as_run.queryExecution().analyzed()
         states = states_of(self._spark, plan)
         if self._after.epoch >= 0:

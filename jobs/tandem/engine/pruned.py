@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 from tandem.engine.kept_state import KeptState
@@ -44,6 +45,19 @@ def pruned(frame: DataFrame) -> Any:
         if plan.fastEquals(before):
             break
     return plan
+
+
+def as_run(frame: DataFrame) -> Any:
+    """The Dataset that a query is started with, in the JVM: of the pruned plan, or of the whole one if Spark refuses that.
+
+    Its rules are made for optimised plans, in which nobody checks again that what is selected is what is grouped by.
+    """
+    spark = frame.sparkSession
+    try:
+        return dataset(spark, pruned(frame))
+    except AnalysisException as error:
+        _log.info("plan_not_pruned", reason=str(error).partition("\n")[0])
+        return dataset(spark, frame._jdf.queryExecution().analyzed())
 
 
 def inlined(spark: SparkSession, plan: Any) -> Any:
