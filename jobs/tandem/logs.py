@@ -8,11 +8,12 @@ import logging
 import re
 import sys
 import sysconfig
+import threading
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Final, TextIO, cast
+from typing import Any, Final
 
 import structlog
 
@@ -29,7 +30,7 @@ def configure(level: str = "INFO", **context: Any) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level]),
-        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _StandardError())),
+        logger_factory=lambda *_: _PRINTER,
         cache_logger_on_first_use=True,
     )
     structlog.contextvars.clear_contextvars()
@@ -41,14 +42,25 @@ def configure(level: str = "INFO", **context: Any) -> None:
         library.handlers, library.propagate = [_LIBRARIES], False
 
 
-class _StandardError:
-    """Standard error as it is when a line is written: code that replaces it for a while may close what it puts there."""
+class _Printer:
+    """Standard error as it is when a line is written: code that replaces it for a while may close what it puts there.
 
-    def write(self, text: str) -> int:
-        return sys.stderr.write(text)
+    A thread may write while it writes: what is collected meanwhile may log from its `__del__`. With structlog's own, whose
+    lock is none of that kind, it would wait for itself.
+    """
 
-    def flush(self) -> None:
-        sys.stderr.flush()
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+
+    def msg(self, message: str) -> None:
+        with self._lock:
+            sys.stderr.write(message + "\n")
+            sys.stderr.flush()
+
+    log = debug = info = warn = warning = error = critical = fatal = failure = exception = msg
+
+
+_PRINTER: Final = _Printer()
 
 
 _context: dict[str, Any] = {}
@@ -109,6 +121,7 @@ class Repeats:
 _TALKATIVE: Final = ("kazoo",)
 """Loggers that are bounded even where a job's code sets up logging for itself, as `logging.warning` does."""
 _CHANGING: Final = re.compile(r"0x[0-9a-fA-F]+|\d+(?:\.\d+)?(?= ?(?:ms|s|sec|seconds)\b)")
+_INSTALLED: Final = ("/site-packages/", "/dist-packages/")
 _STANDARD: Final = sysconfig.get_path("stdlib") + "/"
 
 
@@ -139,13 +152,18 @@ class LibraryLog(logging.Handler):
                 more: dict[str, Any] = {"repeated": repeated} if repeated else {}
                 if record.exc_info:
                     more["exc_info"] = record.exc_info
-                _log.log(record.levelno, "library", library=record.name, reason=reason, **more)
+                _log.log(_known(record.levelno), "library", library=record.name, reason=reason, **more)
         except Exception:
             self.handleError(record)
 
 
 def _is_of_library(path: str) -> bool:
-    return "-packages/" in path or path.startswith(_STANDARD)
+    return any(folder in path for folder in _INSTALLED) or path.startswith(_STANDARD)
+
+
+def _known(level: int) -> int:
+    """The level below, of those that structlog knows."""
+    return min(max(level // 10 * 10, logging.WARNING), logging.CRITICAL)
 
 
 _log = get_logger(__name__)

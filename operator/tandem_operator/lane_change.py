@@ -89,6 +89,8 @@ def lanes_step(
         case "Stopping":
             return _stopped(known, lanes, now_ms)
         case "Dividing":
+            if task is None and known.to != wanted and now_ms - read_ms(known.since) > _LONGEST_MS:
+                return _refused(known, "its task could not be made", _AFTER_DOUBT)
             step = LanesStep(known.before, known, task="change", holds=True)
             return _after(step, task, now_ms, "Beginning")
         case _:

@@ -48,8 +48,7 @@ async def observe(
     invalid: str = "",
 ) -> Observed:
     """Everything that the plan may decide from. `body`: the job, as it was seen; `job`: what its pods use."""
-    key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
-    mine = [pod for pod in store.pods(key) if _is_owned(pod, body["metadata"]["uid"])]
+    mine = pods_of(body, store)
     pods = [_pod(pod, store) for pod in mine if _component(pod) in _COMPONENTS]
     alive = [pod for pod in pods if pod.ip and not pod.node_lost and pod.phase is not PodPhase.FAILED]
     asked = [(pod.ip, port) for pod in alive for port in (METRICS_PORT, ORDERER_METRICS_PORT)]
@@ -75,11 +74,15 @@ async def observe(
     )
 
 
+def pods_of(body: Body, store: Store) -> list[Body]:
+    """The pods that a job owns. `body`: the job."""
+    key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
+    return [pod for pod in store.pods(key) if _is_owned(pod, body["metadata"]["uid"])]
+
+
 def tasks_of(body: Body, store: Store) -> tuple[TaskSeen, ...]:
     """The tasks of a job. `body`: the job."""
-    key = Key(body["metadata"]["namespace"], body["metadata"]["name"])
-    mine = (pod for pod in store.pods(key) if _is_owned(pod, body["metadata"]["uid"]))
-    return tuple(_task(pod) for pod in mine if _component(pod) == TASK)
+    return tuple(_task(pod) for pod in pods_of(body, store) if _component(pod) == TASK)
 
 
 def _is_owned(pod: Body, uid: str) -> bool:

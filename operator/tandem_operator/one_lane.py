@@ -18,7 +18,6 @@ from tandem_operator.plan import plan
 from tandem_operator.plan.deletion import released
 from tandem_operator.plan.status import old_status
 from tandem_operator.resources import Settings
-from tandem_operator.resources.revisions import KIND as REVISION
 from tandem_operator.resources.tasks import LANES, kind_of
 from tandem_operator.status import Status
 from tandem_operator.trim import Body
@@ -31,12 +30,14 @@ def may_have_one_lane(job: ReplicatedStreamJob, status: Status) -> bool:
     """Whether a job has, as far as its status says, no lanes yet, or is just being changed from that."""
     if status.lane_change is not None:
         return status.lane_change.before == 1
-    return job.spec.lanes > 1 and not status.lanes and status.observed_generation is not None
+    return job.spec.lanes > 1 and (status.lanes or "/1").endswith("/1")
 
 
 def as_one_lane(body: Body, status: Status) -> Body:
-    """The job with one lane, which is stopped for a change of that."""
-    is_stopped = status.lane_change is not None and status.lane_change.stage in _STOPS
+    """The job with one lane, which is stopped for a change of that, unless the number was set back in time."""
+    change = status.lane_change
+    is_back = change is not None and change.stage == "Stopping" and change.to != body["spec"].get("lanes", 1)
+    is_stopped = change is not None and change.stage in _STOPS and not is_back
     return {**body, "spec": {**body["spec"], "lanes": 1, **({"suspend": True} if is_stopped else {})}}
 
 
@@ -45,11 +46,14 @@ def is_between(status: Status) -> bool:
     return status.lane_change is not None and status.lane_change.stage not in ("Checking", "Refused")
 
 
-def is_over(status: Status, objects: Sequence[ObjectSeen]) -> bool:
-    """Whether a job that may have one lane has not: its logs are those of several, or nothing was ever published."""
+def is_over(status: Status, is_there: bool) -> bool:
+    """Whether a job that may have one lane has not: its logs are those of several, or it never had one.
+
+    `is_there` : pods or objects of it are. What its logs say only a task knows.
+    """
     if status.lane_change is not None:
         return status.lane_change.stage == "Beginning"
-    return not any(one.kind == REVISION for one in objects)
+    return not is_there and not status.lanes
 
 
 def cleared(observed: Observed, _settings: Settings) -> tuple[Action, ...]:

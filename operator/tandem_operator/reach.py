@@ -82,7 +82,10 @@ class Reach:
         """Look again and again, until cancelled."""
         while True:
             for namespace in self._namespaces:
-                await self.look(namespace)
+                try:
+                    await self.look(namespace)
+                except Exception as error:  # else nobody would look any more, and a closed namespace stayed closed
+                    _log.warning("namespace_not_looked_at", namespace=namespace or "*", reason=repr(error))
             await asyncio.sleep(LOOK_S)
 
     async def look(self, namespace: str) -> None:

@@ -18,7 +18,7 @@ from tandem_operator.cache_refresher import CacheRefresher
 from tandem_operator.lanes import LaneSeen, has_lanes, plan_lanes, seen_lanes
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
-from tandem_operator.observe import observe, tasks_of
+from tandem_operator.observe import observe, pods_of, tasks_of
 from tandem_operator.observed import Observed
 from tandem_operator.one_lane import as_one_lane, cleared, is_between, is_over, may_have_one_lane, plan_one_lane
 from tandem_operator.owned import OwnedObjects
@@ -107,11 +107,26 @@ class Reconciler:
         except ManifestError as error:
             again_s, refused = await self._repair(begun, error)
         else:
-            is_whole = has_lanes(job, read_status(body.get("status", {})))
-            again_s, refused = await (self._lanes(begun, job) if is_whole else self._pass(begun, job))
+            old = read_status(body.get("status", {}))
+            try:
+                is_whole = has_lanes(job, old) or (job.spec.lane_of is None and await self._has_lanes_still(begun, old))
+                again_s, refused = await (self._lanes(begun, job) if is_whole else self._pass(begun, job))
+            except ManifestError as error:  # with the number of lanes that it changes from or to, it is no good job
+                again_s, refused = STEADY_S, await self._tell(begun, refuse(body, error, self._now_ms()))
         if refused is not None:
             raise refused
         return again_s if key in self._store.jobs else None
+
+    async def _has_lanes_still(self, begun: Begun, old: Status) -> bool:
+        """Whether a job whose status says nothing (it is new, or its status was lost) has jobs of lanes."""
+        if old.observed_generation is not None:
+            return False
+        await self._list_lanes(begun)
+        return bool(self._seen_lanes(begun))
+
+    async def _list_lanes(self, begun: Begun) -> None:
+        for body in await asyncio.to_thread(self._api.list, KIND, begun.key.namespace, {LANES_OF: begun.key.name}):
+            self._store.see_job(body, gone=False)
 
     async def _repair(self, begun: Begun, error: ManifestError) -> tuple[float, ApiError | None]:
         """A pass over a job whose spec is no good."""
@@ -152,13 +167,13 @@ class Reconciler:
         """A pass over a job with lanes, each of which is a job of its own."""
         key, target = begun.key, Target(job, begun.uid)
         old = read_status(begun.body.get("status", {}))
-        if may_have_one_lane(job, old) and (passed := await self._one_lane(begun, job, old)) is not None:
+        had_one = may_have_one_lane(job, old) and not await self._has_lanes_still(begun, old)
+        if had_one and (passed := await self._one_lane(begun, job, old)) is not None:
             return passed
         lanes, change = self._seen_lanes(begun), old.lane_change
         before = 0 if change is None else change.before
         if len(lanes) < max(job.spec.lanes, before):  # only the API server knows that one is not there
-            for body in await asyncio.to_thread(self._api.list, KIND, key.namespace, {LANES_OF: key.name}):
-                self._store.see_job(body, gone=False)
+            await self._list_lanes(begun)
             lanes = self._seen_lanes(begun)
         if job.spec.lanes == 1 and not lanes and change is None:
             return await self._pass(begun, job)
@@ -184,11 +199,12 @@ class Reconciler:
         self, begun: Begun, job: ReplicatedStreamJob, old: Status
     ) -> tuple[float, ApiError | None] | None:
         """A pass over a job that has one lane and is to have several; None: nothing is left of the one."""
-        objects = await seeing(asyncio.to_thread(self._owned.of, begun.key, begun.uid, False, begun.now_s))
+        has_executors = bool(job.spec.executors.instances)
+        objects = await seeing(asyncio.to_thread(self._owned.of, begun.key, begun.uid, has_executors, begun.now_s))
         planned: Planned
-        if is_over(old, objects):
-            finalizers = begun.body["metadata"].get("finalizers", ())
-            if not objects and not self._store.pods(begun.key) and CLEANUP not in finalizers:
+        is_there = bool(objects or pods_of(begun.body, self._store))
+        if is_over(old, is_there):
+            if not is_there and CLEANUP not in begun.body["metadata"].get("finalizers", ()):
                 return None
             planned = cleared
         else:

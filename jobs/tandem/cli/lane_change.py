@@ -50,7 +50,8 @@ def lanes(
                 screen.out.print(f"{job.name} has {count} lanes")
                 return
             if before is None:
-                raise RefusedError(f"{job.name} has not run yet: start it")
+                screen.out.print(f"{job.name} has not run yet: it begins with {count} lanes")
+                return
             change_in_a_process(job, before, only_check)
         except (UnfinishedError, ConnectionFailedError, ReadTimeoutError, KafkaException) as error:
             screen.errors.print(f"the change of the number of lanes did not come to its end: {error}", style="red")

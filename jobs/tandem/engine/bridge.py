@@ -45,10 +45,16 @@ class EpochBridge:
     `schema` : of the records of every epoch.
     `folder` : a folder in memory for the Arrow files of one epoch at a time.
     `sources` : of the manifest; some may be idle.
+    `counts` : whether its epochs are those of the job, to which accumulators are added; else it is for trials.
     """
 
     def __init__(
-        self, spark: SparkSession, schema: StructType, folder: Path, sources: Sequence[SourceSpec] = ()
+        self,
+        spark: SparkSession,
+        schema: StructType,
+        folder: Path,
+        sources: Sequence[SourceSpec] = (),
+        counts: bool = True,
     ) -> None:
         self._sources = sources
         self._spark = spark
@@ -60,7 +66,7 @@ class EpochBridge:
         self._attributes = types.toAttributes(java_type(spark, schema))
         given = (java_type(spark, schema), spark._jsparkSession, self._attributes, str(self._output))
         self._bridge = jvm.tandem.EpochBridge(*given)
-        self._bridge.accumulates(spark.sparkContext._javaAccumulator)
+        self._bridge.accumulates(spark.sparkContext._javaAccumulator, counts)
         self._schema = schema
         self._after = EnginePosition()
 

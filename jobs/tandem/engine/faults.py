@@ -34,10 +34,10 @@ WRONG_SETTING = "[INVALID_CONF_VALUE"
 
 _OF_THE_PLAN = re.compile(
     r"\[(?:STATE_STORE_UNSUPPORTED_OPERATION\w*|UNSUPPORTED_FEATURE\.STATE_STORE\w*|TRANSFORM_WITH_STATE_SCHEMA_MUST_BE_NULLABLE)\]"
-    r"|SQLSTATE: (?:0A000|42(?!K03|K06)\w{3})\b"
+    r"|SQLSTATE: (?:0A000|42(?!K03|K04|K06|K0B)\w{3})\b"
 )
-"""What Spark says of a plan: 0A000, it has no such feature; 42, it means nothing; but for files (42K03), and settings that a
-state was begun with (42K06)."""
+"""What Spark says of a plan: 0A000, it has no such feature; 42, it means nothing; but for files (42K03, 42K04), settings
+that a state was begun with (42K06), and values that Spark read otherwise in earlier versions (42K0B)."""
 
 _FILES_MISSING = "SQLSTATE: 42K03"
 

@@ -30,6 +30,9 @@ _WORDS: Final = {
 """Operators that keep state by keys, as a job calls them."""
 
 
+_SEVERAL: Final = "spark.sql.streaming.statefulOperator.allowMultiple"
+
+
 def check_first_epoch(frame: DataFrame) -> None:
     """Raise `JobError` if Spark would fail at the first epoch of a streaming plan: it names the operator, the columns and
     what to do.
@@ -45,7 +48,8 @@ def check_first_epoch(frame: DataFrame) -> None:
         state: Any = spark._jsparkSession.sessionState()
         operators = list(_operators(state.optimizer().execute(plan)))
         _refuse_collations(operators, is_stable)
-        _refuse_event_times(operators)
+        if spark.conf.get(_SEVERAL, "true") == "true":  # else Spark takes one of several watermarks
+            _refuse_event_times(operators)
 
 
 def check_planned(frame: DataFrame, mode: str) -> None:

@@ -184,7 +184,7 @@ def noted_states(checkpoint: Path) -> list[KeptState] | None:
     if not path.exists():
         return None
     found = json.loads(path.read_text())
-    if not found and any(checkpoint.glob("state/*/_metadata/v2/*")):
+    if not found and any(checkpoint.glob("state/*/_metadata")):
         return None
     return [
         KeptState(

@@ -100,7 +100,8 @@ def prepare_job(
     manifest = formats.resolved(manifest)
     planning, intake, spec = Planning(spark, manifest, code, tables), intake_of(manifest, formats), manifest.spec
     schema = from_arrow_schema(intake.schema)
-    bridge, spare = (EpochBridge(spark, schema, folder, spec.sources) for folder in (near, near / "warm-up"))
+    bridge = EpochBridge(spark, schema, near, spec.sources)
+    spare = EpochBridge(spark, schema, near / "warm-up", spec.sources, counts=False)
     plan = planning.plan(bridge)
     check_determined(plan.frame)
     check_watermarks(plan.frame)

@@ -218,6 +218,9 @@ def _loaded(catalog: Any, table: IcebergTable) -> Any:
     try:
         return catalog.load_table(table.table)
     except NoSuchTableError as error:
+        catalog.list_tables(
+            table.table.rpartition(".")[0]
+        )  # where a proxy says 404 of all, this fails, and is tried again
         raise TableError(gone(table.name, f"iceberg table {table.table}")) from error
 
 
@@ -237,7 +240,12 @@ def _make(table: IcebergTable, rows: pa.Schema) -> bool:
     if _found(table) is not None:
         return False
     catalog = table.catalog()
-    catalog.create_namespace_if_not_exists(table.table.rpartition(".")[0])
+    namespace = table.table.rpartition(".")[0]
+    try:
+        catalog.create_namespace_if_not_exists(namespace)
+    except Exception:
+        if not catalog.namespace_exists(namespace):  # else another replica has just made it
+            raise
     columns = [field.with_nullable(True).with_type(_in_utc(field.type)) for field in rows]
     try:
         catalog.create_table(table.table, pa.schema(columns))

@@ -49,6 +49,11 @@ def plan_parts(
     )
 
 
+def facts_format(config: Config) -> int:
+    """Of the plan's facts in a generation; 0: it names none."""
+    return int(parts_of(config.digest).get(_FORMAT, "0"))
+
+
 def with_plan(digest: str, found: Mapping[str, str]) -> str:
     """The identity `digest` with the parts that are known with the plan, see `plan_parts`: the engine is the one found."""
     parts = {name: part for name, part in parts_of(digest).items() if name != _ENGINE}

@@ -3,7 +3,6 @@
 import os
 from dataclasses import replace
 
-from tandem.engine.kept_state import ANOTHER_NAME
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError, ReadTimeoutError
 from tandem.kafka.history import current_decisions
@@ -61,11 +60,9 @@ def how_to_change(before: int, command: str) -> str:
     as_before = f"Set it to {before}, as before"
     if command:
         return f"{as_before}; or, to change it, stop all lanes and run `{command}`"
-    if before == 1:
-        return f"{as_before}: apply the job with `kubectl apply`. {ANOTHER_NAME}"
     return (
-        f"{as_before}: `kubectl apply` the whole job with spec.lanes: {before}. When its lanes run, apply it with another "
-        "number from 2 on, and spec.snapshots: the operator divides their state"
+        f"{as_before}: `kubectl apply` the whole job with spec.lanes: {before}. When it runs, apply it with another number, "
+        "and spec.snapshots: the operator divides its state"
     )
 
 

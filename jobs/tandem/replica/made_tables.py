@@ -18,11 +18,15 @@ from tandem.logs import get_logger
 from tandem.protocol.values import Config, Marker
 from tandem.replica import iceberg, postgres, table_access
 from tandem.replica.iceberg import IcebergTable
+from tandem.replica.identity_parts import facts_format
 from tandem.replica.postgres import PostgresTable
 from tandem.replica.tables import TableSink
 from tandem.topics.declared import TABLE_PREFIX
 
 _log = get_logger(__name__)
+
+_FIRST_FORMAT = 6
+"""Of the plan's facts (`identity_parts`), in generations whose tables were made when they began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +39,13 @@ class SinkTables:
 
 
 def begins(config: Config, newest: Marker | None) -> bool:
-    """Whether nothing of a generation is published yet. Pure.
+    """Whether nothing of a generation is published yet, or it began with a Tandem that made tables with the first row. Pure.
 
     newest : the marker of the newest epoch. The first one of a moved lane says where it begins; see `Config.moved`.
     """
-    return newest is None or newest.generation < config.generation or newest.epoch <= config.base
+    if newest is None or newest.generation < config.generation or newest.epoch <= config.base:
+        return True
+    return facts_format(config) < _FIRST_FORMAT
 
 
 def make_tables(tables: SinkTables, rows: StructType, is_new: Callable[[], bool]) -> None:

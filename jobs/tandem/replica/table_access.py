@@ -79,18 +79,19 @@ def check_fit(sinks: Sequence[TableSink], rows: StructType, timeout_s: float = T
 def make(sink: TableSink, rows: pa.Schema, timeout_s: float = TIMEOUT_S) -> bool:
     """Make a table, unless it is there: see `tables.make`. Raises as `reach`."""
     made: list[bool] = []
-    _ask(sink, lambda: made.append(tables.make(sink, rows)), timeout_s)
+    _ask(sink, lambda: made.append(tables.make(sink, rows)), timeout_s, may_miss=False)
     return any(made)
 
 
 def check_there(sink: TableSink, timeout_s: float = TIMEOUT_S) -> None:
     """Raise `TableError` if there is no such table, as `tables.check_there`; else as `reach`."""
-    _ask(sink, partial(tables.check_there, sink), timeout_s)
+    _ask(sink, partial(tables.check_there, sink), timeout_s, may_miss=False)
 
 
-def _ask(sink: TableSink, look: Callable[[], None], timeout_s: float) -> None:
+def _ask(sink: TableSink, look: Callable[[], None], timeout_s: float, may_miss: bool = True) -> None:
+    """`may_miss` : that it is not there is no error, it will be made."""
     error = _error_of(sink, look, timeout_s)
-    if error is None:
+    if error is None or (may_miss and isinstance(error, FileNotFoundError)):
         return
     if isinstance(error, TableError):
         raise error
@@ -114,8 +115,6 @@ def _error_of(sink: TableSink, look: Callable[[], None], timeout_s: float) -> Ba
     def run() -> None:
         try:
             look()
-        except FileNotFoundError:
-            found.append(None)  # it will be made
         except BaseException as error:
             found.append(error)
         else:

@@ -173,7 +173,7 @@ def make(sink: TableSink, rows: pa.Schema) -> bool:
     if sink.kind == "delta":
         return _make_delta(sink.path, rows)
     files, root = fsspec.core.url_to_fs(sink.path)
-    if files.isdir(root):
+    if _is_folder(files, root):
         return False
     files.makedirs(root, exist_ok=True)
     return _keeps_folders(files)
@@ -220,10 +220,18 @@ def _keeps_folders(files: Any) -> bool:
     return not protocols.isdisjoint(_WITH_FOLDERS)
 
 
+def _is_folder(files: Any, root: str) -> bool:
+    """Raises `OSError` where nobody answers; `isdir` would say that there is none."""
+    try:
+        return bool(files.info(root)["type"] == "directory")
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+
+
 def _parquet_folder(sink: TableSink) -> tuple[Any, str]:
     """The file system and the folder in it. Raises `TableError` if it was removed."""
     files, root = fsspec.core.url_to_fs(sink.path)
-    if _keeps_folders(files) and not files.isdir(root):
+    if _keeps_folders(files) and not _is_folder(files, root):
         raise TableError(gone(sink.name, f"folder {sink.path} for its Parquet files"))
     return files, root
 

@@ -84,10 +84,11 @@ def test_state_of_a_plan_that_could_not_be_read_is_taken_as_it_is(tmp_path: Path
     check_state(tmp_path, None)
 
 
-def test_a_note_of_no_state_beside_state_is_of_a_plan_that_could_not_be_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("written", ["metadata", "v2/0"])  # by aggregations and the like; by transformWithState
+def test_a_note_of_no_state_beside_state_is_of_a_plan_that_could_not_be_read(tmp_path: Path, written: str) -> None:
     note_state(tmp_path, [])
     assert noted_states(tmp_path) == []
-    metadata = tmp_path / "state" / "0" / "_metadata" / "v2" / "0"
+    metadata = tmp_path / "state" / "0" / "_metadata" / written
     metadata.parent.mkdir(parents=True)
     metadata.touch()
     assert noted_states(tmp_path) is None

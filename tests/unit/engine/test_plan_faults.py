@@ -36,6 +36,9 @@ OTHERS = {
     "a value": of("[CAST_INVALID_INPUT] It cannot be cast. SQLSTATE: 22018"),
     "a file": of("[PATH_NOT_FOUND] No such path. SQLSTATE: 42K03", AnalysisException("[PATH_NOT_FOUND]")),
     "a state of another setting": of("[STATE_STORE_INVALID_CONFIG_AFTER_RESTART] Cannot change. SQLSTATE: 42K06"),
+    "a date of the old parser": of(
+        "[INCONSISTENT_BEHAVIOR_CROSS_VERSION.PARSE_DATETIME_BY_NEW_PARSER] A date. SQLSTATE: 42K0B"
+    ),
     "a store": of("[CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error. SQLSTATE: 58030"),
     "Tandem's own": RuntimeError("the query has stopped"),
 }

@@ -6,6 +6,7 @@ import io
 import json
 import logging
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
@@ -124,3 +125,41 @@ def test_kazoo_is_bounded_also_where_the_job_sets_up_logging(capfd: pytest.Captu
     lines = [json.loads(line) for line in capfd.readouterr().err.splitlines()]
     assert 1 <= len(lines) <= 4, lines
     assert {line["library"] for line in lines} == {"kazoo.client"}
+
+
+class Collecting(io.StringIO):
+    """What a line is written to while the collector runs: something that it collects logs, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_collecting = False
+
+    def write(self, text: str) -> int:
+        if not self.is_collecting:
+            self.is_collecting = True
+            say("asyncio", "Task was destroyed but it is pending!")
+        return super().write(text)
+
+
+@pytest.mark.usefixtures("configured")
+def test_a_line_may_be_written_while_one_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = Collecting()
+    monkeypatch.setattr(sys, "stderr", written)
+    writer = threading.Thread(target=logs.get_logger("x").info, args=("written",), daemon=True)
+    writer.start()
+    writer.join(10)
+    assert not writer.is_alive(), "it waits for itself"
+    assert [json.loads(line)["event"] for line in written.getvalue().splitlines()] == ["library", "written"]
+
+
+@pytest.mark.usefixtures("configured")
+def test_a_level_of_a_librarys_own_is_written_as_the_one_below(capsys: pytest.CaptureFixture[str]) -> None:
+    logs.LibraryLog().handle(logging.LogRecord("x", 35, IN_LIBRARY, 7, "odd", (), None))
+    (line,) = map(json.loads, capsys.readouterr().err.splitlines())
+    assert (line["level"], line["reason"]) == ("warning", "odd")
+
+
+@pytest.mark.usefixtures("configured")
+def test_a_folder_of_ones_own_packages_is_no_library(capsys: pytest.CaptureFixture[str]) -> None:
+    say("job", "no rate", path="/srv/our-packages/job.py")
+    assert capsys.readouterr().err == "no rate\n"

@@ -16,16 +16,18 @@ from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from tandem.protocol.values import Config, Marker, Offsets
 from tandem.replica.iceberg import IcebergTable, IcebergWriter
+from tandem.replica.identity_parts import identity_of
 from tandem.replica.made_tables import SinkTables, begins, make_tables
 from tandem.replica.rows import EpochRows
-from tandem.replica.tables import TableError, TableSink, TableWriter
+from tandem.replica.tables import TableError, TableSink, TableWriter, check_there
 from tandem.topics.declared import TABLE_PREFIX
 
 FILES = ["parquet", "delta"]
 ROWS = StructType([StructField("n", LongType(), nullable=False), StructField("at", TimestampType())])
 SINKS = StructType([StructField(TABLE_PREFIX + "archive", ROWS), StructField(TABLE_PREFIX + "lake", ROWS)])
 COLUMNS = pa.struct([("n", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
-GENERATION = Config(3, "digest", Offsets({}), "x.replica-0.aa", base=40)
+DIGEST = identity_of({"plan: format": "6"})
+GENERATION = Config(3, DIGEST, Offsets({}), "x.replica-0.aa", base=40)
 NEWEST = Marker(50, 0, "x.replica-0.aa", "digest", 1, 7, generation=2)
 
 
@@ -53,6 +55,26 @@ def test_a_generation_begins_until_one_of_its_epochs_is_published() -> None:
     assert begins(GENERATION, None)
     assert begins(GENERATION, NEWEST)
     assert not begins(GENERATION, replace(NEWEST, generation=3))
+
+
+def test_a_table_of_a_generation_that_an_earlier_tandem_began_is_made_with_the_next_one_that_starts() -> None:
+    published = replace(NEWEST, generation=3)
+    assert begins(replace(GENERATION, digest=identity_of({"plan: format": "5"})), published)
+    assert begins(replace(GENERATION, digest="of no parts"), published)
+    assert not begins(GENERATION, published)
+
+
+def test_a_folder_is_not_gone_where_its_file_system_does_not_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sink = TableSink("archive", "parquet", str(tmp_path))
+
+    def away(*_: object, **__: object) -> None:
+        raise OSError(116, "Stale file handle")
+
+    monkeypatch.setattr(type(fsspec.filesystem("file")), "info", away)
+    with pytest.raises(OSError, match="Stale file handle"):
+        check_there(sink)
 
 
 def test_a_lane_that_was_moved_begins_behind_the_marker_of_its_beginning() -> None:

@@ -89,8 +89,8 @@ public final class EpochBridge implements Source, Sink, Clock {
   }
 
   /** What Python's functions add to; see `OwnThread`. */
-  public void accumulates(PythonAccumulatorV2 added) {
-    if (ownThread != null) ownThread.accumulates(added);
+  public void accumulates(PythonAccumulatorV2 added, boolean counts) {
+    if (ownThread != null) ownThread.accumulates(added, counts);
   }
 
   /** What the query's tables hold. */

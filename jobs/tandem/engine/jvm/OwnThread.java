@@ -23,6 +23,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.execution.SparkPlan;
 import org.apache.spark.util.SparkClosureCleaner$;
 import org.apache.spark.util.SparkUncaughtExceptionHandler;
+import org.slf4j.LoggerFactory;
 import scala.Option;
 import scala.collection.Iterator;
 
@@ -41,14 +42,19 @@ final class OwnThread {
   private ExecutorService thread = newThread();
   private volatile TaskContextImpl running;
   private volatile PythonAccumulatorV2 added;
+  private volatile boolean counts;
 
   OwnThread(SparkContext spark) {
     this.spark = spark;
   }
 
-  /** What Python's functions add to is the driver's own here, which keeps it; a task of the scheduler's has a copy. */
-  void accumulates(PythonAccumulatorV2 added) {
+  /**
+   * What Python's functions add to is the driver's own here, which keeps it; a task of the scheduler's has a copy. What is
+   * added while a query is only tried out (`counts` is false) is dropped.
+   */
+  void accumulates(PythonAccumulatorV2 added, boolean counts) {
     this.added = added;
+    this.counts = counts;
   }
 
   /** A new query computes from now on. */
@@ -87,7 +93,13 @@ final class OwnThread {
     PythonAccumulatorV2 epoch = added.copyAndReset();
     added.value().forEach(epoch::add);
     added.reset();
-    added.merge(epoch);
+    if (!counts) return;
+    try {
+      added.merge(epoch);
+    } catch (Throwable raised) { // by the job's own way of adding: the rows are right, and Spark's scheduler goes on, too
+      if (isFatal(raised) || raised instanceof InterruptedException) throw raised;
+      LoggerFactory.getLogger(OwnThread.class).error("accumulators were not updated", raised);
+    }
   }
 
   private static RDD<InternalRow> executed(SparkPlan plan) {
