@@ -39,7 +39,6 @@ def make_topic(bootstrap: str, name: str, partitions: int = 1, **config: str) ->
 
 KEYED = """
 from pyspark.sql import functions as F
-from unit.replica.making import MakingTableWriter
 
 def job(events):
     text = F.col("value").cast("string")
