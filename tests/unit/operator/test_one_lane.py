@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -146,7 +147,7 @@ def test_a_number_that_is_corrected_before_the_first_status_is_written() -> None
     changing.world, changing.fails = World(lanes=1, **SNAPSHOTS), ""
     written = changing.world.api.set_status
 
-    def set_status(*arguments: Any) -> dict[str, Any]:
+    def set_status(*arguments: Any) -> Mapping[str, Any]:
         changing.world.api.set_status = written  # type: ignore[method-assign]
         changing.set_lanes(4)
         return written(*arguments)
