@@ -22,15 +22,15 @@ def test_on_this_machine_a_command_changes_it() -> None:
 def test_in_a_pod_the_number_is_applied() -> None:
     said = how_to_change(2, "")
     assert "`kubectl apply` the whole job with spec.lanes: 2" in said
-    assert "the operator divides their state" in said
+    assert "the operator divides its state" in said
     assert "tandem run" not in said
 
 
-def test_a_job_without_lanes_gets_none_on_kubernetes() -> None:
+def test_a_job_without_lanes_gets_some_on_kubernetes_as_any_other_number() -> None:
     said = how_to_change(1, "")
     assert "kubectl apply" in said
-    assert "another metadata.name" in said
-    assert "divides" not in said
+    assert "spec.lanes: 1" in said
+    assert "divides its state" in said
 
 
 def test_looking_for_the_number_logs_nothing_of_the_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
