@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
-from tandem_operator.actions import Action, Apply, Delete, DeletePod, Emit, SetStatus
+from tandem_operator.actions import Action, Apply, Delete, Emit, SetStatus
 from tandem_operator.lane_change import LaneJob, lanes_step
-from tandem_operator.lane_task import LaneTask
+from tandem_operator.lane_task import LaneTask, unneeded_tasks
 from tandem_operator.lanes_status import lanes_status
 from tandem_operator.manifests import job_of
 from tandem_operator.observed import TaskSeen
@@ -154,7 +154,7 @@ def plan_lanes(
     """What a pass over the whole job does. `trouble`: what the API server refused lately; `tasks`: of the whole job."""
     old = read_status(body.get("status", {}))
     task = LaneTask.of(body, old.lane_change, settings)
-    seen = None if task is None else next((one for one in tasks if one.name == task.name), None)
+    seen = None if task is None else task.seen(tasks)
     jobs = {lane: one.as_job for lane, one in lanes.items()}
     generation = int(body["metadata"].get("generation", 0))
     step = lanes_step(job.spec.lanes, generation, old.lane_change, jobs, seen, now_ms)
@@ -170,7 +170,7 @@ def plan_lanes(
         *(Apply(stopped_lane(body, job, lanes[lane])) for lane in sorted(step.stops)),
         *(Delete(KIND, lane_job_name(job.name, lane), lanes[lane].uid) for lane in sorted(step.removes)),
         *(() if task is None or seen is not None or step.task is None else task.made()),
-        *(DeletePod(one.name, one.uid, "it has ended", 0) for one in tasks if task is None or one.name != task.name),
+        *unneeded_tasks(job.name, tasks, task),
         *(Apply(wanted[lane]) for lane in _next(job, missing, fitting, wanted)),
         *(() if trouble else _made(missing, wanted)),
         *((Emit("Normal", "LanesChanged", f"The job has {step.lanes} lanes"),) if step.ended else ()),

@@ -12,13 +12,12 @@ from typing import Final
 from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import Action, Apply, Delete, DeletePod, Object
 from tandem_operator.lane_change import LaneJob, lanes_step
-from tandem_operator.lane_task import LaneTask
+from tandem_operator.lane_task import LaneTask, unneeded_tasks
 from tandem_operator.observed import ObjectSeen, Observed
 from tandem_operator.plan import plan
 from tandem_operator.plan.deletion import released
 from tandem_operator.plan.status import old_status
 from tandem_operator.resources import Settings
-from tandem_operator.resources.tasks import LANES, kind_of
 from tandem_operator.status import Status
 from tandem_operator.trim import Body
 
@@ -30,7 +29,8 @@ def may_have_one_lane(job: ReplicatedStreamJob, status: Status) -> bool:
     """Whether a job has, as far as its status says, no lanes yet, or is just being changed from that."""
     if status.lane_change is not None:
         return status.lane_change.before == 1
-    return job.spec.lanes > 1 and (status.lanes or "/1").endswith("/1")
+    lanes = int((status.lanes or "0/1").partition("/")[2])
+    return job.spec.lanes > 1 and lanes == 1
 
 
 def as_one_lane(body: Body, status: Status) -> Body:
@@ -73,19 +73,14 @@ def plan_one_lane(observed: Observed, settings: Settings, body: Body, wanted: in
         return plan(observed, settings)
     known = old_status(observed).lane_change
     task = LaneTask.of(body, known, settings)
-    seen = None if task is None else next((one for one in observed.tasks if one.name == task.name), None)
+    seen = None if task is None else task.seen(observed.tasks)
     is_stopped = known is not None and known.stage in _STOPS
     one = LaneJob(observed.uid, 1, is_stopped, is_stopped and not observed.pods)
     step = lanes_step(wanted, observed.generation, known, {0: one}, seen, observed.now_ms)
     made = () if task is None or seen is not None or step.task is None else _made(task, observed)
-    stale = (
-        one
-        for one in observed.tasks
-        if kind_of(observed.job.name, one.name) == LANES and (task is None or one.name != task.name)
-    )
     return (
         *made,
-        *(DeletePod(one.name, one.uid, "it has ended", 0) for one in stale),
+        *unneeded_tasks(observed.job.name, observed.tasks, task),
         *plan(replace(observed, objects=_without_manifest_of(task, observed), lane_change=step.change), settings),
     )
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tandem_operator.actions import Action, DeletePod, SetStatus, Switch, TryPod
+from tandem_operator.lane_task import unneeded_tasks
 from tandem_operator.observed import Component, Observed
 from tandem_operator.plan import objects
 from tandem_operator.plan.deletion import deletion, finalized
@@ -30,7 +31,6 @@ from tandem_operator.plan.suspension import suspension
 from tandem_operator.plan.switches import ended_switches, patiently
 from tandem_operator.plan.version import Version, new_pod, version_of
 from tandem_operator.resources import Settings, wanted_objects
-from tandem_operator.resources.tasks import LANES, kind_of
 from tandem_operator.status import Status
 
 __all__ = ["plan"]
@@ -57,7 +57,7 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
         *garbage_collect_pods(observed, Component.CANDIDATE, is_served=True),
         *next_one.actions,
         *ended_switches(observed),
-        *_given_up(observed),
+        *(unneeded_tasks(observed.job.name, observed.tasks) if observed.lane_change is None else ()),
         *(one for one in requests.removed if one.name != next_one.keeps),
         *objects.labelled(roster),
         *recorded(observed, settings, version, roster),
@@ -65,14 +65,6 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
         *events_of(old, status),
         *((SetStatus(as_object(status)),) if status != old else ()),
     )
-
-
-def _given_up(observed: Observed) -> tuple[Action, ...]:
-    """Tasks of a change of the number of lanes that is no longer asked for."""
-    if observed.lane_change is not None:
-        return ()
-    lost = (task for task in observed.tasks if kind_of(observed.job.name, task.name) == LANES)
-    return tuple(DeletePod(task.name, task.uid, "the number of lanes stays", 0) for task in lost)
 
 
 def _members(

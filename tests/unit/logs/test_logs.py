@@ -7,13 +7,13 @@ import json
 import logging
 import sys
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
 import structlog
 from kazoo.client import KazooClient
 
+from integration.waiting import for_a_while
 from tandem import logs
 
 
@@ -117,7 +117,7 @@ def test_kazoo_is_bounded_also_where_the_job_sets_up_logging(capfd: pytest.Captu
         "127.0.0.1:1", timeout=1.0, connection_retry={"max_tries": -1, "delay": 0.01, "max_delay": 0.01}
     )
     client.start_async()
-    time.sleep(2.0)
+    for_a_while(2.0, "kazoo tries again and again")
     client.stop()
     client.close()
     logging.getLogger().removeHandler(root)

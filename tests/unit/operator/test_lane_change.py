@@ -251,6 +251,15 @@ class Changing:
             self.moves()
             self.world.passes()
 
+    def goes_on_behind_a_kill(self, write: int) -> None:
+        """The same, with another operator from the write on before which one is killed."""
+        self.world.api.refuse = kills_before(write)
+        try:
+            self.goes_on()
+        except KilledError:
+            self.world.restarts()
+        self.goes_on()
+
     @property
     def numbers(self) -> list[int]:
         return [lane["spec"]["lanes"] for lane in self.lanes()]
@@ -299,12 +308,7 @@ def test_a_job_whose_number_cannot_change_goes_on_as_it_was(fails: str) -> None:
 @pytest.mark.parametrize("write", range(40))
 def test_another_operator_goes_on_wherever_one_was_killed(write: int) -> None:
     changing = Changing()
-    changing.world.api.refuse = kills_before(write)
-    try:
-        changing.goes_on()
-    except KilledError:
-        changing.world.restarts()
-    changing.goes_on()
+    changing.goes_on_behind_a_kill(write)
     assert changing.numbers == [4, 4, 4, 4]
     assert changing.tasks() == []
 

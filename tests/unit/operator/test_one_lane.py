@@ -16,7 +16,6 @@ from tandem_operator.resources.revisions import revision
 from tandem_operator.status import read_status
 from unit.operator.operator_builders import SETTINGS, UID
 from unit.operator.test_lane_change import Changing
-from unit.operator.tiny_api import KilledError, kills_before
 from unit.operator.tiny_world import KEY, World
 
 SNAPSHOTS = {"snapshots": {"store": "s3://bucket/x"}, "deletionPolicy": "Delete"}
@@ -105,12 +104,7 @@ def test_a_job_of_one_lane_that_cannot_have_several_goes_on(fails: str) -> None:
 @pytest.mark.parametrize("write", range(0, 48, 3))
 def test_another_operator_goes_on_wherever_one_was_killed(write: int) -> None:
     changing = FromOne()
-    changing.world.api.refuse = kills_before(write)
-    try:
-        changing.goes_on()
-    except KilledError:
-        changing.world.restarts()
-    changing.goes_on()
+    changing.goes_on_behind_a_kill(write)
     assert changing.numbers == [4, 4, 4, 4]
     assert (changing.members(), changing.tasks()) == ([], [])
 
