@@ -184,12 +184,17 @@ def _at(known: LaneChange, stage: LaneStage, now_ms: int) -> LaneChange:
 
 
 def _refused(known: LaneChange, words: str, then: str = _AFTER_REFUSAL) -> LanesStep:
-    advice = then.format(before=known.before, to=known.to, lanes=_lanes(known.before))
+    advice = then.format(before=known.before, to=known.to, lanes=count_of_lanes(known.before))
     message = f"{_line(words)[: LONGEST_FAILURE - len(advice) - 2]}. {advice}"
     return LanesStep(known.before, known.model_copy(update={"stage": "Refused", "message": message, "retry_at": None}))
 
 
-def _lanes(count: int) -> str:
+def count_of_lanes(count: int) -> str:
+    """In words.
+
+    >>> count_of_lanes(1), count_of_lanes(4)
+    ('1 lane', '4 lanes')
+    """
     return "1 lane" if count == 1 else f"{count} lanes"
 
 

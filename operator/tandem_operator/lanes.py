@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
 from tandem_operator.actions import Action, Apply, Delete, Emit, SetStatus
-from tandem_operator.lane_change import LaneJob, lanes_step
+from tandem_operator.lane_change import LaneJob, count_of_lanes, lanes_step
 from tandem_operator.lane_task import LaneTask, unneeded_tasks
 from tandem_operator.lanes_status import lanes_status
 from tandem_operator.manifests import job_of
@@ -173,7 +173,7 @@ def plan_lanes(
         *unneeded_tasks(job.name, tasks, task),
         *(Apply(wanted[lane]) for lane in _next(job, missing, fitting, wanted)),
         *(() if trouble else _made(missing, wanted)),
-        *((Emit("Normal", "LanesChanged", f"The job has {step.lanes} lanes"),) if step.ended else ()),
+        *((Emit("Normal", "LanesChanged", f"The job has {count_of_lanes(step.lanes)}"),) if step.ended else ()),
         *events_of(old, status),
         *((SetStatus(as_object(status)),) if status != old else ()),
     )

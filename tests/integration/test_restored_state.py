@@ -270,3 +270,8 @@ def test_state_that_is_kept_by_other_columns_is_refused(spark: SparkSession, tmp
     else:
         with pytest.raises(JobError, match=expected):
             second.start(result, position)
+
+
+def test_a_plan_that_spark_refuses_when_it_is_pruned_starts_whole(spark: SparkSession, folders: Iterator[Path]) -> None:
+    runs = Runs(spark, folders, Plan(("windows by struct", "sessions by binary")), ONE_INPUT_FALLS_SILENT)
+    assert runs.digests(frozenset({2})) == runs.digests(frozenset())

@@ -22,8 +22,9 @@ from tandem.checkpoint.folders import WATERMARKS, find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.checkpoint.relocation import relocate
 from tandem.engine.idle_inputs import idle_after, without_watermark
+from tandem.engine.jvm_plans import dataset, java_type, nodes_of, singleton
 from tandem.engine.kept_state import check_state, note_state
-from tandem.engine.pruned import as_run, dataset, java_type, singleton, states_of
+from tandem.engine.pruned import pruned, states_of
 from tandem.engine.session_state import default_of, settings_of
 from tandem.engine.state_settings import check_settings
 from tandem.engine.tables.parsing import TableFrames
@@ -102,7 +103,7 @@ class EpochBridge:
     def launch(self, frame: DataFrame, checkpoint: Path, output_mode: str) -> StreamingQuery:
         """Start the query after `stand_at`. Raises `JobError`: the checkpoint's state is of other columns, or settings."""
         relocate(checkpoint)
-        frame_as_run = as_run(frame)
+        frame_as_run = dataset(self._spark, pruned(frame))
         plan = frame_as_run.queryExecution().analyzed()
         states = states_of(self._spark, plan)
         if self._after.epoch >= 0:
@@ -137,7 +138,7 @@ class EpochBridge:
 
     def watermark_log(self, plan: Any, checkpoint: Path, after: EnginePosition) -> Any:
         """Where a query of that analysed plan writes its watermarks, on a checkpoint that stands at `after`; in the JVM."""
-        nodes = json.loads(plan.toJSON())
+        nodes = nodes_of(plan)
         for name in without_watermark(nodes, self._sources):
             _log.warning("idle_timeout_without_effect", source=name, reason=_NO_WATERMARK)
         folder, idle = checkpoint / WATERMARKS, json.dumps(idle_after(nodes, self._sources))

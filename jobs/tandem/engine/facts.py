@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 
 from tandem.engine.described import UNKNOWN, Facts, facts_of, shown
 from tandem.engine.guard import Taken
-from tandem.engine.pruned import nodes_of
+from tandem.engine.jvm_plans import nodes_of
 from tandem.engine.users_code import is_installed, is_users_file
 from tandem.manifest.identity import MODULE
 

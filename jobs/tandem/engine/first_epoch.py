@@ -8,8 +8,7 @@ from typing import Any, Final
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
-from tandem.engine.pruned import inlined
-from tandem.engine.shared_state import children
+from tandem.engine.jvm_plans import children, class_of, elements, inlined
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.job import in_a_line
 from tandem.logs import get_logger
@@ -28,8 +27,6 @@ _WORDS: Final = {
     "Join": "join",
 }
 """Operators that keep state by keys, as a job calls them."""
-
-
 _SEVERAL: Final = "spark.sql.streaming.statefulOperator.allowMultiple"
 
 
@@ -42,8 +39,8 @@ def check_first_epoch(frame: DataFrame) -> None:
     is_stable = jvm.org.apache.spark.sql.catalyst.util.UnsafeRowUtils.isBinaryStable
     plan = inlined(spark, frame._jdf.queryExecution().analyzed())
     operators = list(_operators(plan))
-    _refuse_collations([one for one in operators if _name(one) != "Join"], is_stable)
-    if any((_name(one) == "Join" and _collated(one, is_stable)) or len(_event_times(one)) > 1 for one in operators):
+    _refuse_collations([one for one in operators if class_of(one) != "Join"], is_stable)
+    if any((class_of(one) == "Join" and _collated(one, is_stable)) or len(_event_times(one)) > 1 for one in operators):
         # Spark's optimiser makes some columns of joins comparable, and drops columns that nobody reads.
         state: Any = spark._jsparkSession.sessionState()
         operators = list(_operators(state.optimizer().execute(plan)))
@@ -68,7 +65,7 @@ def check_planned(frame: DataFrame, mode: str) -> None:
 def _operators(node: Any) -> Iterator[Any]:
     """The nodes that keep state by keys, from the sink on."""
     below = children(node)
-    if _name(node) in _WORDS and node.isStreaming() and all(one.isStreaming() for one in below):
+    if class_of(node) in _WORDS and node.isStreaming() and all(one.isStreaming() for one in below):
         yield node
     for child in below:
         yield from _operators(child)
@@ -78,7 +75,7 @@ def _refuse_collations(operators: Iterable[Any], is_stable: Callable[[Any], bool
     for node in operators:
         for key in _collated(node, is_stable):
             raise JobError(
-                f"{_WORDS[_name(node)]} keeps its state by {_said(key)} of the type {key.dataType().sql()}. Spark keeps "
+                f"{_WORDS[class_of(node)]} keeps its state by {_said(key)} of the type {key.dataType().sql()}. Spark keeps "
                 "state by bytes, and cannot do so where a collation takes different bytes for the same text. Use "
                 f'F.collate(F.lower({_said(key)}), "UTF8_BINARY") instead, or a cast to "string collate UTF8_BINARY" if '
                 "case matters; in a struct or an array, for the text in it"
@@ -94,30 +91,30 @@ def _refuse_event_times(operators: Iterable[Any]) -> None:
         found = _event_times(node)
         if len(found) > 1:
             raise JobError(
-                f"{_WORDS[_name(node)]} has rows with several columns that have a watermark ({', '.join(found)}). Spark "
+                f"{_WORDS[class_of(node)]} has rows with several columns that have a watermark ({', '.join(found)}). Spark "
                 "refuses that at the first epoch. Drop all but one of them before it, or keep the others as plain values: "
                 f'withColumn("{found[-1]}", F.expr("{found[-1]} + INTERVAL 0 SECONDS"))'
             )
 
 
 def _keys(node: Any) -> list[Any]:
-    name = _name(node)
+    name = class_of(node)
     if name == "Aggregate":
-        return _list(node.groupingExpressions())
+        return elements(node.groupingExpressions())
     if name == "Distinct":
-        return _list(node.output())
+        return elements(node.output())
     if name == "FlatMapGroupsInPandasWithState":
-        return _list(node.groupingAttributes())
+        return elements(node.groupingAttributes())
     if name == "TransformWithStateInPySpark":
-        return _list(children(node)[0].output())[: int(node.groupingAttributesLen())]
+        return elements(children(node)[0].output())[: int(node.groupingAttributesLen())]
     if name == "Join":
         return _equal(node.condition().get()) if node.condition().isDefined() else []
-    return _list(node.keys())
+    return elements(node.keys())
 
 
 def _equal(condition: Any) -> list[Any]:
     """What a join needs to be equal: both sides of each comparison."""
-    name, below = _name(condition), children(condition)
+    name, below = class_of(condition), children(condition)
     if name == "And":
         return [one for part in below for one in _equal(part)]
     return below if name in ("EqualTo", "EqualNullSafe") else []
@@ -125,9 +122,9 @@ def _equal(condition: Any) -> list[Any]:
 
 def _event_times(node: Any) -> list[str]:
     """The columns with a watermark in what an operator takes in; of one that aggregates, among its keys."""
-    if _name(node) == "Join":
+    if class_of(node) == "Join":
         return []
-    taken = _keys(node) if _name(node) == "Aggregate" else _list(children(node)[0].output())
+    taken = _keys(node) if class_of(node) == "Aggregate" else elements(children(node)[0].output())
     found = {int(one.exprId().id()): str(one.name()) for one in taken if _is_event_time(one)}
     return list(found.values())
 
@@ -141,12 +138,4 @@ def _said(expression: Any) -> str:
 
 
 def _is_column(expression: Any) -> bool:
-    return _name(expression) == "AttributeReference"
-
-
-def _name(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
-
-
-def _list(sequence: Any) -> list[Any]:
-    return [sequence.apply(index) for index in range(sequence.size())]
+    return class_of(expression) == "AttributeReference"

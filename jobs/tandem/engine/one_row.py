@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
-from tandem.engine.shared_state import children
+from tandem.engine.jvm_plans import children
 from tandem.manifest import SinkSpec, SourceSpec
 
 _ROW_FOR_ROW: Final = frozenset(

@@ -9,8 +9,7 @@ sinks that do not have the same ones are in groups of their own, for each of whi
 What a watermark has seen counts in all its groups; and a job whose sinks all have the same watermarks stays as it is.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -18,6 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own convention
 from pyspark.sql.types import DataType, LongType
 
+from tandem.engine.jvm_plans import elements, nodes_of
 from tandem.engine.plan_tree import is_computed
 from tandem.engine.sink_types import check_kafka, check_table
 from tandem.engine.sink_values import with_value
@@ -150,15 +150,8 @@ def _partition(kind: DataType) -> Column:
 def _computes(frame: DataFrame, name: str) -> bool:
     """Whether the job gives its rows this column itself, and does not only pass on that of an input."""
     plan = frame._jdf.queryExecution().analyzed()
-    mine = {int(a.exprId().id()) for a in _each(plan.output()) if a.name().lower() == name}
-    return bool(mine) and any(is_computed(one, name, json.loads(plan.toJSON())) for one in mine)
-
-
-def _each(sequence: Any) -> Iterator[Any]:
-    """The elements of a Scala sequence."""
-    elements = sequence.iterator()
-    while elements.hasNext():
-        yield elements.next()
+    mine = {int(a.exprId().id()) for a in elements(plan.output()) if a.name().lower() == name}
+    return bool(mine) and any(is_computed(one, name, nodes_of(plan)) for one in mine)
 
 
 def _table_rows(frame: DataFrame, sink: SinkSpec) -> DataFrame:

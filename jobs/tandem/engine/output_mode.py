@@ -10,8 +10,7 @@ from typing import Any, Final
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from tandem.engine.pruned import inlined
-from tandem.engine.shared_state import children
+from tandem.engine.jvm_plans import children, inlined
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.job import in_a_line
 from tandem.manifest import OutputMode

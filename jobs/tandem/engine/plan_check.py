@@ -1,6 +1,5 @@
 """Refusing plans whose result is not determined by their input: replicas would diverge."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -9,8 +8,8 @@ from typing import Any, Final
 from pyspark.sql import DataFrame
 
 from tandem.engine.facts import typed_in_sql, without_identity
+from tandem.engine.jvm_plans import nodes_of
 from tandem.engine.plan_tree import Node, tree
-from tandem.engine.pruned import nodes_of
 from tandem.jobapi.errors import JobError
 
 _TIME = "use ctx.epoch_time(), which every replica reads from the log, or the record's own time"
@@ -70,7 +69,7 @@ def check_watermarks(frame: DataFrame) -> None:
 
     Spark fails as soon as the first one has a value; over windows the second one never has one, so no window ever comes out.
     """
-    plan = tree(iter(json.loads(frame._jdf.queryExecution().analyzed().toJSON())))
+    plan = tree(iter(nodes_of(frame._jdf.queryExecution().analyzed())))
     settings = frame.sparkSession.conf
     if settings.get("spark.sql.streaming.statefulOperator.allowMultiple", "true") == "true" and _twice(plan, 0):
         raise JobError(

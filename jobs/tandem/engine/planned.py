@@ -9,8 +9,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from tandem.engine.described import Facts
+from tandem.engine.jvm_plans import children, elements, nodes_of
 from tandem.engine.output_mode import refusal
-from tandem.engine.pruned import elements, nodes_of
 from tandem.engine.real_time_limits import PlanFacts
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.job import in_a_line
@@ -54,16 +54,16 @@ def _sessions(plan: Any) -> Iterator[int]:
         for column in elements(plan.groupingExpressions()):
             if column.getClass().getSimpleName() == "AttributeReference" and column.metadata().contains(_SESSION):
                 yield int(column.exprId().id())
-    for child in elements(plan.children()):
+    for child in children(plan):
         yield from _sessions(child)
 
 
 def _joins(plan: Any) -> Iterator[Any]:
     """Those of the stream with a table, from the sink on."""
-    children = list(elements(plan.children()))
-    if plan.nodeName() == "Join" and len({bool(child.isStreaming()) for child in children}) > 1:
+    below = children(plan)
+    if plan.nodeName() == "Join" and len({bool(child.isStreaming()) for child in below}) > 1:
         yield plan
-    for child in children:
+    for child in below:
         yield from _joins(child)
 
 

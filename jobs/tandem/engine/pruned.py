@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from functools import reduce
 from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
+from tandem.engine.jvm_plans import dataset, inlined, nodes_of, singleton
 from tandem.engine.kept_state import KeptState
 from tandem.engine.key_expressions import FORM
 from tandem.engine.state_keys import kept_states
@@ -22,21 +20,14 @@ _MOST_PASSES = 20
 _CATALYST = "org.apache.spark.sql.catalyst.optimizer"
 
 
-def singleton(spark: SparkSession, name: str) -> Any:
-    """A Scala object."""
-    return getattr(reduce(getattr, f"{name}$".split("."), spark._jvm), "MODULE$")
-
-
-def java_type(spark: SparkSession, schema: Any) -> Any:
-    """A schema in the JVM."""
-    jvm: Any = spark._jvm
-    return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
-
-
 def pruned(frame: DataFrame) -> Any:
-    """The analysed plan without columns that nobody reads: Spark would compute an epoch's first, and then drop them."""
+    """The analysed plan without columns that nobody reads: Spark would compute an epoch's first, and then drop them.
+
+    The whole plan, if Spark refuses the other: the rules are made for optimised plans, in which nobody checks again that
+    what is selected is what is grouped by.
+    """
     spark = frame.sparkSession
-    plan = frame._jdf.queryExecution().analyzed()
+    whole = plan = frame._jdf.queryExecution().analyzed()
     rules = [singleton(spark, f"{_CATALYST}.{name}") for name in ("ColumnPruning", "CollapseProject")]
     for _ in range(_MOST_PASSES):
         before = plan
@@ -44,37 +35,18 @@ def pruned(frame: DataFrame) -> Any:
             plan = rule.apply(plan)
         if plan.fastEquals(before):
             break
-    return plan
-
-
-def as_run(frame: DataFrame) -> Any:
-    """The Dataset that a query is started with, in the JVM: of the pruned plan, or of the whole one if Spark refuses that.
-
-    Its rules are made for optimised plans, in which nobody checks again that what is selected is what is grouped by.
-    """
-    spark = frame.sparkSession
     try:
-        return dataset(spark, pruned(frame))
+        dataset(spark, plan)
     except AnalysisException as error:
         _log.info("plan_not_pruned", reason=str(error).partition("\n")[0])
-        return dataset(spark, frame._jdf.queryExecution().analyzed())
-
-
-def inlined(spark: SparkSession, plan: Any) -> Any:
-    """The plan with each WITH clause where it is used."""
-    jvm: Any = spark._jvm
-    return jvm.org.apache.spark.sql.catalyst.optimizer.InlineCTE(True, False, False).apply(plan)
-
-
-def dataset(spark: SparkSession, plan: Any) -> Any:
-    """A Dataset of the plan, in the JVM."""
-    return singleton(spark, "org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, plan)
+        return whole
+    return plan
 
 
 def operators_of(frame: DataFrame, topics: str) -> tuple[list[KeptState], frozenset[str]]:
     """By what a plan keeps its state, and the names of all its nodes. `topics` : see `kept_states`."""
     spark, plan = frame.sparkSession, frame._jdf.queryExecution().analyzed()
-    names = frozenset(str(node["class"]).rpartition(".")[2] for node in json.loads(plan.toJSON()))
+    names = frozenset(str(node["class"]).rpartition(".")[2] for node in nodes_of(plan))
     return described(spark, plan, topics), names
 
 
@@ -95,28 +67,3 @@ def described(spark: SparkSession, plan: Any, topics: str = "") -> list[KeptStat
         simplified = singleton(spark, f"{_CATALYST}.{name}").apply(simplified)
     form = f"{FORM} of {spark.version}"
     return kept_states(nodes_of(plan), nodes_of(simplified), form, topics)
-
-
-def nodes_of(plan: Any) -> list[dict[str, Any]]:
-    """A plan as Spark's `toJSON` gives it, with the rows of each `Expand`: of an `unpivot` it leaves them out."""
-    nodes: list[dict[str, Any]] = json.loads(plan.toJSON())
-    if any(node.get("projections", ()) is None for node in nodes):
-        for fields, node in zip(nodes, _from_the_sink_on(plan), strict=True):
-            if fields.get("projections", ()) is None:
-                rows = elements(node.projections())
-                fields["projections"] = [[json.loads(one.toJSON()) for one in elements(row)] for row in rows]
-    return nodes
-
-
-def _from_the_sink_on(node: Any) -> Iterator[Any]:
-    """A plan's nodes in the order of `toJSON`; in the JVM."""
-    yield node
-    for child in elements(node.children()):
-        yield from _from_the_sink_on(child)
-
-
-def elements(sequence: Any) -> Iterator[Any]:
-    """Those of a sequence of Scala."""
-    iterator = sequence.iterator()
-    while iterator.hasNext():
-        yield iterator.next()

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from tandem.engine.jvm_plans import children, elements
+
 Range = tuple[int, int]
 """First and last time, Unix, µs."""
 
@@ -42,39 +44,39 @@ def _takers(plan: Any, column: str) -> Iterator[Range]:
     times: set[int] = set()
     for node in _bottom_up(plan):
         name = str(node.nodeName())
-        children = _items(node.children())
+        below = children(node)
         if name == "StreamingExecutionRelation":
-            times |= {_id(a) for a in _items(node.output()) if str(a.name()) == column and _is_time(a)}
+            times |= {_id(a) for a in elements(node.output()) if str(a.name()) == column and _is_time(a)}
         if name == "Union":
-            _join_branches(node, children, times)
-        if _INTO_PYTHON.search(name) and any(_id(a) in times for child in children for a in _items(child.output())):
+            _join_branches(node, below, times)
+        if _INTO_PYTHON.search(name) and any(_id(a) in times for child in below for a in elements(child.output())):
             yield _PYTHON_US if name.endswith(("PySpark", "InArrow")) else _PANDAS_US
-        for expression in _items(node.expressions()):
+        for expression in elements(node.expressions()):
             yield from _udfs(expression, times)
             times |= _named(expression, times)
-        if name in _NEW_COLUMNS and any(_uses(expression, times) for expression in _items(node.expressions())):
-            times |= {_id(attribute) for attribute in _items(node.output()) if _is_time(attribute)}
+        if name in _NEW_COLUMNS and any(_uses(expression, times) for expression in elements(node.expressions())):
+            times |= {_id(attribute) for attribute in elements(node.output()) if _is_time(attribute)}
 
 
 def _bottom_up(plan: Any) -> Iterator[Any]:
-    for child in _items(plan.children()):
+    for child in children(plan):
         yield from _bottom_up(child)
     yield plan
 
 
-def _join_branches(union: Any, children: list[Any], times: set[int]) -> None:
+def _join_branches(union: Any, below: list[Any], times: set[int]) -> None:
     """The columns of a union are those of its first branch, or have ids of their own."""
-    outputs = [_items(child.output()) for child in children]
-    for position, attribute in enumerate(_items(union.output())):
+    outputs = [elements(child.output()) for child in below]
+    for position, attribute in enumerate(elements(union.output())):
         if any(_id(branch[position]) in times for branch in outputs):
             times.add(_id(attribute))
 
 
 def _udfs(expression: Any, times: set[int]) -> Iterator[Range]:
-    children = _items(expression.children())
-    if _UDF.search(str(expression.nodeName())) and any(_holds(child, times) for child in children):
+    below = children(expression)
+    if _UDF.search(str(expression.nodeName())) and any(_holds(child, times) for child in below):
         yield _PANDAS_US if int(expression.evalType()) in _PANDAS_TYPES else _PYTHON_US
-    for child in children:
+    for child in below:
         yield from _udfs(child, times)
 
 
@@ -94,7 +96,7 @@ def _holds(expression: Any, times: set[int]) -> bool:
 
 
 def _uses(expression: Any, times: set[int]) -> bool:
-    return any(_id(attribute) in times for attribute in _items(expression.references().toSeq()))
+    return any(_id(attribute) in times for attribute in elements(expression.references().toSeq()))
 
 
 def _is_time(expression: Any) -> bool:
@@ -103,7 +105,3 @@ def _is_time(expression: Any) -> bool:
 
 def _id(attribute: Any) -> int:
     return int(attribute.exprId().id())
-
-
-def _items(seq: Any) -> list[Any]:
-    return [seq.apply(index) for index in range(seq.size())]

@@ -1,10 +1,12 @@
 """What a job's function leaves behind in its session: it is called more than once, and each call begins alike."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+
+from tandem.engine.jvm_plans import elements
 
 _BETWEEN: Final = "\x1e"
 _REGISTERED: Final = ("python_udf", "java_udf", "scala_udf")
@@ -43,11 +45,11 @@ def copied(session: SparkSession) -> SparkSession:
 def temporaries_of(session: SparkSession) -> dict[str, frozenset[str]]:
     """The names of temporary views, those of the session and global ones, and of temporary functions that SQL made."""
     catalog: Any = session._jsparkSession.sessionState().catalog()
-    views = (view.table() for view in _each(catalog.listLocalTempViews("*")))
-    functions = (one for one in _each(catalog.listTemporaryFunctions()) if _is_of_sql(catalog, one))
+    views = (view.table() for view in elements(catalog.listLocalTempViews("*")))
+    functions = (one for one in elements(catalog.listTemporaryFunctions()) if _is_of_sql(catalog, one))
     return {
         "local": frozenset(map(str, views)),
-        "global": frozenset(map(str, _each(catalog.globalTempViewManager().listViewNames("*")))),
+        "global": frozenset(map(str, elements(catalog.globalTempViewManager().listViewNames("*")))),
         "functions": frozenset(str(one.funcName()) for one in functions),
     }
 
@@ -62,13 +64,6 @@ def forget_temporaries(session: SparkSession, but: Mapping[str, frozenset[str]])
         catalog.globalTempViewManager().remove(name)
     for name in there["functions"] - but["functions"]:
         catalog.dropTempFunction(name, True)
-
-
-def _each(sequence: Any) -> Iterator[Any]:
-    """What is in a sequence of Scala."""
-    iterator = sequence.iterator()
-    while iterator.hasNext():
-        yield iterator.next()
 
 
 def _is_of_sql(catalog: Any, function: Any) -> bool:

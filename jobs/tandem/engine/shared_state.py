@@ -1,13 +1,12 @@
 """State that executors keep: they write it into the checkpoint, so all of them and the driver must see the same folder."""
 
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from tandem.engine.pruned import inlined
+from tandem.engine.jvm_plans import children, class_of, inlined, walked
 from tandem.jobapi.errors import JobError
 
 _STATEFUL: Final = frozenset({"Aggregate", "Distinct", "Deduplicate", "DeduplicateWithinWatermark", "GlobalLimit"})
@@ -20,35 +19,18 @@ _PROBES: Final = 2
 
 def stateful_operators(frame: DataFrame) -> list[str]:
     """The operators of a streaming plan that keep state, by Spark's names."""
-    return sorted({_name(node) for node in _nodes(frame._jdf.queryExecution().analyzed()) if _is_stateful(node)})
+    return sorted({class_of(node) for node in walked(frame._jdf.queryExecution().analyzed()) if _is_stateful(node)})
 
 
 def state_behind_watermark(frame: DataFrame) -> bool:
     """Whether an operator that keeps state has a watermark below it: what it does with a row depends on where that is."""
     plan = inlined(frame.sparkSession, frame._jdf.queryExecution().analyzed())
-    stateful = [node for node in _nodes(plan) if _is_stateful(node)]
-    return any(_name(below) == _WATERMARK for node in stateful for below in _nodes(node))
-
-
-def _nodes(node: Any) -> Iterator[Any]:
-    """A plan's nodes, from the sink on."""
-    yield node
-    for child in children(node):
-        yield from _nodes(child)
-
-
-def children(node: Any) -> list[Any]:
-    """Those of a plan's node, in the JVM."""
-    found = node.children()
-    return [found.apply(index) for index in range(found.size())]
-
-
-def _name(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
+    stateful = [node for node in walked(plan) if _is_stateful(node)]
+    return any(class_of(below) == _WATERMARK for node in stateful for below in walked(node))
 
 
 def _is_stateful(node: Any) -> bool:
-    name = _name(node)
+    name = class_of(node)
     if name == "Join" and all(child.isStreaming() for child in children(node)):
         return True
     return bool(node.isStreaming()) and (name in _STATEFUL or _STATEFUL_PART in name)

@@ -102,9 +102,8 @@ class _Change:
         snapshots = {number: newest_snapshot(lane, logs[number].config) for number, lane in lanes.items()}
         if only_merges(count, self._before) or not any(map(state_partitions, snapshots.values())):
             return
-        partitioners_of(
-            self._job, self._connection, _ends(logs), self._inputs()
-        )  # it takes no Spark, so it comes first
+        # Before what takes Spark.
+        partitioners_of(self._job, self._connection, _ends(logs), self._inputs())
         found = {number: stored_state(lane, snapshots[number], work / str(number)) for number, lane in lanes.items()}
         states = States({n: state for n, state in found.items() if state is not None}, count, self._before)
         spark = stack.enter_context(state_session(self._job, scratch))

@@ -218,9 +218,8 @@ def _loaded(catalog: Any, table: IcebergTable) -> Any:
     try:
         return catalog.load_table(table.table)
     except NoSuchTableError as error:
-        catalog.list_tables(
-            table.table.rpartition(".")[0]
-        )  # where a proxy says 404 of all, this fails, and is tried again
+        # A proxy that says 404 of everything says it of this, too: that is tried again.
+        catalog.list_tables(table.table.rpartition(".")[0])
         raise TableError(gone(table.name, f"iceberg table {table.table}")) from error
 
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from pyspark.sql import DataFrame
 
+from tandem.engine.jvm_plans import children, nodes_of
 from tandem.engine.plan_tree import expressions, tree
-from tandem.engine.pruned import nodes_of
-from tandem.engine.shared_state import children, stateful_operators
+from tandem.engine.shared_state import stateful_operators
 from tandem.topics.declared import DEAD_LETTER_SINK
 
 _OF_AN_EPOCH: Final = ("epoch", "seq", "epoch_time", "epoch_seed", "answers")

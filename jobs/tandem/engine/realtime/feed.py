@@ -13,7 +13,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.types import StructType
 
 from tandem.checkpoint.position import EnginePosition
-from tandem.engine.pruned import dataset, java_type
+from tandem.engine.jvm_plans import dataset, java_type
 from tandem.engine.realtime.channel import Channel
 
 _CHECK: Final = "spark.sql.streaming.unsupportedOperationCheck"

@@ -22,9 +22,10 @@ from tandem.checkpoint.folders import take_back
 from tandem.checkpoint.position import EnginePosition
 from tandem.checkpoint.relocation import relocate
 from tandem.engine.bridge import EpochBridge
+from tandem.engine.jvm_plans import inlined
 from tandem.engine.kept_state import check_state, note_state
 from tandem.engine.memory import jvm_exit_code
-from tandem.engine.pruned import inlined, pruned, states_of
+from tandem.engine.pruned import pruned, states_of
 from tandem.engine.query import EpochQuery, GivenUpError, GiveUp
 from tandem.engine.realtime.channel import ChannelClosedError, Ends
 from tandem.engine.realtime.feed import Feed

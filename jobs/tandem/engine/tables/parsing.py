@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from tandem.engine.pruned import dataset, java_type, singleton
+from tandem.engine.jvm_plans import dataset, java_type, singleton
 from tandem.engine.tables.content import columns_of, content_schema
 from tandem.jobapi.table_frames import KEY, POISON, RECORD_KEY, SEQ, table_rows
 from tandem.manifest import SourceSpec
