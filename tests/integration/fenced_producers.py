@@ -4,6 +4,7 @@ in the middle of each transaction, while requests of it are under way."""
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 
 from confluent_kafka import Consumer, TopicPartition
@@ -41,11 +42,15 @@ def main(bootstrap: str, topic: str, times: int) -> None:
         fencer.fence(topic, PATIENCE_S)
         yield from map(record, range(100))
 
+    ended = list[object]()  # by what threads ended
+    threading.excepthook = ended.append
     for _ in range(times):
         fencer.expect(topic)
         owner.start(PATIENCE_S)
         assert owner.publish(fenced_in_the_middle(), record(0), PATIENCE_S) is Outcome.FENCED
     consumer.close()
+    assert wait_until(lambda: all(thread.name != "given-up" for thread in threading.enumerate()), Deadline(PATIENCE_S))
+    assert not ended, ended
 
 
 if __name__ == "__main__":

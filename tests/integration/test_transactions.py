@@ -16,7 +16,9 @@ from integration.written_job import PATIENCE_S, create_topics, everything
 from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.fencing import Fencer
+from tandem.kafka.given_up import give_up
 from tandem.kafka.headers import EPOCH_HEADER, INDEX_HEADER
+from tandem.kafka.producer import Producer
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import RowsRefusedError
 from tandem.kafka.tail import LogTail
@@ -83,6 +85,32 @@ def test_who_is_fenced_while_its_requests_are_under_way_lives_on(kafka: KafkaBro
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, cwd=TESTS)
 
     assert done.returncode == 0, done.stderr[-2_000:]
+
+
+def test_a_fatal_error_is_an_exception_of_kafka_whatever_else_the_client_has_to_report(
+    connection: KafkaConnection, topic: str
+) -> None:
+    """confluent-kafka raises what `except Exception` does not catch where reports of deliveries follow the error."""
+    for _ in range(5):
+        owner = Producer(connection.transactional(topic, 30_000))
+        owner.init_transactions(PATIENCE_S)
+        owner.begin_transaction()
+        Fencer(connection).fence(topic, PATIENCE_S)
+        reported = list[KafkaError | None]()
+
+        def is_useless(owner: Producer = owner, reported: list[KafkaError | None] = reported) -> bool:
+            try:
+                owner.produce(topic, b"row", partition=0, on_delivery=lambda error, _: reported.append(error))
+            except KafkaException:
+                return True
+            return False
+
+        assert wait_until(is_useless, Deadline(PATIENCE_S), interval_s=0.001)
+
+        with pytest.raises(KafkaException):
+            owner.flush(PATIENCE_S)
+        give_up(owner)
+        assert wait_until(lambda owner=owner: len(owner) == 0, Deadline(PATIENCE_S))
 
 
 def test_an_owner_that_is_fenced_while_it_hands_over_rows_says_that_it_was(

@@ -7,10 +7,11 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
+from tandem.kafka.producer import Producer
 from tandem.kafka.topics import Topics
 
 _DELIVERED_WITHIN_S: Final = 30.0

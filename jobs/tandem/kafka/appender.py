@@ -2,11 +2,13 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.producer import Producer
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure
 from tandem.logs import get_logger
@@ -48,17 +50,24 @@ class ProposalAppender:
             except (KafkaException, BufferError) as error:
                 _log.warning("proposal_not_sent", topic=self._topic, reason=str(error))
                 self._connect()
-            self._producer.poll(0)
+            self._serve()
 
     def serve(self) -> None:
         """Take notice of what became of proposals; each `append` does that too."""
         with self._lock:
-            self._producer.poll(0)
+            self._serve()
 
     def close(self, timeout_s: float = 1.0) -> None:
         """Wait up to `timeout_s` for what is under way."""
-        with self._lock:
+        with self._lock, suppress(KafkaException):
             self._producer.flush(timeout_s)
+
+    def _serve(self) -> None:
+        try:
+            self._producer.poll(0)
+        except KafkaException as error:
+            _log.warning("proposals_lost", topic=self._topic, reason=str(error))
+            self._connect()
 
     def _connect(self) -> None:
         self._producer = Producer(self._connection.appender())

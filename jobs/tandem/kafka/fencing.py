@@ -10,10 +10,11 @@ forgotten where the brokers are (`BrokerWatch`), so they are given a second, and
 import time
 from collections import OrderedDict
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import FencingTimeoutError
+from tandem.kafka.producer import Producer
 from tandem.logs import get_logger
 
 _log = get_logger(__name__)

@@ -10,10 +10,12 @@ import threading
 from contextlib import suppress
 from typing import Final
 
-from confluent_kafka import KafkaException, Producer
+from confluent_kafka import KafkaException
 
+from tandem.kafka.producer import Producer
 from tandem.logs import get_logger
 from tandem.protocol.transaction_time import LONGEST_S
+from tandem.waiting import Deadline
 
 _log = get_logger(__name__)
 
@@ -29,9 +31,12 @@ def give_up(producer: Producer) -> None:
 
 
 def _end(producer: Producer) -> None:
+    deadline = Deadline(_LONGEST_S)
     with suppress(KafkaException):
         producer.purge(in_queue=True, in_flight=False)
-        producer.flush(_LONGEST_S)
+    while len(producer) and not deadline.passed:
+        with suppress(KafkaException):  # it says why it is of no use any more, and has more to say
+            producer.flush(deadline.remaining_s)
     if len(producer):
         _kept.append(producer)
         _log.warning("producer_kept", messages=len(producer))

@@ -7,11 +7,12 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from tandem.kafka.client import KafkaConnection, OutputLimits
 from tandem.kafka.errors import ConnectionFailedError, NotAllowedError, ProducerLostError
 from tandem.kafka.given_up import give_up
+from tandem.kafka.producer import Producer
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure, RowsRefusedError, blame_of
 from tandem.kafka.troubles import in_words, is_for_good
@@ -77,7 +78,8 @@ class TransactionalProducer:
             try:
                 producer.init_transactions(max(0.05, left))
             except KafkaException as error:
-                producer.poll(0)  # it has said why
+                with suppress(KafkaException):
+                    producer.poll(0)  # it has said why
                 reason = error.args[0]
                 if reason.code() in (KafkaError._AUTHENTICATION, KafkaError.SASL_AUTHENTICATION_FAILED):
                     raise ConnectionFailedError(f"the broker refused the credentials: {reason.str()}") from error
@@ -123,9 +125,10 @@ class TransactionalProducer:
         return Outcome.FENCED if any(f.error.code() in _FENCED for f in failures) else Outcome.UNKNOWN
 
     def rest(self) -> None:
-        """Let the client say what it has to."""
+        """Let the client say what it has to; an error that is fatal is met again by the next epoch."""
         if self._producer is not None:
-            self._producer.poll(0)
+            with suppress(KafkaException):
+                self._producer.poll(0)
 
     def close(self) -> None:
         """Give the producer up; an open transaction of it is aborted by the one that fences it, or by its time-out."""
@@ -168,7 +171,7 @@ class PlainProducer:
                 produce_all(producer, group, failures)
             except KafkaException as error:
                 failures.append(Failure(error.args[0]))
-            unanswered = producer.flush(timeout_s)
+            unanswered = _flushed(producer, timeout_s, failures)
             if unanswered or failures:
                 self.failures = failures = list(failures)  # the producer reports on while it is given up
                 producer.purge()
@@ -186,9 +189,10 @@ class PlainProducer:
         return Outcome.COMMITTED
 
     def rest(self) -> None:
-        """Let the client say what it has to."""
+        """Let the client say what it has to; an error that is fatal is met again by the next epoch."""
         if self._producer is not None:
-            self._producer.poll(0)
+            with suppress(KafkaException):
+                self._producer.poll(0)
 
     def close(self) -> None:
         """Give the producer up."""
@@ -290,6 +294,15 @@ def _behind(producer: Producer, error: KafkaError) -> KafkaError:
         except KafkaException as cause:
             return cause.args[0]  # type: ignore[no-any-return]
     return error
+
+
+def _flushed(producer: Producer, timeout_s: float, failures: list[Failure]) -> int:
+    """How many messages are still to be answered; a fatal error is a failure."""
+    try:
+        return producer.flush(timeout_s)
+    except KafkaException as error:
+        failures.append(Failure(error.args[0]))
+        return len(producer)
 
 
 _ITSELF = -2

@@ -13,12 +13,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import MissingTopicError
 from tandem.kafka.fencing import Fencer
 from tandem.kafka.history import current_decisions, last_marker, watermarks
+from tandem.kafka.producer import Producer
 from tandem.kafka.topics import Topics
 from tandem.manifest import Manifest
 from tandem.process.info import RefusedError

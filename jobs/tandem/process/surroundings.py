@@ -11,11 +11,12 @@ from inspect import signature
 from pathlib import Path
 
 import fsspec
-from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import Consumer, KafkaException
 from confluent_kafka.admin import AdminClient
 from fsspec.dircache import DirCache
 
 from tandem.kafka.client import KafkaConnection, OutputLimits
+from tandem.kafka.producer import Producer
 from tandem.manifest import Manifest, Problem, SecretError
 from tandem.manifest.formats import FILES as REGISTRY_FILES
 from tandem.manifest.kafka_properties import FILES

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka import KafkaError, KafkaException, Message
 
 from tandem.checkpoint.folders import find_newest
 from tandem.kafka.client import RECORD_OVERHEAD, KafkaConnection
 from tandem.kafka.history import watermarks
+from tandem.kafka.producer import Producer
 from tandem.kafka.tail import LogTail
 from tandem.kafka.topics import Topics
 from tandem.logs import get_logger
