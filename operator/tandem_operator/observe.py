@@ -61,7 +61,7 @@ async def observe(
         generation=body["metadata"].get("generation", 0),
         now_ms=now_ms,
         pods=tuple(_with(pod, answers) for pod in pods),
-        tasks=tuple(_task(pod) for pod in mine if _component(pod) == TASK),
+        tasks=tuple(_task(pod, store) for pod in mine if _component(pod) == TASK),
         objects=tuple(objects),
         view=_view(replicas),
         leader=next((orderer.orderer for orderer in orderers if orderer.leading), None),
@@ -82,7 +82,7 @@ def pods_of(body: Body, store: Store) -> list[Body]:
 
 def tasks_of(body: Body, store: Store) -> tuple[TaskSeen, ...]:
     """The tasks of a job. `body`: the job."""
-    return tuple(_task(pod) for pod in pods_of(body, store) if _component(pod) == TASK)
+    return tuple(_task(pod, store) for pod in pods_of(body, store) if _component(pod) == TASK)
 
 
 def _is_owned(pod: Body, uid: str) -> bool:
@@ -126,18 +126,21 @@ def _pod(body: Body, store: Store) -> PodSeen:
     )
 
 
-def _task(body: Body) -> TaskSeen:
+def _task(body: Body, store: Store) -> TaskSeen:
     status = body.get("status", {})
     reported = status.get("containerStatuses", ())
     # Beside it, sidecars may run that the cluster has added.
     container: Mapping[str, Any] = next((one for one in reported if one["name"] == TASK), {})
     metadata, ended = body["metadata"], container.get("state", {}).get("terminated", {})
+    node, phase = body["spec"].get("nodeName", ""), _task_phase(ended, status)
+    is_lost = phase not in (PodPhase.SUCCEEDED, PodPhase.FAILED) and store.is_lost(node)
+    lost = f"its node, {node}, is lost" if is_lost else ""
     before = next((f"{one.label}: {one.trouble}" for one in _inits(body) if one.trouble), "")
     return TaskSeen(
         name=metadata["name"],
         uid=metadata["uid"],
-        phase=_task_phase(ended, status),
-        message=before or _message(container) or _unscheduled(status) or status.get("message", ""),
+        phase=PodPhase.FAILED if is_lost else phase,
+        message=lost or before or _message(container) or _unscheduled(status) or status.get("message", ""),
         created_ms=_ms(metadata.get("creationTimestamp")),
         ended_ms=_ms(ended.get("finishedAt")),
         attempt=int(metadata.get("annotations", {}).get(ATTEMPT, "1")),

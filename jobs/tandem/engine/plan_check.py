@@ -94,7 +94,8 @@ def check_repeatable(first: DataFrame, second: DataFrame) -> None:
             where, value = one or other or ("", "")
             raise JobError(
                 f"the job's plan has another constant each time it is built, so its replicas would differ: {where} {value}. "
-                "Use ctx.rng(), or give sample() a seed; take times from ctx.epoch_time() and the "
+                "Use ctx.rng(), or give sample() a seed, as in sample(fraction=0.5, seed=1), since Spark ignores the one of "
+                "sample(0.5, seed=1); take times from ctx.epoch_time() and the "
                 "records, identifiers from the records or ctx.options"
             )
 

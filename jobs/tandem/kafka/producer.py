@@ -47,7 +47,7 @@ class Producer(confluent_kafka.Producer):
 def _fatal_raised() -> Iterator[None]:
     try:
         yield
-    except KafkaError as error:
+    except KafkaError as error:  # type: ignore[misc]  # right, and yet it is raised
         raise KafkaException(error) from None
     except SystemError as error:
         raise KafkaException(KafkaError(KafkaError._FATAL, str(error))) from None

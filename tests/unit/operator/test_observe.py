@@ -201,6 +201,15 @@ def test_when_a_task_ended_and_what_it_said_is_seen() -> None:
     assert (task.message, task.ended_ms - task.created_ms, task.has_ended) == ("no standby", 30_000, True)
 
 
+def test_a_task_on_a_dead_node_has_failed_unless_it_had_ended() -> None:
+    (task,) = seen(pod(2, component="task", phase="Running"), dead_node="n2")[0].tasks
+    assert (task.has_failed(0), task.words) == (True, "its node, n2, is lost")
+
+    ended = [{"name": "task", "state": {"terminated": {"exitCode": 0}}}]
+    (task,) = seen(pod(2, component="task", phase="Running", containerStatuses=ended), dead_node="n2")[0].tasks
+    assert task.phase is PodPhase.SUCCEEDED
+
+
 def test_executors_and_tasks_are_no_members() -> None:
     observed, _ = seen(pod(0), pod(1, component="executor"), pod(2, component="task"))
 
