@@ -188,9 +188,8 @@ class Reconciler:
             actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), str(said[1]), tasks)
         words = [action for action in actions if isinstance(action, _WORDS)]
         error = await self._tell(begun, words if said is not None or first is None else ())
-        status = next(
-            (dict(word.status) for word in words if isinstance(word, SetStatus)), begun.body.get("status", {})
-        )
+        said_before = begun.body.get("status", {})
+        status = next((dict(word.status) for word in words if isinstance(word, SetStatus)), said_before)
         if key in self._store.jobs:
             self._metrics.show(key.namespace, key.name, gauges(job, status))
         return STEADY_S if status.get("phase") in ("Running", "Suspended") else RESTLESS_S, first or error
@@ -226,9 +225,7 @@ class Reconciler:
     async def _let_go(self, key: Key, target: Target, observed: Observed) -> None:
         """In a namespace that is being deleted no task can run: a job in it goes, and its topics and snapshots stay."""
         if observed.deleting:
-            _log.warning(
-                "topics_stay", namespace=key.namespace, job_name=key.name, reason="the namespace is deleted too"
-            )
+            _log.warning("topics_stay", namespace=key.namespace, job_name=key.name, reason="its namespace is deleted")
             await self._do(key, target, released(observed))
 
     def forget(self, key: Key) -> None:

@@ -20,7 +20,8 @@ from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.local import LocalJob
 from tandem.process.info import ExitCode
 from tandem.protocol.values import Claim
-from tandem.replica.iceberg import IcebergTable, IcebergWriter, newest_epochs, refuse_earlier_runs
+from tandem.replica.iceberg import IcebergWriter, newest_epochs, refuse_earlier_runs
+from tandem.replica.iceberg_catalog import IcebergTable
 from tandem.replica.table_access import LaterGenerationError, TableUnreachableError
 from tandem.replica.tables import TableError
 from unit.replica.making import MakingIcebergWriter

@@ -232,9 +232,8 @@ class World:
     def roles(self) -> str:
         """What each replica does."""
         replicas = [process for process in self.processes if isinstance(process, StandbyReplica)]
-        return ", ".join(
-            f"{one.name} {'active' if one.is_active else 'standby' if one.stands_by else 'down'}" for one in replicas
-        )
+        parts = {one.name: "active" if one.is_active else "standby" if one.stands_by else "down" for one in replicas}
+        return ", ".join(f"{name} {part}" for name, part in parts.items())
 
     def state_after(self, what: EpochRange, state: int) -> int:
         """The state that an epoch leaves to the next one."""
@@ -275,8 +274,6 @@ class World:
         if not known or self.rng.random() < 0.1:
             return -1
         return known[-1] if self.rng.random() < 0.6 else known[bisect_right(known, self.rng.randint(0, last)) - 1]
-
-    # What tests want to know -----------------------------------------------------------------------------------------
 
     def reached(self, what: str, who: Life | None = None) -> None:
         """A situation or a step was reached: counted, and perhaps a failure waits for it."""

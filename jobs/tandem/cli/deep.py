@@ -15,7 +15,7 @@ from tandem.manifest import CodeNotFoundError, Manifest, SecretError, find_code
 from tandem.process.info import RefusedError
 from tandem.replica import iceberg, table_access
 from tandem.replica.formats import formats_of
-from tandem.replica.iceberg import iceberg_tables
+from tandem.replica.iceberg_catalog import iceberg_tables
 from tandem.replica.postgres import check_fit, postgres_tables
 from tandem.replica.spark_runtime import SparkRuntime
 from tandem.replica.table_access import TableUnreachableError

@@ -5,21 +5,15 @@ loggers) only the type counts: they differ between processes without changing a 
 differ all the same show as a divergence.
 """
 
-import argparse
-import array
 import dataclasses
 import enum
-import functools
 import hashlib
-import inspect
 import re
 import sys
 import tempfile
 import threading
 import types
-from collections import ChainMap, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from configparser import ConfigParser, RawConfigParser
 from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from fractions import Fraction
@@ -36,6 +30,8 @@ from pyspark.cloudpickle.cloudpickle import _extract_code_globals
 from pyspark.sql import Row
 from pyspark.sql.types import DataType
 
+from tandem.engine.stand_ins import OF_ENVIRONMENT, held_by
+
 _PLAIN: Final = (
     *(type(None), bool, int, float, complex, str, bytes, bytearray, range, slice),
     *(Decimal, Fraction, date, datetime, time, timedelta, UUID, PurePath, np.generic),
@@ -45,8 +41,6 @@ _MOST: Final = 20_000
 _SHOWN: Final = 120
 _WRITTEN: Final = 200
 """Characters of a value's text that are written out; the rest is a hash."""
-_OF_ENVIRONMENT: Final = "PYTHONHASHSEED"
-"""Each process of a job has it, and so has a copy of its `os.environ`."""
 _ADDRESS: Final = re.compile(r" at 0x[0-9a-f]+")
 UNKNOWN: Final = "cannot be compared: "
 
@@ -102,7 +96,7 @@ class Describer:
     def _compound(self, value: Any) -> str:
         if isinstance(value, enum.Enum):
             return f"{self._class(type(value))}.{value.name} {self.text(value.value)}"
-        if isinstance(value, dict) and _OF_ENVIRONMENT in value:
+        if isinstance(value, dict) and OF_ENVIRONMENT in value:
             return "an environment"
         if isinstance(value, dict | types.MappingProxyType):  # others may be a client's, or the environment itself
             items = (f"{self.text(key)}: {self.text(item)}" for key, item in self._some(value.items()))
@@ -137,7 +131,7 @@ class Describer:
             return f"{type(value).__qualname__} {self.text(_state_of(value))} {self._class(type(value))}"
         if isinstance(value, tzinfo):
             return str(value)
-        if (held := _held_by(value)) is not None:
+        if (held := held_by(value)) is not None:
             return f"{type(value).__qualname__} {self.text(held)}"
         return f"a {type(value).__module__}.{type(value).__qualname__}"
 
@@ -233,45 +227,6 @@ def _names_in(code: types.CodeType) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _is_code(value: Any) -> bool:
     return isinstance(value, types.FunctionType | staticmethod | classmethod | property)
-
-
-def _held_by(value: Any) -> Any:
-    """What an object of the standard library stands for, or a function that one of a library wraps; None: it is another.
-
-    Classes of libraries that are made from these may hold what differs between processes.
-    """
-    kind = type(value)
-    if kind is functools.partial:
-        return value.func, value.args, value.keywords
-    if kind in (types.SimpleNamespace, argparse.Namespace):
-        return vars(value)
-    if kind is deque:
-        return list(value)
-    if kind is array.array:
-        return value.typecode, value.tobytes()
-    if kind is ChainMap:
-        return value.maps
-    if kind in (ConfigParser, RawConfigParser):
-        return _settings_of(value)
-    if kind in (staticmethod, classmethod):
-        return value.__func__
-    if kind is property:
-        return value.fget
-    if kind is functools.cached_property:
-        return value.func
-    wrapped = inspect.getattr_static(value, "__wrapped__", None)  # asks no proxy
-    return wrapped if isinstance(wrapped, types.FunctionType) else None
-
-
-def _settings_of(parser: RawConfigParser) -> dict[str, Any]:
-    """By section, without the defaults, which may be an environment."""
-    defaults = dict(parser.defaults())
-    is_environment = parser.optionxform(_OF_ENVIRONMENT) in defaults
-    sections = {
-        name: {key: item for key, item in parser.items(name, raw=True) if (key, item) not in defaults.items()}
-        for name in parser.sections()
-    }
-    return {"defaults": None if is_environment else defaults, "sections": sections}
 
 
 def _of_pandas(value: Any) -> str | None:

@@ -229,8 +229,7 @@ class InputReader:
         self._consumer.assign([KafkaTopicPartition(*tp, one.fetched_to) for tp, one in self._inputs.items()])
 
     def _one(self, timeout_s: float) -> list[Message]:
-        message = self._consumer.poll(timeout_s)
-        return [] if message is None else [message]
+        return [] if (message := self._consumer.poll(timeout_s)) is None else [message]
 
     def _take(self, messages: Iterable[Message]) -> None:
         for message in messages:

@@ -1,14 +1,13 @@
 """Publishing an epoch: its rows and its marker, in one transaction."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
 from itertools import chain
-from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Message
+from confluent_kafka import KafkaError, KafkaException
 
+from tandem.kafka.batches import Batches, MakeLimits, OnThrottled, no_matter, produce_all, throttle_cb
 from tandem.kafka.client import KafkaConnection, OutputLimits
 from tandem.kafka.errors import ConnectionFailedError, NotAllowedError, ProducerLostError
 from tandem.kafka.given_up import give_up
@@ -23,21 +22,6 @@ from tandem.protocol.transaction_time import FIRST_S
 _log = get_logger(__name__)
 
 
-MakeLimits = Callable[[], OutputLimits]
-"""What the topics take now."""
-
-OnThrottled = Callable[[str, float], None]
-"""Called with a broker and for how long it holds a request back because of a quota, s."""
-
-
-def _no_matter(_broker: str, _seconds: float) -> None:
-    """Nobody wants to know."""
-
-
-def _throttle_cb(tell: OnThrottled) -> dict[str, Any]:
-    return {"throttle_cb": lambda event: tell(event.broker_name, event.throttle_time)}
-
-
 class TransactionalProducer:
     """Exactly once: one Kafka transaction per epoch (KIP-98).
 
@@ -50,11 +34,11 @@ class TransactionalProducer:
         connection: KafkaConnection,
         transactional_id: str,
         limits: MakeLimits = OutputLimits,
-        on_throttled: OnThrottled = _no_matter,
+        on_throttled: OnThrottled = no_matter,
     ) -> None:
-        self._callbacks = _throttle_cb(on_throttled)
+        self._callbacks = throttle_cb(on_throttled)
         self._connection = connection
-        self._batches = _Batches(limits)
+        self._batches = Batches(limits)
         self._id = transactional_id
         self._producer: Producer | None = None
         self.failures: Sequence[Failure] = ()
@@ -137,153 +121,7 @@ class TransactionalProducer:
         self._producer = None
 
 
-class PlainProducer:
-    """At least once and at most once: rows, then the marker, without a transaction."""
-
-    def __init__(
-        self, connection: KafkaConnection, limits: MakeLimits = OutputLimits, on_throttled: OnThrottled = _no_matter
-    ) -> None:
-        self._callbacks = _throttle_cb(on_throttled)
-        self._connection = connection
-        self._batches = _Batches(limits)
-        self._producer: Producer | None = None
-        self.failures: Sequence[Failure] = ()
-
-    def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:  # noqa: ARG002 - nothing to wait for
-        """(Re)create the producer."""
-        self.close()
-        self._producer = Producer(
-            self._connection.plain_producer()
-            | self._batches.settings(self._connection.properties)
-            | {"partitioner": "murmur2_random"}
-            | self._callbacks
-        )
-
-    def publish(self, records: Iterable[OutputRecord], marker: OutputRecord, timeout_s: float) -> Outcome:
-        """Publish the records, and the marker once all of them are acknowledged."""
-        producer = self._producer
-        if producer is None:
-            self.failures = ()
-            return Outcome.UNKNOWN
-        for group in (records, (marker,)):
-            self.failures = failures = list[Failure]()
-            try:
-                produce_all(producer, group, failures)
-            except KafkaException as error:
-                failures.append(Failure(error.args[0]))
-            unanswered = _flushed(producer, timeout_s, failures)
-            if unanswered or failures:
-                self.failures = failures = list(failures)  # the producer reports on while it is given up
-                producer.purge()
-                self.close()
-                blame = blame_of(failures, self._batches.alone)
-                if unanswered:
-                    failures.append(Failure(KafkaError(KafkaError._TIMED_OUT)))
-                elif blame is not None:
-                    self._batches.refused(bool(blame.refusals))
-                    self.start(timeout_s)
-                    raise RowsRefusedError(blame, [f.record for f in failures if f.record is not None])
-                return Outcome.UNKNOWN
-        if self._batches.committed():
-            self.close()
-        return Outcome.COMMITTED
-
-    def rest(self) -> None:
-        """Let the client say what it has to; an error that is fatal is met again by the next epoch."""
-        if self._producer is not None:
-            with suppress(KafkaException):
-                self._producer.poll(0)
-
-    def close(self) -> None:
-        """Give the producer up."""
-        if self._producer is not None:
-            give_up(self._producer)
-        self._producer = None
-
-
-class _Batches:
-    """How records are put together, and followed: for a while after a transaction failed, what became of each is reported;
-    after a batch was refused, each is sent by itself, to see which is to blame.
-
-    `limits` : what the topics take now.
-    """
-
-    def __init__(self, limits: MakeLimits) -> None:
-        self._limits = limits
-        self._failed_s: float | None = None
-        self._refused_s: float | None = None
-
-    @property
-    def reports(self) -> bool:
-        """Whether what becomes of each record is reported."""
-        return self._failed_s is not None
-
-    @property
-    def alone(self) -> bool:
-        """Whether each record is sent by itself."""
-        return self._refused_s is not None
-
-    def settings(self, given: Mapping[str, str]) -> dict[str, int]:
-        """Those of a producer; `given`: the user's, of which a smaller batch is obeyed."""
-        return self._limits().producer(given) | ({"batch.num.messages": 1} if self.alone else {})
-
-    def failed(self) -> None:
-        """A transaction failed."""
-        self._failed_s = time.monotonic()
-
-    def refused(self, is_known: bool) -> None:
-        """A record was refused; `is_known`: it is known which."""
-        if not is_known or self.alone:
-            self._refused_s = time.monotonic()
-
-    def committed(self) -> bool:
-        """All records were taken; whether another producer is to be made, that puts them together again."""
-        now_s = time.monotonic()
-        if self._failed_s is not None and now_s - self._failed_s >= _CAREFUL_S:
-            self._failed_s = None
-        if self._refused_s is None or now_s - self._refused_s < _CAREFUL_S:
-            return False
-        self._refused_s = None
-        return True
-
-
-_CAREFUL_S = 60.0
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
-
-
-_NOT_SENT = (KafkaError.MSG_SIZE_TOO_LARGE, KafkaError._UNKNOWN_PARTITION)
-"""What the client itself says of a record; the others are sent all the same."""
-
-
-def produce_all(
-    producer: Producer, records: Iterable[OutputRecord], failures: list[Failure], reports: bool = True
-) -> None:
-    """Hand all records to the producer, serving its queue when that is full.
-
-    `failures` gets what the client refuses at once, and with `reports` also what is not delivered.
-    """
-
-    def delivered(record: OutputRecord, error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            partition = message.partition()
-            failures.append(Failure(error, record, -1 if partition is None else partition))
-
-    for record in records:
-        while True:
-            on_delivery: Any = partial(delivered, record) if reports else None
-            try:
-                producer.produce(
-                    record.topic, record.value, record.key, record.partition, on_delivery, headers=list(record.headers)
-                )
-            except BufferError:
-                producer.poll(0.01)
-            except KafkaException as error:
-                if error.args[0].code() not in _NOT_SENT:
-                    raise
-                failures.append(Failure(error.args[0], record, _ITSELF - len(failures)))
-                break
-            else:
-                break
 
 
 def _behind(producer: Producer, error: KafkaError) -> KafkaError:
@@ -294,16 +132,3 @@ def _behind(producer: Producer, error: KafkaError) -> KafkaError:
         except KafkaException as cause:
             return cause.args[0]  # type: ignore[no-any-return]
     return error
-
-
-def _flushed(producer: Producer, timeout_s: float, failures: list[Failure]) -> int:
-    """How many messages are still to be answered; a fatal error is a failure."""
-    try:
-        return producer.flush(timeout_s)
-    except KafkaException as error:
-        failures.append(Failure(error.args[0]))
-        return len(producer)
-
-
-_ITSELF = -2
-"""A partition that no other record shares."""

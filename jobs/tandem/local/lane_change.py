@@ -21,17 +21,16 @@ from tandem.kafka.topic_ids import ids_of
 from tandem.kafka.topics import Topics
 from tandem.local.changes import found_plan
 from tandem.local.lane_checks import check_changeable, check_same
+from tandem.local.lane_keys import chosen_keys, partitioners_of
 from tandem.local.lane_logs import LaneLog, LaneLogs, connection_of, log_of
 from tandem.local.lane_states import (
     REAL_TIME,
     NewState,
     States,
-    chosen_keys,
     exact_state,
     keep,
     make_state,
     newest_snapshot,
-    partitioners_of,
     remove_unused,
     savepoint_name,
     stored_state,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from shutil import rmtree
@@ -17,25 +17,20 @@ from tandem.checkpoint.folders import Checkpoint, find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.checkpoint.relocation import relocate
 from tandem.engine.kept_state import noted_states
-from tandem.engine.lanes import followed_part
-from tandem.kafka.client import KafkaConnection
-from tandem.kafka.partitioners import Partitioner, Seen, fitting
-from tandem.kafka.samples import latest_keys
 from tandem.local.lane_logs import LaneLog
 from tandem.manifest import Manifest
 from tandem.process.info import RefusedError
-from tandem.protocol.lanes import Boundary, came_from, only_merges
-from tandem.protocol.values import Config, Cut, Offsets, TopicPartition
+from tandem.protocol.lanes import Boundary, came_from
+from tandem.protocol.values import Config, Cut, Offsets
 from tandem.replica.identity_parts import engine_of, parts_of
 from tandem.replica.local_savepoints import checkpoints_of, local_savepoints
 from tandem.snapshots import Inputs, Savepoints, SnapshotHead, SnapshotManifest, SnapshotStore, rocksdb_state_format
 from tandem.snapshots.local import pin
 from tandem.snapshots.savepoints import state_partitions
-from tandem.state.divide import Belongs, divide, holds_any, key_width, misplaced, operators_of
+from tandem.state.divide import Belongs, divide
 
 REAL_TIME = "state that the real-time engine has written cannot be divided among lanes yet"
 _PREFIX = "lanes-"
-_AS_SPARK_HAS_IT = {"distinct": "aggregation"}
 
 
 def savepoint_name(lanes: int, boundary: Boundary) -> str:
@@ -141,111 +136,6 @@ class States:
     def sources(self, lane: int) -> tuple[Checkpoint, ...]:
         """Whose states may have keys of that new lane."""
         return tuple(self.exact[old] for old in came_from(lane, self.lanes, self.before) if old in self.exact)
-
-
-def chosen_keys(
-    spark: SparkSession,
-    job: Manifest,
-    states: States,
-    connection: KafkaConnection,
-    ends: Offsets,
-    inputs: Mapping[str, int],
-    are_of_ends: bool = True,
-) -> Callable[[int], Belongs] | None:
-    """Which keys each new lane gets; None: all of the lanes that it came from.
-
-    `ends` : where the lanes have stopped; `inputs`: how many partitions the topics have. `are_of_ends`: whether that is
-    where the states are, too, which may not know the newest keys otherwise.
-
-    Every key of the states is where the partitioner of the inputs' producers has put it. Raises `RefusedError` if not.
-    """
-    if only_merges(states.lanes, states.before) or not states.exact:
-        return None
-    fields = _fields(spark, job, states.all[0])
-    seen, partitioners = partitioners_of(job, connection, ends, inputs)
-    left, wrong = [], ""
-    for one in partitioners:
-        places = (
-            misplaced(spark, state, Belongs(one, fields, old, states.before)) for old, state in states.exact.items()
-        )
-        found = next((place for place in places if place is not None), None)
-        if found is None:
-            left.append(one)
-        wrong = wrong or found or ""
-    if not left:
-        raise RefusedError(
-            f"the state has a key that is not where the inputs' partitioner ({partitioners[0].name}) puts it: {wrong}. It "
-            "is not the record's key as it is, so nobody knows which keys a new lane gets"
-        )
-    if len(left) > 1:
-        names = " and ".join(one.name for one in left)
-        raise RefusedError(f"the inputs have too few records with keys to tell their partitioner: {names} may be it")
-    if are_of_ends:
-        _check_known(spark, states, fields, seen)
-    return lambda lane: Belongs(left[0], fields, lane, states.lanes)
-
-
-def partitioners_of(
-    job: Manifest, connection: KafkaConnection, ends: Offsets, inputs: Mapping[str, int]
-) -> tuple[Sequence[Seen], tuple[Partitioner, ...]]:
-    """The newest records of the inputs, and the partitioners that put them where they are. Raises `RefusedError`: none."""
-    seen = _seen(job, connection, ends, inputs)
-    partitioners = fitting(seen)
-    if not partitioners:
-        raise RefusedError(
-            "the newest records of the inputs are not in the partitions where Kafka's or librdkafka's partitioner puts "
-            "their keys (murmur2, crc32), so nobody knows which keys a new lane gets"
-        )
-    return seen, partitioners
-
-
-def _fields(spark: SparkSession, job: Manifest, state: Checkpoint) -> dict[int, int]:
-    """Operator → which part of its key the partitions follow."""
-    noted, operators = noted_states(state.folder) or [], operators_of(spark, state)
-    kinds = [operator.kind for operator in operators]
-    if [_AS_SPARK_HAS_IT.get(one.operator, one.operator) for one in noted] != kinds:
-        raise RefusedError(
-            f"the state's operators ({', '.join(kinds)}) are not those that are known of the job's plan "
-            f"({', '.join(one.operator for one in noted) or 'none'}), so their keys are not known"
-        )
-    found = {}
-    for operator, one in zip(operators, noted, strict=True):
-        part = followed_part(one, job.spec.sources)
-        keys = one.made or one.keys
-        if part is None:
-            raise RefusedError(
-                f"the state of {one.operator} is kept by {' and '.join(keys) or 'nothing'}, which is not what the "
-                "partitions follow (spec.sources[].partitionedBy): it cannot be divided among lanes"
-            )
-        if key_width(spark, state, operator) != len(keys):
-            raise RefusedError(
-                f"Spark keeps the state of {one.operator} by other keys than {' and '.join(keys)}: it cannot be divided"
-            )
-        found[operator.id] = part
-    return found
-
-
-def _seen(job: Manifest, connection: KafkaConnection, ends: Offsets, inputs: Mapping[str, int]) -> list[Seen]:
-    followed = {
-        topic
-        for source in job.spec.sources
-        if source.table is None and source.partitioned_by != "any"
-        for topic in source.topics
-    }
-    wanted: dict[TopicPartition, int] = {tp: end for tp, end in ends.items() if tp.topic in followed}
-    keys = latest_keys(connection, wanted)
-    return [Seen(key, tp.partition, inputs[tp.topic]) for tp, some in keys.items() for key in sorted(some)]
-
-
-def _check_known(spark: SparkSession, states: States, fields: Mapping[int, int], seen: Sequence[Seen]) -> None:
-    """Of one lane every key is in its place. So some key of the inputs has to be in the state as it is."""
-    if states.before > 1:
-        return
-    keys = [one.key for one in seen][:200]
-    if not any(holds_any(spark, state, fields, keys) for state in states.all):
-        raise RefusedError(
-            "no key of the inputs' newest records is in the state as it is, so nobody knows which keys a new lane gets"
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,16 +14,10 @@ from confluent_kafka import KafkaError, KafkaException
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.errors import ReadTimeoutError
 from tandem.kafka.history import markers_back_to
+from tandem.local.reported import last_failover, orderer_status, replica_status, source_statuses
 from tandem.local.rundir import ProcessState, RunDirectory
 from tandem.local.scrape import Sample, scrape
-from tandem.local.status import (
-    JobStatus,
-    ReplicaStatus,
-    last_failover,
-    orderer_status,
-    replica_status,
-    source_statuses,
-)
+from tandem.local.status import JobStatus, ReplicaStatus
 from tandem.local.supervisor import LocalJob
 from tandem.manifest import Manifest
 from tandem.process.info import ProcessInfo

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 import pyarrow as pa
@@ -35,7 +34,6 @@ from tandem.replica.failure import FirstFailure, classified
 from tandem.replica.handed import HandedEpochs
 from tandem.replica.kafka_clients import Place
 from tandem.replica.loop import Loop, Ports
-from tandem.replica.partitioning import PartitionedSources, PartitioningWatch
 from tandem.replica.prepared import Prepared
 from tandem.replica.reader import LogReader
 from tandem.replica.resting import Resting
@@ -44,9 +42,8 @@ from tandem.replica.sinks import SinkWriters, longest_silence_ms, writers_of
 from tandem.replica.steps import OUTPUT, StepPorts, Steps
 from tandem.replica.tables import TableWriter
 from tandem.replica.warm import Warm, join_slots
-from tandem.snapshots import Snapshotter, StoredTables
-from tandem.topics.periodic_check import PeriodicCheck, SameInputs
-from tandem.topics.retention import RetentionWatch, Watched
+from tandem.replica.watches import watch
+from tandem.snapshots import Snapshotter
 from tandem.waiting import Deadline
 
 _CHECK_S = 0.1
@@ -105,7 +102,7 @@ class Active:
         stack.callback(prepared.output.producer.close)
         stack.callback(prepared.engine.stop)
         stack.callback(loop.stop)
-        _watch(prepared, failure, stack)
+        watch(prepared, failure, stack)
         if warm.slots is not None:
             loop.slots = warm.slots
             stack.callback(warm.slots.stop)
@@ -287,31 +284,3 @@ def _begin(
     setting.reporter.state = lambda: core.state
     loop.start()
     return loop
-
-
-def _watch(prepared: Prepared, failure: FirstFailure, stack: ExitStack) -> None:
-    """Look now and then at what may change beside the job."""
-    setting, connection = prepared.setting, prepared.setting.clients.connection
-    watched = Watched(setting.clients.logs, frozenset(setting.clients.inputs))
-    task = setting.waits.task(beside=True)
-    retention = RetentionWatch(connection, watched, prepared.states.oldest, setting.metrics, task=task)
-    inputs = SameInputs(connection, prepared.topic_ids, failure.put)
-    sinks = PeriodicCheck("sinks", prepared.output.refused.look)
-    watches: list[RetentionWatch | PeriodicCheck] = [retention, inputs, sinks]
-    if prepared.states.tables is not None and prepared.engine.job.tables:
-        watches.append(PeriodicCheck("tables", partial(_store_tables, prepared, prepared.states.tables)))
-    job, lane = prepared.engine.job, setting.manifest.lane
-    if lane == 0 and job.relied_on:  # one lane looks at all of them
-        sources = PartitionedSources(connection, job.intake, job.relied_on, setting.spec.lanes)
-        watches.append(PartitioningWatch(sources, setting.metrics, setting.reporter))
-    for watch in watches:
-        stack.callback(watch.stop)
-        watch.start()
-
-
-def _store_tables(prepared: Prepared, stored: StoredTables) -> None:
-    """Copies of static tables are in the snapshot store, too, once the log has accepted the generation that reads them."""
-    if not prepared.setting.reporter.candidate:
-        versions = [*prepared.engine.job.tables.values()]
-        stored.keep(prepared.copies, versions)
-        stored.remove(versions, int(time.time() * 1000))

@@ -6,12 +6,8 @@ appends, and where somebody else has committed meanwhile, looks again: of two ow
 
 from __future__ import annotations
 
-import errno
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import TimeoutError as LateError
-from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final, TypeVar, cast
@@ -20,65 +16,16 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from tandem.manifest import Manifest, SecretError
-from tandem.replica.iceberg_bounds import bound_texts
+from tandem.replica.iceberg_catalog import IcebergTable, existing, loaded, speaking
 from tandem.replica.iceberg_fit import misfits, unfit, unfit_folders, unfit_partition
-from tandem.replica.iceberg_nulls import keep_nulls
-from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError, TableUnreachableError
-from tandem.replica.tables import TableError, gone
+from tandem.replica.table_access import TIMEOUT_S, LaterGenerationError
+from tandem.replica.tables import TableError
 from tandem.topics.declared import TABLE_PREFIX
 
 _T = TypeVar("_T")
 
 _COMMIT_TRIES: Final = 5
 _NO_RETRIES: Final = "commit.retry.num-retries"
-_LONGEST: Final = 400
-
-
-@dataclass(frozen=True, slots=True)
-class IcebergTable:
-    """A sink that is an Iceberg table, and how its catalog is reached. `job`: who writes."""
-
-    name: str
-    table: str
-    options: Mapping[str, str]
-    job: str
-
-    def __repr__(self) -> str:
-        return f"the iceberg table {self.table} of sink {self.name}"  # without secrets
-
-    @property
-    def property(self) -> str:
-        """The table property with generation and epoch of what was written last."""
-        return f"tandem.epoch.{self.job}.{self.name}"
-
-    def catalog(self) -> Any:
-        """The catalog; it connects when it is asked."""
-        from pyiceberg.catalog import load_catalog
-
-        keep_nulls()
-        bound_texts()
-        options = dict(self.options)
-        return load_catalog(options.pop("name", f"tandem-{self.name}"), **options)
-
-
-def iceberg_tables(manifest: Manifest, environ: Mapping[str, str], replica: str) -> tuple[IcebergTable, ...]:
-    """The sinks of a job that are Iceberg tables. Raises `TableError`: no pyiceberg, or a secret is missing.
-
-    replica : its name; without ordering each replica has epochs of its own.
-    """
-    found = [(sink.name, sink.iceberg) for sink in manifest.spec.sinks if sink.iceberg is not None]
-    if not found:
-        return ()
-    try:
-        import pyiceberg  # noqa: F401
-    except ImportError as error:
-        raise TableError("an iceberg sink needs the package pyiceberg: pip install 'tandem-stream[iceberg]'") from error
-    job = f"{manifest.name}.{replica}" if manifest.spec.ordering.mode == "none" else manifest.name
-    try:
-        return tuple(IcebergTable(name, s.table, s.options(environ, manifest.base, name), job) for name, s in found)
-    except SecretError as error:
-        raise TableError(str(error)) from error
 
 
 def newest_epochs(tables: Sequence[IcebergTable], timeout_s: float = TIMEOUT_S) -> dict[str, int]:
@@ -104,7 +51,7 @@ def check_fit(tables: Sequence[IcebergTable], rows: StructType, timeout_s: float
 def _at_start(table: IcebergTable, look: Callable[[], _T], timeout_s: float) -> _T:
     pool = ThreadPoolExecutor(1, f"reach-{table.name}")
     try:
-        with _speaking(table, at_start=True):
+        with speaking(table, at_start=True):
             return pool.submit(look).result(timeout_s)
     finally:
         pool.shutdown(wait=False)
@@ -140,7 +87,7 @@ class IcebergWriter:
         refused = unfit(rows, indexes)
         rows, indexes = _without(refused, rows, indexes)
         if indexes:
-            with _speaking(self._table):
+            with speaking(self._table):
                 there = self._there()
                 more = unfit_folders(rows, indexes, there)
                 rows, _ = _without(more, rows, indexes)
@@ -152,7 +99,7 @@ class IcebergWriter:
     def _there(self) -> Any:
         self._at(f"the catalog of {self._table}")
         self._catalog = self._table.catalog() if self._catalog is None else self._catalog
-        return _loaded(self._catalog, self._table)
+        return loaded(self._catalog, self._table)
 
     def _append(self, epoch: int, rows: pa.Table, there: Any) -> None:
         from pyiceberg.exceptions import CommitFailedException
@@ -211,18 +158,6 @@ def _in_utc(kind: pa.DataType) -> pa.DataType:
     return kind
 
 
-def _loaded(catalog: Any, table: IcebergTable) -> Any:
-    """The table as it is now. Raises `TableError` if there is none: it was made when the generation began."""
-    from pyiceberg.exceptions import NoSuchTableError
-
-    try:
-        return catalog.load_table(table.table)
-    except NoSuchTableError as error:
-        # A proxy that says 404 of everything says it of this, too: that is tried again.
-        catalog.list_tables(table.table.rpartition(".")[0])
-        raise TableError(gone(table.name, f"iceberg table {table.table}")) from error
-
-
 def make(table: IcebergTable, rows: pa.Schema, timeout_s: float = TIMEOUT_S) -> bool:
     """Make the table and its namespace, unless it is there. Whether it was made. Raises as `newest_epochs`."""
     return _at_start(table, partial(_make, table, rows), timeout_s)
@@ -230,13 +165,13 @@ def make(table: IcebergTable, rows: pa.Schema, timeout_s: float = TIMEOUT_S) -> 
 
 def check_there(table: IcebergTable, timeout_s: float = TIMEOUT_S) -> None:
     """Raise `TableError` if there is no such table; else as `newest_epochs`."""
-    _at_start(table, lambda: _loaded(table.catalog(), table), timeout_s)
+    _at_start(table, lambda: loaded(table.catalog(), table), timeout_s)
 
 
 def _make(table: IcebergTable, rows: pa.Schema) -> bool:
     from pyiceberg.exceptions import TableAlreadyExistsError
 
-    if _found(table) is not None:
+    if existing(table) is not None:
         return False
     catalog = table.catalog()
     namespace = table.table.rpartition(".")[0]
@@ -266,60 +201,15 @@ def _last(there: Any, table: IcebergTable) -> tuple[int, int]:
 
 
 def _newest(table: IcebergTable) -> int:
-    if (there := _found(table)) is None:
+    if (there := existing(table)) is None:
         return -1
     _check_partitions(there, table)
     return _last(there, table)[1]
 
 
 def _check_fit(table: IcebergTable, schema: pa.Schema) -> None:
-    if (there := _found(table)) is not None and (found := list(misfits(there, schema))):
+    if (there := existing(table)) is not None and (found := list(misfits(there, schema))):
         raise TableError(
             f"sink {table.name}: the rows do not fit {table}: {'; '.join(found)}. Change the job's columns, the table, or "
             "give the sink another table"
         )
-
-
-def _found(table: IcebergTable) -> Any:
-    """The table; None: there is none, and it will be made."""
-    from pyiceberg.exceptions import NoSuchTableError
-
-    try:
-        return table.catalog().load_table(table.table)
-    except NoSuchTableError:
-        return None
-
-
-@contextmanager
-def _speaking(table: IcebergTable, at_start: bool = False) -> Iterator[None]:
-    """Errors of the library as `TableError`, if nothing but a change helps, and else as `TableUnreachableError`."""
-    from pyiceberg import exceptions
-
-    wrong: tuple[type[Exception], ...] = (
-        *(ValueError, TypeError, ArithmeticError, ImportError),
-        exceptions.NotInstalledError,
-    )
-    if at_start:
-        wrong = (*wrong, exceptions.UnauthorizedError, exceptions.ForbiddenError, exceptions.OAuthError)
-    try:
-        yield
-    except (TableError, TableUnreachableError, LaterGenerationError):
-        raise
-    except LateError as error:
-        raise TableUnreachableError(f"{table}: no answer within {TIMEOUT_S:.0f} s. It is tried again") from error
-    except wrong as error:
-        raise TableError(
-            f"sink {table.name}: {table} cannot be written: {_said(error)}. Change the job's columns, the "
-            "table, or the sink's properties"
-        ) from error
-    except Exception as error:
-        if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            raise TableError(
-                f"sink {table.name}: {table} cannot be written: {_said(error)}. A value of a column that the table is "
-                "partitioned by is too long for the name of a folder: partition the table by another column"
-            ) from error
-        raise TableUnreachableError(f"{table} cannot be written: {_said(error)}. It is tried again") from error
-
-
-def _said(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:_LONGEST].rstrip(". ")

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 
 from tandem.checkpoint.position import EnginePosition
 from tandem.intake.fetch import EpochFetcher
+from tandem.kafka.batches import MakeLimits, OnThrottled
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.epoch_producer import EpochProducer
 from tandem.kafka.history import decisions_after, last_marker, markers_back_to, watermarks
+from tandem.kafka.plain_producer import PlainProducer
 from tandem.kafka.tail import LogTail
-from tandem.kafka.transactions import MakeLimits, OnThrottled, PlainProducer, TransactionalProducer
+from tandem.kafka.transactions import TransactionalProducer
 from tandem.manifest import Manifest
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.publication import MissingMarkerError

@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from tandem.logs import get_logger
 from tandem.protocol.values import Config, Marker
 from tandem.replica import iceberg, postgres, table_access
-from tandem.replica.iceberg import IcebergTable
+from tandem.replica.iceberg_catalog import IcebergTable
 from tandem.replica.identity_parts import facts_format
 from tandem.replica.postgres import PostgresTable
 from tandem.replica.tables import TableSink

@@ -31,7 +31,7 @@ from tandem.replica import iceberg, table_access
 from tandem.replica.failing_calls import FailingCalls
 from tandem.replica.folders import Folders
 from tandem.replica.formats import formats_of
-from tandem.replica.iceberg import iceberg_tables
+from tandem.replica.iceberg_catalog import iceberg_tables
 from tandem.replica.identity import (
     Changes,
     Membership,
@@ -278,9 +278,8 @@ class _Preparation:
         known, mine = as_planned(known, mine, parts, self._changes)
         if known is None:
             self._starting.begins("Kafka: the newest records of all lanes")
-            refuse_scattered(
-                PartitionedSources(clients.connection, job.intake, job.relied_on, self._setting.spec.lanes)
-            )
+            sources = PartitionedSources(clients.connection, job.intake, job.relied_on, self._setting.spec.lanes)
+            refuse_scattered(sources)
             begun = begin_job(clients.connection, appender, clients.logs, mine, self._changes)
             known, _ = as_planned(begun, mine, parts, self._changes)
         if known is None:

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from tandem.engine.foreach_batch import BatchFunctions, TryAgainError
 from tandem.manifest.models import Spec
-from tandem.replica.iceberg import IcebergTable, IcebergWriter
+from tandem.replica.iceberg import IcebergWriter
+from tandem.replica.iceberg_catalog import IcebergTable
 from tandem.replica.postgres import PostgresTable
 from tandem.replica.postgres_writer import PostgresWriter
 from tandem.replica.rows import EpochRows

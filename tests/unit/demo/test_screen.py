@@ -9,7 +9,8 @@ from rich.console import Console
 from tandem.demo.latency import Latencies
 from tandem.demo.show import View, line, per_second, screen
 from tandem.local import Event, ProcessState
-from tandem.local.status import JobStatus, replica_status
+from tandem.local.reported import replica_status
+from tandem.local.status import JobStatus
 from tandem.local.trend import spark
 
 NOW = 60_000.0

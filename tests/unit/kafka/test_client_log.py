@@ -15,8 +15,9 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.client_log import CLIENT_LOG, ClientLog, without_times
 from tandem.kafka.errors import ConnectionFailedError, ProducerLostError
 from tandem.kafka.fencing import Fencer
+from tandem.kafka.plain_producer import PlainProducer
 from tandem.kafka.topics import Topics
-from tandem.kafka.transactions import PlainProducer, TransactionalProducer
+from tandem.kafka.transactions import TransactionalProducer
 from tandem.logs import Repeats
 
 REFUSED = "b-1:9092/1: Connect to ipv4#10.0.0.1:9092 failed: Connection refused"

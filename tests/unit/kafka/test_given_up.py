@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 
 from tandem.kafka.client import KafkaConnection
+from tandem.kafka.plain_producer import PlainProducer
 from tandem.kafka.records import OutputRecord
-from tandem.kafka.transactions import PlainProducer
 from tandem.protocol.actions import Outcome
 from tandem.waiting import Deadline, wait_until
 

@@ -10,8 +10,9 @@ from rich.console import Console
 
 from tandem.core.failovers import Failover
 from tandem.local.page import job_page, verdict
+from tandem.local.reported import last_failover
 from tandem.local.scrape import Sample
-from tandem.local.status import FailoverStatus, JobStatus, OrdererStatus, ReplicaStatus, last_failover
+from tandem.local.status import FailoverStatus, JobStatus, OrdererStatus, ReplicaStatus
 from tandem.local.trend import BAR_S, Trend
 from tandem.status.page import show
 from tandem.status.report import ReplicaReport

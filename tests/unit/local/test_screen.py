@@ -8,10 +8,11 @@ from dataclasses import replace
 from rich.console import Console
 
 from tandem.local.page import job_page
+from tandem.local.reported import orderer_status, replica_status
 from tandem.local.rundir import ProcessState
 from tandem.local.scrape import Histogram, Sample
 from tandem.local.screen import processes_table, progress_line
-from tandem.local.status import HeldBack, JobStatus, ReplicaStatus, orderer_status, replica_status
+from tandem.local.status import HeldBack, JobStatus, ReplicaStatus
 from tandem.status.report import OrdererReport, ReplicaReport
 from unit.local.job_samples import BEHIND, LEADER, PUBLISHING, STATUS
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
+from tandem.local.reported import replica_status
 from tandem.local.rundir import ProcessState
 from tandem.local.scrape import parse
 from tandem.local.screen import progress_line
-from tandem.local.status import JobStatus, ReplicaStatus, replica_status
+from tandem.local.status import JobStatus, ReplicaStatus
 from tandem.replica.failing_calls import FailingCalls
 from tandem.status.metrics import ReplicaMetrics
 

@@ -14,7 +14,8 @@ from pyiceberg.expressions import EqualTo
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, MonthTransform, TruncateTransform
 from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from tandem.replica.iceberg import IcebergTable, IcebergWriter, check_fit, newest_epochs
+from tandem.replica.iceberg import IcebergWriter, check_fit, newest_epochs
+from tandem.replica.iceberg_catalog import IcebergTable
 from tandem.replica.tables import TableError
 from unit.replica.making import MakingIcebergWriter
 

@@ -15,7 +15,8 @@ from deltalake import DeltaTable
 from pyspark.sql.types import LongType, StructField, StructType, TimestampType
 
 from tandem.protocol.values import Config, Marker, Offsets
-from tandem.replica.iceberg import IcebergTable, IcebergWriter
+from tandem.replica.iceberg import IcebergWriter
+from tandem.replica.iceberg_catalog import IcebergTable
 from tandem.replica.identity_parts import identity_of
 from tandem.replica.made_tables import SinkTables, begins, make_tables
 from tandem.replica.rows import EpochRows

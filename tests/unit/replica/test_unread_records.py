@@ -6,9 +6,10 @@ from prometheus_client import CollectorRegistry, generate_latest
 from structlog.testing import capture_logs
 
 from tandem.intake.parsing import Counts
+from tandem.local.reported import source_statuses
 from tandem.local.scrape import parse
 from tandem.local.screen import progress_line
-from tandem.local.status import JobStatus, SourceStatus, source_statuses
+from tandem.local.status import JobStatus, SourceStatus
 from tandem.replica.lately import Lately
 from tandem.replica.unread import UnreadRecords
 from tandem.status.metrics import ReplicaMetrics
