@@ -87,6 +87,20 @@ class ClusterJob(Fed):
         found: str = self.status["publisher"]
         return found
 
+    def leader(self) -> str:
+        """The replica beside the orderer that leads, as the status says: waits until it says so.
+
+        It does not for a moment after a pass in which that orderer did not answer within the operator's second.
+        """
+        found: list[str] = []
+
+        def is_told() -> bool:
+            found[:] = [told for told in [self.status.get("leader")] if told]
+            return bool(found)
+
+        self.kubectl.wait(is_told, 30, "the status says who leads")
+        return found[0].replace("orderer", "replica")
+
     def looked_at(self) -> datetime:
         """When the operator has last written what the replicas told it."""
         return datetime.fromisoformat(self.status["measuredAt"])
@@ -146,7 +160,7 @@ class ClusterJob(Fed):
 
     def when_elsewhere(self, replica: str, node: str) -> None:
         """Wait until a replica has a pod on another node than `node`."""
-        self.wait(lambda: self.places().get(replica, node) not in ("", node), 60, f"{replica} gets another pod")
+        self.wait(lambda: self.places().get(replica, node) not in ("", node), START_S, f"{replica} gets another pod")
 
     def when_staffed(self, active: int, standby: int, deadline_s: float = START_S) -> None:
         """Wait until so many replicas are active and at the head, and so many stand by, and output flows."""

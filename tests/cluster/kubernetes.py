@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,18 @@ from tandem.waiting import Deadline, wait_until
 
 Object = dict[str, Any]
 CALL_S: Final = 60.0
+_NOT_SENT: Final = (
+    "net/http: TLS handshake timeout",
+    "Unable to connect to the server: dial tcp",
+    "was refused - did you specify the right host",
+)
+"""So kubectl says that its request has not reached the API server: it may be made again, whatever it is."""
+_PASSING: Final = (
+    *_NOT_SENT,
+    *("i/o timeout", "unexpected EOF", "connection reset by peer", "http2: client connection lost"),
+    *("etcdserver: request timed out", "unable to return a response in the time allotted", "ServiceUnavailable"),
+)
+"""What passes by itself: a look may be repeated."""
 _EVERYWHERE: Final = {"configmap/kube-root-ca.crt", "serviceaccount/default"}
 
 
@@ -21,11 +34,18 @@ class RefusedError(Exception):
 
 
 def run(arguments: Sequence[str], given: str = "", timeout_s: float = CALL_S) -> str:
-    """Standard output of a command. Raises `RefusedError`."""
-    done = subprocess.run(arguments, input=given, capture_output=True, text=True, timeout=timeout_s, check=False)
-    if done.returncode:
-        raise RefusedError((done.stderr or done.stdout).strip())
-    return done.stdout
+    """Standard output of a command; kubectl's is made again if it did not reach the API server. Raises `RefusedError`."""
+    deadline = Deadline(timeout_s)
+    while True:
+        left_s = max(1.0, deadline.remaining_s)
+        done = subprocess.run(arguments, input=given, capture_output=True, text=True, timeout=left_s, check=False)
+        if not done.returncode:
+            return done.stdout
+        said = (done.stderr or done.stdout).strip()
+        is_lost = arguments[0] == "kubectl" and any(words in said for words in _NOT_SENT)
+        if deadline.passed or not is_lost:
+            raise RefusedError(said)
+        time.sleep(1.0)
 
 
 def holds(thing: Object, condition: str) -> bool:
@@ -101,8 +121,20 @@ class Kubectl:
         said += text.splitlines()
 
     def wait(self, condition: Callable[[], bool], deadline_s: float, what: str) -> None:
-        """Wait for something that the cluster brings about; if it does not come, fail with what there is."""
-        if not wait_until(condition, Deadline(deadline_s), self.every_s):
+        """Wait for something that the cluster brings about; if it does not come, fail with what there is.
+
+        A look that the API server did not answer is made again.
+        """
+
+        def holds_now() -> bool:
+            try:
+                return condition()
+            except RefusedError as error:
+                if not any(words in str(error) for words in _PASSING):
+                    raise
+                return False
+
+        if not wait_until(holds_now, Deadline(deadline_s), self.every_s):
             raise AssertionError(f"not within {deadline_s:.0f} s: {what}\n{self.story()}")
 
     def story(self) -> str:

@@ -21,6 +21,15 @@ def crd() -> None:
     cluster, name = Kubectl("default"), "replicatedstreamjobs.tandem.dev"
     # `kubectl wait` refuses a CRD that has no conditions yet, as it is just after it was made.
     cluster.wait(lambda: holds(cluster.get("crd", name), "Established"), 30, "the CRD is established")
+    cluster.wait(lambda: is_known(cluster), 30, "kubectl finds the kind: discovery follows a moment later")
+
+
+def is_known(kubectl: Kubectl) -> bool:
+    try:
+        kubectl("get", "rsj")
+    except RefusedError:
+        return False
+    return True
 
 
 def dry_run(kubectl: Kubectl, manifest: dict[str, Any], *options: str) -> str:

@@ -31,7 +31,8 @@ def job(events):
 """
 STRICT: Final = CODE.replace("READ", 'events.withColumn("number", text.cast("int"))')
 FIXED: Final = CODE.replace("READ", 'events.withColumn("number", text.try_cast("int")).where("number IS NOT NULL")')
-STOPPED_S: Final = 120.0
+STOPPED_S: Final = 240.0
+"""Its JVMs start first: as long as any job may take to be ready."""
 ON_S: Final = 300.0
 
 

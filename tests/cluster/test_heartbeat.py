@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from cluster.conftest import own_namespace
-from cluster.jobs import ClusterJob, running_job
+from cluster.jobs import START_S, ClusterJob, running_job
 from cluster.kubernetes import Object, holds
 from integration.workload import Cluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-MASKED_S = 5.0
+MASKED_S = 8.0
 WITHOUT_GRACE = ("--grace-period=0", "--force")
 
 
@@ -37,13 +37,13 @@ def generators(job: ClusterJob) -> dict[str, Object]:
 
 
 def test_a_lost_generator_is_replaced_and_the_reader_notices_nothing(beating: ClusterJob) -> None:
-    assert beating.condition("OrderingAvailable")[:2] == ("True", "Beating")
-    beating.wait(lambda: len(generators(beating)) == 2, 60, "two generators")
+    beating.wait(lambda: beating.condition("OrderingAvailable")[:2] == ("True", "Beating"), 60, "a generator beats")
+    beating.wait(lambda: len(generators(beating)) == 2, START_S, "two generators")
     lost = min(generators(beating))
     with beating.output_goes_on(MASKED_S):
         beating.kubectl("delete", "pod", lost, *WITHOUT_GRACE, timeout_s=90)
         beating.flows_on(400)
-        beating.wait(lambda: len(generators(beating).keys() - {lost}) == 2, 60, f"{lost} is replaced")
+        beating.wait(lambda: len(generators(beating).keys() - {lost}) == 2, START_S, f"{lost} is replaced")
     beating.check_exactly_once()
 
 

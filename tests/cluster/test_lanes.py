@@ -67,13 +67,14 @@ def test_each_lane_is_a_job_of_its_own_with_its_replicas_on_different_nodes(lane
     for number in range(LANES):
         nodes = [pod["spec"]["nodeName"] for pod in lanes.pods_of(number)]
         assert len(set(nodes)) == 2, f"the replicas of lane {number} are on {nodes}"
-        assert lanes.lane(number)["status"]["phase"] == "Running"
-    assert lanes.status["active"] == "4/4"
+        is_running = lambda number=number: lanes.lane(number)["status"]["phase"] == "Running"  # noqa: E731
+        lanes.wait(is_running, 60, f"lane {number} runs")
+    lanes.wait(lambda: lanes.status["active"] == "4/4", 60, "the whole says so")
     table = lanes.kubectl("get", "rsj", lanes.name)
     assert "LANES" in table
     assert "2/2" in table
-    counts = {key: values[-1] for key, values in list(lanes.reader.counts.items())}
-    assert set(counts) == {"k0", "k1"}, "the counts of both lanes come out"
+    counted = lambda: {key for key, values in list(lanes.reader.counts.items()) if values}  # noqa: E731
+    lanes.wait(lambda: counted() == {"k0", "k1"}, 60, "the counts of both lanes come out")
 
 
 @pytest.mark.thorough

@@ -14,8 +14,8 @@ from cluster.jobs import START_S, ClusterJob
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-MASKED_S = 5.0
-FIRST_OUTPUT_S = 120.0
+MASKED_S = 8.0
+FIRST_OUTPUT_S = 180.0
 """From `kubectl apply` to the first output, where the nodes have the image; the figure is printed (`-s`)."""
 
 
@@ -90,7 +90,7 @@ def test_savepoints_that_are_requested_by_name_or_by_nonce_are_there(pair: Clust
     plugin(pair, "savepoint", "before-the-upgrade")
     pair.patch({"savepointNonce": 7})
     pair.wait(lambda: "savepointNonce" in pair.status.get("requests", {}), 60, "the nonce's request is known")
-    pair.wait(lambda: pair.status["requests"]["savepointNonce"]["outcome"] != "Pending", 120, "and carried out")
+    pair.wait(lambda: pair.status["requests"]["savepointNonce"]["outcome"] != "Pending", START_S, "and carried out")
     assert (
         pair.status["requests"]["savepointNonce"]["value"],
         pair.status["requests"]["savepointNonce"]["outcome"],

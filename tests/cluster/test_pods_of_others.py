@@ -68,7 +68,7 @@ def test_an_init_container_that_fails_is_named_in_status_and_events(
         message = condition(kubectl, "light")[1]
         return words in message and "403 from the model store" in message and words in events(kubectl, "light")
 
-    kubectl.wait(is_told, 60, "status and events name the init container, and its own words")
+    kubectl.wait(is_told, 180, "status and events name the init container, and its own words")
     assert words in condition(kubectl, "light", "Ready")[1]
 
 
@@ -91,6 +91,8 @@ def test_under_a_quota_on_limits_a_job_with_limits_gets_its_pods_and_one_without
     tandem: str,  # noqa: ARG001, it must be installed
 ) -> None:
     kubectl.apply(quota())
+    # A quota whose status is empty yet lets everything pass: kubernetes/kubernetes#73698.
+    kubectl.wait(lambda: "hard" in kubectl.get("resourcequota", "all").get("status", {}), 60, "the quota counts")
     kubectl.apply(
         LightJob(kubectl).manifest, LightJob(kubectl, "limited").changed({"spec.resources": {"limits": LIMITS}})
     )

@@ -83,6 +83,8 @@ def test_the_quick_starts_job_counts_orders_whatever_dies(
     things = example(servers)
     kubectl.apply(*things)
     kubectl("wait", "--for=condition=Ready", f"--timeout={READY_S:.0f}s", "rsj/orders", timeout_s=READY_S + 10)
+    # Ready is a job with one replica at the head; the one that is killed below may be that.
+    kubectl("wait", "--for=condition=Replicated", f"--timeout={READY_S:.0f}s", "rsj/orders", timeout_s=READY_S + 10)
     orders.send(100)
     kubectl.wait(orders.have_all_come, 60, "the counts of 100 orders")
 

@@ -102,6 +102,7 @@ def test_what_is_lost_while_a_job_is_wrong_is_replaced_once_it_is_mended(light: 
     light.kubectl.wait(lambda: len(light.pods().keys() - {lost}) == 2, 60, f"{lost} is replaced")
 
 
+@pytest.mark.timeout(400)
 def test_an_operator_that_starts_anew_says_the_same(light: LightJob, tandem: str) -> None:
     before = light.objects()
     light.kubectl.apply(light.changed({**SOUND, **BY_OPERATOR[0].overrides}))

@@ -16,7 +16,8 @@ from tandem_operator.resources import Settings
 from tandem_operator.resources.network import network_policy
 from tandem_operator.resources.tolerations import lost_node
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(60)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+"""None of them takes long. But they come last in CI, and what was made for all files ends with the last test."""
 
 EXAMPLE: Final = ROOT / "jobs" / "tandem" / "examples" / "flights" / "flights.yaml"
 NAMESPACED: Final = "rbac.namespaced=true"

@@ -28,6 +28,11 @@ from tandem.jobapi.job import make_importable
 from tandem.kafka.client import KafkaConnection
 from tandem.manifest import SparkSpec
 
+# Tests kill only processes, never the machine; and a disk that is busy for a second is not ZooKeeper's silence.
+UNSYNCED = {"forceSync": "no"}
+# Topics of tests keep what they have, whatever their settings say.
+KEPT = {"log.retention.check.interval.ms": "86400000"}
+
 # No JVM here lives long enough for the compiler that pays off after minutes.
 os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1"
 
@@ -35,14 +40,14 @@ os.environ["JAVA_TOOL_OPTIONS"] = "-XX:TieredStopAtLevel=1"
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """A broker that lives as long as the session: do not stop it."""
-    with KafkaBroker(tmp_path_factory.mktemp("kafka")) as broker:
+    with KafkaBroker(tmp_path_factory.mktemp("kafka"), extra=KEPT) as broker:
         yield broker
 
 
 @pytest.fixture(scope="session")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer]:
     """A ZooKeeper that lives as long as the session: do not stop it."""
-    with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper")) as server:
+    with ZooKeeperServer(tmp_path_factory.mktemp("zookeeper"), extra=UNSYNCED) as server:
         yield server
 
 
@@ -121,7 +126,7 @@ def own_kafka(tmp_path: Path) -> Iterator[KafkaBroker]:
 @pytest.fixture
 def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeperServer]:
     """A ZooKeeper of the test's own, running, to stop, kill, pause and restart."""
-    with ZooKeeperServer(tmp_path / "zookeeper") as server:
+    with ZooKeeperServer(tmp_path / "zookeeper", extra=UNSYNCED) as server:
         yield server
 
 

@@ -30,7 +30,7 @@ def job(events):
 KEYS = 12
 PARTITIONS = 4
 LANES = 2
-PATIENCE_S = 180.0
+PATIENCE_S = 300.0
 
 
 def partition_of(key: str) -> int:

@@ -28,12 +28,12 @@ def say_end(kind, reason):
 """
 LIVES = f"""
 import signal, subprocess, sys, time
-{CAME_UP}
 {SAYS_ITS_END}
 def stop(*_):
     say_end("stopped", "")
     sys.exit(0)
 signal.signal(signal.SIGTERM, stop)
+{CAME_UP}
 while True: signal.pause()
 """
 HAS_WORKERS = f"""

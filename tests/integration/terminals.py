@@ -23,6 +23,8 @@ from tandem.process.info import ExitCode
 
 TUTORIALS = Path(__file__).parents[2] / "docs" / "tutorials"
 NAME = "shop"
+_UP_S = 240.0
+"""Two servers are given 90 s each."""
 
 
 @dataclass
@@ -88,7 +90,8 @@ class Terminals:
         return ["--kafka-port", str(self.ports[0]), "--zookeeper-port", str(self.ports[1])]
 
     def is_up(self, command: Command) -> Command:
-        assert command.says("Next, in another terminal:"), command.output
+        command.when(lambda: "Next, in another terminal:" in command.output, _UP_S)
+        assert "Next, in another terminal:" in command.output, command.output
         return command
 
     def type(self, line: str, *more: str, at: Path | None = None, patience_s: float = PATIENCE_S) -> str:

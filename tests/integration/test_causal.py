@@ -123,10 +123,10 @@ def test_every_record_is_enriched_once_whoever_dies_and_replays(job: EnrichJob, 
     job.check(service)
 
     # Everything is computed again, from the first epoch on, and the service is away: the answers are in the log.
-    asked = {number: len(scores) for number, scores in service.given.items()}
     published = len(job.markers())
     job.local.stop()
     service.close()
+    asked = {number: len(scores) for number, scores in service.given.items()}
     shutil.rmtree(job.folder / "checkpoint")
     job.local.start()
     job.both_at_head()

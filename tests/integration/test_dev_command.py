@@ -19,7 +19,7 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import Topics
 from tandem.process.info import ExitCode
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

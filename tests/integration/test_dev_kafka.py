@@ -149,8 +149,9 @@ def test_sasl_lets_in_only_the_right_password(mortal_kafka: KafkaBroker, passwor
         "error_cb": lambda error: errors.append(error.code()),
     }
     client = AdminClient(config)
-    answer = client.describe_cluster(request_timeout=10)
-    eventually(lambda: client.poll(0.05) >= 0 and (answer.done() or KafkaError._AUTHENTICATION in errors))
+    answer = client.describe_cluster(request_timeout=PATIENCE_S)
+    is_over = lambda: client.poll(0.05) >= 0 and (answer.done() or KafkaError._AUTHENTICATION in errors)  # noqa: E731
+    eventually(is_over, 2 * PATIENCE_S)
     if KafkaError._AUTHENTICATION in errors:
         assert outcome == "refused"
     else:

@@ -21,7 +21,8 @@ STARTED_AT_ONCE = 4
 
 
 def test_zookeeper_keeps_its_data_over_a_restart_and_a_kill(own_zookeeper: ZooKeeperServer) -> None:
-    client = KazooClient(own_zookeeper.connect, timeout=2)
+    retry = {"max_tries": -1, "delay": 0.05, "max_delay": 0.5}
+    client = KazooClient(own_zookeeper.connect, timeout=10, connection_retry=retry)
     client.start(PATIENCE_S)
     try:
         client.create("/kept", b"value")

@@ -27,7 +27,7 @@ from tandem.jobapi.errors import JobError
 from tandem.manifest import SparkSpec
 from tandem.replica.rows import EpochRows
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 PARTITIONS, EPOCHS, RECORDS = 4, 6, 80
 TWO = Executors(
@@ -121,7 +121,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 def spread(alone: dict[str, list[str]], tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:  # noqa: ARG001, one session at a time
     """The session of a replica with two executors."""
     with session(tmp_path_factory.mktemp("scratch"), TWO) as spark:
-        await_executors(spark, TWO, 60)
+        await_executors(spark, TWO, 200)
         yield spark
 
 

@@ -26,6 +26,8 @@ class Reader:
 
     def __init__(self, proxy: AnsweringProxy, kafka: KafkaBroker, topic: str, patience_s: float = 30.0) -> None:
         self.topic = topic
+        topics = Topics(KafkaConnection({"bootstrap.servers": kafka.bootstrap}))
+        assert wait_until(lambda: topic in topics.all(), Deadline(PATIENCE_S))  # else the client takes it for unknown
         self._producer = Producer({"bootstrap.servers": kafka.bootstrap, "enable.idempotence": True})
         impatient = {"bootstrap.servers": proxy.bootstrap, "topic.metadata.propagation.max.ms": "0"}
         self.tail = LogTail(KafkaConnection(impatient), {topic: 0}, patience_s)

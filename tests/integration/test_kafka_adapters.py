@@ -102,7 +102,7 @@ def test_who_reads_to_the_end_is_let_go_when_the_reader_stops(kafka: KafkaBroker
         assert not wait_until(waiting.done, Deadline(1.0), 0.02)
         read.reader.stop()
         with pytest.raises(StoppedError):
-            waiting.result(5)
+            waiting.result(PATIENCE_S)
     producer.abort_transaction(PATIENCE_S)
 
 

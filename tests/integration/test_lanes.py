@@ -15,7 +15,7 @@ from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.manifest import load
 from tandem.replica.lanes_before import lanes_before
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(900)]
 
 COUNT_AND_COPY = """
 from pyspark.sql import functions as F

@@ -51,7 +51,8 @@ class Fed:
 
 
 @pytest.fixture
-def fed(connection: KafkaConnection, topic_prefix: str) -> Fed:
+def fed(connection: KafkaConnection, topic_prefix: str, monkeypatch: pytest.MonkeyPatch) -> Fed:
+    monkeypatch.setattr("tandem.replica.partitioning._READ_S", 60.0)  # a replica looks again, a test does not
     return Fed(connection, topic_prefix)
 
 

@@ -19,6 +19,8 @@ from tandem.engine.session import LASTING_TASKS
 
 pytestmark = pytest.mark.integration
 
+STOPPED_S = 20.0
+"""Much less than an epoch may take, and more than a busy machine needs."""
 SLOTS = LASTING_TASKS
 """Of the session, as a replica of a job with `engine: realTime` has it."""
 
@@ -83,7 +85,7 @@ def test_what_a_task_fails_with_ends_the_query(real_time: Job) -> None:
     began = time.monotonic()
     with pytest.raises(StreamingQueryException, match="CAST_INVALID_INPUT"):
         real_time.run(1, [Record(b"2"), Record(b"no number")])
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < STOPPED_S
 
 
 def test_a_plan_that_sorts_or_shuffles_between_scans_fails_and_does_not_wait(real_time: Job) -> None:
@@ -101,7 +103,7 @@ def test_a_query_stops_at_once_whatever_it_waits_for(spark: SparkSession, real_t
         real_time.run(epoch, [Record(b"x")])
     began = time.monotonic()
     real_time.stop()
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < STOPPED_S
     assert not spark.streams.active
     _no_threads(spark)
 

@@ -20,7 +20,7 @@ from integration.windowed_job import WINDOWS, barriers_of, check_windows
 from integration.workload import Cluster, Workload, running
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 
 TWO_SCANS = """
 from pyspark.sql import functions as F

@@ -20,6 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from integration.refusals import COPY, Refusals
 from integration.small_job import HEARTBEAT
+from integration.workload import START_DEADLINE_S
 from tandem.devservers import KafkaBroker
 from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import Topics
@@ -116,14 +117,14 @@ class Running:
         self._topics = Topics(KafkaConnection({"bootstrap.servers": guarded.kafka.bootstrap}))
         self.said = ""
 
-    def shows(self, *words: str) -> bool:
+    def shows(self, *words: str, within_s: float = PATIENCE_S) -> bool:
         """Whether the line that `tandem run` prints comes to have these words."""
 
         def has_them() -> bool:
             self.said = progress_line(self._observer.look())
             return all(word in self.said for word in words)
 
-        return self.local.wait_until(has_them, PATIENCE_S)
+        return self.local.wait_until(has_them, within_s)
 
     def is_fine(self) -> bool:
         """Whether no trouble is shown any more."""
@@ -149,7 +150,7 @@ def job(guarded: Guarded, manifest: Path) -> Iterator[Running]:
         made = Running(manifest, guarded)
         made.local.start()
         guarded.feed("first")
-        assert made.shows("epoch 0", "publishes"), made.said
+        assert made.shows("epoch 0", "publishes", within_s=START_DEADLINE_S), made.said
         yield made
         made.local.stop()
 

@@ -60,11 +60,11 @@ def manifest(folder: Path, secured: Secured, certificate: Certificate) -> Manife
     return load(path)
 
 
-def asked_of_zookeeper(manifest: Manifest, environ: dict[str, str]) -> list[str]:
+def asked_of_zookeeper(manifest: Manifest, environ: dict[str, str], patience_s: float = 30.0) -> list[str]:
     options: Any = manifest.zookeeper_options(environ)
     client = KazooClient(**options)
     try:
-        client.start(5)
+        client.start(patience_s)
         client.ensure_path("/a")
         names: list[str] = client.get_children("/")
         return names
@@ -99,4 +99,4 @@ def test_servers_that_show_another_certificate_are_not_talked_to(
     with pytest.raises(ConnectionFailedError, match=r"(?i)certificate"):
         Topics(KafkaConnection(job.kafka_properties(RIGHT))).partitions(["secured"])
     with pytest.raises(KazooTimeoutError):
-        asked_of_zookeeper(job, RIGHT)
+        asked_of_zookeeper(job, RIGHT, 5.0)

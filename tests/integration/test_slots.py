@@ -24,7 +24,7 @@ def within(condition: Callable[[], bool]) -> bool:
 
 
 def options(server: ZooKeeperServer) -> dict[str, Any]:
-    return {"hosts": server.connect, "timeout": 2.0}
+    return {"hosts": server.connect, "timeout": 10.0}
 
 
 @contextmanager

@@ -81,19 +81,17 @@ def one_active(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workload]:
 
 
 def test_a_standby_takes_the_place_of_the_only_active_replica(one_active: Workload) -> None:
-    (active,), (standby,) = one_active.roles()
+    (active,), (standby,) = one_active.when_staffed(1, 1, STAFFED_S)
     with one_active.output_goes_on(MASKED_S):
         one_active.job.kill(active)
         one_active.flows_on(400)
-    assert one_active.roles()[0] == [standby]
+    one_active.wait(lambda: one_active.roles()[0] == [standby], 60, f"{standby} at the head")
     assert "an active has ended" in one_active.job.log_file(standby).read_text()
-    one_active.when_staffed(1, 1, STAFFED_S)
-    assert one_active.roles() == ([standby], [active])
+    assert one_active.when_staffed(1, 1, STAFFED_S) == ([standby], [active])
 
 
 def test_the_logs_silence_is_enough_while_zookeeper_is_away(one_active: Workload) -> None:
-    one_active.when_staffed(1, 1, STAFFED_S)
-    (active,), (standby,) = one_active.roles()
+    (active,), (standby,) = one_active.when_staffed(1, 1, STAFFED_S)
     one_active.cluster.zookeeper.kill()
     with one_active.output_goes_on(MASKED_S):
         one_active.job.kill(active)

@@ -39,7 +39,8 @@ def test_a_killed_process_is_back_at_once_as_another_one(make_job: MakeJob) -> N
 
     job.kill("replica-0")
 
-    assert job.wait_until(lambda: job.process("replica-0").restarts == 1, 2.0)
+    assert job.wait_until(lambda: job.process("replica-0").restarts == 1, PATIENCE_S)
+    assert any("restarted at once" in event.text for event in job.events())
     after = job.process("replica-0")
     assert (after.state, after.pid != before.pid) == ("running", True)
     assert [job.process(name).restarts for name in ("replica-1", "generator-0")] == [0, 0]

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from integration.supervised import MakeJob, started, supervised
-from integration.waiting import eventually
+from integration.waiting import PATIENCE_S, eventually
 from tandem.cli.main import app
 
 pytestmark = pytest.mark.integration
@@ -42,7 +42,7 @@ def test_commands_find_a_running_job_by_its_run_directory(make_job: MakeJob) -> 
 
     assert eventually(lambda: states() == ["running", "paused"]), states()
     assert tandem("kill", job.manifest.path, "replica-1", *where)[0] == 0
-    assert job.wait_until(lambda: job.process("replica-1").restarts == 1, 2.0)
+    assert job.wait_until(lambda: job.process("replica-1").restarts == 1, PATIENCE_S)
 
 
 def test_commands_say_what_is_there_when_they_do_not_find_it(make_job: MakeJob) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from integration.supervised import HAS_WORKERS, LIVES, MakeJob, started, supervised, workers_of, write_manifest
-from integration.waiting import eventually, gone
+from integration.waiting import PATIENCE_S, eventually, gone
 from tandem.local import AlreadyRunningError, LocalJob
 
 pytestmark = pytest.mark.integration
@@ -39,7 +39,7 @@ def test_nothing_that_a_killed_process_started_survives_it(make_job: MakeJob, by
     else:
         os.kill(pid, signal.SIGKILL)
 
-    assert job.wait_until(lambda: job.process("replica-0").state == "down", 2.0)
+    assert job.wait_until(lambda: job.process("replica-0").state == "down", PATIENCE_S)
     assert all(map(gone, [pid, *workers]))
 
 
@@ -47,7 +47,7 @@ def test_stopping_waits_for_nobody_for_ever(make_job: MakeJob) -> None:
     job = started(make_job(replica_0=IGNORES_SIGTERM, replica_1=HAS_WORKERS))
     pids = [process.pid for process in job.processes()] + workers_of(job, "replica-1")
 
-    job.stop(deadline_s=0.5)
+    job.stop(deadline_s=5.0)
 
     assert all(map(gone, pids))
     assert {process.name: process.exit_code for process in job.processes()} == {

@@ -61,8 +61,7 @@ def workload(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workload]:
 @pytest.fixture
 def pair(workload: Workload) -> tuple[str, str]:
     """The active replica and the standby, when the job is whole."""
-    workload.when_staffed(1, 1, STAFFED_S)
-    (active,), (standby,) = workload.roles()
+    (active,), (standby,) = workload.when_staffed(1, 1, STAFFED_S)
     return active, standby
 
 

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from integration.supervised import MakeJob, started, supervised
+from integration.waiting import PATIENCE_S
 from tandem.cli.main import app
 
 pytestmark = pytest.mark.integration
@@ -35,7 +36,7 @@ def test_a_process_that_was_stopped_is_started_by_another_command(make_job: Make
     job = started(make_job())
     where = ("--run-directory", str(job.run_directory))
     assert CliRunner().invoke(app, ["kill", job.name, "replica-1", "--signal", "TERM", *where]).exit_code == 0
-    assert job.wait_until(lambda: job.process("replica-1").state == "down", 5.0)
+    assert job.wait_until(lambda: job.process("replica-1").state == "down", PATIENCE_S)
 
     result = CliRunner().invoke(app, ["start", job.name, "replica-1", *where])
 

@@ -12,6 +12,7 @@ from integration.waiting import eventually
 from tandem.coordination.election import Election
 from tandem.coordination.handover import Requester
 from tandem.coordination.slots import Slots
+from tandem.coordination.zookeeper import ZOOKEEPER_ERRORS
 from tandem.devservers import ZooKeeperServer
 from tandem.protocol.switchover import (
     HandoverRequest,
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.integration
 
 
 def options(server: ZooKeeperServer) -> dict[str, Any]:
-    return {"hosts": server.connect, "timeout": 2.0}
+    return {"hosts": server.connect, "timeout": 10.0}
 
 
 class Pair:
@@ -51,7 +52,7 @@ class Pair:
     def roles(self) -> dict[str, Role]:
         try:
             return dict(sorted(self.requester.look().roles.items()))
-        except SwitchoverRefusedError:
+        except (SwitchoverRefusedError, *ZOOKEEPER_ERRORS):  # there is nobody yet, or it did not answer within a second
             return {}
 
     def promote(self) -> tuple[HandoverRequest, View]:

@@ -137,7 +137,7 @@ def test_whoever_does_not_confirm_keeps_everything(job: LeftJob) -> None:
 
 
 def test_nothing_is_deleted_while_a_replica_is_up(job: LeftJob) -> None:
-    slots = Slots({"hosts": job.zookeeper.connect, "timeout": 2.0}, job.name, 1, f"{job.name}.replica-0.1a")
+    slots = Slots({"hosts": job.zookeeper.connect, "timeout": 10.0}, job.name, 1, f"{job.name}.replica-0.1a")
     slots.start()
     try:
         assert eventually(lambda: slots.slot is not None)

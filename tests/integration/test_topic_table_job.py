@@ -35,8 +35,8 @@ def job(
 
 def test_every_event_meets_the_table_that_the_log_has_whoever_dies(job: tuple[Workload, Rules]) -> None:
     workload, rules = job
-    for round_ in range(2):
-        (active,), (standby,) = workload.roles()
+    for _ in range(2):
+        (active,), (standby,) = workload.when_staffed(1, 1, STAFFED_S)
         workload.wait(
             lambda standby=standby: metric(workload, standby, "tandem_standby_verified_epoch") > 0,  # type: ignore[misc]
             90,
@@ -47,10 +47,12 @@ def test_every_event_meets_the_table_that_the_log_has_whoever_dies(job: tuple[Wo
         workload.job.kill(active)
         rules.change()
         workload.flows_on(200, 90)
-        assert workload.roles()[0] == [standby]
+        workload.wait(
+            lambda standby=standby: workload.roles()[0] == [standby],  # type: ignore[misc]
+            60,
+            f"{standby} at the head",
+        )
         assert not workload.logged(standby, "followed_state_wrong")
-        if round_ == 0:
-            workload.when_staffed(1, 1, STAFFED_S)
     check_versions(workload, rules)
 
 

@@ -69,6 +69,7 @@ def test_fencing_an_open_transaction_needs_no_new_connection_and_its_commit_fail
         assert wait_until(lambda: is_visible_uncommitted(connection, topic), Deadline(PATIENCE_S))
         with monkeypatch.context() as patch:
             patch.setattr("tandem.kafka.fencing.Producer", refuse)
+            patch.setattr("tandem.kafka.fencing._SPARES_S", PATIENCE_S)  # a slow broker gets no new producers
             fencer.fence(topic, PATIENCE_S)
 
     outcome = owner.publish(fenced_in_the_middle(), record(topic, b"marker"), PATIENCE_S)
@@ -82,7 +83,7 @@ def test_who_is_fenced_while_its_requests_are_under_way_lives_on(kafka: KafkaBro
     create_topics(kafka.bootstrap, {topic_prefix: PARTITIONS})
     command = [sys.executable, "-m", "integration.fenced_producers", kafka.bootstrap, topic_prefix, "40"]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, cwd=TESTS)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250, check=False, cwd=TESTS)
 
     assert done.returncode == 0, done.stderr[-2_000:]
 

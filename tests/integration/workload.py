@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.request import urlopen
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -20,8 +20,10 @@ from tandem.kafka.topics import NewTopic, Topics
 from tandem.local import LocalJob
 from tandem.local.observe import Observer
 from tandem.local.scrape import Sample, scrape
+from tandem.local.status import JobStatus
 
 START_DEADLINE_S = 180.0
+_Value = TypeVar("_Value")
 
 JOB = """
 from pyspark.sql import functions as F
@@ -90,9 +92,7 @@ class Workload(Fed):
 
     def publisher(self) -> str:
         """The replica that published the newest epoch."""
-        owner = self._observer.look().publisher
-        assert owner is not None, "nothing is published yet"
-        return owner
+        return self._newest(lambda status: status.publisher)
 
     def other(self) -> str:
         """A replica that did not."""
@@ -105,9 +105,19 @@ class Workload(Fed):
 
     def published_epoch(self) -> int:
         """The newest published epoch."""
-        epoch = self._observer.look().published_epoch
-        assert epoch is not None, "nothing is published yet"
-        return epoch
+        return self._newest(lambda status: status.published_epoch)
+
+    def _newest(self, of: Callable[[JobStatus], _Value | None]) -> _Value:
+        """Of the newest marker; a look at a job gives Kafka a second only, and is to be repeated then."""
+        found: list[_Value] = []
+
+        def is_known() -> bool:
+            value = of(self._observer.look())
+            found[:] = [] if value is None else [value]
+            return bool(found)
+
+        self.wait(is_known, 30, "something is published, and Kafka tells it")
+        return found[0]
 
     def sample(self, name: str) -> Sample:
         """The metrics of a running process."""
@@ -142,7 +152,7 @@ class Workload(Fed):
             found[:] = [orderer.name for orderer in self._observer.look().orderers if orderer.leading]
             return len(found) == 1
 
-        self.wait(one_leads, 30, "one orderer leads")
+        self.wait(one_leads, 60, "one orderer leads")
         return found[0]
 
     def wait(self, condition: Callable[[], bool], deadline_s: float, what: str) -> None:
@@ -163,15 +173,23 @@ class Workload(Fed):
         active = [r.name for r in replicas if not r.standby and r.ready and r.epoch >= 0 and r.lag_epochs <= 2]
         return active, [replica.name for replica in replicas if replica.standby]
 
-    def when_staffed(self, active: int, standby: int, deadline_s: float = START_DEADLINE_S) -> None:
-        """Wait until so many replicas are active and at the head, and so many stand by, and output flows."""
+    def when_staffed(
+        self, active: int, standby: int, deadline_s: float = START_DEADLINE_S
+    ) -> tuple[list[str], list[str]]:
+        """Wait until so many replicas are active and at the head, and so many stand by, and output flows.
+
+        Returns their names, as seen then: an active is not at the head at every moment.
+        """
+        found: tuple[list[str], list[str]] = ([], [])
 
         def staffed() -> bool:
-            at_head, standing_by = self.roles()
-            return (len(at_head), len(standing_by)) == (active, standby)
+            nonlocal found
+            found = self.roles()
+            return (len(found[0]), len(found[1])) == (active, standby)
 
         self.wait(staffed, deadline_s, f"{active} active replicas have caught up and {standby} standbys")
         self.flows_on(1)
+        return found
 
     def when_whole(self) -> None:
         """Wait until all orderers are up, all replicas are at the head and output flows."""

