@@ -193,7 +193,7 @@ class InputReader:
                 heard = now
             elif waiting and now - heard > _SILENCE_S:
                 self._connect_anew(waiting)
-                heard = now
+                heard = time.monotonic()  # to connect takes a while
         return [(tp, self._inputs[tp].hand_out()) for tp in ends]
 
     def close(self) -> None:
