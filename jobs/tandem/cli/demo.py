@@ -50,7 +50,7 @@ def demo(
     ] = None,
     warm_up: Annotated[
         float, typer.Option(min=1, help="Maximum warm-up in seconds; it ends when the JVMs get no faster.")
-    ] = 45,
+    ] = 30,
     mode: Annotated[Mode, typer.Option(help="An elected leader orders, or heartbeat generators.")] = Mode.LEADER,
     output: Annotated[Path, typer.Option(file_okay=False, help="Folder for the plots and the logs.")] = Path(
         "demo-output"
