@@ -69,7 +69,7 @@ def test_a_demo_that_does_not_come_to_its_end_says_so(
 def test_a_short_demo_is_short_before_and_after_too(monkeypatch: pytest.MonkeyPatch) -> None:
     _, usual = demo(monkeypatch, summary())
     _, short = demo(monkeypatch, summary(), "--seconds", "12", "--warm-up", "3")
-    assert (usual.warm_up(FLIGHTS), usual.warm_up(CARDS)) == ((20, 45), (20, 20))
+    assert (usual.warm_up(FLIGHTS), usual.warm_up(CARDS)) == ((20, 30), (20, 20))
     assert (usual.kill_at, usual.after_return) == (10, 8)
     assert (short.warm_up(FLIGHTS), short.kill_at, short.after_return) == ((3, 3), 3, 2.4)
 
