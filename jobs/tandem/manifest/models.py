@@ -212,7 +212,9 @@ class Spec(KubernetesSpec):
         ),
     )
     kafka: KafkaSpec
-    zookeeper: ZooKeeperSpec | None = Field(default=None, description="Needed when ordering.mode is leader")
+    zookeeper: ZooKeeperSpec | None = Field(
+        default=None, description="Needed when ordering.mode is leader, and for standbys"
+    )
     schema_registry: SchemaRegistrySpec | None = Field(
         default=None, description="Needed by the formats avro and protobuf: docs/how-to/formats.md"
     )

@@ -52,7 +52,7 @@ _PENDING: Final = {False: 16, True: 2}
 _STOP_S = 30.0
 """How long it may take to stop: more than the core lets itself."""
 _LAST_S = 10.0
-"""And the last snapshot of a lane."""
+"""And the last snapshot, of what was published last."""
 
 
 @dataclass(frozen=True, slots=True)
