@@ -63,7 +63,8 @@ def _of_manifest(spec: Spec, plan: PlanFacts) -> Iterator[Limit]:
     if tables:
         yield Limit(
             f"a source that is a table ({tables[0]})",
-            "each change of it makes the real-time engine pause for some tenths of a second; how often that is, nobody knows before",
+            "each change of it makes the real-time engine pause for some tenths of a second; how often that is, "
+            "nobody knows before",
             "",
             runs=True,
         )
