@@ -188,8 +188,8 @@ class Reconciler:
             actions = plan_lanes(begun.body, job, lanes, self._settings, self._now_ms(), str(said[1]), tasks)
         words = [action for action in actions if isinstance(action, _WORDS)]
         error = await self._tell(begun, words if said is not None or first is None else ())
-        said_before = begun.body.get("status", {})
-        status = next((dict(word.status) for word in words if isinstance(word, SetStatus)), said_before)
+        status_before = begun.body.get("status", {})
+        status = next((dict(word.status) for word in words if isinstance(word, SetStatus)), status_before)
         if key in self._store.jobs:
             self._metrics.show(key.namespace, key.name, gauges(job, status))
         return STEADY_S if status.get("phase") in ("Running", "Suspended") else RESTLESS_S, first or error

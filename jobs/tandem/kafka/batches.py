@@ -23,9 +23,9 @@ def no_matter(_broker: str, _seconds: float) -> None:
     """Nobody wants to know."""
 
 
-def throttle_cb(tell: OnThrottled) -> dict[str, Any]:
+def throttle_cb(report: OnThrottled) -> dict[str, Any]:
     """The setting of a client by which it reports that a broker holds it back."""
-    return {"throttle_cb": lambda event: tell(event.broker_name, event.throttle_time)}
+    return {"throttle_cb": lambda event: report(event.broker_name, event.throttle_time)}
 
 
 class Batches:

@@ -1,13 +1,11 @@
 """Publishing an epoch where delivery is not exactly once: its rows, then its marker."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable
 
 from confluent_kafka import KafkaError, KafkaException
 
-from tandem.kafka.batches import Batches, MakeLimits, OnThrottled, no_matter, produce_all, throttle_cb
-from tandem.kafka.client import KafkaConnection, OutputLimits
-from tandem.kafka.given_up import give_up
+from tandem.kafka.batches import produce_all
+from tandem.kafka.epoch_client import EpochClient
 from tandem.kafka.producer import Producer
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure, RowsRefusedError, blame_of
@@ -15,27 +13,13 @@ from tandem.protocol.actions import Outcome
 from tandem.protocol.transaction_time import FIRST_S
 
 
-class PlainProducer:
+class PlainProducer(EpochClient):
     """At least once and at most once: rows, then the marker, without a transaction."""
-
-    def __init__(
-        self, connection: KafkaConnection, limits: MakeLimits = OutputLimits, on_throttled: OnThrottled = no_matter
-    ) -> None:
-        self._callbacks = throttle_cb(on_throttled)
-        self._connection = connection
-        self._batches = Batches(limits)
-        self._producer: Producer | None = None
-        self.failures: Sequence[Failure] = ()
 
     def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:  # noqa: ARG002 - nothing to wait for
         """(Re)create the producer."""
         self.close()
-        self._producer = Producer(
-            self._connection.plain_producer()
-            | self._batches.settings(self._connection.properties)
-            | {"partitioner": "murmur2_random"}
-            | self._callbacks
-        )
+        self._producer = self._made(self._connection.plain_producer())
 
     def publish(self, records: Iterable[OutputRecord], marker: OutputRecord, timeout_s: float) -> Outcome:
         """Publish the records, and the marker once all of them are acknowledged."""
@@ -65,18 +49,6 @@ class PlainProducer:
         if self._batches.committed():
             self.close()
         return Outcome.COMMITTED
-
-    def rest(self) -> None:
-        """Let the client say what it has to; an error that is fatal is met again by the next epoch."""
-        if self._producer is not None:
-            with suppress(KafkaException):
-                self._producer.poll(0)
-
-    def close(self) -> None:
-        """Give the producer up."""
-        if self._producer is not None:
-            give_up(self._producer)
-        self._producer = None
 
 
 def _flushed(producer: Producer, timeout_s: float, failures: list[Failure]) -> int:

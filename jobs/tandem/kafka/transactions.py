@@ -1,16 +1,16 @@
 """Publishing an epoch: its rows and its marker, in one transaction."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import chain
 
 from confluent_kafka import KafkaError, KafkaException
 
-from tandem.kafka.batches import Batches, MakeLimits, OnThrottled, no_matter, produce_all, throttle_cb
+from tandem.kafka.batches import MakeLimits, OnThrottled, no_matter, produce_all
 from tandem.kafka.client import KafkaConnection, OutputLimits
+from tandem.kafka.epoch_client import EpochClient
 from tandem.kafka.errors import ConnectionFailedError, NotAllowedError, ProducerLostError
-from tandem.kafka.given_up import give_up
 from tandem.kafka.producer import Producer
 from tandem.kafka.records import OutputRecord
 from tandem.kafka.refusals import Failure, RowsRefusedError, blame_of
@@ -22,7 +22,7 @@ from tandem.protocol.transaction_time import FIRST_S
 _log = get_logger(__name__)
 
 
-class TransactionalProducer:
+class TransactionalProducer(EpochClient):
     """Exactly once: one Kafka transaction per epoch (KIP-98).
 
     What became of each record is only asked after a transaction failed: who commits has to serve every report, which takes
@@ -36,12 +36,8 @@ class TransactionalProducer:
         limits: MakeLimits = OutputLimits,
         on_throttled: OnThrottled = no_matter,
     ) -> None:
-        self._callbacks = throttle_cb(on_throttled)
-        self._connection = connection
-        self._batches = Batches(limits)
+        super().__init__(connection, limits, on_throttled)
         self._id = transactional_id
-        self._producer: Producer | None = None
-        self.failures: Sequence[Failure] = ()
 
     def start(self, timeout_s: float, transaction_s: float = FIRST_S) -> None:
         """(Re)create the producer and initialise it: afterwards no earlier transaction of this id is open.
@@ -51,12 +47,7 @@ class TransactionalProducer:
         """
         deadline = time.monotonic() + timeout_s
         self.close()  # after a fatal error never abort: destroy and recreate
-        producer = Producer(
-            self._connection.transactional(self._id, round(transaction_s * 1000))
-            | self._batches.settings(self._connection.properties)
-            | {"partitioner": "murmur2_random"}
-            | self._callbacks
-        )
+        producer = self._made(self._connection.transactional(self._id, round(transaction_s * 1000)))
         while True:
             left = deadline - time.monotonic()
             try:
@@ -107,18 +98,6 @@ class TransactionalProducer:
         reason = failures[-1].error
         _log.warning("transaction_failed", transactional_id=self._id, reason=reason.str(), code=reason.name())
         return Outcome.FENCED if any(f.error.code() in _FENCED for f in failures) else Outcome.UNKNOWN
-
-    def rest(self) -> None:
-        """Let the client say what it has to; an error that is fatal is met again by the next epoch."""
-        if self._producer is not None:
-            with suppress(KafkaException):
-                self._producer.poll(0)
-
-    def close(self) -> None:
-        """Give the producer up; an open transaction of it is aborted by the one that fences it, or by its time-out."""
-        if self._producer is not None:
-            give_up(self._producer)
-        self._producer = None
 
 
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)
