@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ class Terminals:
     page: str
     ports: tuple[int, ...] = field(default_factory=lambda: free_ports(2))
     commands: list[Command] = field(default_factory=list)
+    typed: set[str] = field(default_factory=set)
 
     @property
     def folder(self) -> Path:
@@ -43,13 +46,19 @@ class Terminals:
 
     @property
     def env(self) -> dict[str, str]:
-        return {"XDG_RUNTIME_DIR": str(self.parent), "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+        """`tandem` and `pytest` are those of this environment, as after `source .venv/bin/activate`."""
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+        return {"XDG_RUNTIME_DIR": str(self.parent), "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1", "PATH": path}
 
     def make_job(self) -> None:
         """The job of the first tutorial, at the ports of its own servers."""
         subprocess.run(
             [*TANDEM, "new", self.job], cwd=self.parent, check=True, timeout=PATIENCE_S, stdout=subprocess.DEVNULL
         )
+        self.use_ports()
+
+    def use_ports(self) -> None:
+        """The manifest names the servers' ports: those of the page may be in use."""
         manifest = self.folder / "job.yaml"
         kafka, zookeeper = self.ports
         manifest.write_text(manifest.read_text().replace(":9092", f":{kafka}").replace(":2181", f":{zookeeper}"))
@@ -57,15 +66,25 @@ class Terminals:
     def line(self, line: str) -> str:
         """A line of the page, with the job's name."""
         assert f"\n    {line}\n" in self.page, f"the page has no command: {line}"
+        self.typed.add(line)
         return line.replace(NAME, self.job)
 
     def words(self, line: str, *more: str) -> list[str]:
         """The arguments of a command of the page."""
         return [*self.line(line).split()[1:], *more]
 
-    def shell(self, line: str) -> None:
-        """Type a line that is no command of Tandem."""
-        subprocess.run(["/bin/sh", "-c", self.line(line)], cwd=self.folder, check=True, timeout=PATIENCE_S)
+    def change_folder(self, line: str) -> None:
+        """Type the `cd` after which all commands are typed in the job's folder."""
+        assert self.parent / self.line(line).removeprefix("cd ") == self.folder
+        assert self.folder.is_dir()
+
+    def turn_to(self, tutorial: str) -> Terminals:
+        """The same terminals, for a page that continues this one."""
+        return replace(self, page=page(tutorial), typed=set())
+
+    def shell(self, line: str) -> str:
+        """Type a line that is not one command of Tandem; what it printed."""
+        return self._done(["/bin/sh", "-c", self.line(line)], self.folder, PATIENCE_S)
 
     def begin(self, line: str, *more: str) -> Command:
         """Type a command that stays in the foreground."""
@@ -76,11 +95,6 @@ class Terminals:
         """The servers of a tutorial that begins with them running."""
         self.commands.append(Command("dev", "job.yaml", *self.at_ports(), cwd=self.folder, **self.env))
         return self.is_up(self.commands[-1])
-
-    def run(self) -> Command:
-        """The job of a tutorial that begins with it running."""
-        self.commands.append(Command("run", "job.yaml", "--no-screen", cwd=self.folder, **self.env))
-        return self.commands[-1]
 
     def dev(self) -> Command:
         """`tandem dev` with the manifest, when it is up."""
@@ -96,17 +110,19 @@ class Terminals:
 
     def type(self, line: str, *more: str, at: Path | None = None, patience_s: float = PATIENCE_S) -> str:
         """Type a command, and wait for its end; what it printed."""
-        done = subprocess.run(
-            [*TANDEM, *self.words(line, *more)],
-            cwd=at or self.folder,
-            env={**os.environ, **self.env},
-            capture_output=True,
-            text=True,
-            timeout=patience_s,
-            check=False,
-        )
+        return self._done([*TANDEM, *self.words(line, *more)], at or self.folder, patience_s)
+
+    def _done(self, words: list[str], at: Path, patience_s: float) -> str:
+        env = {**os.environ, **self.env}
+        done = subprocess.run(words, cwd=at, env=env, capture_output=True, text=True, timeout=patience_s, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def all_typed(self) -> None:
+        """Every command of the page was typed; a line that begins with a brace is what a command prints."""
+        shown = re.findall(r"(?m)^    (?! )(?!{)(.+)$", re.sub(r"(?ms)^```.*?^```$", "", self.page))
+        assert shown
+        assert set(shown) <= self.typed, f"commands that were not run: {set(shown) - self.typed}"
 
     def interrupt(self, command: Command) -> None:
         """Ctrl-C: it ends well, and leaves no process behind."""
@@ -116,10 +132,15 @@ class Terminals:
         assert all(gone(child.pid) for child in children)
 
 
+def page(tutorial: str) -> str:
+    """The page of that name."""
+    return (TUTORIALS / f"{tutorial}.md").read_text()
+
+
 @contextmanager
 def opened(parent: Path, topic_prefix: str, tutorial: str) -> Iterator[Terminals]:
     """For the page of that name; all that still runs is ended afterwards."""
-    made = Terminals(parent, f"{NAME}-{topic_prefix[-8:]}", (TUTORIALS / f"{tutorial}.md").read_text())
+    made = Terminals(parent, f"{NAME}-{topic_prefix[-8:]}", page(tutorial))
     yield made
     for command in reversed(made.commands):
         command.close()

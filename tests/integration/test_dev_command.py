@@ -1,4 +1,4 @@
-"""docs/tutorials/first-job.md, command by command: a new job, its servers, a killed replica."""
+"""`tandem dev` and `tandem new`: topics of a job with lanes, a new job's test, records to and from any Kafka."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from integration.command import PATIENCE_S
-from integration.terminals import Terminals, opened, shows
+from integration.terminals import Terminals, opened
 from integration.written_job import create_topics, transactional_producer
 from tandem.cli.main import app
 from tandem.devservers import KafkaBroker
@@ -26,33 +26,6 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
 def terminals(tmp_path: Path, topic_prefix: str) -> Iterator[Terminals]:
     with opened(tmp_path, topic_prefix, "first-job") as made:
         yield made
-
-
-@pytest.mark.thorough
-def test_a_new_job_is_fed_and_read_and_outlives_a_kill_and_its_servers_keep_what_they_hold(
-    terminals: Terminals,
-) -> None:
-    terminals.make_job()
-    dev = terminals.dev()
-    run = terminals.begin("tandem run job.yaml", "--no-screen")
-    consume = terminals.begin("tandem dev consume job.yaml totals --from-beginning")
-
-    fed = terminals.type("tandem dev produce job.yaml orders orders.jsonl")
-    assert fed == f"4 records to {terminals.job}-orders\n"
-    assert shows(consume, {"tea": 2, "coffee": 1}, {"tea": 7, "coffee": 1}), consume.output
-
-    run.when(lambda: any(f"replica-1 {does}" in run.output for does in ("follows", "publishes")))
-    terminals.type("tandem kill shop replica-0")
-    terminals.type("tandem dev produce job.yaml orders orders.jsonl")
-    assert shows(consume, {"tea": 4, "coffee": 2}, {"tea": 14, "coffee": 2}), consume.output
-
-    for command in (consume, run, dev):
-        terminals.interrupt(command)
-    again = terminals.dev()
-    assert f"{terminals.job}-orders, {terminals.job}-totals (kept)" in again.output
-    kept = terminals.type("tandem dev consume job.yaml totals --from-beginning", "--count", "2", "--timeout", "60")
-    assert len(kept.splitlines()) == 2
-    terminals.interrupt(again)
 
 
 def test_the_topics_of_a_job_with_lanes_have_a_multiple_of_partitions(terminals: Terminals) -> None:
