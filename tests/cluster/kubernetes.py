@@ -63,6 +63,23 @@ def restarts(pod: Object, container: str = "") -> int:
     return sum(one["restartCount"] for one in told if container in ("", one["name"]))
 
 
+def service(name: str, port: int, address: str) -> list[Object]:
+    """A Service for a server outside the cluster, as Kubernetes' docs have it (Services without selectors)."""
+    host, _, target = address.rpartition(":")
+    spec = {"ports": [{"port": port, "targetPort": int(target)}]}
+    return [
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec},
+        {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
+            "addressType": "IPv4",
+            "ports": [{"port": int(target)}],
+            "endpoints": [{"addresses": [host]}],
+        },
+    ]
+
+
 @dataclass(frozen=True)
 class Kubectl:
     """kubectl in one namespace of the cluster that KUBECONFIG names.

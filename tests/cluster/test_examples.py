@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from cluster.conftest import ROOT
-from cluster.kubernetes import Kubectl, Object
+from cluster.kubernetes import Kubectl, Object, service
 from integration.workload import Cluster
 from tandem.examples.enrich.service import ScoreService
 from tandem.examples.feeding import Feeder
@@ -24,23 +24,6 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600), pytest.mark.thoroug
 EXAMPLES = ROOT / "jobs" / "tandem" / "examples"
 READY_S = 240.0
 PAYMENTS = 200
-
-
-def service(name: str, port: int, address: str) -> list[Object]:
-    """A Service for a server outside the cluster, as Kubernetes' docs have it (Services without selectors)."""
-    host, _, target = address.rpartition(":")
-    spec = {"ports": [{"port": port, "targetPort": int(target)}]}
-    return [
-        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec},
-        {
-            "apiVersion": "discovery.k8s.io/v1",
-            "kind": "EndpointSlice",
-            "metadata": {"name": name, "labels": {"kubernetes.io/service-name": name}},
-            "addressType": "IPv4",
-            "ports": [{"port": int(target)}],
-            "endpoints": [{"addresses": [host]}],
-        },
-    ]
 
 
 def applied(kubectl: Kubectl, servers: Cluster, name: str, topics: list[str], *more: Object) -> None:

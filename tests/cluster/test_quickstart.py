@@ -1,24 +1,26 @@
-"""The job of the quick start, as it stands in docs/kubernetes, without ZooKeeper; and a generator and a replica die."""
+"""docs/tutorials/kubernetes.md, from step 4 on: the job as it stands in docs/kubernetes, the commands as written.
+
+The cluster, the image and the operator are those of all tests here, and so is Kafka: its Service has the page's name.
+"""
 
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-import yaml
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 from cluster.conftest import ROOT
-from cluster.kubernetes import Kubectl, Object
+from cluster.kubernetes import Kubectl, service
 from integration.workload import Cluster
 from tandem.kafka.topics import NewTopic, Topics
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
-EXAMPLE: Path = ROOT / "docs" / "kubernetes" / "orders.yaml"
-READY_S = 240.0
+PAGE = (ROOT / "docs" / "tutorials" / "kubernetes.md").read_text()
+READY_S = 300.0
 CUSTOMERS = 5
 
 
@@ -61,12 +63,10 @@ def orders(servers: Cluster) -> Iterator[Orders]:
     made.close()
 
 
-def example(servers: Cluster) -> list[Object]:
-    """The file's objects, with the tests' broker."""
-    code, job = yaml.safe_load_all(EXAMPLE.read_text())
-    job["spec"]["kafka"]["bootstrapServers"] = servers.kafka.bootstrap
-    job["spec"]["resources"] = {"requests": {"cpu": "100m", "memory": "1Gi"}}
-    return [code, job]
+def type_line(kubectl: Kubectl, line: str) -> str:
+    """Type a command of the page, in the namespace of the test; what it printed."""
+    assert f"\n    {line}\n" in PAGE, f"the page has no command: {line}"
+    return kubectl(*shlex.split(line)[1:], timeout_s=READY_S + 10)
 
 
 def pods(kubectl: Kubectl, component: str) -> list[str]:
@@ -79,24 +79,39 @@ def test_the_quick_starts_job_counts_orders_whatever_dies(
     servers: Cluster,
     tandem: str,  # noqa: ARG001, it must be installed
     orders: Orders,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    things = example(servers)
-    kubectl.apply(*things)
-    kubectl("wait", "--for=condition=Ready", f"--timeout={READY_S:.0f}s", "rsj/orders", timeout_s=READY_S + 10)
+    monkeypatch.chdir(ROOT)
+    kubectl.apply(*service("kafka", 9092, servers.kafka.bootstrap))
+    type_line(kubectl, "kubectl apply -f docs/kubernetes/orders.yaml")
+    type_line(kubectl, "kubectl wait --for=condition=Ready --timeout=5m rsj/orders")
     # Ready is a job with one replica at the head; the one that is killed below may be that.
     kubectl("wait", "--for=condition=Replicated", f"--timeout={READY_S:.0f}s", "rsj/orders", timeout_s=READY_S + 10)
+    head, row = type_line(kubectl, "kubectl get rsj").splitlines()
+    shown = dict(zip(head.split(), row.split(), strict=False))
+    assert (shown["ACTIVE"], shown["PHASE"]) == ("2/2", "Running"), row
+    assert len(type_line(kubectl, "kubectl get pods -l tandem.dev/job=orders -o wide").splitlines()) == 1 + 4
     orders.send(100)
     kubectl.wait(orders.have_all_come, 60, "the counts of 100 orders")
 
-    for component in ("generator", "member"):
-        gone = pods(kubectl, component)[0]
-        kubectl("delete", "pod", gone, "--grace-period=0", "--force")
-        orders.send(100)
-        kubectl.wait(orders.have_all_come, 20, f"counts without {gone}")
-        kubectl.wait(lambda: len(pods(kubectl, component)) == 2, 60, f"a successor of {gone}")  # noqa: B023
+    generator = pods(kubectl, "generator")[0]
+    kubectl("delete", "pod", generator, "--grace-period=0", "--force")
+    goes_on(kubectl, orders, "generator")
+    type_line(
+        kubectl,
+        "kubectl delete pod -l tandem.dev/job=orders,app.kubernetes.io/component=member,tandem.dev/index=0"
+        " --grace-period=0 --force",
+    )
+    goes_on(kubectl, orders, "member")
 
     assert all(counts == sorted(set(counts)) for counts in orders.counts.values())
-    described = kubectl("describe", "rsj", "orders")
-    assert "Events:" in described
-    kubectl("delete", "-f", "-", given=json.dumps({"apiVersion": "v1", "kind": "List", "items": things}))
+    assert "Events:" in kubectl("describe", "rsj", "orders")
+    type_line(kubectl, "kubectl delete -f docs/kubernetes/orders.yaml -f docs/kubernetes/kafka.yaml --ignore-not-found")
     kubectl.wait(lambda: not pods(kubectl, "member") and not pods(kubectl, "generator"), 60, "no pod is left")
+
+
+def goes_on(kubectl: Kubectl, orders: Orders, component: str) -> None:
+    """Counts come without the pod that was deleted, and it has a successor."""
+    orders.send(100)
+    kubectl.wait(orders.have_all_come, 20, f"counts without a {component}")
+    kubectl.wait(lambda: len(pods(kubectl, component)) == 2, 60, f"a successor of the {component}")
