@@ -1,0 +1,49 @@
+"""Many lanes: what a lane costs the operator does not grow with their number, nor with that of the jobs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from cluster.conftest import own_namespace
+from cluster.crd_base import ABSENT
+from cluster.kubernetes import Kubectl
+from cluster.light import LightJob
+from cluster.operator_cost import Cost, measured
+
+pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(2400)]
+
+MOST_BYTES: Final = 250 * 1024 * 1024
+PASSES: Final = 3
+QUIET: Final = {"spec.progressDeadlineSeconds": 3600, "spec.sinks.1": ABSENT}
+"""As in test_scale; and a sink that lanes may share."""
+
+
+def cost_of(tandem: str, jobs: int, lanes: int) -> Cost:
+    """Of so many jobs with so many lanes each, whose pods find no node."""
+
+    def have_pods(kubectl: Kubectl) -> bool:
+        pods = kubectl.list("pods", "app.kubernetes.io/component=member")
+        return len(pods) == 2 * jobs * lanes
+
+    with own_namespace() as kubectl:
+        kubectl.apply(
+            *(LightJob(kubectl, f"job-{index}").changed({**QUIET, "spec.lanes": lanes}) for index in range(jobs))
+        )
+        kubectl.wait(lambda: have_pods(kubectl), 900, f"{jobs} jobs have the pods of {lanes} lanes")
+        cost = measured(kubectl, tandem, PASSES)
+        kubectl("delete", "rsj", "--all", "--wait=false")
+        kubectl.wait(lambda: not kubectl.list("rsj"), 300, "all jobs are gone")
+    print(f"{jobs} jobs of {lanes} lanes, {cost}")
+    assert not cost.changed, "a pass over an unchanged job wrote something"
+    assert not cost.failures
+    return cost
+
+
+def test_a_lane_costs_the_same_however_many_there_are(tandem: str) -> None:
+    few = cost_of(tandem, 1, 32)
+    for many in (cost_of(tandem, 1, 256), cost_of(tandem, 50, 8)):
+        assert many.pass_ms <= 2 * few.pass_ms + 1
+        assert many.requests <= 1.2 * few.requests + 0.1
+        assert many.memory <= MOST_BYTES
