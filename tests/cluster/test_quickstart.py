@@ -88,8 +88,8 @@ def test_the_quick_starts_job_counts_orders_whatever_dies(
     # Ready is a job with one replica at the head; the one that is killed below may be that.
     kubectl("wait", "--for=condition=Replicated", f"--timeout={READY_S:.0f}s", "rsj/orders", timeout_s=READY_S + 10)
     head, row = type_line(kubectl, "kubectl get rsj").splitlines()
-    shown = dict(zip(head.split(), row.split(), strict=False))
-    assert (shown["ACTIVE"], shown["PHASE"]) == ("2/2", "Running"), row
+    shown = {column: row[head.index(column) :].split()[0] for column in ("ACTIVE", "PHASE")}
+    assert shown == {"ACTIVE": "2/2", "PHASE": "Running"}, row
     assert len(type_line(kubectl, "kubectl get pods -l tandem.dev/job=orders -o wide").splitlines()) == 1 + 4
     orders.send(100)
     kubectl.wait(orders.have_all_come, 60, "the counts of 100 orders")
