@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from bench.analysis import Faults
@@ -50,7 +51,10 @@ class Servers:
 
 @dataclass
 class Stage:
-    """A system that runs, and its traffic. `sent` is known once `drain` has been called."""
+    """A system that runs, and its traffic. `folder`: with its logs.
+
+    `sent` and `drained`, whether nothing came any more at the end, are known once `drain` has been called.
+    """
 
     run: Run
     servers: Servers
@@ -59,7 +63,9 @@ class Stage:
     reader: Reader
     seed: int
     say: Say
+    folder: Path
     sent: int = 0
+    drained: bool = False
 
     def wait_until_up(self) -> None:
         """Wait, under a trickle of records, until output comes and every replica is at the head.
@@ -98,7 +104,8 @@ class Stage:
             seen, silence = self.reader.count, Deadline(silence_s)
             return WORKLOADS[self.run.job].copies and seen >= sent and not self._faults(sent).lost
 
-        wait_until(is_drained, Deadline(_DRAIN_DEADLINE_S), 0.25)
+        self.drained = wait_until(is_drained, Deadline(_DRAIN_DEADLINE_S), 0.25)
+        self.reader.check()  # or what a dead reader has not seen would count as lost
         return self._faults(sent)
 
     def around(self) -> list[int]:
@@ -141,24 +148,25 @@ def stage(run: Run, around: Servers, seed: int, name: str, say: Say) -> Iterator
     Topics(around.connection).ensure([NewTopic(place.source, PARTITIONS), NewTopic(place.sink, PARTITIONS)])
     system = build(run, place)
     with ExitStack() as stack:
-        stack.callback(_remove, around, place)
+        stack.callback(_remove, around, place, say)
         stack.callback(system.stop)
         system.start()
         log = place.folder / "traffic.log"
         file = place.folder / "arrivals.bin"
         reader = stack.enter_context(Reader(place.bootstrap, place.sink, file, log))
         feeder = stack.enter_context(Feeder(place.bootstrap, place.source, seed, run.job, log))
-        yield Stage(run, around, system, feeder, reader, seed, say)
+        yield Stage(run, around, system, feeder, reader, seed, say, place.folder)
 
 
-def _remove(around: Servers, place: Place) -> None:
+def _remove(around: Servers, place: Place, say: Say) -> None:
+    """Topics that stay cost the next runs nothing but disk: that is no reason to give up what was measured."""
     admin = AdminClient({"bootstrap.servers": place.bootstrap})
-    own = [
-        topic
-        for topic in admin.list_topics(timeout=10).topics
-        if topic.startswith(f"{place.name}-") or topic.startswith(f"{place.name}.")
-    ]
-    for future in admin.delete_topics(own).values():
-        future.result(10)
+    try:
+        topics = admin.list_topics(timeout=10).topics
+        own = [topic for topic in topics if topic.startswith((f"{place.name}-", f"{place.name}."))]
+        for future in admin.delete_topics(own).values() if own else ():
+            future.result(10)
+    except (KafkaException, TimeoutError) as error:
+        say(f"the topics of {place.name} stay: {error}")
     shutil.rmtree(around.memory / place.name, ignore_errors=True)
     shutil.rmtree(place.folder, ignore_errors=True)

@@ -20,6 +20,7 @@ from bench.evaluation.report import write_report
 from bench.fetched import fetch_for
 from bench.signals import interrupt_on_sigterm
 from bench.stage import servers
+from tandem.engine.jvm.errors import JarsError
 
 
 def main(
@@ -42,7 +43,7 @@ def main(
             print("\n".join(spec.id for spec in left))
             return
         about = {one.name: one.about for one in scenarios if one.name in {spec.scenario for spec in specs}}
-        folder.begin(Plan(command=_command(), scale=scale, about=about, runs=tuple(specs)))
+        folder.begin(Plan(command=_command(), scale=scale, about=about, runs=tuple(specs)), partly=bool(scenario))
     except (ScenarioError, FolderError) as error:
         print(error, file=sys.stderr)
         raise typer.Exit(2) from error
@@ -58,12 +59,26 @@ def _all(specs: list[RunSpec], folder: Folder) -> bool:
     """Return whether it was interrupted."""
     try:
         if specs:
-            fetch_for((spec.system for spec in specs), _say)
-            _carry_out_all(specs, folder)
+            _carry_out_all(_fetched(specs, folder), folder)
     except KeyboardInterrupt:
         _say("interrupted; what is done is kept")
         return True
     return False
+
+
+def _fetched(specs: list[RunSpec], folder: Folder) -> list[RunSpec]:
+    """Those for which all is there: what cannot be fetched for a peer does not keep the others from being run."""
+    there = []
+    for kind in dict.fromkeys((spec.system.plain, bool(spec.system.detection)) for spec in specs):
+        own = [spec for spec in specs if (spec.system.plain, bool(spec.system.detection)) == kind]
+        try:
+            fetch_for((spec.system for spec in own), _say)
+            there += own
+        except JarsError as error:
+            _say(f"FAILED, going on without {len(own)} runs: {error}")
+            for spec in own:
+                folder.keep_failure(spec, f"JarsError: {error}")
+    return [spec for spec in specs if spec in there]
 
 
 def _carry_out_all(specs: list[RunSpec], folder: Folder) -> None:
@@ -72,6 +87,9 @@ def _carry_out_all(specs: list[RunSpec], folder: Folder) -> None:
         servers(Path(work)) as around,
     ):
         for number, spec in enumerate(specs):
+            if not (around.kafka.running and around.zookeeper.running):
+                _say("the broker or ZooKeeper has ended: the same command starts others, and goes on")
+                return
             left = left_s(specs[number:], _took(folder))
             _say(f"run {number + 1} of {len(specs)}, {_minutes(left)} left: {spec.id}")
             try:

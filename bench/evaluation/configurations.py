@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from bench.faults import KINDS, Kind
@@ -71,10 +71,8 @@ def configuration_of(combination: Combination) -> Configuration:
     """The system of the bench. Raises `KeyError` if there is none."""
     if combination.configuration in PEERS:
         return PEERS[combination.configuration]
-    own = TANDEM[combination.configuration]
-    engine = combination.engine or "microBatch"
-    name = label(combination)
-    return Configuration(name, "", own.replicas, own.standbys, own.mode, engine, lanes=combination.lanes)
+    own, engine = TANDEM[combination.configuration], combination.engine or "microBatch"
+    return replace(own, name=label(combination), engine=engine, lanes=combination.lanes)
 
 
 def label(combination: Combination) -> str:

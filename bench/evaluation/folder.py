@@ -4,13 +4,15 @@ plan.json
 runs/ID.json       a run that is done
 runs/ID.parquet    every record of it: number, key, partition, created_ns, arrived_ns
 failed/ID.json     a run that failed the last time
+failed/ID/         its logs
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+import shutil
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -34,14 +36,14 @@ class Folder:
         self.path = path
         self._runs, self._failed = path / "runs", path / "failed"
 
-    def begin(self, plan: Plan) -> None:
-        """Write the plan. Raises `FolderError` if the folder has that of another scale."""
+    def begin(self, plan: Plan, partly: bool = False) -> None:
+        """Write the plan; `partly`: beside what was planned before. Raises `FolderError` if that is of another scale."""
         before = self.plan() if (self.path / "plan.json").exists() else None
         if before is not None and before.scale != plan.scale:
             raise FolderError(f"{self.path} has runs of scale {before.scale}: choose another folder for {plan.scale}")
         for folder in (self._runs, self._failed):
             folder.mkdir(parents=True, exist_ok=True)
-        _write(self.path / "plan.json", plan)
+        _write(self.path / "plan.json", plan.beside(before) if partly and before is not None else plan)
 
     def plan(self) -> Plan:
         """Raises `FolderError` if there is none, or not one of this version."""
@@ -82,10 +84,25 @@ class Folder:
         half.replace(latencies)
         _write(self._runs / f"{record.spec.id}.json", record)
         (self._failed / f"{record.spec.id}.json").unlink(missing_ok=True)
+        shutil.rmtree(self._failed / record.spec.id, ignore_errors=True)
 
     def keep_failure(self, spec: RunSpec, reason: str) -> None:
         """Keep why a run failed."""
         _write(self._failed / f"{spec.id}.json", FailedRun(spec=spec, reason=reason))
+
+    @contextlib.contextmanager
+    def logs_kept(self, spec: RunSpec, logs: Path) -> Iterator[None]:
+        """If the block raises, the logs below `logs` are kept beside the reason."""
+        try:
+            yield
+        except Exception:
+            kept = self._failed / spec.id
+            shutil.rmtree(kept, ignore_errors=True)
+            for log in logs.rglob("*.log"):
+                copy = kept / log.relative_to(logs)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(log, copy)
+            raise
 
     def arrivals(self, spec: RunSpec) -> Arrivals:
         """Every record of a run that is done, in the order of arrival."""

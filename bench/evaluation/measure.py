@@ -41,7 +41,7 @@ def carry_out(
         kills=spec.kills,
         checkpoint_interval_ms=spec.checkpoint_ms or CHECKPOINT_MS,
     )
-    with stage(run, around, spec.seed, name, say) as made:
+    with stage(run, around, spec.seed, name, say) as made, folder.logs_kept(spec, made.folder):
         made.wait_until_up()
         made.feeder.rate(spec.rate)
         say(f"{spec.rate}/s: warm-up of {spec.warm_up_s:g} s")
@@ -58,21 +58,26 @@ def carry_out(
             spec=spec,
             command=command,
             started=started,
-            took_s=round(time.monotonic() - began, 1),
+            took_s=0.0,
             start_ns=start_ns,
             end_ns=end_ns,
             kills=tuple(map(_kept, seen)),
             trouble=trouble,
             delivery=Delivery(
-                sent=made.sent, lost=faults.lost, duplicated=faults.duplicated, reordered=faults.reordered
+                sent=made.sent,
+                lost=faults.lost,
+                duplicated=faults.duplicated,
+                reordered=faults.reordered,
+                drained=made.drained,
             ),
             usage=watch.usage(),
             wire=wire,
             machine={key: value for key, value in machine().items() if isinstance(value, str | int)},
             versions=versions(),
         )
-        folder.keep(record, made.reader.arrivals())
-        say(f"lost {faults.lost}, duplicated {faults.duplicated}, reordered {faults.reordered}")
+        arrivals = made.reader.arrivals()
+    folder.keep(record.model_copy(update={"took_s": round(time.monotonic() - began, 1)}), arrivals)
+    say(f"lost {faults.lost}, duplicated {faults.duplicated}, reordered {faults.reordered}")
 
 
 def versions() -> dict[str, str]:
@@ -101,11 +106,13 @@ def _strikes(made: Stage, spec: RunSpec) -> tuple[list[Seen], str]:
     seen: list[Seen] = []
     try:
         for number in range(spec.kills):
-            made.spend(BEFORE_S + spec.after_s + chance.random() * SPREAD_S)
+            made.spend(2 * BEFORE_S + spec.after_s + chance.random() * SPREAD_S)
             fault = Strike.drawn(STRIKES[spec.fault], made.system.actives(), chance)
             made.say(f"{number + 1} of {spec.kills}: {fault}")
             strike(made, fault, spec.after_s, seen)
     except (RuntimeError, LocalJobError) as error:
+        if seen:
+            seen[-1].end_ns = seen[-1].end_ns or time.time_ns()
         made.say(f"no more faults: {error}")
         return seen, f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return seen, ""
@@ -115,7 +122,7 @@ def _kept(seen: Seen) -> KillSeen:
     return KillSeen(
         at_ns=seen.kill_ns,
         victim=seen.victim,
-        until_ns=seen.end_ns or time.time_ns(),
+        until_ns=seen.end_ns,
         up_s=seen.up_s,
         computing_s=seen.computing_s,
         at_head_s=seen.at_head_s,

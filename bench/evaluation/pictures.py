@@ -45,7 +45,8 @@ def plot_boxes(panels: Panels, path: Path) -> None:
             for one in all_rounds
             if one.latency is not None
         ]
-        axis.bxp(boxes, showfliers=False)
+        if boxes:
+            axis.bxp(boxes, showfliers=False)
         axis.set(ylabel="latency, ms", ylim=(0, None))
 
     _panels(panels, path, "Creation to read_committed reader: p1/p25/p50/p75/p99", draw)
@@ -65,7 +66,7 @@ def plot_outages(panels: Panels, path: Path) -> None:
         axis.set_yscale("log")
         axis.set(ylabel="s, median of faults")
 
-    _panels(panels, path, "Output around SIGKILL", draw)
+    _panels(panels, path, "Output around faults", draw)
 
 
 def plot_usage(panels: Panels, path: Path) -> None:
@@ -80,14 +81,14 @@ def plot_usage(panels: Panels, path: Path) -> None:
 
 
 def plot_series(name: str, rounds: Sequence[RunResult], path: Path) -> None:
-    """Latency over time, one panel per round, the kills marked; logarithmic."""
+    """Latency over time, one panel per round, the faults marked; logarithmic."""
     figure, axes = plt.subplots(len(rounds), 1, figsize=(10, 2.8 * len(rounds)), squeeze=False, layout="constrained")
     for axis, one in zip(axes[:, 0], rounds, strict=True):
         series = one.series
         axis.plot(series.at_s, series.p99, ".", markersize=3, color="tab:orange", label="p99")
         axis.plot(series.at_s, series.p50, ".", markersize=3, color="tab:blue", label="p50")
         for number, at_s in enumerate(series.kills_at_s):
-            axis.axvline(at_s, color="tab:red", linewidth=1, label="" if number else "SIGKILL")
+            axis.axvline(at_s, color="tab:red", linewidth=1, label="" if number else one.spec.fault)
         axis.set_yscale("log")
         axis.set(title=f"{name}, round {one.spec.round + 1}", xlabel="s", ylabel="latency, ms")
         axis.grid(alpha=0.3)

@@ -15,7 +15,10 @@ BEFORE_S = 1.0
 """What belongs to a kill before it."""
 SPREAD_S = 2.0
 """A kill comes at a random moment of so many seconds."""
-_START_S, _END_S = 20.0, 7.0
+_START_S, _MORE_S, _END_S = 20.0, 8.0, 7.0
+"""From the start to the head with one process, for each further one, and to stop."""
+_RETURN_S = 20.0
+"""A killed replica of Tandem is at the head again."""
 CHECKPOINT_MS = 100
 
 
@@ -64,8 +67,11 @@ class RunSpec(BaseModel):
     @property
     def expected_s(self) -> float:
         """Roughly how long it takes: start, warm-up, window or kills, end."""
-        per_kill = BEFORE_S + 2 * self.after_s + SPREAD_S / 2
-        return _START_S + self.warm_up_s + (self.kills * per_kill or self.window_s) + _END_S
+        system = self.system
+        followed_s = self.after_s if system.peer else max(self.after_s, _RETURN_S)
+        per_kill = 2 * BEFORE_S + self.after_s + SPREAD_S / 2 + followed_s
+        start_s = _START_S + _MORE_S * (max(1, (system.replicas + system.standbys) * system.lanes) - 1)
+        return start_s + self.warm_up_s + (self.kills * per_kill or self.window_s) + _END_S
 
     @classmethod
     def of(cls, scenario: str, scale_name: ScaleName, scale: Scale, case: Case, what: Combination, rate: int) -> Self:
@@ -110,8 +116,13 @@ def planned(scenarios: Iterable[Scenario], scale_name: ScaleName, scale: Scale) 
 
 
 def to_do(specs: Sequence[RunSpec], done: Mapping[str, RunSpec]) -> list[RunSpec]:
-    """Those that are not done: what was done under other settings is done again."""
-    return [spec for spec in specs if done.get(spec.id) != spec]
+    """Those that are not done: what was done under other settings is done again, but not for another scenario."""
+
+    def is_done(spec: RunSpec) -> bool:
+        before = done.get(spec.id)
+        return before is not None and before.model_copy(update={"scenario": spec.scenario}) == spec
+
+    return [spec for spec in specs if not is_done(spec)]
 
 
 def left_s(left: Sequence[RunSpec], took: Sequence[tuple[RunSpec, float]]) -> float:

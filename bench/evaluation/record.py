@@ -51,7 +51,10 @@ class Wire(BaseModel):
 
 
 class Delivery(BaseModel):
-    """Of the whole run: how many records were sent, and how many rows are missing, came again, or too early."""
+    """Of the whole run: how many records were sent, and how many rows are missing, came again, or too early.
+
+    `drained`: whether nothing came any more when that was counted; else some of what is missing was only late.
+    """
 
     model_config = _FROZEN
 
@@ -59,6 +62,7 @@ class Delivery(BaseModel):
     lost: int
     duplicated: int
     reordered: int
+    drained: bool = True
 
     @property
     def faultless(self) -> bool:
@@ -106,3 +110,9 @@ class Plan(BaseModel):
     about: dict[str, str]
     """Scenario → its question."""
     runs: tuple[RunSpec, ...]
+
+    def beside(self, before: Plan) -> Plan:
+        """This plan, which is for some scenarios only, with the runs that were planned before."""
+        own = {spec.id for spec in self.runs}
+        others = tuple(spec for spec in before.runs if spec.id not in own)
+        return self.model_copy(update={"about": {**before.about, **self.about}, "runs": (*others, *self.runs)})

@@ -23,8 +23,14 @@ from bench.report import markdown
 NOTES = (
     "Latency: from a record's creation to its arrival at a `read_committed` consumer, every record of the window. Count: "
     "from the newest record that contributed. Boxes p25/p50/p75, whiskers p1/p99.",
-    "Outage: the longest time without output from 1 s before a fault until its time is over, beside that of an equally long "
-    "stretch before it. Catch-up: until the latency of half a second is within a tenth of what it was before the fault.",
+    "Outage: the longest time without output from 1 s before a fault until its time (settings: followed for) is over, "
+    "beside that of an equally long stretch before it, which may hold the last part of an earlier return. Until all are "
+    "back: also while who was killed starts again. With lanes: of the lane that was struck, and of the others. "
+    "Catch-up: until the "
+    "latency of half a second is within a tenth of what it was before the fault; ≥: it was not, for so long.",
+    "A replica is pinned to a core of its own with its orderer, plain Spark and Flink to one core. Broker, ZooKeeper, "
+    "feeder and reader are not pinned: beside two replicas two cores leave them none. Plain Spark is at least once, with an "
+    "unsupported mix of versions of its connector. `no-ordering`: of a row the first copy counts.",
     "A kill is a SIGKILL of an active replica with its orderer, of plain Spark, or of Flink's TaskManager; what was killed "
     f"is restarted at once. Who is paused stands still for {PAUSE_S:g} s. A slow replica, with its orderer, runs for "
     f"{SLOW_SHARE:.0%} of the time.",
@@ -44,7 +50,7 @@ def write_report(folder: Folder) -> Path:
     groups = of_all(results)
     steady: Panels = {key: rounds for key, rounds in groups.items() if key[2] not in STRIKES}
     killed: Panels = {key: rounds for key, rounds in groups.items() if key[2] in STRIKES}
-    parts = [*_head(plan, done), *_missing(missing, len(plan.runs))]
+    parts = [*_head(plan, done), *_missing(missing, len(plan.runs)), *_troubled(done)]
     if steady:
         parts += ["## Latency while nothing dies", *_pictured(plot_boxes, steady, folder.path / "latency.png")]
         parts += [f"### {titled(key)}\n\n{_latency_table(rounds)}" for key, rounds in steady.items()]
@@ -88,6 +94,11 @@ def _missing(missing: Sequence[tuple[RunSpec, str]], planned: int) -> list[str]:
     return [f"## Missing: {len(missing)} of {planned} runs", "\n".join(lines)]
 
 
+def _troubled(done: Sequence[RunRecord]) -> list[str]:
+    lines = [f"- `{record.spec.id}`: {record.trouble}" for record in done if record.trouble]
+    return [f"## With fewer faults than planned: {len(lines)} runs", "\n".join(lines)] if lines else []
+
+
 def _latency_table(rounds: Rounds) -> str:
     titles = (
         *("configuration", "rounds", "p1 ms", "p25", "p50", "p75", "p99", "max", "longest gap ms", "rows/s"),
@@ -112,21 +123,26 @@ def _kill_table(rounds: Rounds) -> str:
             "outage ms: median",
             "worst",
             "before a fault: median",
+            "until all are back: worst",
+            "other lanes: worst",
             "catch-up s: median",
             "worst",
         ),
-        *("all at the head after s: median", "lost", "duplicated", "reordered", "trouble"),
+        *("all at the head after s: median", "lost", "duplicated", "reordered", "foreign cores"),
     )
     lines = []
     for name, many in rounds.items():
         kills = [kill for one in many for kill in one.kills]
+        never = "≥ " if any(kill.catch_up_s >= kill.followed_s for kill in kills) else ""
         outages, catch_ups = [kill.outage for kill in kills], [kill.catch_up_s for kill in kills]
         lines.append(
             (
                 *(name, len(kills), _of(median, outages), _of(max, outages), _of(median, [k.before for k in kills])),
-                *(_of(median, catch_ups, 1), _of(max, catch_ups, 1), _of(median, [k.at_head_s for k in kills], 1)),
+                *(_of(max, [k.until_back for k in kills]), _of(max, [k.others for k in kills])),
+                *(_of(median, catch_ups, 1), f"{never}{_of(max, catch_ups, 1)}"),
+                _of(median, [k.at_head_s for k in kills], 1),
                 *_delivered(many),
-                _each(one.record.trouble for one in many),
+                _range([one.foreign for one in many], 2),
             )
         )
     return markdown(titles, lines)
@@ -148,7 +164,7 @@ def _all_series(killed: Panels, folder: Path) -> list[str]:
     parts = []
     for key, rounds in killed.items():
         for name, many in rounds.items():
-            path = folder / f"series-{_file_word(f'{key[0]}-{key[1]}-{name}')}.png"
+            path = folder / f"series-{_file_word(f'{key[0]}-{key[1]}-{key[2]}-{name}')}.png"
             plot_series(f"{name}, {titled(key)}", many, path)
             parts.append(f"![{name}, {titled(key)}]({path.name})")
     return parts
@@ -159,9 +175,10 @@ def _pictured(plot: Callable[[Panels, Path], None], panels: Panels, path: Path) 
     return [f"![{path.stem}]({path.name})"]
 
 
-def _delivered(many: Sequence[RunResult]) -> tuple[int, int, int]:
+def _delivered(many: Sequence[RunResult]) -> tuple[str, int, int]:
     found = [one.record.delivery for one in many]
-    return sum(d.lost for d in found), sum(d.duplicated for d in found), sum(d.reordered for d in found)
+    late = "" if all(one.drained for one in found) else " (not drained)"
+    return f"{sum(d.lost for d in found)}{late}", sum(d.duplicated for d in found), sum(d.reordered for d in found)
 
 
 def _range(values: Sequence[float | None], digits: int = 0) -> str:

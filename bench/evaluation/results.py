@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -12,8 +13,9 @@ import numpy.typing as npt
 from bench.analysis import MS, Latency, S, gaps_around, latency, longest_gap_ms, recovered_after_s, within
 from bench.evaluation.configurations import KNOWN
 from bench.evaluation.plan import BEFORE_S, RunSpec
-from bench.evaluation.record import RunRecord
-from bench.records import Arrivals
+from bench.evaluation.record import KillSeen, RunRecord
+from bench.measured import WORKLOADS
+from bench.records import PARTITIONS, Arrivals
 
 _STEP_S = 0.25
 
@@ -24,13 +26,18 @@ Floats = npt.NDArray[np.float64]
 class KillResult:
     """`outage`: the longest time without output around the kill, ms; `before`: that of an equal stretch before it.
 
-    `catch_up_s`: until latency is within a tenth of what it was. `at_head_s`: until all replicas were at the head again.
+    `catch_up_s`: until latency is within a tenth of what it was; `followed_s`, for how long that was looked at, if it was
+    not. `at_head_s`: until all replicas were at the head again; `until_back`: the longest time without output until then,
+    ms. Where there are lanes, all of this is of the lane that was struck; `others`: the outage of the other lanes, ms.
     """
 
     outage: float
     before: float
+    until_back: float
     catch_up_s: float
+    followed_s: float
     at_head_s: float | None
+    others: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,12 @@ class RunResult:
 
 
 def result_of(record: RunRecord, arrivals: Arrivals) -> RunResult:
-    """All of a run that is in a report."""
+    """All of a run that is in a report.
+
+    Of replicas that agree on nothing the first copy of a row counts: readers drop the others.
+    """
+    if record.spec.system.mode == "none" and WORKLOADS[record.spec.workload].copies:
+        arrivals = arrivals[np.sort(np.unique(arrivals["number"], return_index=True)[1])]
     window = within(arrivals, record.start_ns, record.end_ns)
     usage, wire = record.usage, record.wire
     return RunResult(
@@ -125,11 +137,28 @@ def _place(one: RunResult) -> tuple[object, ...]:
 
 def _kill(record: RunRecord, arrivals: Arrivals, number: int) -> KillResult:
     kill = record.kills[number]
-    gaps = gaps_around(arrivals["arrived_ns"], kill.at_ns, BEFORE_S, record.spec.after_s)
-    back = recovered_after_s(arrivals, kill.at_ns, kill.until_ns)
-    edge_ns = kill.at_ns + int(record.spec.after_s * S)
-    outage = max(gaps.around, _gap_over_ms(arrivals, edge_ns, kill.until_ns))
-    return KillResult(outage, gaps.before, back, kill.at_head_s)
+    struck = _struck(record.spec, kill, arrivals)
+    own = arrivals[struck]
+    outage, before = _outage(record.spec, kill, own)
+    others = None if struck.all() else _outage(record.spec, kill, arrivals[~struck])[0]
+    until_back = max(outage, longest_gap_ms(own["arrived_ns"], kill.at_ns, max(kill.until_ns, kill.at_ns + 1)))
+    back = recovered_after_s(own, kill.at_ns, kill.until_ns)
+    followed_s = (kill.until_ns - kill.at_ns) / S
+    return KillResult(outage, before, until_back, back, followed_s, kill.at_head_s, others)
+
+
+def _struck(spec: RunSpec, kill: KillSeen, arrivals: Arrivals) -> npt.NDArray[np.bool_]:
+    """Which rows are of the lanes of the victims."""
+    lanes = {int(lane) for lane in re.findall(r"lane-(\d+)/", kill.victim)}
+    if not lanes:
+        return np.ones(len(arrivals), bool)
+    return np.isin(arrivals["key"] % PARTITIONS % spec.lanes, sorted(lanes))
+
+
+def _outage(spec: RunSpec, kill: KillSeen, arrivals: Arrivals) -> tuple[float, float]:
+    gaps = gaps_around(arrivals["arrived_ns"], kill.at_ns, BEFORE_S, spec.after_s)
+    edge_ns = kill.at_ns + int(spec.after_s * S)
+    return max(gaps.around, _gap_over_ms(arrivals, edge_ns, kill.until_ns)), gaps.before
 
 
 def _gap_over_ms(arrivals: Arrivals, edge_ns: int, until_ns: int) -> float:

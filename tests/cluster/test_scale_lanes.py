@@ -7,7 +7,6 @@ from typing import Final
 import pytest
 
 from cluster.conftest import own_namespace
-from cluster.crd_base import ABSENT
 from cluster.kubernetes import Kubectl
 from cluster.light import LightJob
 from cluster.operator_cost import Cost, measured
@@ -16,8 +15,8 @@ pytestmark = [pytest.mark.cluster, pytest.mark.thorough, pytest.mark.timeout(240
 
 MOST_BYTES: Final = 250 * 1024 * 1024
 PASSES: Final = 3
-QUIET: Final = {"spec.progressDeadlineSeconds": 3600, "spec.sinks.1": ABSENT}
-"""As in test_scale; and a sink that lanes may share."""
+QUIET: Final = {"spec.progressDeadlineSeconds": 3600}
+"""As in test_scale."""
 
 
 def cost_of(tandem: str, jobs: int, lanes: int) -> Cost:

@@ -67,6 +67,16 @@ def test_what_was_done_under_other_settings_is_to_do_again() -> None:
     assert to_do(found, done) == found
 
 
+def test_what_was_done_for_another_scenario_is_done() -> None:
+    found = specs({})
+    assert to_do(found, {spec.id: spec.model_copy(update={"scenario": "another"}) for spec in found}) == []
+
+
+def test_more_processes_take_longer_to_start() -> None:
+    by_name = {spec.configuration: spec.expected_s for spec in specs({"lanes": [2]})}
+    assert by_name["leader"] - by_name["no-replication"] == 2 * 8
+
+
 def test_the_time_left_is_that_of_the_runs_left() -> None:
     one, two, *_ = specs({})
     assert left_s([], []) == 0
@@ -80,4 +90,4 @@ def test_runs_that_took_longer_than_expected_make_the_rest_longer() -> None:
 
 def test_a_run_with_kills_is_as_long_as_these() -> None:
     steady, killed = specs({})[0], specs({"faults": ["kill"]})[0]
-    assert killed.expected_s - steady.expected_s == 3 * (1 + 2 * 10 + 1) - 20
+    assert killed.expected_s - steady.expected_s == 3 * (2 + 10 + 1 + 20) - 20

@@ -99,6 +99,24 @@ def test_a_run_that_fails_is_to_do_until_it_is_kept(folder: Folder) -> None:
     assert folder.failures() == {}
 
 
+def test_logs_of_a_run_that_fails_are_kept_until_it_succeeds(folder: Folder, tmp_path: Path) -> None:
+    logs = tmp_path / "place"
+    (logs / "run-0").mkdir(parents=True)
+    (logs / "run-0" / "replica-0.log").write_text("why")
+    with pytest.raises(RuntimeError, match="no output"), folder.logs_kept(STEADY, logs):
+        raise RuntimeError("no output")
+    kept = folder.path / "failed" / STEADY.id
+    assert (kept / "run-0" / "replica-0.log").read_text() == "why"
+    folder.keep(record(STEADY, 10), arrivals(10))
+    assert not kept.exists()
+
+
+def test_a_plan_of_some_scenarios_keeps_the_others(folder: Folder) -> None:
+    folder.begin(Plan(command="", scale="smoke", about={"more": "What?"}, runs=(STEADY,)), partly=True)
+    assert folder.plan().about == {"smoke": "Does it work?", "more": "What?"}
+    assert {spec.id for spec in folder.plan().runs} == {spec.id for spec in SPECS}
+
+
 def test_a_folder_has_one_scale(folder: Folder) -> None:
     with pytest.raises(FolderError, match="has runs of scale smoke: choose another folder for paper"):
         folder.begin(Plan(command="", scale="paper", about={}, runs=()))
@@ -130,6 +148,33 @@ def test_an_outage_that_does_not_end_lasts_until_it_was_not_followed_any_more() 
     assert result.kills[0].outage == pytest.approx(18_010, abs=15)
 
 
+def test_the_outage_of_a_lane_is_not_hidden_by_another() -> None:
+    specs = planned(load_scenarios(only=["lanes"]), "laptop", load_scale("laptop"))
+    (spec,) = (one for one in specs if one.kills and one.engine == "realTime")
+    rows = np.concatenate([arrivals(40, gap=(20.0, 21.5)), arrivals(40)])
+    rows["key"][len(rows) - 4_000 :] = 1
+    kill = kill_at(20, 36).model_copy(update={"victim": "lane-0/replica-1"})
+
+    (found,) = result_of(record(spec, 26, [kill]), rows[np.argsort(rows["arrived_ns"], kind="stable")]).kills
+
+    assert found.outage == pytest.approx(1_510, abs=15)
+    assert found.others == pytest.approx(10, abs=2)
+
+
+def test_a_gap_while_the_killed_one_starts_again_is_shown_beside_the_outage() -> None:
+    (found,) = result_of(record(KILLED, 50, [kill_at(20, 45)]), arrivals(50, gap=(38.0, 38.5))).kills
+    assert (found.outage, found.until_back) == (pytest.approx(10, abs=2), pytest.approx(510, abs=15))
+
+
+def test_of_replicas_that_agree_on_nothing_the_first_copy_of_a_row_counts() -> None:
+    spec = STEADY.model_copy(update={"configuration": "no-ordering"})
+    late = arrivals(10)
+    late["arrived_ns"] += S
+    result = result_of(record(spec, 11), np.concatenate([arrivals(10), late]))
+    assert result.latency is not None
+    assert (result.latency.records, result.latency.max) == (1_000, 20.0)
+
+
 def test_latency_is_that_of_the_window() -> None:
     all_of_it = np.concatenate([arrivals(10), arrivals(20, gap=(0, 10), latency_ms=900)])
     result = result_of(record(STEADY, 10), all_of_it)
@@ -158,8 +203,19 @@ def test_the_report_has_tables_plots_machine_versions_and_commands(folder: Folde
     assert "| spark-tuned | 1 | 20 | 20 | 20 | 20 | 20 | 20 | 10 | 100 | 0 | 7 | 0 | 0.05 |" in text
     assert "| leader | 1 | 1510 | 1510 | 10 |" in text
     pictures = {path.name for path in folder.path.glob("*.png")}
-    assert pictures == {"latency.png", "outages.png", "usage.png", "series-identity-1000-leader.png"}
+    assert pictures == {"latency.png", "outages.png", "usage.png", "series-identity-1000-kill-leader.png"}
     assert all(f"({name})" in text for name in pictures)
+
+
+def test_the_report_says_what_was_not_drained_and_which_runs_have_fewer_faults(folder: Folder) -> None:
+    late = Delivery(sent=1_000, lost=5, duplicated=0, reordered=0, drained=False)
+    folder.keep(record(STEADY, 10).model_copy(update={"delivery": late}), arrivals(10))
+    folder.keep(record(KILLED, 26).model_copy(update={"trouble": "RuntimeError: no"}), arrivals(26))
+
+    text = write_report(folder).read_text()
+
+    assert "| 5 (not drained) | 0 | 0 |" in text
+    assert f"fewer faults than planned: 1 runs\n\n- `{KILLED.id}`: RuntimeError: no" in text
 
 
 def test_the_report_says_which_runs_are_missing_and_why(folder: Folder) -> None:

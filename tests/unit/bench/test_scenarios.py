@@ -126,3 +126,4 @@ def test_tandem_takes_the_manifest_of_every_combination(name: str, engine: Any, 
 
     assert not list(reasons_against(what))
     assert (len(manifest.lanes), manifest.spec.engine) == (lanes, engine)
+    assert manifest.spec.delivery == ("atLeastOnce" if name == "at-least-once" else "exactlyOnce")
