@@ -43,6 +43,6 @@ def cost_of(tandem: str, jobs: int, lanes: int) -> Cost:
 def test_a_lane_costs_the_same_however_many_there_are(tandem: str) -> None:
     few = cost_of(tandem, 1, 32)
     for many in (cost_of(tandem, 1, 256), cost_of(tandem, 50, 8)):
-        assert many.pass_ms <= 2 * few.pass_ms + 1
+        assert many.cpu_ms <= 2 * few.cpu_ms + 1
         assert many.requests <= 1.2 * few.requests + 0.1
         assert many.memory <= MOST_BYTES
