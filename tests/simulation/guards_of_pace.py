@@ -37,7 +37,7 @@ class CutsOnce(OrdererCore):
 class TrustsItsClock(OrdererCore):
     """Gives an epoch the time of its own clock, although that may be before the time of the epoch before."""
 
-    def epoch_time_ms(self, wall_ms: int) -> int:
+    def epoch_time_ms(self, wall_ms: int, now_ms: float) -> int:  # noqa: ARG002
         return wall_ms
 
 

@@ -38,6 +38,7 @@ class OrdererState(NamedTuple):
 
     `epoch` : the last that was cut, −1: none. `lag_records` : of the inputs, in no epoch yet. `proposed`, `won` : how many
     cuts it proposed, and the log accepted. `waits_for` : what the next cut is at, and at which step; None: nothing.
+    `minutes_ahead` : of this process' clock, the time of the epochs.
     """
 
     leading: bool = False
@@ -46,6 +47,7 @@ class OrdererState(NamedTuple):
     proposed: int = 0
     won: int = 0
     waits_for: tuple[str, str] | None = None
+    minutes_ahead: int = 0
 
 
 # Events, beside `LogRecord` and `Tick` ---------------------------------------------------------------------------------
@@ -147,6 +149,7 @@ class OrdererCore:
         self._wanted: CountRecords | None = None
         last = decisions.epoch_range(decisions.last_epoch)
         self._time_ms = 0 if last is None else last.time_ms
+        self._timed_ms: float | None = None  # when an epoch had that time
 
     @property
     def decisions(self) -> Decisions:
@@ -191,9 +194,13 @@ class OrdererCore:
         """The epoch that is cut next, and where it begins."""
         return self._decisions.last_epoch + 1, self._decisions.last_ends
 
-    def epoch_time_ms(self, wall_ms: int) -> int:
-        """The time of the next epoch: by the clock, but never before that of an earlier one."""
-        return max(self._time_ms, wall_ms)
+    def epoch_time_ms(self, wall_ms: int, now_ms: float) -> int:
+        """The time of the next epoch: by the clock, but never before that of an earlier one.
+
+        Behind a clock that was ahead, time goes on at half the pace: if it stood still, no barrier would come for so long.
+        """
+        passed_ms = 0.0 if self._timed_ms is None else max(0.0, now_ms - self._timed_ms)
+        return max(wall_ms, self._time_ms + int(passed_ms / 2))
 
     # Events ----------------------------------------------------------------------------------------------------------
 
@@ -209,7 +216,7 @@ class OrdererCore:
             case Cut() if self.verdict is Verdict.ACCEPTED:
                 mine = proposal.proposer == self._settings.name
                 self._pace.cut(proposal.epoch, now, mine)
-                self._time_ms = max(self._time_ms, proposal.time_ms)
+                self._time_ms, self._timed_ms = max(self._time_ms, proposal.time_ms), now
                 self._decisions.forget_before(proposal.epoch)
                 self.state = self.state._replace(epoch=proposal.epoch, won=self.state.won + mine, waits_for=None)
             case Claim() if self.verdict is Verdict.ACCEPTED:
@@ -269,10 +276,12 @@ class OrdererCore:
         if counted.ends.records_since(wanted.last) <= 0 < wanted.ends.records_since(wanted.last):
             self._waits("records of the inputs, which are counted before they are cut")
             return _NOTHING
-        self._time_ms = self.epoch_time_ms(counted.wall_ms)
+        time_ms = self.epoch_time_ms(counted.wall_ms, now)
+        if (minutes := (time_ms - counted.wall_ms) // 60_000) != self.state.minutes_ahead:
+            self.state = self.state._replace(minutes_ahead=minutes)
         name, topic_ids = self._settings.name, self._unsaid_topic_ids()
-        barrier = asks_for_barrier(self._decisions, wanted.epoch, self._time_ms, self._settings.barrier_ms)
-        self.proposed = Cut(wanted.epoch, counted.ends, self._time_ms, counted.seed, name, topic_ids, barrier)
+        barrier = asks_for_barrier(self._decisions, wanted.epoch, time_ms, self._settings.barrier_ms)
+        self.proposed = Cut(wanted.epoch, counted.ends, time_ms, counted.seed, name, topic_ids, barrier)
         self._proposed_ms = now
         self.state = self.state._replace(proposed=self.state.proposed + 1)
         self._waits("its proposal in the ordering log")

@@ -133,6 +133,13 @@ class OrdererLoop:
     def _show(self, state: OrdererState) -> None:
         before, self._shown = self._shown, state
         self._metrics.show(before, state)
+        if state.minutes_ahead and not before.minutes_ahead:
+            _log.warning(
+                "epochs_ahead_of_clock",
+                minutes=state.minutes_ahead,
+                remedy="a machine's clock was ahead, or this one's is behind: epochs' time goes at half the pace until "
+                "it has caught up; synchronise the clocks of all nodes (NTP)",
+            )
         if state.waits_for is None:
             self._task.ends()
         elif state.waits_for != before.waits_for:

@@ -33,8 +33,12 @@ def records_of(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str] | 
     return list(_records(rows, sinks, refused or {}))
 
 
+_TOGETHER = 256
+"""So many rows without a key go to one partition: a partition costs a transaction two requests, however few rows it gets."""
+
+
 def first_partition(epoch: int, partitions: int) -> int:
-    """Where the first row without a key goes; those after it go round the partitions by their index.
+    """Where the first rows without a key go; the next ones go on to the next partition, as a producer's do (KIP-480).
 
     The same for every replica and attempt. Multiples of the golden ratio fall evenly on the partitions, whether every epoch
     has rows or every second one: with the index alone, epochs of a single row would all go to partition 0.
@@ -82,9 +86,9 @@ def _records(rows: EpochRows, sinks: SinkTopics, refused: Mapping[int, str]) -> 
             yield OutputRecord(sinks.dead_letter, letters_key(index), letter, own, 0)
             continue
         if partition is None and sink in sinks.kept:
-            partition = lanes_partition(key, first[topic] + index, sinks, topic)
+            partition = lanes_partition(key, first[topic] + index // _TOGETHER, sinks, topic)
         elif partition is None:
-            partition = -1 if key is not None else (first[topic] + index) % sinks.partitions[topic]
+            partition = -1 if key is not None else (first[topic] + index // _TOGETHER) % sinks.partitions[topic]
         yield OutputRecord(topic, key, value, own + users if users else own, partition)
 
 

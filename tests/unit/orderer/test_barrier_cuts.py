@@ -64,3 +64,19 @@ def test_no_epoch_is_owed_where_nobody_asks_for_barriers() -> None:
     barriers(bench, 4_000, 4_500)
     bench.wall_ms = 1_000_000
     assert bench.after(10 * BARRIER_MS) == []
+
+
+def test_behind_a_clock_that_was_ahead_time_goes_on_at_half_the_pace_until_the_own_one_has_caught_up() -> None:
+    bench = Bench(config=replace(CONFIG, barriers=True))
+    ahead = 24 * 3_600_000
+    barriers(bench, ahead)
+    times = []
+    for passed in range(1, 5):
+        bench.wall_ms, bench.available = 4_000 + passed * BARRIER_MS, passed + 1
+        (cut,) = bench.after(BARRIER_MS)
+        bench.shows(cut, Claim(passed, 0, "r"))
+        times.append((cut.time_ms - ahead, cut.barrier))
+    assert times == [(2_500, False), (5_000, True), (7_500, False), (10_000, True)]
+    assert bench.core.state.minutes_ahead == 24 * 60 - 1
+    assert barriers(bench, ahead + 20_000) == [True], "the clock has caught up"
+    assert bench.core.state.minutes_ahead == 0

@@ -25,25 +25,33 @@ final class FeedWriter implements DataWriter<InternalRow> {
   /** Frames to Python: bytes that follow, epoch (-1: it is the schema), part, parts of the epoch, rows. */
   private static final int HEADER = 4 + 8 + 4 + 4 + 4;
   private static final long LATE = -2L;
+  /** Memory of an epoch with more bytes is given back: else each later one would clear all of it. */
+  private static final int MOST_KEPT = 1 << 20;
 
   private final Feed feed;
   private final int part;
-  private final VectorSchemaRoot root;
-  private final VectorUnloader unloader;
-  private final ArrowWriter arrow;
-  private final Frame frame = new Frame();
+  private final Schema columns;
+  private VectorSchemaRoot root;
+  private VectorUnloader unloader;
+  private ArrowWriter arrow;
+  private Frame frame;
   private int rows;
 
   FeedWriter(Feed feed, StructType schema, int part, long task) {
     this.feed = feed;
     this.part = part;
-    Schema columns = ArrowUtils.toArrowSchema(schema, "UTC", true, false, false);
+    columns = ArrowUtils.toArrowSchema(schema, "UTC", true, false, false);
+    takeMemory();
+    TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> root.close());
+    feed.register(this, task);
+    sendSchema();
+  }
+
+  private void takeMemory() {
     root = VectorSchemaRoot.create(columns, ArrowUtils.rootAllocator());
     unloader = new VectorUnloader(root);
     arrow = ArrowWriter.create(root);
-    TaskContext.get().addTaskCompletionListener((TaskCompletionListener) context -> root.close());
-    feed.register(this, task);
-    sendSchema(columns);
+    frame = new Frame();
   }
 
   @Override
@@ -61,9 +69,14 @@ final class FeedWriter implements DataWriter<InternalRow> {
         try (ArrowRecordBatch batch = unloader.getRecordBatch()) {
           MessageSerializer.serialize(new WriteChannel(frame), batch);
         }
-        arrow.reset();
       }
       feed.send(frame.ended(epoch, part, feed.parts(), rows));
+      if (frame.size() > MOST_KEPT) {
+        root.close();
+        takeMemory();
+      } else if (rows > 0) {
+        arrow.reset();
+      }
       rows = 0;
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -76,7 +89,7 @@ final class FeedWriter implements DataWriter<InternalRow> {
     return frame.putLong(4, LATE).putInt(20, (int) Math.min(Integer.MAX_VALUE, count));
   }
 
-  private void sendSchema(Schema columns) {
+  private void sendSchema() {
     try {
       frame.begin();
       MessageSerializer.serialize(new WriteChannel(frame), columns);
@@ -111,6 +124,10 @@ final class FeedWriter implements DataWriter<InternalRow> {
     void begin() {
       buffer.clear();
       buffer.position(HEADER);
+    }
+
+    int size() {
+      return buffer.capacity();
     }
 
     ByteBuffer ended(long epoch, int part, int parts, int rows) {
