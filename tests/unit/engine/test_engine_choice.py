@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tandem.engine.choice import Choice, choose_engine
-from tandem.engine.real_time_limits import PlanFacts
+from tandem.engine.real_time_limits import NOT_IN, PlanFacts
 from tandem.jobapi.errors import JobError
 from tandem.manifest import Manifest, parse
 
@@ -106,6 +106,7 @@ NEVER: Mapping[str, PlanFacts] = {
         node("Join", STREAM, TABLE), ["sorting both sides"]
     ),
     "a join with a table that Spark carries out by an unknown way": PlanFacts(node("Join", STREAM, TABLE)),
+    "NOT IN over a table": PlanFacts(node("Join", STREAM, TABLE), [NOT_IN]),
     "session_window()": PlanFacts(
         node("Aggregate", STREAM, groupingExpressions=[KEY, SESSION]), (), "Update", sessions=frozenset({7})
     ),
