@@ -13,6 +13,8 @@ from typing import Any, Final
 from tandem.engine.plan_tree import Node, expression_id, expressions, tree
 
 _SCANS: Final = frozenset({"StreamingExecutionRelation", "StreamingRelationV2", "StreamingDataSourceV2Relation"})
+MOST_SCANS: Final = 48
+"""Of a plan: each keeps a task busy as long as the query runs, and only so many run at a time (`LASTING_TASKS`)."""
 _RUN: Final = frozenset(
     {"CollectMetrics", "EventTimeWatermark", "Expand", "Filter", "Generate", "Project", "ResolvedHint", "SubqueryAlias"}
     | {"Union", "View"}
@@ -140,13 +142,24 @@ def limits(facts: PlanFacts) -> list[Limit]:
     """
     root = tree(iter(facts.nodes))
     found = list(_Walk(facts).limits(root))
-    if not _scans(root):
+    if (count := _scans(root)) > MOST_SCANS:
+        found.append(_too_many(count))
+    if not count:
         found.append(
             Limit("a plan that reads no source", "there are no epochs for it", "Return what is made of a source")
         )
     if facts.refusal and all(limit.runs for limit in found):
         found.append(Limit("a plan that Spark refuses in output mode update", facts.refusal, "Change the plan"))
     return list(dict.fromkeys(found))
+
+
+def _too_many(scans: int) -> Limit:
+    return Limit(
+        f"{scans} scans of its sources, more than {MOST_SCANS}",
+        "each keeps a task busy as long as the job runs, and the others would wait for ever; a sink scans each source that "
+        "it is made of, and dead letters scan each source once more",
+        "Make fewer sinks of it, or one source of several topics, or divide the job into several",
+    )
 
 
 def keeps_state(facts: PlanFacts) -> bool:
