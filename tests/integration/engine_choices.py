@@ -120,6 +120,9 @@ JOBS: dict[str, Tried] = {
         lambda g: value(g.orders.join(F.broadcast(g.table.groupBy("id").agg(F.max("rate").alias("rate"))), "id"))
     ),
     "a subquery with IN": Tried(sql("SELECT id AS value FROM orders WHERE id IN (SELECT string(id) FROM range(5))")),
+    "a subquery with NOT EXISTS": Tried(
+        sql("SELECT id AS value FROM orders WHERE NOT EXISTS (SELECT 1 FROM VALUES ('a'), (NULL) AS t(k) WHERE k = id)")
+    ),
     "a WITH clause": Tried(sql("WITH a AS (SELECT id FROM orders) SELECT id AS value FROM a")),
     "duplicates": Tried(lambda g: value(g.orders.dropDuplicates(["id"]))),
     "duplicates of all columns": Tried(lambda g: value(g.orders.select("id", "n").distinct())),
@@ -229,6 +232,9 @@ JOBS: dict[str, Tried] = {
     "duplicates of duplicates": never(
         lambda g: value(g.orders.dropDuplicates(["id", "n"]).dropDuplicates(["id"])),
         "dropDuplicates() whose rows go into another operator with state",
+    ),
+    "a subquery with NOT IN": never(
+        sql("SELECT id AS value FROM orders WHERE id NOT IN (SELECT id FROM rates)"), "NOT IN over a table"
     ),
     "a value of a table": never(
         sql("SELECT id AS value FROM orders WHERE n > (SELECT max(id) FROM range(3))"), "a subquery in an expression"

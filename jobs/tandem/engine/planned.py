@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from tandem.engine.described import Facts
 from tandem.engine.jvm_plans import children, elements, nodes_of
 from tandem.engine.output_mode import refusal
-from tandem.engine.real_time_limits import PlanFacts
+from tandem.engine.real_time_limits import NOT_IN, PlanFacts
 from tandem.jobapi.errors import JobError
 from tandem.jobapi.job import in_a_line
 
@@ -68,12 +68,12 @@ def _joins(plan: Any) -> Iterator[Any]:
 
 
 def _way(join: Any, planner: Any) -> str:
-    """How Spark would carry it out, in words; "": by sending the table to where the stream's rows are."""
+    """How Spark would carry it out, in words; "": by sending the table to where the stream's rows are; or `NOT_IN`."""
     for made in elements(planner.JoinSelection().apply(join)):
         name = str(made.getClass().getSimpleName())
         table = join.right() if made.getClass().getSimpleName() == _BROADCAST and _builds_right(made) else join.left()
         if name == _BROADCAST and not table.isStreaming():
-            return ""
+            return NOT_IN if made.isNullAwareAntiJoin() else ""
         return _JOINS.get(name, name)
     return "an unknown way"
 

@@ -13,12 +13,17 @@ from typing import Any, Final
 from tandem.engine.plan_tree import Node, expression_id, expressions, tree
 
 _SCANS: Final = frozenset({"StreamingExecutionRelation", "StreamingRelationV2", "StreamingDataSourceV2Relation"})
+MOST_SCANS: Final = 48
+"""Of a plan: each keeps a task busy as long as the query runs, and only so many run at a time (`LASTING_TASKS`)."""
 _RUN: Final = frozenset(
     {"CollectMetrics", "EventTimeWatermark", "Expand", "Filter", "Generate", "Project", "ResolvedHint", "SubqueryAlias"}
     | {"Union", "View"}
 )
 """Operators on rows: one row goes through them after the other, as many as come of it."""
 _STATES: Final = frozenset({"Aggregate", "Deduplicate", "Distinct"})
+
+NOT_IN: Final = "NOT IN"
+"""A way to join: as "", but Spark reads nothing of the stream if the table has a NULL, and nobody passes the epochs."""
 
 _AHEAD = "Spark hands rows to Python in batches, so rows of an epoch would come out with a later one"
 _FUNCTIONS = "Write it with pyspark.sql.functions or SQL"
@@ -74,7 +79,7 @@ class PlanFacts:
     ----------
     nodes : the optimised plan, as Spark's `toJSON` gives it.
     joins : how Spark would carry out each join of the stream with a table, in the plan's order from the sink on; "": by
-        sending the table to where the stream's rows are.
+        sending the table to where the stream's rows are; `NOT_IN`: so, and a NULL in it matches every row.
     mode : Spark's output mode of the job: Append or Update.
     refusal : why Spark refuses the plan in mode Update, which is that of its real-time mode; "": it does not.
     sessions : the ids of columns that are made by `session_window()`.
@@ -105,6 +110,11 @@ class Limit:
         return f"{self.what}: {self.why}. {self.remedy}"
 
 
+_NOT_IN: Final = Limit(
+    "NOT IN over a table",
+    "Spark stops reading the stream where the table has a NULL, and no epoch would end",
+    "Use NOT EXISTS or a join of kind left_anti, to which a NULL equals nothing",
+)
 _SESSIONS: Final = Limit("session_window()", _MICRO_BATCH_ONLY, "Use window()")
 _LAST_ROWS: Final = Limit(
     "groupBy().agg() in output mode append",
@@ -132,13 +142,24 @@ def limits(facts: PlanFacts) -> list[Limit]:
     """
     root = tree(iter(facts.nodes))
     found = list(_Walk(facts).limits(root))
-    if not _scans(root):
+    if (count := _scans(root)) > MOST_SCANS:
+        found.append(_too_many(count))
+    if not count:
         found.append(
             Limit("a plan that reads no source", "there are no epochs for it", "Return what is made of a source")
         )
     if facts.refusal and all(limit.runs for limit in found):
         found.append(Limit("a plan that Spark refuses in output mode update", facts.refusal, "Change the plan"))
     return list(dict.fromkeys(found))
+
+
+def _too_many(scans: int) -> Limit:
+    return Limit(
+        f"{scans} scans of its sources, more than {MOST_SCANS}",
+        "each keeps a task busy as long as the job runs, and the others would wait for ever; a sink scans each source that "
+        "it is made of, and dead letters scan each source once more",
+        "Make fewer sinks of it, or one source of several topics, or divide the job into several",
+    )
 
 
 def keeps_state(facts: PlanFacts) -> bool:
@@ -179,7 +200,9 @@ class _Walk:
         if all(map(_scans, node.children)):
             remedy = "Join with a table, or put both into one stream by unionByName()"
             yield Limit("a join of two streams", _MICRO_BATCH_ONLY, remedy)
-        elif other := next(self.joins, "an unknown way"):
+        elif (other := next(self.joins, "an unknown way")) == NOT_IN:
+            yield _NOT_IN
+        elif other:
             yield Limit(
                 f"a join with a table that Spark carries out by {other}",
                 "it would need all rows of an epoch at once",

@@ -10,6 +10,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from tandem.checkpoint.position import EnginePosition
 from tandem.engine.faults import any_fault
 from tandem.engine.memory import EpochSize
@@ -46,6 +49,7 @@ class WarmUp:
         """Run a few epochs; an empty one if there is no cut yet. Whatever fails here only costs the warmth.
 
         In real-time mode an epoch costs nearly nothing, and the JVM needs many before it is fast: the last one is repeated.
+        Only a few of them change tables.
         """
         with ExitStack() as stack:
             try:
@@ -82,6 +86,8 @@ class WarmUp:
                     return
                 if batch.nbytes > _MOST_BYTES:
                     return  # it may not fit, and who computes it says so
+                if fetched is None or number >= _EPOCHS:
+                    batch = self._of_streams(batch)
                 if fetched is not None:
                     self.given = EpochSize(fetched.range.epoch, batch.num_rows, batch.nbytes)
                 query.compute(EnginePosition(number, 0), batch, time_ms, give_up)
@@ -89,6 +95,13 @@ class WarmUp:
                 query.commit()
         finally:
             query.stop()
+
+    def _of_streams(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Without records of tables: each change of a table ends Spark's batch, which takes tenths of a second."""
+        tables = [topic for source in self._job.intake.sources if source.table is not None for topic in source.topics]
+        if not tables:
+            return batch
+        return batch.filter(pc.invert(pc.is_in(batch["topic"], pa.array(tables, pa.string()))))
 
     def _next(self, fetcher: EpochFetcher) -> Fetched | None:
         epoch = fetcher.next_cut(_CUT_TIMEOUT_S)

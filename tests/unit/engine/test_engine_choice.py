@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tandem.engine.choice import Choice, choose_engine
-from tandem.engine.real_time_limits import PlanFacts
+from tandem.engine.real_time_limits import MOST_SCANS, NOT_IN, PlanFacts
+from tandem.engine.session import LASTING_TASKS
 from tandem.jobapi.errors import JobError
 from tandem.manifest import Manifest, parse
 
@@ -106,6 +107,7 @@ NEVER: Mapping[str, PlanFacts] = {
         node("Join", STREAM, TABLE), ["sorting both sides"]
     ),
     "a join with a table that Spark carries out by an unknown way": PlanFacts(node("Join", STREAM, TABLE)),
+    "NOT IN over a table": PlanFacts(node("Join", STREAM, TABLE), [NOT_IN]),
     "session_window()": PlanFacts(
         node("Aggregate", STREAM, groupingExpressions=[KEY, SESSION]), (), "Update", sessions=frozenset({7})
     ),
@@ -193,6 +195,17 @@ def test_each_join_is_looked_at_by_itself() -> None:
     assert chosen(PlanFacts(joined, ["", ""])).engine == "realTime"
     assert chosen(PlanFacts(joined, ["", "sorting both sides"])).engine == "microBatch"
     assert chosen(PlanFacts(joined, ["sorting both sides", ""])).engine == "microBatch"
+
+
+def test_a_plan_may_have_as_many_scans_as_tasks_last_at_a_time() -> None:
+    most, more = (
+        PlanFacts(node("Union", *[node("Project", STREAM)] * count)) for count in (MOST_SCANS, MOST_SCANS + 1)
+    )
+    assert MOST_SCANS < LASTING_TASKS
+    assert chosen(most).engine == "realTime"
+    assert chosen(more).words == "microBatch: the job has 49 scans of its sources, more than 48"
+    with pytest.raises(JobError, match="It has 49 scans of its sources, more than 48: each"):
+        chosen(more, "realTime")
 
 
 DEAD_LETTERS: Mapping[str, Any] = {"job": {"file": "job.py", "onError": "deadLetter"}}

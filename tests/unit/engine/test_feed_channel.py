@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,7 +12,9 @@ import pyarrow as pa
 import pytest
 
 from tandem.checkpoint.position import EnginePosition
+from tandem.engine.realtime import channel
 from tandem.engine.realtime.channel import Channel, ChannelClosedError, Ends
+from tandem.jobapi.errors import JobError
 
 SCHEMA = pa.schema([("value", pa.binary())])
 
@@ -51,6 +54,34 @@ def ends() -> Iterator[BothEnds]:
 
 def test_no_file_is_left_of_the_socket(ends: BothEnds) -> None:
     assert not Path(ends.path).parent.exists()
+
+
+@pytest.fixture
+def long_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / ("x" * 85)
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
+def test_a_temporary_folder_may_have_a_long_path(long_folder: Path) -> None:
+    made = BothEnds()
+
+    assert len(made.path) < 100
+    assert not Path(made.path).parent.exists()
+    assert not list(long_folder.iterdir())
+    made.channel.close()
+    made.other.close()
+
+
+@pytest.mark.usefixtures("long_folder")
+def test_where_only_long_paths_can_be_had_the_error_says_what_to_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel, "_SHORT", (tmp_path / "missing",))
+
+    with pytest.raises(JobError, match=r"may have \d+ bytes, .* Set the environment variable TMPDIR"):
+        BothEnds()
 
 
 def test_a_frame_that_comes_in_pieces_is_waited_for(ends: BothEnds) -> None:

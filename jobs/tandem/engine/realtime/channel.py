@@ -12,9 +12,11 @@ epoch written once more in Java.
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import struct
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,6 +27,7 @@ from typing import Final
 import pyarrow as pa
 
 from tandem.checkpoint.position import EnginePosition
+from tandem.jobapi.errors import JobError
 
 _OFFER: Final = struct.Struct("<iqqqi")
 """Bytes of the batch, epoch, its offset in the ordering log, its time (Unix, ms), and its `Ends`."""
@@ -35,6 +38,11 @@ _LATE: Final = -2
 """So many rows of a batch came too late for a watermark."""
 _BUFFER_BYTES: Final = 2**20
 _WAIT_S: Final = 0.2
+_SOCKET: Final = "feed"
+_MOST_BYTES: Final = 106 if sys.platform == "linux" else 102
+"""Of a socket's path: Java takes one byte less than the platform does."""
+_SHORT: Final = (Path("/dev/shm"), Path("/tmp"))  # noqa: S108 - a private folder is made in it
+"""Where a folder is made if `TMPDIR` is long."""
 
 
 class Ends(IntEnum):
@@ -60,6 +68,26 @@ class Part:
     rows: pa.RecordBatch | None
 
 
+def _short_folder() -> Path:
+    """A new private folder in which the socket's path is short enough: of `TMPDIR`, or else of memory or of `/tmp`.
+
+    Raises `JobError`: there is none.
+    """
+    for place in (Path(tempfile.gettempdir()), *_SHORT):
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="tandem-", dir=place))
+        except OSError:
+            continue
+        if len(os.fsencode(folder / _SOCKET)) <= _MOST_BYTES:
+            return folder
+        folder.rmdir()
+    raise JobError(
+        f"a socket's path may have {_MOST_BYTES} bytes, and one in the temporary folder {tempfile.gettempdir()} is longer, "
+        f"or cannot be made; nor can one in {' or '.join(map(str, _SHORT))}. Set the environment variable TMPDIR to a "
+        "folder with a shorter path"
+    )
+
+
 class Channel:
     """Not thread-safe, but for `close`.
 
@@ -67,13 +95,13 @@ class Channel:
     """
 
     def __init__(self, connect: Callable[[str], None]) -> None:
-        folder = Path(tempfile.mkdtemp(prefix="tandem-"))  # a short path: sockets have 108 bytes for it
+        folder = _short_folder()
         try:
             with socket.socket(socket.AF_UNIX) as listening:
-                listening.bind(str(folder / "feed"))
+                listening.bind(str(folder / _SOCKET))
                 listening.listen(1)
                 listening.settimeout(_WAIT_S)
-                connect(str(folder / "feed"))
+                connect(str(folder / _SOCKET))
                 self._socket, _ = listening.accept()
         finally:
             shutil.rmtree(folder, ignore_errors=True)
