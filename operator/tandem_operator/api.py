@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kubernetes import client
+from urllib3.exceptions import ReadTimeoutError
 
 from tandem.manifest import API_VERSION, KIND
 from tandem_operator.actions import Object, Verb
@@ -145,6 +146,8 @@ class Api:
             )
         except client.ApiException as error:
             raise _error(error.status, error.body or "") from error
+        except ReadTimeoutError as error:
+            raise ApiError(504, "Timeout", f"no answer within {_TIMEOUT_S:.0f} s: {error}") from error
         return answer
 
 

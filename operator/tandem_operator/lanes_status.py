@@ -23,7 +23,7 @@ from tandem_operator.status import (
 from tandem_operator.trim import Body
 
 _WORST_FIRST: Final[tuple[Phase, ...]] = (
-    *("Failed", "Degraded", "Upgrading", "Pending", "Starting", "Suspended", "Running"),
+    *("Failed", "Deleting", "Degraded", "Upgrading", "Pending", "Starting", "Suspended", "Running"),
 )
 _BAD_IF_TRUE: Final[frozenset[ConditionType]] = frozenset({"Diverged"})
 _TYPES: Final[tuple[ConditionType, ...]] = (
@@ -87,7 +87,8 @@ def _phase(count: int, lanes: Mapping[int, Status], is_deleted: bool) -> Phase:
     if is_deleted:
         return "Deleting"
     phases = [one.phase or "Pending" for one in lanes.values()] + ["Pending"] * (count - len(lanes))
-    return next(phase for phase in _WORST_FIRST if phase in phases)
+    worst = next(phase for phase in _WORST_FIRST if phase in phases)
+    return "Degraded" if worst == "Deleting" else worst  # lanes' jobs that somebody deletes: the whole makes them again
 
 
 def _degraded(lanes: Mapping[int, Status]) -> Sequence[LaneStatus]:

@@ -97,7 +97,7 @@ def take_back(folder: Path, last_epoch: int) -> EnginePosition:
 def begin_after(folder: Path, position: EnginePosition) -> None:
     """Make `folder` the checkpoint of a query without any state that has computed the epoch of `position`.
 
-    Its last batch has the epoch's number, under either engine.
+    Its last batch has the epoch's number, under either engine. It says the position once: see `fit_scans`.
     """
     contents = {"metadata": json.dumps({"id": str(uuid.uuid4())})}
     for batch in range(max(0, position.epoch - 1), position.epoch + 1):  # Spark asks for the one before the last, too
@@ -127,11 +127,15 @@ def position_of(folder: Path, batch: int) -> EnginePosition | None:
 
 
 def position_in(entry: bytes) -> EnginePosition:
-    """What an entry of `offsets` says, in its last line. Raises `ValueError` if it is none of ours."""
+    """What an entry of `offsets` says: the latest of its positions, one for each scan of the plan.
+
+    A scan that the optimiser leaves out stays where it began. Raises `ValueError` if the entry is none of ours.
+    """
     try:
-        offset = json.loads(entry.splitlines()[-1])
-        return EnginePosition(int(offset["epoch"]), int(offset["log"]))
-    except (ValueError, KeyError, IndexError, TypeError) as error:
+        offsets = [json.loads(line) for line in entry.splitlines()[2:]]
+        found = [EnginePosition(int(offset["epoch"]), int(offset["log"])) for offset in offsets]
+        return max(found, key=lambda position: position.epoch)
+    except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"an entry of offsets that says no position: {error!r}") from error
 
 

@@ -21,9 +21,11 @@ from pyspark.sql.types import StructType
 from tandem.checkpoint.folders import WATERMARKS, find_newest
 from tandem.checkpoint.position import EnginePosition
 from tandem.checkpoint.relocation import relocate
+from tandem.checkpoint.scans import fit_scans
 from tandem.engine.idle_inputs import idle_after, without_watermark
 from tandem.engine.jvm_plans import dataset, java_type, nodes_of, singleton
 from tandem.engine.kept_state import check_state, note_state
+from tandem.engine.plan_leaves import scans_of
 from tandem.engine.pruned import pruned, states_of
 from tandem.engine.session_state import default_of, settings_of
 from tandem.engine.state_settings import check_settings
@@ -112,6 +114,7 @@ class EpochBridge:
                 defaults = partial(default_of, self._spark)
                 check_settings(checkpoint, self._after, settings_of(self._spark), defaults)
         note_state(checkpoint, states)
+        fit_scans(checkpoint, scans_of(self._spark, plan))
         self._bridge.keepWatermarks(self.watermark_log(plan, checkpoint, self._after))
         manager = self._spark._jsparkSession.streams()
         option = self._jvm.scala.Option

@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator
 from typing import Any, Final
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+from tandem.engine.jvm_plans import inlined
 from tandem.jobapi.errors import JobError
 
 _CATALYST: Final = "org.apache.spark.sql.catalyst.plans.logical."
@@ -28,6 +29,12 @@ def leaves(frame: DataFrame) -> list[Any]:
     plan = frame._jdf.queryExecution().analyzed()
     plans = [plan, *_list(jvm, plan.subqueriesAll())]
     return [leaf for one in plans for leaf in _list(jvm, one.collectLeaves())]
+
+
+def scans_of(spark: SparkSession, plan: Any) -> int:
+    """How often an analysed plan reads the log's epochs where Spark counts that: each WITH clause where it is used."""
+    jvm: Any = spark._jvm
+    return sum(_class(leaf) == _STREAM for leaf in _list(jvm, inlined(spark, plan).collectLeaves()))
 
 
 def roots_of(leaf: Any) -> Iterator[str]:

@@ -20,7 +20,7 @@ the operator be blind to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tandem.manifest import ReplicatedStreamJob
@@ -83,17 +83,19 @@ def step(
         if not needs and known is None and not has_published and not stopped:
             needs = _NOTHING_YET
         if needs:
-            return Step(_ended(observed), needs=needs)
+            return Step(_ended(observed, version, roster), needs=needs)
         if known is None and stopped and not (has_published and spec_job.spec.snapshots and _takes_snapshots(version)):
             return _without_savepoint(version)
         if known is None or not known.saved:
-            return _saved(observed, spec_job.spec.restore_from, settings, version, roster, known)
+            saved = _saved(observed, spec_job.spec.restore_from, settings, version, roster, known)
+            return replace(saved, actions=(*_ended(observed, version, roster, version.revision), *saved.actions))
         return _tried(observed, spec_job, settings, version, roster, known, old)
     if (version.is_mended or version.accepts) and not spec_job.spec.suspend:
-        return Step(_ended(observed), upgrade=Upgrade(revision=version.revision, savepoint="", saved=True))
+        unsaved = Upgrade(revision=version.revision, savepoint="", saved=True)
+        return Step(_ended(observed, version, roster), upgrade=unsaved)
     if known is not None and version.accepted and not version.is_held and candidates_of(observed):
         return _completed(observed, roster, known)
-    return Step(_ended(observed), known if version.is_held else None)
+    return Step(_ended(observed, version, roster), known if version.is_held else None)
 
 
 def _takes_snapshots(version: Version) -> bool:
@@ -174,7 +176,6 @@ def _tried(
     old: Status,
 ) -> Step:
     ours = [pod for pod in candidates_of(observed) if pod.generation == version.revision]
-    others = [pod for pod in candidates_of(observed) if pod not in ours]
     deadline_s = job.spec.progress_deadline_seconds
     hopeless = [pod for pod in ours if not pod.ready and not has_hope(pod, observed.now_ms, deadline_s)]
     lost = (failure(pod, observed.now_ms, deadline_s) for pod in hopeless)
@@ -191,19 +192,33 @@ def _tried(
     ready = sum(pod.ready for pod in ours)
     present = "The present one does not publish" if is_stopped(observed) else "The present one publishes"
     words = f"{ready} of {job.spec.replicas} pods of the next generation have caught up. {present}"
-    return Step((*_removed(others, _OUTDATED), *made), known, ("CatchingUp", words))
+    return Step((*_ended(observed, version, roster, version.revision), *made), known, ("CatchingUp", words))
 
 
 def _completed(observed: Observed, roster: Roster, known: Upgrade) -> Step:
+    return Step(_handed_over(observed, roster, candidates_of(observed)), known)
+
+
+def _ended(observed: Observed, version: Version, roster: Roster, but: str = "") -> tuple[Action, ...]:
+    """Those of all revisions `but` one go: at once, except those that have begun, which may be the only ones that publish."""
+    others = [pod for pod in candidates_of(observed) if pod.generation != but]
+    begun = [pod for pod in others if _has_begun(pod, version)]
+    early = [pod for pod in others if pod not in begun]
+    return (*_removed(early, _OUTDATED), *_handed_over(observed, roster, begun))
+
+
+def _has_begun(pod: PodSeen, version: Version) -> bool:
+    """Whether its generation is the one in force: an edit of the spec does not take that back."""
+    says = pod.reported is not None and not pod.reported.candidate
+    return says or bool(version.accepted and pod.config == version.accepted)
+
+
+def _handed_over(observed: Observed, roster: Roster, pods: Sequence[PodSeen]) -> tuple[Action, ...]:
     """One by one, each while every member works and no other candidate is about to hand over."""
     leaving = any(pod.component is Component.CANDIDATE and pod.deleting for pod in observed.pods)
     if leaving or not _is_whole(roster):
-        return Step(upgrade=known)
-    return Step(_removed(sorted(candidates_of(observed), key=lambda pod: -pod.index)[:1], _DONE), known)
-
-
-def _ended(observed: Observed) -> tuple[Action, ...]:
-    return _removed(candidates_of(observed), _OUTDATED)
+        return ()
+    return _removed(sorted(pods, key=lambda pod: -pod.index)[:1], _DONE)
 
 
 def _removed(pods: Sequence[PodSeen], why: str) -> tuple[Action, ...]:

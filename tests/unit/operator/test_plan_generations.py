@@ -276,3 +276,26 @@ def test_a_candidate_begins_with_the_savepoint_under_a_name_of_its_own() -> None
     assert replica["args"][replica["args"].index("--name") + 1] == "candidate-1"
     assert orderer["args"][orderer["args"].index("--replica") + 1] == "candidate-1"
     assert "--savepoint" not in orderer["args"]
+
+
+A, B = ({"file": "job.py", "options": {"late": name}} for name in "AB")
+EDITS: dict[str, dict[str, Any]] = {
+    "another nonce": {"job": A, "restartNonce": 1},
+    "another image": {"job": A, "image": "example.com/new:2"},
+    "another option": {"job": B},
+    "back": {},
+}
+
+
+@pytest.mark.parametrize("lead", range(1, 14))
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_at_any_moment_of_an_upgrade_leaves_somebody_who_publishes(edit: str, lead: int) -> None:
+    cluster = running()
+    cluster.change(given(job=A))
+    told(cluster, lead)
+    cluster.change(given(**EDITS[edit]))
+    for _ in range(100):
+        told(cluster, 1)
+        assert any(cluster.publishes(pod) and pod.config == cluster.config for pod in cluster.pods.values())
+    assert not of(cluster, Component.CANDIDATE)
+    assert len(cluster.actives()) == 2
