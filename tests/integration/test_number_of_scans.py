@@ -49,7 +49,7 @@ def stopped_behind(job: Job, epoch: int) -> None:
 
 
 def test_a_job_with_json_and_several_sinks_begins_anywhere(spark: SparkSession, tmp_path: Path) -> None:
-    source = SourceSpec(name="events", topics=("in",), format="json", schema_ddl="n INT")
+    source = SourceSpec(name="events", topics=("in",), format="json", schema="n INT")
     job = Job(spark, tmp_path / "job", [source], [kafka_sink("out"), kafka_sink("copies")])
     begin_after(job._checkpoint, AFTER)
     numbers = job.sources["events"].select(F.col("n").cast("string").alias("value"))

@@ -111,7 +111,7 @@ class HeldInput:
         tool = f"`kafka-transactions.sh describe-producers --topic {self.topic} --partition {self.partition}`"
         return (
             f"{where}: a producer's transaction has been open at offset {self.offset} for {time} or longer, and "
-            f"{10 ** (len(str(self.records)) - 1)} offsets or more from there on cannot be read before it ends. "
+            f"{10 ** (len(str(self.records)) - 1)} or more offsets from there on cannot be read before it ends. "
             f"{tool} names the producer: let it "
             "commit, or abort the transaction (`kafka-transactions.sh abort`)"
         )

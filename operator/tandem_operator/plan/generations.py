@@ -200,7 +200,7 @@ def _completed(observed: Observed, roster: Roster, known: Upgrade) -> Step:
 
 
 def _ended(observed: Observed, version: Version, roster: Roster, but: str = "") -> tuple[Action, ...]:
-    """Those of all revisions `but` one go: at once, except those that have begun, which may be the only ones that publish."""
+    """All go `but` those of a revision: at once, except who has begun, which may be the only ones that publish."""
     others = [pod for pod in candidates_of(observed) if pod.generation != but]
     begun = [pod for pod in others if _has_begun(pod, version)]
     early = [pod for pod in others if pod not in begun]

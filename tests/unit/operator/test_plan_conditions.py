@@ -159,7 +159,7 @@ CASES: list[tuple[str, str, str, str, Callable[[], Observed]]] = [
         "OrderingAvailable",
         "True",
         "InputHeldBack",
-        "events/0: a producer's transaction has been open at offset 17 for 2 min or longer, and 4 offsets",
+        "events/0: a producer's transaction has been open at offset 17 for 2 min or longer, and 1 or more offsets",
         lambda: held_back(running(replicas=2)),
     ),
     ("OrderingAvailable", "False", "NoLeader", "ZooKeeper reachable", lambda: leaderless(running(replicas=2))),
