@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
@@ -53,6 +54,16 @@ def counted(server: Server, call: Callable[[Api], object]) -> dict[str, float]:
     shown = [sample for sample in samples if sample.name == "tandem_operator_api_requests_total"]
     assert {sample.labels["verb"] for sample in shown} == set(get_args(Verb)) == set(CALLS)
     return {sample.labels["verb"]: sample.value for sample in shown if sample.value}
+
+
+def test_a_server_that_does_not_answer_has_put_the_request_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tandem_operator.api._TIMEOUT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        configuration = client.Configuration(host=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        configuration.retries = False
+        with pytest.raises(ApiError, match="no answer within") as error:
+            Api(client.ApiClient(configuration)).create("shop", BODY)
+    assert (error.value.status, error.value.reason, error.value.is_passing) == (504, "Timeout", True)
 
 
 @pytest.mark.parametrize("status", [200, 409, 503])

@@ -208,6 +208,14 @@ def test_a_lane_that_says_nothing_yet_is_not_taken_for_good() -> None:
     assert "Resumed" not in lanes.events
 
 
+@pytest.mark.parametrize("deleted", [1, 4])
+def test_lanes_jobs_that_somebody_deletes_degrade_the_whole(running: Lanes, deleted: int) -> None:
+    for lane in range(deleted):
+        running.jobs[lane]["status"]["phase"] = "Deleting"
+    running.passes()
+    assert running.status["phase"] == "Degraded"
+
+
 def test_one_diverged_lane_is_a_diverged_job(running: Lanes) -> None:
     said = [{**one, "status": "True"} if one["type"] == "Diverged" else one for one in conditions("True")]
     running.says(3, conditions=said)
