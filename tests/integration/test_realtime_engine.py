@@ -176,7 +176,7 @@ def test_both_engines_give_the_same_rows(
 
 def test_small_epochs_behind_one_of_megabytes_have_their_own_rows(spark: SparkSession, folders: Iterator[Path]) -> None:
     large = [b"%d" % number * 50_000 for number in range(10, 40)]
-    values = [[b"1"], large, [], [b"2", b"3"], [b"4"]]
+    values = [[b"1"], large, [], [b"2", b"3"], *([b"%d" % number] for number in range(40)), large, [b"4"]]
     inputs = [[Record(value, b"k", "raw") for value in epoch] for epoch in values]
     found = run(made(spark, next(folders), ("out",), real_time=True), identity, inputs, frozenset())
     assert [[row["value"] for row in rows.table.to_pylist()] for rows in found] == values

@@ -129,10 +129,11 @@ def position_of(folder: Path, batch: int) -> EnginePosition | None:
 def position_in(entry: bytes) -> EnginePosition:
     """What an entry of `offsets` says: the latest of its positions, one for each scan of the plan.
 
-    A scan that the optimiser leaves out stays where it began. Raises `ValueError` if the entry is none of ours.
+    A scan that the optimiser leaves out stays where it began, or has none (`-`). Raises `ValueError` if the entry is none
+    of ours.
     """
     try:
-        offsets = [json.loads(line) for line in entry.splitlines()[2:]]
+        offsets = [json.loads(line) for line in entry.splitlines()[2:] if line != b"-"]
         found = [EnginePosition(int(offset["epoch"]), int(offset["log"])) for offset in offsets]
         return max(found, key=lambda position: position.epoch)
     except (ValueError, KeyError, TypeError) as error:

@@ -33,6 +33,9 @@ def test_an_entry_that_fits_is_as_it_was(positions: tuple[bytes, ...]) -> None:
 
 def test_a_scan_that_was_left_out_does_not_say_where_the_checkpoint_stands() -> None:
     assert position_in(entry(LATE, EARLY)) == position_in(entry(EARLY, LATE)) == EnginePosition(7, 70)
+    assert position_in(entry(LATE, b"-")) == EnginePosition(7, 70)
+    with pytest.raises(ValueError, match="says no position"):
+        position_in(entry(b"-"))
 
 
 def test_what_spark_reads_is_fitted_and_files_of_a_running_query_are_not_written_into(tmp_path: Path) -> None:

@@ -25,8 +25,9 @@ final class FeedWriter implements DataWriter<InternalRow> {
   /** Frames to Python: bytes that follow, epoch (-1: it is the schema), part, parts of the epoch, rows. */
   private static final int HEADER = 4 + 8 + 4 + 4 + 4;
   private static final long LATE = -2L;
-  /** Memory of an epoch with more bytes is given back: else each later one would clear all of it. */
+  /** More memory than this is given back behind so many epochs that need little of it: else each would clear all of it. */
   private static final int MOST_KEPT = 1 << 20;
+  private static final int SMALL_EPOCHS = 32;
 
   private final Feed feed;
   private final int part;
@@ -36,6 +37,7 @@ final class FeedWriter implements DataWriter<InternalRow> {
   private ArrowWriter arrow;
   private Frame frame;
   private int rows;
+  private int small;
 
   FeedWriter(Feed feed, StructType schema, int part, long task) {
     this.feed = feed;
@@ -52,6 +54,7 @@ final class FeedWriter implements DataWriter<InternalRow> {
     unloader = new VectorUnloader(root);
     arrow = ArrowWriter.create(root);
     frame = new Frame();
+    small = 0;
   }
 
   @Override
@@ -71,7 +74,8 @@ final class FeedWriter implements DataWriter<InternalRow> {
         }
       }
       feed.send(frame.ended(epoch, part, feed.parts(), rows));
-      if (frame.size() > MOST_KEPT) {
+      small = frame.isMuchTooLarge() ? small + 1 : 0;
+      if (small == SMALL_EPOCHS) {
         root.close();
         takeMemory();
       } else if (rows > 0) {
@@ -126,8 +130,9 @@ final class FeedWriter implements DataWriter<InternalRow> {
       buffer.position(HEADER);
     }
 
-    int size() {
-      return buffer.capacity();
+    /** Whether the frame that was ended last needed little of the memory, and that is much. */
+    boolean isMuchTooLarge() {
+      return buffer.capacity() > MOST_KEPT && buffer.limit() < buffer.capacity() / 8;
     }
 
     ByteBuffer ended(long epoch, int part, int parts, int rows) {
