@@ -72,15 +72,20 @@ def lanes_status(
     is_same = status.model_copy(update=figures) == old.model_copy(update=figures)
     changed = [(one.lane, one.phase, one.message) for one in status.degraded_lanes]
     before = [(one.lane, one.phase, one.message) for one in old.degraded_lanes]
-    return old if is_same and changed == before and not _is_due(status, old) else status
+    newest = max((read_ms(one.measured_at) for one in lanes.values() if one.measured_at), default=0)
+    return old if is_same and changed == before and not _is_due(status, old, newest) else status
 
 
 _FIGURES_EVERY_MS: Final = 30_000
+_SAME_FIGURES_EVERY_MS: Final = 90_000
 
 
-def _is_due(status: Status, old: Status) -> bool:
-    """Whether lags, which change all the time, are to be written again."""
-    return status.lag != old.lag and read_ms(status.measured_at) - read_ms(old.measured_at) >= _FIGURES_EVERY_MS
+def _is_due(status: Status, old: Status, newest_ms: int) -> bool:
+    """Whether lags, which change all the time, are to be written again; or, while lanes measure the same, when they did."""
+    passed_ms = read_ms(status.measured_at) - read_ms(old.measured_at)
+    if status.lag != old.lag:
+        return passed_ms >= _FIGURES_EVERY_MS
+    return newest_ms > read_ms(old.measured_at) and passed_ms >= _SAME_FIGURES_EVERY_MS
 
 
 def _phase(count: int, lanes: Mapping[int, Status], is_deleted: bool) -> Phase:

@@ -15,6 +15,7 @@ from tandem_operator.api import ApiError
 from tandem_operator.lanes import plan_lanes, seen_lanes, wanted_lane
 from tandem_operator.manifests import job_of
 from tandem_operator.observed import Component
+from tandem_operator.plan.times import written
 from tandem_operator.reconciler import PATIENCE, STEADY_S
 from tandem_operator.resources import tasks
 from tandem_operator.resources.manifest import runtime_tree
@@ -55,11 +56,11 @@ class Lanes:
         metadata = {**self.body["metadata"], "generation": self.body["metadata"]["generation"] + 1}
         self.body = {**self.body, "metadata": metadata, "spec": {**self.body["spec"], **spec}}
 
-    def passes(self, trouble: str = "") -> list[int]:
+    def passes(self, trouble: str = "", now_ms: int = NOW_MS) -> list[int]:
         """The lanes that were made or changed."""
         found = seen_lanes(UID, self.jobs.values())
         applied = []
-        for action in plan_lanes(self.body, job_of(self.body), found, SETTINGS, NOW_MS, trouble):
+        for action in plan_lanes(self.body, job_of(self.body), found, SETTINGS, now_ms, trouble):
             match action:
                 case Apply(thing):
                     lane = thing["spec"]["laneOf"]["lane"]
@@ -206,6 +207,20 @@ def test_a_lane_that_says_nothing_yet_is_not_taken_for_good() -> None:
     assert (lanes.status["lanes"], lanes.status["phase"]) == ("1/4", "Pending")
     assert lanes.condition("Ready")["status"] == "Unknown"
     assert "Resumed" not in lanes.events
+
+
+def test_a_quiet_job_whose_lanes_measure_the_same_says_so_every_ninety_seconds(running: Lanes) -> None:
+    times = [running.status["measuredAt"]]
+    for passed_s in range(10, 200, 10):
+        now_ms = NOW_MS + 1_000 * passed_s
+        for lane in range(4):
+            running.says(lane, measuredAt=written(now_ms))
+        running.passes(now_ms=now_ms)
+        times.append(running.status["measuredAt"])
+    assert list(dict.fromkeys(times)) == [written(NOW_MS + ms) for ms in (0, 90_000, 180_000)]
+    for passed_s in (600, 700, 800):
+        running.passes(now_ms=NOW_MS + 1_000 * passed_s)
+    assert running.status["measuredAt"] == written(NOW_MS + 600_000), "the lanes have measured nothing since"
 
 
 @pytest.mark.parametrize("deleted", [1, 4])
