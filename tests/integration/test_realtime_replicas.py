@@ -115,11 +115,12 @@ from pyspark.sql import functions as F
 
 def job(events):
     number = F.col("value").cast("string").cast("int")
-    return events.select((2 * number).cast("string").alias("value"))
+    doubled = events.select((2 * number).cast("string").alias("value"))
+    return {"copies": doubled, "more": doubled}
 """
 
 
-def test_the_record_that_a_job_cannot_take_is_found(
+def test_the_record_that_a_job_of_two_sinks_cannot_take_is_found(
     tmp_path: Path, kafka: KafkaBroker, zookeeper: ZooKeeperServer, topic_prefix: str
 ) -> None:
     job = SmallJob(
@@ -127,7 +128,7 @@ def test_the_record_that_a_job_cannot_take_is_found(
         Cluster(kafka, zookeeper),
         topic_prefix,
         NUMBERS,
-        sinks=[{"name": "copies", "topic": f"{topic_prefix}-copies"}],
+        sinks=[{"name": sink, "topic": f"{topic_prefix}-{sink}"} for sink in ("copies", "more")],
         job={"file": "job.py", "onError": "deadLetter"},
         ordering=HEARTBEAT,
         engine="realTime",
