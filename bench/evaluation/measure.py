@@ -54,29 +54,29 @@ def carry_out(
         wire = mark.until(WireMark.now(broker_data), f"{name}-in", f"{name}-out")
         made.reader.arrivals_until(end_ns)
         faults = made.drain()
-        record = RunRecord(
-            spec=spec,
-            command=command,
-            started=started,
-            took_s=0.0,
-            start_ns=start_ns,
-            end_ns=end_ns,
-            kills=tuple(map(_kept, seen)),
-            trouble=trouble,
-            delivery=Delivery(
-                sent=made.sent,
-                lost=faults.lost,
-                duplicated=faults.duplicated,
-                reordered=faults.reordered,
-                drained=made.drained,
-            ),
-            usage=watch.usage(),
-            wire=wire,
-            machine={key: value for key, value in machine().items() if isinstance(value, str | int)},
-            versions=versions(),
-        )
         arrivals = made.reader.arrivals()
-    folder.keep(record.model_copy(update={"took_s": round(time.monotonic() - began, 1)}), arrivals)
+    record = RunRecord(
+        spec=spec,
+        command=command,
+        started=started,
+        took_s=round(time.monotonic() - began, 1),
+        start_ns=start_ns,
+        end_ns=end_ns,
+        kills=tuple(map(_kept, seen)),
+        trouble=trouble,
+        delivery=Delivery(
+            sent=made.sent,
+            lost=faults.lost,
+            duplicated=faults.duplicated,
+            reordered=faults.reordered,
+            drained=made.drained,
+        ),
+        usage=watch.usage(),
+        wire=wire,
+        machine={key: value for key, value in machine().items() if isinstance(value, str | int)},
+        versions=versions(),
+    )
+    folder.keep(record, arrivals)
     say(f"lost {faults.lost}, duplicated {faults.duplicated}, reordered {faults.reordered}")
 
 

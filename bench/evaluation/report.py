@@ -26,8 +26,8 @@ NOTES = (
     "Outage: the longest time without output from 1 s before a fault until its time (settings: followed for) is over, "
     "beside that of an equally long stretch before it, which may hold the last part of an earlier return. Until all are "
     "back: also while who was killed starts again. With lanes: of the lane that was struck, and of the others. "
-    "Catch-up: until the "
-    "latency of half a second is within a tenth of what it was before the fault; ≥: it was not, for so long.",
+    "Catch-up: until the latency of half a second is within a tenth of what it was before the fault; ≥: it was not, for so "
+    "long.",
     "A replica is pinned to a core of its own with its orderer, plain Spark and Flink to one core. Broker, ZooKeeper, "
     "feeder and reader are not pinned: beside two replicas two cores leave them none. Plain Spark is at least once, with an "
     "unsupported mix of versions of its connector. `no-ordering`: of a row the first copy counts.",

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from integration.command import Command
 from integration.terminals import Terminals, opened, shows, totals
 from tandem.process.info import ExitCode
 
@@ -33,6 +32,7 @@ def test_a_first_job_and_its_kill(tmp_path: Path, topic_prefix: str) -> None:
         assert "no order" in letters
 
         run.when(lambda: any(f"replica-1 {does}" in run.output for does in ("follows", "publishes")))
+        before = len(run.output)
         first.type("tandem kill shop replica-0")
         first.type("tandem dev produce job.yaml orders orders.jsonl")
         assert shows(consume, {"tea": 4, "coffee": 2}, {"tea": 14, "coffee": 2}), consume.output
@@ -40,7 +40,8 @@ def test_a_first_job_and_its_kill(tmp_path: Path, topic_prefix: str) -> None:
         assert "3 passed" in first.shell("pytest")
         first.all_typed()
 
-        while_it_flows(first.turn_to("kill"), run)
+        run.when(lambda: "replica-0 follows" in run.output[before:])
+        while_it_flows(first.turn_to("kill"))
 
         for command in (run, dev):
             first.interrupt(command)
@@ -49,9 +50,8 @@ def test_a_first_job_and_its_kill(tmp_path: Path, topic_prefix: str) -> None:
         first.interrupt(again)
 
 
-def while_it_flows(kill: Terminals, run: Command) -> None:
-    """The page about the kill, with the job of the page before it running."""
-    run.when(lambda: "replica-0 follows" in run.output)
+def while_it_flows(kill: Terminals) -> None:
+    """The page about the kill, with the job of the page before it running, whole."""
     kill.shell("""seq 600 | sed 's/.*/{"product": "tea", "quantity": 1}/' > tea.jsonl""")
     feed = kill.begin("tandem dev produce job.yaml orders tea.jsonl --rate 20")
     consume = kill.begin("tandem dev consume job.yaml totals")
