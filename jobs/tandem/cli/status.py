@@ -26,6 +26,10 @@ def status(
     ] = None,
     run_directory: RunFolder = None,
     lane: Lane = None,
+    each: Annotated[
+        bool,
+        typer.Option("--lanes", help="A row for each lane; else, of more than eight, for those that are not ready."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, for scripts.")] = False,
     watching: Annotated[
         bool, typer.Option("--watch", "-w", help="Every second, until Ctrl-C; in a pipe, a line every few seconds.")
@@ -44,6 +48,8 @@ def status(
 
       tandem status flights --watch
 
+      tandem status orders --lanes
+
       tandem status orders --lane 2
 
       tandem status flights.yaml --json | jq '.replicas[] | {name, epoch, lag_records}'
@@ -60,7 +66,7 @@ def status(
         stopping = stop_on_signals()
         watch(
             out,
-            View(name, observers),
+            View(name, observers, each),
             lambda: any(directory.read() for directory, _ in found),
             stopping,
             out.is_terminal,
@@ -73,7 +79,7 @@ def status(
     if as_json:
         typer.echo(json.dumps({"lanes": [asdict(one) for one in seen]} if lanes else asdict(seen[0])))
     else:
-        show(out, lanes_table(name, seen) if lanes else job_page(seen[0]))
+        show(out, lanes_table(name, seen, each) if lanes else job_page(seen[0]))
 
 
 def _observer(directory: RunDirectory, running: RunningJob) -> Observer:

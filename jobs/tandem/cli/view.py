@@ -28,17 +28,18 @@ _EVENTS_SHOWN, _EVENTS_IN_A_LOW_TERMINAL, _LOW = 6, 3, 28
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How a job stands, by its observers: one, or one for each lane."""
+    """How a job stands, by its observers: one, or one for each lane. `each`: every lane has a row."""
 
     job: str
     observers: Sequence[Observer]
+    each: bool = False
     trend: Trend = field(default_factory=Trend)
 
     def screen(self) -> RenderableType:
         """For a terminal."""
         seen = [observer.look() for observer in self.observers]
         if len(seen) > 1:
-            return lanes_table(self.job, seen)
+            return lanes_table(self.job, seen, self.each)
         self.trend.add(seen[0])
         return job_page(seen[0], self.trend)
 

@@ -1,9 +1,10 @@
-"""A job with lanes as people read it: a row for each lane, or one line. Pure."""
+"""A job with lanes as people read it: one line, and rows of the lanes that matter. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -12,16 +13,27 @@ from tandem.status.page import NONE as _NONE
 from tandem.status.page import bare_table
 
 _MOST_TROUBLES = 5
+_FEW = 8
 
 
-def lanes_table(job: str, lanes: Sequence[JobStatus]) -> Table:
-    """Who publishes and leads in each lane, how far it is and how far behind; below, what needs somebody's eyes first."""
+def lanes_table(job: str, lanes: Sequence[JobStatus], every: bool = False) -> RenderableType:
+    """One line about the job, a row for each lane, and what needs somebody's eyes.
+
+    Of more than eight lanes only those that are not ready have a row, unless `every` one shall have.
+    """
     words = list(dict.fromkeys(word for lane in lanes for word in troubles(lane)))
     more = [f"and {len(words) - _MOST_TROUBLES} more: tandem status --lane N"] if len(words) > _MOST_TROUBLES else []
+    rows = [lane for lane in lanes if every or len(lanes) <= _FEW or not is_ready(lane)]
+    return Group(
+        Text(f"Job {job}: {summary(lanes)}", style="italic"),
+        *([_rows(rows)] if rows else []),
+        *(Text(word, style="bold red") for word in [*words[:_MOST_TROUBLES], *more]),
+    )
+
+
+def _rows(lanes: Sequence[JobStatus]) -> Table:
+    """Who publishes and leads in each lane, how far it is and how far behind."""
     table = bare_table()
-    table.title = Text(f"Job {job}: {summary(lanes)}", style="italic")
-    table.caption = Text("\n".join([*words[:_MOST_TROUBLES], *more]), style="bold red")
-    table.title_justify = table.caption_justify = "left"
     for heading in ("Lane", "Replicas", "Publisher", "Leader"):
         table.add_column(heading, no_wrap=True)
     for heading in ("Epoch", "Behind", "Rows/s", "p50 ms", "p99 ms"):

@@ -29,9 +29,9 @@ DEGRADED = replace(
 )
 
 
-def shown(*lanes: JobStatus) -> str:
+def shown(*lanes: JobStatus, every: bool = False) -> str:
     out = Console(file=io.StringIO(), width=120, color_system=None)
-    out.print(lanes_table("orders", lanes))
+    out.print(lanes_table("orders", lanes, every))
     assert isinstance(out.file, io.StringIO)
     return out.file.getvalue()
 
@@ -51,6 +51,19 @@ def test_the_worst_is_said_first() -> None:
 def test_of_many_troubles_some_are_shown_and_the_rest_counted() -> None:
     lanes = [replace(DEGRADED, job=f"orders.lane-{number}") for number in range(9)]
     assert "and 4 more: tandem status --lane N" in shown(*lanes)
+
+
+def test_many_lanes_that_are_ready_are_one_line_unless_each_is_asked_for() -> None:
+    lanes = [replace(WHOLE, job=f"orders.lane-{number}") for number in range(64)]
+    assert shown(*lanes).splitlines() == ["Job orders: 64/64 lanes ready"]
+    assert len([line for line in shown(*lanes, every=True).splitlines() if line.startswith("lane-")]) == 64
+
+
+def test_of_many_lanes_those_that_are_not_ready_have_a_row() -> None:
+    lanes = [replace(WHOLE, job=f"orders.lane-{number}") for number in range(64)]
+    text = shown(*lanes[:5], replace(DEGRADED, job="orders.lane-5"), *lanes[6:])
+    assert "63/64 lanes ready, lane-5 is 60,000 records behind" in text
+    assert [line.split()[0] for line in text.splitlines() if line.startswith("lane-")] == ["lane-5"]
 
 
 def test_a_lane_without_a_replica_that_is_at_the_head_is_not_ready() -> None:
