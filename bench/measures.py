@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from bench.analysis import Faults, Latency
 
@@ -86,3 +87,13 @@ class Target:
     limit: str
     value: float | None
     reached: bool | None
+
+    @classmethod
+    def at_most(cls, name: str, limit: float, value: float | None) -> Self:
+        """Reached at `limit`, too."""
+        return cls(name, f"≤ {limit:g}", value, None if value is None else value <= limit)
+
+    @classmethod
+    def below(cls, name: str, limit: float, value: float | None) -> Self:
+        """Not reached at `limit`."""
+        return cls(name, f"< {limit:g}", value, None if value is None else value < limit)

@@ -77,7 +77,7 @@ class Results:
         )
         parts = [head, *_steady(self.rows), *_phases(self.rows), *_kills(self.kill_runs)]
         if self.targets:
-            parts += ["## Targets", markdown(("target", "limit", "measured", ""), [_target(t) for t in self.targets])]
+            parts += ["## Targets", target_table(self.targets)]
         if self.failures:
             rows = [(f.configuration, f.job, f.reason.splitlines()[0][:200]) for f in self.failures]
             parts += ["## Not measured", markdown(("configuration", "job", "reason"), rows)]
@@ -168,9 +168,14 @@ def _of(values: Sequence[float | None], pick: Callable[[list[float]], float] = m
     return f"{pick(known):.{digits}f}" if known else ""
 
 
-def _target(target: Target) -> tuple[str, str, str, str]:
-    value = "" if target.value is None else f"{target.value:.2f}"
-    return target.name, target.limit, value, "yes" if target.reached else "NO"
+def target_table(found: Sequence[Target]) -> str:
+    """Targets, what was measured, and whether that reached them."""
+
+    def line(target: Target) -> tuple[str, str, str, str]:
+        value = "" if target.value is None else f"{target.value:.2f}"
+        return target.name, target.limit, value, "yes" if target.reached else "NO"
+
+    return markdown(("target", "limit", "measured", ""), [line(target) for target in found])
 
 
 def markdown(titles: Sequence[str], lines: Sequence[Sequence[object]]) -> str:

@@ -18,18 +18,22 @@ def targets(rows: Sequence[Row], kill_runs: Sequence[KillRun]) -> list[Target]:
     for job, rate in dict.fromkeys((row.job, row.rate) for row in rows):
         of = [row for row in rows if (row.job, row.rate) == (job, rate)]
         where = f"{job} at {rate}/s"
-        found.append(_at_most(f"p50 of 1 replica / best tuned plain Spark, {where}", 1.5, _p50(of, ONE, TUNED)))
-        found.append(_below(f"p50 of 1 replica / plain Spark by default, {where}", 1.0, _p50(of, ONE, (DEFAULT,))))
+        found.append(Target.at_most(f"p50 of 1 replica / best tuned plain Spark, {where}", 1.5, _p50(of, ONE, TUNED)))
+        found.append(
+            Target.below(f"p50 of 1 replica / plain Spark by default, {where}", 1.0, _p50(of, ONE, (DEFAULT,)))
+        )
         for two in TWO:
-            found.append(_at_most(f"p50 of {two} / 1 replica, {where}", 1.15, _p50(of, two, (ONE,))))
+            found.append(Target.at_most(f"p50 of {two} / 1 replica, {where}", 1.15, _p50(of, two, (ONE,))))
         for own in (ONE, *TWO):
-            found.append(_at_most(f"memory of {own} / tuned plain Spark, {where}", 1.2, _memory(of, own)))
+            found.append(Target.at_most(f"memory of {own} / tuned plain Spark, {where}", 1.2, _memory(of, own)))
     for run in kill_runs:
         if run.configuration in TWO and run.kills:
             where = f"{run.configuration}, {len(run.kills)} kills, {run.job} at {run.rate}/s"
             ratio = median(kill.gap for kill in run.kills) / median(kill.gap_before for kill in run.kills)
-            found.append(_at_most(f"median gap around a kill / without one, {where}", 1.5, ratio))
-            found.append(_at_most(f"worst gap around a kill in ms, {where}", 1_000.0, max(k.gap for k in run.kills)))
+            found.append(Target.at_most(f"median gap around a kill / without one, {where}", 1.5, ratio))
+            found.append(
+                Target.at_most(f"worst gap around a kill in ms, {where}", 1_000.0, max(k.gap for k in run.kills))
+            )
             back = [kill.at_head_s for kill in run.kills]
             slowest = None if None in back else max(seconds for seconds in back if seconds is not None)
             found.append(
@@ -39,14 +43,6 @@ def targets(rows: Sequence[Row], kill_runs: Sequence[KillRun]) -> list[Target]:
             )
     found.append(_faultless(rows, kill_runs))
     return [target for target in found if target.value is not None or target.reached is not None]
-
-
-def _at_most(name: str, limit: float, value: float | None) -> Target:
-    return Target(name, f"≤ {limit:g}", value, None if value is None else value <= limit)
-
-
-def _below(name: str, limit: float, value: float | None) -> Target:
-    return Target(name, f"< {limit:g}", value, None if value is None else value < limit)
 
 
 def _p50(rows: Iterable[Row], ours: str, theirs: tuple[str, ...]) -> float | None:

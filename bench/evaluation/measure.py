@@ -48,7 +48,7 @@ def carry_out(
         made.spend(spec.warm_up_s)
         broker_data = around.kafka.data_dir / "data"
         mark, start_ns = WireMark.now(broker_data), time.time_ns()
-        with Watch(lambda: _pids(made), made.around) as watch:
+        with Watch(made.system.leaders, made.around) as watch:
             seen, trouble = _strikes(made, spec) if spec.kills else _window(made, spec)
         end_ns = time.time_ns()
         wire = mark.until(WireMark.now(broker_data), f"{name}-in", f"{name}-out")
@@ -127,10 +127,6 @@ def _kept(seen: Seen) -> KillSeen:
         computing_s=seen.computing_s,
         at_head_s=seen.at_head_s,
     )
-
-
-def _pids(made: Stage) -> list[int]:
-    return [pid for pids in made.system.leaders().values() for pid in pids if pid]
 
 
 def _commit() -> dict[str, str]:

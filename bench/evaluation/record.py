@@ -26,7 +26,8 @@ class KillSeen(BaseModel):
 class Usage(BaseModel):
     """Cores and memory (MB, proportional set size) at moments of the run, in s from its window's start.
 
-    `cores`, `memory`: all processes of the system. `around`: broker, ZooKeeper, feeder, reader. `foreign`: everything else.
+    `cores`, `memory`: all processes of the system. `parts`: the memory of each of its parts, a replica with its orderer for
+    example. `around`: broker, ZooKeeper, feeder, reader. `foreign`: everything else.
     """
 
     model_config = _FROZEN
@@ -36,6 +37,7 @@ class Usage(BaseModel):
     around: tuple[float, ...] = ()
     foreign: tuple[float, ...] = ()
     memory: tuple[float, ...] = ()
+    parts: dict[str, tuple[float, ...]] = {}
 
 
 class Wire(BaseModel):

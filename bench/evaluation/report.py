@@ -16,9 +16,10 @@ from bench.evaluation.folder import Folder, FolderError
 from bench.evaluation.pictures import Panels, Rounds, plot_boxes, plot_outages, plot_series, plot_usage, titled
 from bench.evaluation.plan import RunSpec, to_do
 from bench.evaluation.record import Plan, RunRecord
-from bench.evaluation.results import RunResult, of_all, result_of
+from bench.evaluation.results import RunResult, growths, of_all, result_of
+from bench.evaluation.targets import targets
 from bench.faults import PAUSE_S, SLOW_SHARE
-from bench.report import markdown
+from bench.report import markdown, target_table
 
 NOTES = (
     "Latency: from a record's creation to its arrival at a `read_committed` consumer, every record of the window. Count: "
@@ -38,6 +39,8 @@ NOTES = (
     "Foreign: whatever else the machine did; trust no row with more than 0.1.",
     "Other topics: what the broker's logs grew by for topics that are neither input nor output, over that of the output.",
 )
+
+_SETTLED_S = 300.0
 
 
 def write_report(folder: Folder) -> Path:
@@ -60,7 +63,9 @@ def write_report(folder: Folder) -> Path:
         parts += ["## Latency over time, with faults", *_all_series(killed, folder.path)]
     if groups:
         parts += ["## Processor and memory", *_pictured(plot_usage, groups, folder.path / "usage.png")]
-        parts += [_usage_table(results)]
+        parts += [_usage_table(results), *_growth_table(results)]
+    found = targets(results)
+    parts += ["## Targets", target_table(found)] if found else []
     parts += ["## Notes", "\n".join(f"- {note}" for note in NOTES)]
     path = folder.path / "report.md"
     path.write_text("\n\n".join(parts) + "\n")
@@ -158,6 +163,18 @@ def _usage_table(results: Sequence[RunResult]) -> str:
             (one.spec.id, _range([one.cores], 2), _range([one.memory]), _range([one.other_share], 2), f"{loopback:.2f}")
         )
     return markdown(titles, lines)
+
+
+def _growth_table(results: Sequence[RunResult]) -> list[str]:
+    """Of windows that are long enough for memory to settle."""
+    lines = [
+        (one.spec.id, grown.part, f"{grown.first:.0f}", f"{grown.last:.0f}", f"{grown.slope:+.1f}")
+        for one in results
+        if one.record.end_ns - one.record.start_ns >= _SETTLED_S * 1e9
+        for grown in growths(one.record)
+    ]
+    titles = ("run", "part", "memory MB, first tenth", "last tenth", "slope MB/h")
+    return ["### Memory over time", markdown(titles, lines)] if lines else []
 
 
 def _all_series(killed: Panels, folder: Path) -> list[str]:

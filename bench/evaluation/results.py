@@ -18,6 +18,7 @@ from bench.measured import WORKLOADS
 from bench.records import PARTITIONS, Arrivals
 
 _STEP_S = 0.25
+_MOST_POINTS = 400
 
 Floats = npt.NDArray[np.float64]
 
@@ -111,6 +112,33 @@ def series_of(record: RunRecord, window: Arrivals) -> Series:
         np.array([np.percentile(part, 99) for part in parts], np.float64),
         tuple((kill.at_ns - record.start_ns) / S for kill in record.kills),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """The memory of one part of the system: MB (median) in the first and the last tenth of the window, and MB/h between."""
+
+    part: str
+    first: float
+    last: float
+    slope: float
+
+
+def growths(record: RunRecord) -> list[Growth]:
+    """Of each part. The slope is the median of those between any two moments (Theil and Sen): restarts do not bend it."""
+    at_s = np.array(record.usage.at_s)
+    if len(at_s) < 2:
+        return []
+    some = np.unique(np.linspace(0, len(at_s) - 1, min(len(at_s), _MOST_POINTS)).astype(int))
+    first, second = np.triu_indices(len(some), 1)
+    tenth = max(1, len(at_s) // 10)
+    found = []
+    for part, values in sorted(record.usage.parts.items()):
+        mb = np.array(values)
+        slopes = (mb[some][second] - mb[some][first]) / (at_s[some][second] - at_s[some][first])
+        ends = float(np.median(mb[:tenth])), float(np.median(mb[-tenth:]))
+        found.append(Growth(part, *ends, float(np.median(slopes)) * 3_600))
+    return found
 
 
 def of_all(results: Sequence[RunResult]) -> dict[tuple[str, int, str], dict[str, list[RunResult]]]:

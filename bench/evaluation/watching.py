@@ -20,6 +20,8 @@ _EVERY_S = 1.0
 
 Cores = Mapping[int, float]
 """Process → CPU seconds so far."""
+Parts = Mapping[str, list[int]]
+"""Part of the system, a replica with its orderer for example → the processes that lead its sessions; 0: none now."""
 
 
 def cores_between(before: Cores, after: Cores, seconds: float) -> float:
@@ -34,14 +36,13 @@ class _Seen:
     around: list[float] = field(default_factory=list)
     foreign: list[float] = field(default_factory=list)
     memory: list[float] = field(default_factory=list)
+    parts: dict[str, list[float]] = field(default_factory=dict)
 
 
 class Watch:
-    """Looks at the sessions of the system and of what is around it until it is left."""
+    """Looks at the sessions of the system, by its parts, and of what is around it until it is left."""
 
-    def __init__(
-        self, system: Callable[[], list[int]], around: Callable[[], list[int]], every_s: float = _EVERY_S
-    ) -> None:
+    def __init__(self, system: Callable[[], Parts], around: Callable[[], list[int]], every_s: float = _EVERY_S) -> None:
         self._system, self._around, self._every_s = system, around, every_s
         self._seen = _Seen()
         self._stopping = threading.Event()
@@ -66,28 +67,38 @@ class Watch:
             around=tuple(seen.around),
             foreign=tuple(seen.foreign),
             memory=tuple(seen.memory),
+            parts={name: tuple(values) for name, values in seen.parts.items()},
         )
 
     def _run(self) -> None:
         began = before_s = time.monotonic()
-        own, around, busy = _cpu(self._system()), _cpu(self._around()), _busy_s()
+        own, around, busy = _cpu(_leaders(self._system())), _cpu(self._around()), _busy_s()
         while not self._stopping.wait(self._every_s):
             with contextlib.suppress(RuntimeError, psutil.Error):  # a process that is being restarted has no pid
-                pids = self._system()
-                now_own, now_around, now_busy, now_s = _cpu(pids), _cpu(self._around()), _busy_s(), time.monotonic()
+                parts = self._system()
+                now_own, now_around = _cpu(_leaders(parts)), _cpu(self._around())
+                now_busy, now_s = _busy_s(), time.monotonic()
                 passed = now_s - before_s
                 used = cores_between(own, now_own, passed), cores_between(around, now_around, passed)
                 foreign = max(0.0, (now_busy - busy) / passed - sum(used))
-                self._note(now_s - began, *used, foreign, sum(map(_memory_mb, _members(pids))))
+                self._note(now_s - began, *used, foreign)
+                self._note_memory({name: sum(map(_memory_mb, _members(pids))) for name, pids in parts.items()})
                 own, around, busy, before_s = now_own, now_around, now_busy, now_s
 
-    def _note(self, at_s: float, cores: float, around: float, foreign: float, memory: float) -> None:
+    def _note(self, at_s: float, cores: float, around: float, foreign: float) -> None:
         seen = self._seen
         seen.at_s.append(round(at_s, 2))
         seen.cores.append(round(cores, 3))
         seen.around.append(round(around, 3))
         seen.foreign.append(round(foreign, 3))
-        seen.memory.append(round(memory, 1))
+
+    def _note_memory(self, parts: Mapping[str, float]) -> None:
+        """A part that was not seen before had none."""
+        seen = self._seen
+        seen.memory.append(round(sum(parts.values()), 1))
+        for name in seen.parts.keys() | parts.keys():
+            values = seen.parts.setdefault(name, [0.0] * (len(seen.memory) - 1))
+            values.append(round(parts.get(name, 0.0), 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +136,12 @@ def log_bytes(broker_data: Path) -> dict[str, int]:
     return sizes
 
 
+def _leaders(parts: Parts) -> list[int]:
+    return [pid for pids in parts.values() for pid in pids]
+
+
 def _members(leaders: list[int]) -> list[int]:
-    return [pid for leader in leaders for pid in sessions.members(leader)]
+    return [pid for leader in leaders if leader for pid in sessions.members(leader)]
 
 
 def _cpu(leaders: list[int]) -> dict[int, float]:

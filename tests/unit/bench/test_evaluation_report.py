@@ -14,7 +14,7 @@ from bench.evaluation.plan import RunSpec, planned, to_do
 from bench.evaluation.record import Delivery, KillSeen, Plan, RunRecord, Usage, Wire
 from bench.evaluation.report import write_report
 from bench.evaluation.results import result_of
-from bench.evaluation.watching import WireMark, cores_between, log_bytes
+from bench.evaluation.watching import Watch, WireMark, cores_between, log_bytes
 from bench.records import ARRIVAL, Arrivals
 
 S = 1_000_000_000
@@ -207,6 +207,17 @@ def test_the_report_has_tables_plots_machine_versions_and_commands(folder: Folde
     assert all(f"({name})" in text for name in pictures)
 
 
+def test_the_report_has_targets_and_the_growth_of_memory_over_a_long_window(folder: Folder) -> None:
+    long = record(STEADY, 600)
+    usage = Usage(at_s=(0, 300, 600), cores=(1, 1, 1), memory=(500, 510, 520), parts={"replica-0": (500, 510, 520)})
+    folder.keep(long.model_copy(update={"usage": usage}), arrivals(10))
+
+    text = write_report(folder).read_text()
+
+    assert "| lost, duplicated or reordered by Tandem, exactly once, in 1 runs | 0 | 7.00 | NO |" in text
+    assert f"| {STEADY.id} | replica-0 | 500 | 520 | +120.0 |" in text
+
+
 def test_the_report_says_what_was_not_drained_and_which_runs_have_fewer_faults(folder: Folder) -> None:
     late = Delivery(sent=1_000, lost=5, duplicated=0, reordered=0, drained=False)
     folder.keep(record(STEADY, 10).model_copy(update={"delivery": late}), arrivals(10))
@@ -242,6 +253,16 @@ def test_what_is_kept_names_no_machine(folder: Folder) -> None:
 
 def test_a_process_that_is_new_counts_whole_and_one_that_ended_not() -> None:
     assert cores_between({1: 10.0, 2: 5.0}, {1: 11.0, 3: 0.5}, 1.0) == 1.5
+
+
+def test_memory_is_noted_by_part_and_one_that_comes_later_had_none() -> None:
+    watch = Watch(dict, list)
+    watch._note_memory({"replica-0": 100.0})
+    watch._note_memory({"replica-0": 110.0, "replica-1": 50.0})
+    watch._note_memory({"replica-1": 60.0})
+    usage = watch.usage()
+    assert usage.memory == (100.0, 160.0, 60.0)
+    assert usage.parts == {"replica-0": (100.0, 110.0, 0.0), "replica-1": (0.0, 50.0, 60.0)}
 
 
 def test_bytes_are_counted_by_topic(tmp_path: Path) -> None:
