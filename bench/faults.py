@@ -14,10 +14,13 @@ from typing import Final, Literal, Protocol
 
 from tandem.local import sessions
 
-Kind = Literal["kill", "pause", "kill-all"]
-KINDS: Final[tuple[Kind, ...]] = ("kill", "pause", "kill-all")
+Kind = Literal["kill", "pause", "kill-all", "kill-in-turn"]
+KINDS: Final[tuple[Kind, ...]] = ("kill", "pause", "kill-all", "kill-in-turn")
+OF_ALL: Final[tuple[Kind, ...]] = ("kill-all", "kill-in-turn")
 PAUSE_S: Final = 5.0
 """How long who is paused stands still: longer than anybody waits for it."""
+TURN_S: Final = 5.0
+"""Between two kills in turn, as in the evaluation of Clonos (section 6)."""
 SLOW_SHARE: Final = 0.25
 """How much of its processor a slow replica has."""
 _PERIOD_S: Final = 0.04
@@ -42,7 +45,7 @@ class Strike:
     """A fault at a moment.
 
     `kill` : SIGKILL of one. `pause`: it stands still for `PAUSE_S`, as in a long garbage collection, and then goes on.
-    `kill-all` : SIGKILL of all at once.
+    `kill-all` : SIGKILL of all at once. `kill-in-turn`: of all, `TURN_S` one after the other, in a random order.
     """
 
     kind: Kind
@@ -52,7 +55,7 @@ class Strike:
     def drawn(cls, kinds: Sequence[Kind], actives: Iterable[str], chance: random.Random) -> Strike:
         """Of one of the kinds, of a random active replica, or all of them."""
         kind, names = chance.choice(kinds), sorted(actives)
-        return cls(kind, tuple(names) if kind == "kill-all" else (chance.choice(names),))
+        return cls(kind, tuple(chance.sample(names, len(names) if kind in OF_ALL else 1)))
 
     def hit(self, system: Target, spend: Callable[[float], None]) -> None:
         """Carry it out; `spend` lets seconds pass."""
@@ -64,6 +67,11 @@ class Strike:
             finally:
                 for victim in self.victims:
                     system.resume(victim)
+            return
+        if self.kind == "kill-in-turn":
+            for number, victim in enumerate(self.victims):
+                spend(TURN_S if number else 0.0)
+                system.kill(victim)
             return
         with ThreadPoolExecutor(len(self.victims), "kill") as pool:
             list(pool.map(system.kill, self.victims))

@@ -13,7 +13,7 @@ from bench.plan import Configuration
 from bench.records import PARTITIONS
 
 Engine = Literal["microBatch", "realTime"]
-Fault = Literal["none", "slow", "kill", "pause", "kill-all", "chaos"]
+Fault = Literal["none", "slow", "kill", "pause", "kill-all", "kill-in-turn", "chaos"]
 
 TANDEM = {
     "no-replication": Configuration("", replicas=1),
@@ -41,6 +41,7 @@ STRIKES: dict[Fault, tuple[Kind, ...]] = {
     "kill": ("kill",),
     "pause": ("pause",),
     "kill-all": ("kill-all",),
+    "kill-in-turn": ("kill-in-turn",),
     "chaos": KINDS,
 }
 """Faults that come at moments, one after the other, and of which kinds."""
@@ -49,6 +50,7 @@ FAULTS: tuple[Fault, ...] = ("none", "slow", *STRIKES)
 NO_FAULTS = {
     "kill-jobmanager": "without high availability Flink's job is lost with its JobManager",
     "kill-broker": "the bench has one broker: nobody could read meanwhile",
+    "slow-disk": "the processes of all systems share one disk, which the bench cannot slow down for one of them",
     "partition": "the bench runs on one machine, without a network between the processes",
 }
 """What comes to mind, and why it cannot be run."""
@@ -101,7 +103,7 @@ def _of_a_peer(combination: Combination) -> Iterator[str]:
         yield f"{name} is not Tandem and has no engines to choose from: leave engines out"
     if combination.lanes != 1:
         yield f"{name} is not Tandem and has no lanes: leave lanes out"
-    if combination.fault in ("kill-all", "chaos"):
+    if combination.fault in ("kill-all", "kill-in-turn", "chaos"):
         yield f"{name} is one process, of which fault {combination.fault} is a kill"
     if WORKLOADS[workload].causal:
         yield f"{name} cannot run {workload}: only Tandem has causal services"

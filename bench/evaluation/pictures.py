@@ -24,6 +24,7 @@ _WITH = {
     "kill": ", with kills",
     "pause": ", with pauses",
     "kill-all": ", all killed at once",
+    "kill-in-turn": ", all killed one after the other",
     "chaos": ", with faults of all kinds",
 }
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 
 from bench.evaluation.configurations import FAULTS, STRIKES, Combination, Engine, Fault, configuration_of, label
 from bench.evaluation.models import Case, Scale, ScaleName, Scenario
+from bench.faults import OF_ALL
 from bench.plan import Configuration
 
 BEFORE_S = 1.0
@@ -78,7 +79,7 @@ class RunSpec(BaseModel):
         """The first round of a combination of a case."""
         system = configuration_of(what)
         fault = next(one for one in FAULTS if one == what.fault)
-        is_alone = system.alone or "kill-all" in STRIKES.get(fault, ())
+        is_alone = system.alone or any(kind in OF_ALL for kind in STRIKES.get(fault, ()))
         return cls(
             scenario=scenario,
             scale=scale_name,

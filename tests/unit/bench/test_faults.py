@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
-from bench.faults import KINDS, Strike, slowed
+from bench.faults import KINDS, TURN_S, Strike, slowed
 
 from tandem.waiting import Deadline, wait_until
 
@@ -48,6 +48,19 @@ def test_a_kill_is_of_one_and_another_kind_of_all() -> None:
     system.done.clear()
     Strike.drawn(("kill-all",), ["replica-1", "replica-0"], chance).hit(system, lambda _: None)
     assert sorted(system.done) == [("kill", "replica-0"), ("kill", "replica-1")]
+
+
+def test_kills_in_turn_are_of_all_with_time_between() -> None:
+    system = Recorded()
+
+    def spend(seconds: float) -> None:
+        system.done.append(("spend", f"{seconds:g}"))
+
+    Strike.drawn(("kill-in-turn",), ["replica-1", "replica-0"], random.Random(1)).hit(system, spend)
+
+    first, kill, between, other = system.done
+    assert (first, between) == (("spend", "0"), ("spend", f"{TURN_S:g}"))
+    assert {kill, other} == {("kill", "replica-0"), ("kill", "replica-1")}
 
 
 def test_who_is_paused_goes_on_even_where_the_run_fails_meanwhile() -> None:
