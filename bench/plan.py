@@ -23,6 +23,8 @@ class Configuration:
     detection: Literal["", "default", "tuned"] = ""
     at_least_once: bool = False
     lanes: int = 1
+    passive: bool = False
+    """One replica whose disk is lost when it dies: it goes on from the newest snapshot of a store."""
 
     @property
     def plain(self) -> bool:

@@ -79,6 +79,7 @@ class Tandem:
         place.folder.mkdir(parents=True)
         shutil.copy(Path(__file__).with_name("jobs.py"), place.folder / "jobs.py")
         manifests = [manifest_of(run, place, number).absolute() for number in range(count)]
+        self._lost = place.memory / "0" if configuration.passive else None
         self._jobs: dict[str, LocalJob] = {}
         for manifest in load(manifests[0]).lanes:
             behind = "" if manifest.lane is None else f"lane-{manifest.lane}/"
@@ -126,7 +127,15 @@ class Tandem:
         return replica.removesuffix(own) + next(n for n in job.names if n.endswith(f"-{number}") and n != own)
 
     def kill(self, replica: str) -> None:
+        """Of a passive one the checkpoint is moved away just before, so that nothing starts with it again."""
+        if self._lost is None:
+            self._send(replica, signal.SIGKILL)
+            return
+        gone = self._lost.with_name("lost")
+        with suppress(FileNotFoundError):
+            self._lost.rename(gone)
         self._send(replica, signal.SIGKILL)
+        shutil.rmtree(gone, ignore_errors=True)
 
     def pause(self, replica: str) -> None:
         self._send(replica, signal.SIGSTOP)
@@ -202,9 +211,10 @@ class PlainSpark:
 
 
 def manifest_of(run: Run, place: Place, number: int) -> Path:
-    """The manifest of one replica. Beside a standby each has checkpoints of its own, as on machines of their own."""
+    """The manifest of one replica. Where there is a store each has checkpoints of its own, as on machines of their own."""
     configuration = run.configuration
-    own = place.memory / str(number) if configuration.standbys else place.memory
+    has_store = bool(configuration.standbys) or configuration.passive
+    own = place.memory / str(number) if has_store else place.memory
     spec: dict[str, object] = {
         "job": {"file": "jobs.py", "function": run.job},
         "engine": configuration.engine,
@@ -220,7 +230,7 @@ def manifest_of(run: Run, place: Place, number: int) -> Path:
     }
     if configuration.lanes > 1:
         spec["lanes"] = configuration.lanes
-    if configuration.standbys:
+    if has_store:
         spec["snapshots"] = {"store": str(place.memory / "store")}
     return write_manifest(place.folder / f"job-{number}.yaml", place.name, spec)
 

@@ -17,6 +17,7 @@ Fault = Literal["none", "slow", "kill", "pause", "kill-all", "kill-in-turn", "ch
 
 TANDEM = {
     "no-replication": Configuration("", replicas=1),
+    "passive": Configuration("", replicas=1, passive=True),
     "leader": Configuration("", replicas=2),
     "heartbeat": Configuration("", replicas=2, mode="heartbeat"),
     "active-standby": Configuration("", replicas=1, standbys=1),
@@ -119,5 +120,7 @@ def _of_tandem(combination: Combination) -> Iterator[str]:
         yield f"engine realTime cannot run {workload}: Spark's real-time mode does not join streams"
     if lanes > 1 and workload not in _BY_KEY:
         yield f"{workload} cannot run in {lanes} lanes: a lane cannot compute alone what is not grouped by the record's key"
+    if lanes > 1 and combination.configuration == "passive" and combination.fault in STRIKES:
+        yield "passive cannot be struck in several lanes: they have one folder, and the lane that dies would take all of it"
     if lanes < 1 or PARTITIONS % lanes:
         yield f"there cannot be {lanes} lanes: the topics of the bench have {PARTITIONS} partitions"

@@ -14,7 +14,7 @@ from bench.measures import Target
 KILL, ORDERING, SLOW = 1.5, 1.1, 1.2
 """The longest gap around a kill over the longest of the run without; p50 over that of replicas that agree on nothing; p99
 beside a slow replica over that without."""
-_EXACTLY_ONCE = ("no-replication", "leader", "heartbeat", "active-standby", "two-actives-standby")
+_EXACTLY_ONCE = ("no-replication", "passive", "leader", "heartbeat", "active-standby", "two-actives-standby")
 _MASKED = ("leader", "heartbeat", "two-actives-standby")
 """Another active replica goes on when one dies."""
 _FLINK = tuple(name for name, peer in PEERS.items() if peer.detection and not peer.at_least_once)

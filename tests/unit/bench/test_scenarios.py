@@ -57,8 +57,11 @@ def test_a_case_is_all_combinations_of_its_lists(tmp_path: Path) -> None:
         ({"faults": ["kill-jobmanager"]}, "without high availability Flink's job is lost with its JobManager"),
         ({"faults": ["partition"]}, "fault partition cannot be run: the bench runs on one machine"),
         ({"configurations": ["flink-tuned"], "faults": ["chaos"]}, "flink-tuned is one process"),
+        ({"configurations": ["flink-tuned"], "faults": ["kill-in-turn"]}, "flink-tuned is one process"),
+        ({"configurations": ["passive"], "faults": ["kill"], "lanes": [2]}, "the lane that dies would take all of it"),
+        ({"faults": ["slow-disk"]}, "fault slow-disk cannot be run: the processes of all systems share one disk"),
         ({"faults": ["flood"]}, "fault flood cannot be run: known are none, slow, kill"),
-        ({"configurations": ["storm"]}, "there is no configuration storm: known are no-replication, leader"),
+        ({"configurations": ["storm"]}, "there is no configuration storm: known are no-replication, passive, leader"),
         ({"workloads": ["sort"]}, "there is no workload sort: known are identity"),
         ({"checkpointMs": 20}, "checkpointMs is Flink's"),
     ],
@@ -126,4 +129,5 @@ def test_tandem_takes_the_manifest_of_every_combination(name: str, engine: Any, 
 
     assert not list(reasons_against(what))
     assert (len(manifest.lanes), manifest.spec.engine) == (lanes, engine)
+    assert (manifest.spec.snapshots is not None) == (name == "passive" or "standby" in name)
     assert manifest.spec.delivery == ("atLeastOnce" if name == "at-least-once" else "exactlyOnce")
