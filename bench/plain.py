@@ -1,18 +1,23 @@
 """The peer, a process of its own: plain Spark with its built-in Kafka source and sink, at least once.
 
-`python -m bench.plain TUNING JOB BOOTSTRAP INPUT OUTPUT CHECKPOINT MIN_BATCH_INTERVAL_MS`
+`python -m bench.plain TUNING WORKLOAD BOOTSTRAP INPUT OUTPUT CHECKPOINT MIN_BATCH_INTERVAL_MS`
 """
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
 
-from bench import jobs
 from bench.connector import connector_jars
+from bench.definition import Job
+from bench.measured import job_of
 from tandem.engine.jvm.jars import Jars
 from tandem.engine.session import LASTING_TASKS, build_session
 from tandem.manifest import SparkSpec
@@ -20,6 +25,25 @@ from tandem.manifest import SparkSpec
 DEFAULT, TUNED, COMPILED, REAL_TIME = "default", "tuned", "compiled", "realtime"
 _BATCH = "5 seconds"
 """How long a batch of real-time mode lasts: as far apart as Tandem's barriers are by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a job may ask of `ctx` here: nothing that only Tandem has."""
+
+    spark: SparkSession
+    options: Mapping[str, str]
+
+
+def rows_of(job: Job, records: DataFrame, spark: SparkSession) -> DataFrame:
+    """The rows of a job. `records`: the columns of Kafka's source that it reads."""
+    schema = job.reading.get("schema")
+    if schema is not None:
+        parsed = F.from_json(F.col("value").cast("string"), schema).alias("parsed")
+        records = records.select(parsed).select("parsed.*")
+    asks = "ctx" in inspect.signature(job.function).parameters
+    rows: DataFrame = job.function(records, *([Context(spark, job.options)] if asks else []))
+    return rows
 
 
 def session(tuning: str, scratch: Path) -> SparkSession:
@@ -46,10 +70,12 @@ def session(tuning: str, scratch: Path) -> SparkSession:
     return build_session("plain", tuning, SparkSpec(conf=conf), class_path, scratch, slots=slots)
 
 
-def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoint: Path, interval_ms: int) -> None:
-    """Run until killed."""
+def main(tuning: str, name: str, bootstrap: str, source: str, sink: str, checkpoint: Path, interval_ms: int) -> None:
+    """Run a workload until killed."""
     checkpoint.mkdir(parents=True, exist_ok=True)
-    spark = session(tuning, checkpoint / "scratch")
+    job, spark = job_of(name), session(tuning, checkpoint / "scratch")
+    for setting, value in job.conf.items():
+        spark.conf.set(setting, value)
     events = (
         spark.readStream.format("kafka")
         .option("kafka.bootstrap.servers", bootstrap)
@@ -57,18 +83,18 @@ def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoi
         .option("startingOffsets", "earliest")
         .option("kafka.fetch.max.wait.ms", "20")  # or batches stall for up to half a second
         .load()
-        .select("key", "value")
+        .select(*job.columns)
     )
     is_lasting = tuning == REAL_TIME
     if tuning != DEFAULT and not is_lasting:
         events = events.coalesce(1)  # one task on one core, as in a replica
     query = (
-        getattr(jobs, job)(events)
+        rows_of(job, events, spark)
         .writeStream.format("kafka")
         .option("kafka.bootstrap.servers", bootstrap)
         .option("topic", sink)
         .option("checkpointLocation", str(checkpoint / "query"))
-        .outputMode("update" if is_lasting or job in jobs.STATEFUL else "append")
+        .outputMode("update" if is_lasting or job.updates else "append")
         .trigger(**({"realTime": _BATCH} if is_lasting else {"processingTime": f"{interval_ms} milliseconds"}))
         .start()
     )
@@ -76,5 +102,5 @@ def main(tuning: str, job: str, bootstrap: str, source: str, sink: str, checkpoi
 
 
 if __name__ == "__main__":
-    tuning, job, bootstrap, source, sink, checkpoint, interval_ms = sys.argv[1:]
-    main(tuning, job, bootstrap, source, sink, Path(checkpoint), int(interval_ms))
+    tuning, name, bootstrap, source, sink, checkpoint, interval_ms = sys.argv[1:]
+    main(tuning, name, bootstrap, source, sink, Path(checkpoint), int(interval_ms))

@@ -54,7 +54,7 @@ def carry_out(
         wire = mark.until(WireMark.now(broker_data), f"{name}-in", f"{name}-out")
         made.reader.arrivals_until(end_ns)
         faults = made.drain()
-        arrivals = made.reader.arrivals()
+        arrivals = made.arrivals()
     record = RunRecord(
         spec=spec,
         command=command,
