@@ -1,4 +1,4 @@
-"""What each job of `bench.jobs` is fed, and what has to come out of it. Pure."""
+"""All that the bench measures: the jobs of `bench.jobs`, and the workloads of the literature. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 from bench import jobs
 from bench.analysis import Faults, faults_of_count, faults_of_identity, faults_of_rows
 from bench.definition import Job, Make, Sent, Workload
+from bench.literature import OF_THE_LITERATURE
 from bench.nexmark import short
+from bench.nexmark.draws import Numbers
 from bench.records import (
     KEYS,
     WINDOW_EVENTS,
@@ -65,7 +67,7 @@ def _counts_of_windows(arrivals: Arrivals, seed: int, sent: int) -> Faults:
     return faults_of_count(arrivals, windows * KEYS + first_keys(seed, sent))
 
 
-def _sold(name: str, rows: Callable[[int], short.Numbers]) -> Workload:
+def _sold(name: str, rows: Callable[[int], Numbers]) -> Workload:
     return Workload(
         _job(name),
         numbered(short.body),
@@ -91,5 +93,5 @@ _OWN = {
     "q3": _sold("q3", short.rows_of_q3),
     "q8": _sold("q8", short.rows_of_q8),
 }
-WORKLOADS: Mapping[str, Workload] = _OWN
+WORKLOADS: Mapping[str, Workload] = {**_OWN, **OF_THE_LITERATURE}
 """By name. Only Tandem runs those with `no_peers`; they are only measured if they are named."""
