@@ -86,7 +86,7 @@ def codes_of(workload: base.Workload, trace: Trace, keeps_state: bool = False) -
     @lru_cache(maxsize=1)
     def codes(seed: int, sent: int) -> Numbers:
         blocks = _blocks(feed, seed, sent)
-        parts = [blocks] if keeps_state else ([block] for block in blocks)
+        parts: Iterable[Iterable[list[Record]]] = [blocks] if keeps_state else ([block] for block in blocks)
         return np.fromiter(_codes(workload, trace, parts), np.int64)
 
     return codes
@@ -212,6 +212,7 @@ OF_THE_LITERATURE: Mapping[str, Workload] = {
     "grep": _traced(GREP, tracing.of_line, order="any", copies=False, trickle=_RARE),
     "grouping": _traced(GROUPING, tracing.of_group),
     "mib1": _traced(MIB1, tracing.of_map),
+    **{f"mib1-{length}": _traced(MIB1.at(length), tracing.of_map) for length in ("length-2", "length-3", "length-4")},
     "q0": _nexmark("q0", tracing.of_event, _all, "any"),
     "q1": _nexmark("q1", tracing.of_bid, _bids, "of a partition"),
     "q2": _nexmark("q2", tracing.of_price, _selected, "any", is_matched=True, trickle=_RARE),

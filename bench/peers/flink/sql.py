@@ -45,6 +45,14 @@ class Query:
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
+def _maps(length: int) -> Query:
+    """`length` maps after each other, each of which reverses the text twice."""
+    text = "CAST(`value` AS STRING)"
+    for _ in range(length):
+        text = f"REVERSE(REVERSE({text}))"
+    return Query(f"SELECT `key`, CAST({text} AS BYTES) FROM events", source=_COPIED)
+
+
 QUERIES: Mapping[str, Query] = {
     "identity": Query("SELECT `key`, `value` FROM events"),
     "filter": Query("SELECT `key`, `value` FROM events WHERE JSON_VALUE(item, '$.event') = 'view'"),
@@ -77,10 +85,8 @@ QUERIES: Mapping[str, Query] = {
         f"SELECT CAST(SUBSTRING(CAST(`value` AS STRING), 1, {KEY_BYTES}) AS BYTES), `value` FROM events",
         source="`value` BYTES",
     ),
-    "mib1": Query(
-        "SELECT `key`, CAST(REVERSE(REVERSE(CAST(`value` AS STRING))) AS BYTES) FROM events",
-        source=_COPIED,
-    ),
+    "mib1": _maps(1),
+    **{f"mib1-length-{length}": _maps(length) for length in range(2, 5)},
     "q0": Query("SELECT `value` FROM events", source="`value` BYTES", sink="`value` BYTES"),
     "q1": Query(
         "SELECT CAST(bid.`auction` AS STRING), bid.`id`, bid.`auction`, bid.`bidder`, "

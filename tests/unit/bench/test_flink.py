@@ -84,6 +84,11 @@ def test_flink_looks_for_the_same_and_reads_the_same_columns_as_spark() -> None:
     assert flink == re.sub(r"\s+", " ", schema).replace(": ", " ")
 
 
+def test_each_map_reverses_twice() -> None:
+    names = ("mib1", "mib1-length-2", "mib1-length-3", "mib1-length-4")
+    assert [QUERIES[name].select.count("REVERSE") for name in names] == [2, 4, 6, 8]
+
+
 @pytest.mark.parametrize("job", QUERIES)
 def test_no_text_of_a_script_ends_a_statement_too_early(job: str) -> None:
     lines = script(job, ROUTE, "bench-1", exactly_once=True).splitlines()

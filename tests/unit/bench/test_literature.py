@@ -43,10 +43,11 @@ DEFINED = {
     "grep": GREP,
     "grouping": GROUPING,
     "mib1": MIB1,
+    **{f"mib1-{length}": MIB1.at(length) for length in ("length-2", "length-3", "length-4")},
     "sequences": SEQUENCES,
 }
 NEXMARK = ("q0", "q1", "q2")
-ORDERED = ("suite-a", "suite-c", "grouping", "mib1", "q1", "sequences")
+ORDERED = {*DEFINED, "q1"} - {"suite-b", "grep"}
 CREATED = BORN_NS + 1_000 * np.arange(SENT)
 
 
