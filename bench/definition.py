@@ -13,11 +13,12 @@ TRICKLE = 50
 
 
 class Sent(NamedTuple):
-    """A record as it is sent."""
+    """A record as it is sent. `source`: the place of its source among those of the job."""
 
     key: bytes | None
     value: bytes
     partition: int
+    source: int = 0
 
 
 class Came(NamedTuple):
@@ -45,14 +46,14 @@ def decoded(key: bytes | None, value: bytes | None) -> Came:
 class Job:
     """What is run.
 
-    `function` : ordinary PySpark of one source, whose name is `source`, and perhaps of `ctx`.
-    `columns` : of Kafka's that it reads. `reading`: what its source has in a manifest: `format` and `schema` of JSON.
+    `function` : ordinary PySpark of `sources`, which its parameters are called by, and perhaps of `ctx`.
+    `columns` : of Kafka's that it reads. `reading`: what a source has in a manifest: `format` and `schema` of JSON.
     `updates` : whether plain Spark's output mode is update.
     `spec` : what a manifest has beside job, engine, sources and sink.
     """
 
     function: Callable[..., Any]
-    source: str = "events"
+    sources: tuple[str, ...] = ("events",)
     columns: tuple[str, ...] = ("key", "value")
     reading: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, str] = field(default_factory=dict)
@@ -70,6 +71,10 @@ class Job:
         where = {"file": "jobs.py"} if self.is_beside else {"module": self.function.__module__}
         options = {"options": dict(self.options)} if self.options else {}
         return {**where, "function": self.function.__name__, **options}
+
+    def topics(self, first: str) -> list[str]:
+        """Of each source its topic. `first`: that of the first one, with which the others' begin."""
+        return [first, *(f"{first}-{source}" for source in self.sources[1:])]
 
     @property
     def conf(self) -> Mapping[str, str]:

@@ -25,7 +25,7 @@ _LINGER_MS = 5
 
 
 class Feeder:
-    """Sends numbered records at a rate that may change. `file`: for their times of creation."""
+    """Sends numbered records at a rate that may change. `topic`: of the first source; `file`: for times of creation."""
 
     def __init__(self, bootstrap: str, topic: str, seed: int, job: str, file: BinaryIO | None = None) -> None:
         workload = WORKLOADS[job]
@@ -35,7 +35,7 @@ class Feeder:
                 "compression.type": workload.compression,
             }
         )
-        self._topic = topic
+        self._topics = workload.job.topics(topic)
         self._make = workload.feed(seed)
         self._file = file
         self._failed = 0
@@ -63,8 +63,9 @@ class Feeder:
         times: list[int] = []
         for _ in range(records):
             created_ns = time.time_ns()
-            key, value, partition = self._make(self.sent, created_ns)
-            self._producer.produce(self._topic, value, key, partition=partition, on_delivery=self._delivered)
+            key, value, partition, source = self._make(self.sent, created_ns)
+            topic = self._topics[source]
+            self._producer.produce(topic, value, key, partition=partition, on_delivery=self._delivered)
             times.append(created_ns)
             self.sent += 1
         if self._file is not None and times:

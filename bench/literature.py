@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Literal
 
@@ -27,7 +27,7 @@ from bench.workloads import base
 from bench.workloads.base import BLOCK, Block, Feed, Record
 from bench.workloads.latency import JOIN, NUMBERED_COUNT, TRANSFORM
 from bench.workloads.lines import GREP, GROUPING
-from bench.workloads.replication import MIB1
+from bench.workloads.replication import MIB1, MIB3
 from bench.workloads.sequences import SEQUENCES
 
 Expected = Callable[[int, int], Numbers]
@@ -134,7 +134,7 @@ def _traced(
     feed = workload.feeds[0]
     job = Job(
         workload.job,
-        feed.source,
+        (feed.source,),
         columns=("key", "value", "timestamp"),
         options=workload.options,
         updates=workload.spec.get("job", {}).get("outputMode") == "update",
@@ -155,6 +155,30 @@ def _traced(
     )
 
 
+def _union(workload: base.Workload) -> Workload:
+    """Of two sources whose rates have the same ratio, however fast they are fed."""
+    first, second = workload.feeds
+
+    def feed(seed: int) -> Make:
+        of = [fed(partial(one.make, one), BLOCK)(seed) for one in (first, second)]
+
+        def one(number: int, created_ns: int) -> Sent:
+            turn, place = divmod(number, tracing.FIRST + 1)
+            if place == tracing.FIRST:
+                return of[1](turn, created_ns)._replace(source=1)
+            return of[0](turn * tracing.FIRST + place, created_ns)
+
+        return one
+
+    return Workload(
+        Job(workload.job, (first.source, second.source), options=workload.options, spec=workload.spec),
+        feed,
+        judged(_all, "of a key"),  # of a partition of a source, which stands in the place of the key
+        tracing.of_union,
+        lambda arrivals, _seed, created: tracing.timed(arrivals, created),
+    )
+
+
 def _nexmark(
     query: str, trace: Trace, numbers: Expected, order: Order, is_matched: bool = False, trickle: int = TRICKLE
 ) -> Workload:
@@ -170,7 +194,7 @@ def _nexmark(
         return tracing.timed(arrivals, created)
 
     return Workload(
-        Job(getattr(records, query), source["name"], reading=reading),
+        Job(getattr(records, query), (source["name"],), reading=reading),
         fed(events, _EVENTS),
         judged(numbers, order),
         trace,
@@ -213,6 +237,7 @@ OF_THE_LITERATURE: Mapping[str, Workload] = {
     "grouping": _traced(GROUPING, tracing.of_group),
     "mib1": _traced(MIB1, tracing.of_map),
     **{f"mib1-{length}": _traced(MIB1.at(length), tracing.of_map) for length in ("length-2", "length-3", "length-4")},
+    "mib3": _union(MIB3),
     "q0": _nexmark("q0", tracing.of_event, _all, "any"),
     "q1": _nexmark("q1", tracing.of_bid, _bids, "of a partition"),
     "q2": _nexmark("q2", tracing.of_price, _selected, "any", is_matched=True, trickle=_RARE),

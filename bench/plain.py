@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,14 +35,17 @@ class Context:
     options: Mapping[str, str]
 
 
-def rows_of(job: Job, records: DataFrame, spark: SparkSession) -> DataFrame:
-    """The rows of a job. `records`: the columns of Kafka's source that it reads."""
-    schema = job.reading.get("schema")
-    if schema is not None:
-        parsed = F.from_json(F.col("value").cast("string"), schema).alias("parsed")
-        records = records.select(parsed).select("parsed.*")
-    asks = "ctx" in inspect.signature(job.function).parameters
-    rows: DataFrame = job.function(records, *([Context(spark, job.options)] if asks else []))
+def rows_of(job: Job, sources: Sequence[DataFrame], spark: SparkSession) -> DataFrame:
+    """The rows of a job. `sources`: of each, the columns of Kafka's source that the job reads."""
+    given: dict[str, object] = {}
+    for name, records in zip(job.sources, sources, strict=True):
+        given[name] = records
+        if "schema" in job.reading:
+            parsed = F.from_json(F.col("value").cast("string"), job.reading["schema"]).alias("parsed")
+            given[name] = records.select(parsed).select("parsed.*")
+    if "ctx" in inspect.signature(job.function).parameters:
+        given["ctx"] = Context(spark, job.options)
+    rows: DataFrame = job.function(**given)
     return rows
 
 
@@ -76,20 +79,12 @@ def main(tuning: str, name: str, bootstrap: str, source: str, sink: str, checkpo
     job, spark = job_of(name), session(tuning, checkpoint / "scratch")
     for setting, value in job.conf.items():
         spark.conf.set(setting, value)
-    events = (
-        spark.readStream.format("kafka")
-        .option("kafka.bootstrap.servers", bootstrap)
-        .option("subscribe", source)
-        .option("startingOffsets", "earliest")
-        .option("kafka.fetch.max.wait.ms", "20")  # or batches stall for up to half a second
-        .load()
-        .select(*job.columns)
-    )
     is_lasting = tuning == REAL_TIME
+    sources = [_read(spark, bootstrap, topic, job.columns) for topic in job.topics(source)]
     if tuning != DEFAULT and not is_lasting:
-        events = events.coalesce(1)  # one task on one core, as in a replica
+        sources = [records.coalesce(1) for records in sources]  # one task on one core, as in a replica
     query = (
-        rows_of(job, events, spark)
+        rows_of(job, sources, spark)
         .writeStream.format("kafka")
         .option("kafka.bootstrap.servers", bootstrap)
         .option("topic", sink)
@@ -99,6 +94,18 @@ def main(tuning: str, name: str, bootstrap: str, source: str, sink: str, checkpo
         .start()
     )
     query.awaitTermination()
+
+
+def _read(spark: SparkSession, bootstrap: str, topic: str, columns: Sequence[str]) -> DataFrame:
+    return (
+        spark.readStream.format("kafka")
+        .option("kafka.bootstrap.servers", bootstrap)
+        .option("subscribe", topic)
+        .option("startingOffsets", "earliest")
+        .option("kafka.fetch.max.wait.ms", "20")  # or batches stall for up to half a second
+        .load()
+        .select(*columns)
+    )
 
 
 if __name__ == "__main__":

@@ -161,7 +161,8 @@ def stage(run: Run, around: Servers, seed: int, name: str, say: Say) -> Iterator
         around.folder / name,
         around.memory / name,
     )
-    Topics(around.connection).ensure([NewTopic(place.source, PARTITIONS), NewTopic(place.sink, PARTITIONS)])
+    topics = [*WORKLOADS[run.job].job.topics(place.source), place.sink]
+    Topics(around.connection).ensure([NewTopic(topic, PARTITIONS) for topic in topics])
     system = build(run, place)
     with ExitStack() as stack:
         stack.callback(_remove, around, place, say)

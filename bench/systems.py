@@ -31,7 +31,7 @@ _AT_ONCE = RestartPolicy(first_delay_s=0.0, healthy_s=5.0, most_in_a_row=1_000)
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a run happens: the servers, its own topics, its folder on disk and the one in memory."""
+    """Where a run happens: the servers, its topics (of the sources, the first), its folders on disk and in memory."""
 
     name: str
     bootstrap: str
@@ -219,6 +219,7 @@ class PlainSpark:
 def manifest_of(run: Run, place: Place, number: int) -> Path:
     """The manifest of one replica. Beside a standby each has checkpoints of its own, as on machines of their own."""
     configuration, job = run.configuration, WORKLOADS[run.job].job
+    sources = zip(job.sources, job.topics(place.source), strict=True)
     own = place.memory / str(number) if configuration.standbys else place.memory
     spec: dict[str, object] = {
         "job": job.code,
@@ -227,7 +228,7 @@ def manifest_of(run: Run, place: Place, number: int) -> Path:
         "standbys": configuration.standbys,
         "kafka": {"bootstrapServers": place.bootstrap},
         "zookeeper": {"connect": place.zookeeper},
-        "sources": [{"name": job.source, "topics": [place.source], **job.reading}],
+        "sources": [{"name": name, "topics": [topic], **job.reading} for name, topic in sources],
         "sinks": [{"name": "out", "topic": place.sink}],
         "ordering": {"mode": configuration.mode, "minEpochInterval": f"{run.min_epoch_interval_ms}ms"},
         "checkpoint": {"directory": str(own)},

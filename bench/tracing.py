@@ -26,12 +26,27 @@ EVENTS = 1_000
 PRICES = 2**27
 """The code of a row of Nexmark's query 2 is the auction times this, and the price, until it is matched."""
 
+FIRST = 200
+"""Records of the first source for one of the second, where two have 1,000/s and 5/s."""
+
 Trace = Callable[[bytes | None, bytes | None], Came]
 
 
 def of_map(_key: bytes | None, value: bytes | None) -> Came:
     """`events-0000000123 …`."""
     return _numbered(int((value or b"")[7:17]))
+
+
+def of_union(_key: bytes | None, value: bytes | None) -> Came:
+    """`first-0000000123 …` or `second-0000000004 …`; see `united`."""
+    source, _, rest = (value or b"").partition(b"-")
+    place, number = int(source == b"second"), int(rest[:10])
+    return Came(united(place, number), 0, place * PARTITIONS + number % PARTITIONS)
+
+
+def united(place: int, number: int) -> int:
+    """The number among all records of that of a source (0 or 1): one of the second follows each `FIRST` of the first."""
+    return (number + 1) * (FIRST + 1) - 1 if place else number + number // FIRST
 
 
 def of_transform(_key: bytes | None, value: bytes | None) -> Came:

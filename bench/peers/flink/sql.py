@@ -34,6 +34,7 @@ class Query:
     """`select` : the query. `source`, `sink`: the columns of the tables `events` and `results`; those with `key` have keys.
 
     `source_format`, `sink_format` : of values. `updates`: whether rows replace each other, by their key.
+    `tables` : of the sources, all of which have the same columns.
     """
 
     select: str
@@ -42,6 +43,7 @@ class Query:
     source_format: str = "raw"
     sink_format: str = "raw"
     updates: bool = False
+    tables: tuple[str, ...] = ("events",)
     settings: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -87,6 +89,12 @@ QUERIES: Mapping[str, Query] = {
     ),
     "mib1": _maps(1),
     **{f"mib1-length-{length}": _maps(length) for length in range(2, 5)},
+    "mib3": Query(
+        "SELECT `key`, CAST(REVERSE(REVERSE(CAST(`value` AS STRING))) AS BYTES) "
+        "FROM (SELECT * FROM events UNION ALL SELECT * FROM others)",
+        source=_COPIED,
+        tables=("events", "others"),
+    ),
     "q0": Query("SELECT `value` FROM events", source="`value` BYTES", sink="`value` BYTES"),
     "q1": Query(
         "SELECT CAST(bid.`auction` AS STRING), bid.`id`, bid.`auction`, bid.`bidder`, "
@@ -108,25 +116,28 @@ QUERIES: Mapping[str, Query] = {
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a job reads and writes."""
+    """Where a job reads and writes. `more`: the topics of its other sources."""
 
     bootstrap: str
     source: str
     sink: str
+    more: tuple[str, ...] = ()
 
 
 def script(job: str, route: Route, name: str, exactly_once: bool) -> str:
     """The statements that make the tables and start the query. Raises `KeyError` if there is no SQL of the job."""
     query = QUERIES[job]
     settings = [f"SET '{key}' = '{value}';" for key, value in query.settings.items()]
-    tables = (_source(query, route, name), _sink(query, route, name, exactly_once))
-    return "\n".join([*settings, *tables, f"INSERT INTO results {query.select};"])
+    topics = (route.source, *route.more)
+    sources = [_source(query, route, name, *one) for one in zip(query.tables, topics, strict=True)]
+    sink = _sink(query, route, name, exactly_once)
+    return "\n".join([*settings, *sources, sink, f"INSERT INTO results {query.select};"])
 
 
-def _source(query: Query, route: Route, name: str) -> str:
+def _source(query: Query, route: Route, name: str, table: str, topic: str) -> str:
     options = {
         "connector": "kafka",
-        "topic": route.source,
+        "topic": topic,
         "properties.bootstrap.servers": route.bootstrap,
         "properties.group.id": name,
         "properties.fetch.max.wait.ms": "20",
@@ -134,7 +145,7 @@ def _source(query: Query, route: Route, name: str) -> str:
         **({"key.fields": "key"} if _has_key(query.source) else {}),
         **_formats(query.source, query.source_format),
     }
-    return f"CREATE TABLE events ({query.source}) WITH ({_options(options)});"
+    return f"CREATE TABLE {table} ({query.source}) WITH ({_options(options)});"
 
 
 def _sink(query: Query, route: Route, name: str, exactly_once: bool) -> str:

@@ -23,6 +23,11 @@ ROUTE = Route("localhost:9092", "in", "out")
 KEYS_OF = ("grep", "grouping", "q1")
 
 
+def route_of(job: str) -> Route:
+    source, *more = WORKLOADS[job].job.topics("in")
+    return Route("localhost:9092", source, "out", tuple(more))
+
+
 def config(detection: Literal["default", "tuned"], checkpoint_ms: int = 100) -> dict[str, object]:
     settings = FlinkSettings(detection, checkpoint_ms, 6123, 8081, Path("/checkpoints"), Path("/scratch"))
     tree: dict[str, object] = YAML(typ="safe").load(settings.config())
@@ -41,7 +46,7 @@ def test_the_checkpoint_interval_is_an_option() -> None:
 
 @pytest.mark.parametrize("job", QUERIES)
 def test_exactly_once_writes_in_transactions_and_at_least_once_does_not(job: str) -> None:
-    once, more = script(job, ROUTE, "bench-1", exactly_once=True), script(job, ROUTE, "bench-1", exactly_once=False)
+    once, more = (script(job, route_of(job), "bench-1", exactly_once=exactly) for exactly in (True, False))
     assert "'sink.delivery-guarantee' = 'exactly-once'" in once
     assert "'sink.transactional-id-prefix' = 'bench-1'" in once
     assert "'sink.delivery-guarantee' = 'at-least-once'" in more
@@ -84,6 +89,13 @@ def test_flink_looks_for_the_same_and_reads_the_same_columns_as_spark() -> None:
     assert flink == re.sub(r"\s+", " ", schema).replace(": ", " ")
 
 
+def test_a_union_reads_a_topic_for_each_of_its_sources() -> None:
+    text = script("mib3", Route("localhost:9092", "in", "out", ("in-second",)), "bench-1", exactly_once=True)
+    assert [line.split(" ", 3)[2] for line in text.splitlines()[:2]] == ["events", "others"]
+    assert ["'topic' = 'in'" in text, "'topic' = 'in-second'" in text] == [True, True]
+    assert "FROM (SELECT * FROM events UNION ALL SELECT * FROM others)" in text
+
+
 def test_each_map_reverses_twice() -> None:
     names = ("mib1", "mib1-length-2", "mib1-length-3", "mib1-length-4")
     assert [QUERIES[name].select.count("REVERSE") for name in names] == [2, 4, 6, 8]
@@ -91,7 +103,7 @@ def test_each_map_reverses_twice() -> None:
 
 @pytest.mark.parametrize("job", QUERIES)
 def test_no_text_of_a_script_ends_a_statement_too_early(job: str) -> None:
-    lines = script(job, ROUTE, "bench-1", exactly_once=True).splitlines()
+    lines = script(job, route_of(job), "bench-1", exactly_once=True).splitlines()
     assert all(line.endswith(";") and line.count(";") == 1 for line in lines)
     assert all(line.count("(") == line.count(")") and line.count("'") % 2 == 0 for line in lines)
 
