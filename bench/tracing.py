@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -28,6 +28,13 @@ PRICES = 2**27
 
 FIRST = 200
 """Records of the first source for one of the second, where two have 1,000/s and 5/s."""
+
+_EVENT: Mapping[bytes, Callable[[int], int]] = {
+    b"bid": lambda id_: id_,
+    b"auction": number_of_auction,
+    b"person": number_of_person,
+}
+"""What the number of an event is, by the id of what it brings."""
 
 Trace = Callable[[bytes | None, bytes | None], Came]
 
@@ -90,7 +97,7 @@ def of_event(_key: bytes | None, value: bytes | None) -> Came:
     """`{"bid":{"id":123,…`: an event of Nexmark, as it was sent."""
     kind, _, rest = (value or b"")[2:].partition(b'":{"id":')
     id_ = int(rest[: rest.index(b",")])
-    return _numbered({b"bid": int, b"auction": number_of_auction, b"person": number_of_person}[kind](id_))
+    return _numbered(_EVENT[kind](id_))
 
 
 def of_bid(_key: bytes | None, value: bytes | None) -> Came:
