@@ -215,13 +215,15 @@ def _all(_seed: int, sent: int) -> Numbers:
 
 def _bids(_seed: int, sent: int) -> Numbers:
     numbers = np.arange(sent)
-    return numbers[numbers % CYCLE > AUCTIONS]
+    found: Numbers = numbers[numbers % CYCLE > AUCTIONS]
+    return found
 
 
 @lru_cache(maxsize=1)
 def _selected(seed: int, sent: int) -> Numbers:
     made = bids(Stream(seed=seed), np.arange(sent))
-    return made.number[made.auction % 123 == 0]
+    found: Numbers = made.number[made.auction % 123 == 0]
+    return found
 
 
 OF_THE_LITERATURE: Mapping[str, Workload] = {
