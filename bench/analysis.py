@@ -133,6 +133,17 @@ def faults_of_rows(arrivals: Arrivals, expected: Times) -> Faults:
     return Faults(len(missing), len(arrivals) - (len(expected) - len(missing)), 0)
 
 
+def faults_of_rows_in_order(arrivals: Arrivals, expected: Times, places: Times) -> Faults:
+    """The same, but those of a place must arrive in order. `places`: of each arrival, shape (arrivals,)."""
+    found = faults_of_rows(arrivals, expected)
+    first = np.sort(np.unique(arrivals["number"], return_index=True)[1])
+    first = first[np.isin(arrivals["number"][first], expected)]
+    numbers, own = arrivals["number"][first], places[first]
+    order = np.argsort(own, kind="stable")
+    parts = np.split(numbers[order], np.flatnonzero(np.diff(own[order])) + 1)
+    return Faults(found.lost, found.duplicated, sum(map(_falls, parts)))
+
+
 def _falls(numbers: Times) -> int:
     """How many numbers come after a higher one."""
     return int((numbers[1:] < np.maximum.accumulate(numbers)[:-1]).sum()) if len(numbers) > 1 else 0

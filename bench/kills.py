@@ -59,11 +59,11 @@ def measure(stage: Stage, settings: Settings) -> tuple[KillRun, list[KillSeries]
             # Time for an equally long stretch without a kill, all replicas at the head, and then a random moment.
             stage.spend(BEFORE_S + after_s + chance.random() * _SPREAD_S)
             strike(stage, Strike.drawn(("kill",), stage.system.actives(), chance), after_s, seen)
-            judged = _judged(seen[-1], stage.reader.arrivals_until(seen[-1].end_ns), after_s, stage)
+            judged = _judged(seen[-1], stage.arrivals_until(seen[-1].end_ns), after_s, stage)
             stage.say(f"kill {number + 1} of {run.kills}: {_told(judged)}")
     except (RuntimeError, LocalJobError) as error:
         stage.say(f"no more kills: {error}")
-    arrivals = stage.reader.arrivals_until(max((one.end_ns for one in seen), default=0))
+    arrivals = stage.arrivals_until(max((one.end_ns for one in seen), default=0))
     faults = stage.drain()
     stage.say(f"lost {faults.lost}, duplicated {faults.duplicated}, reordered {faults.reordered}")
     kills = tuple(_judged(one, arrivals, after_s, stage) for one in seen)

@@ -158,10 +158,10 @@ def kill_runs(settings: Settings) -> list[Run]:
 
 
 def can_run(configuration: Configuration, job: str) -> bool:
-    """Whether a workload is there for a system: no peer has causal services, and Flink needs SQL of its own."""
+    """Whether a workload is there for a system: some are only Tandem's, and Flink needs SQL of its own."""
     if configuration.detection:
         return job in QUERIES
-    return not (configuration.plain and WORKLOADS[job].causal)
+    return not (configuration.plain and WORKLOADS[job].no_peers)
 
 
 def _run(settings: Settings, configuration: Configuration, job: str, number: int, kills: int = 0) -> Run:

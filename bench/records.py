@@ -23,7 +23,11 @@ _BLOCK = 65_536
 ARRIVAL = np.dtype(
     [("number", "<i8"), ("created_ns", "<i8"), ("arrived_ns", "<i8"), ("key", "<i4"), ("partition", "<i4")]
 )
-"""One record as it arrived. `number`: its place in the feed (identity), or the count of its key (count)."""
+"""One record as it arrived. `number`: its place in the feed (identity), the count of its key (count), or a code from which
+the record follows that caused it (`bench.tracing`)."""
+
+TIME = np.dtype("<i8")
+"""A time of creation (Unix, ns), as the feeder keeps it."""
 
 Arrivals = npt.NDArray[np.void]
 

@@ -15,9 +15,10 @@ from confluent_kafka.admin import AdminClient
 
 from bench.analysis import Faults
 from bench.build import build
+from bench.definition import Workload
 from bench.measured import WORKLOADS
 from bench.plan import Run
-from bench.records import PARTITIONS
+from bench.records import PARTITIONS, Arrivals
 from bench.systems import Place, System, spend, wait_for
 from bench.traffic import Feeder, Reader
 from tandem.devservers import KafkaBroker, ZooKeeperServer
@@ -25,8 +26,6 @@ from tandem.kafka.client import KafkaConnection
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.waiting import Deadline, wait_until
 
-TRICKLE = 50
-"""Records/s while a system starts."""
 _START_DEADLINE_S = 240.0
 _DRAIN_DEADLINE_S = 60.0
 _SILENCE_S = 5.0
@@ -67,12 +66,17 @@ class Stage:
     sent: int = 0
     drained: bool = False
 
+    @property
+    def workload(self) -> Workload:
+        """What is run."""
+        return WORKLOADS[self.run.job]
+
     def wait_until_up(self) -> None:
         """Wait, under a trickle of records, until output comes and every replica is at the head.
 
         Raises `RuntimeError` if that takes too long, and what the system raises when it stops by itself.
         """
-        self.feeder.rate(TRICKLE)
+        self.feeder.rate(self.workload.trickle)
         began = time.monotonic()
         if not wait_for(self.system, lambda: self.reader.count > 0, _START_DEADLINE_S):
             raise RuntimeError(f"no output after {_START_DEADLINE_S:.0f} s")
@@ -102,18 +106,30 @@ class Stage:
             if self.reader.count == seen:
                 return silence.passed
             seen, silence = self.reader.count, Deadline(silence_s)
-            return WORKLOADS[self.run.job].copies and seen >= sent and not self._faults(sent).lost
+            return self.workload.copies and seen >= sent and not self._faults(sent).lost
 
         self.drained = wait_until(is_drained, Deadline(_DRAIN_DEADLINE_S), 0.25)
         self.reader.check()  # or what a dead reader has not seen would count as lost
         return self._faults(sent)
+
+    def arrivals(self) -> Arrivals:
+        """All rows so far, in the order of arrival."""
+        return self._resolved(self.reader.arrivals())
+
+    def arrivals_until(self, end_ns: int) -> Arrivals:
+        """The same, once all that arrived before `end_ns` (Unix, ns) is written: something later is, or nothing comes."""
+        return self._resolved(self.reader.arrivals_until(end_ns))
 
     def around(self) -> list[int]:
         """The processes around the system."""
         return [self.servers.kafka.pid, self.servers.zookeeper.pid, self.feeder.pid, self.reader.pid]
 
     def _faults(self, sent: int) -> Faults:
-        return WORKLOADS[self.run.job].faults(self.reader.arrivals(), self.seed, sent)
+        return self.workload.faults(self.arrivals(), self.seed, sent)
+
+    def _resolved(self, arrivals: Arrivals) -> Arrivals:
+        resolved = self.workload.resolved
+        return arrivals if resolved is None else resolved(arrivals, self.seed, self.feeder.created())
 
 
 @contextmanager
@@ -145,7 +161,8 @@ def stage(run: Run, around: Servers, seed: int, name: str, say: Say) -> Iterator
         around.folder / name,
         around.memory / name,
     )
-    Topics(around.connection).ensure([NewTopic(place.source, PARTITIONS), NewTopic(place.sink, PARTITIONS)])
+    topics = [*WORKLOADS[run.job].job.topics(place.source), place.sink]
+    Topics(around.connection).ensure([NewTopic(topic, PARTITIONS) for topic in topics])
     system = build(run, place)
     with ExitStack() as stack:
         stack.callback(_remove, around, place, say)
@@ -153,8 +170,9 @@ def stage(run: Run, around: Servers, seed: int, name: str, say: Say) -> Iterator
         system.start()
         log = place.folder / "traffic.log"
         file = place.folder / "arrivals.bin"
-        reader = stack.enter_context(Reader(place.bootstrap, place.sink, file, log))
-        feeder = stack.enter_context(Feeder(place.bootstrap, place.source, seed, run.job, log))
+        created = place.folder / "created.bin"
+        reader = stack.enter_context(Reader(place.bootstrap, place.sink, run.job, file, log))
+        feeder = stack.enter_context(Feeder(place.bootstrap, place.source, seed, run.job, created, log))
         yield Stage(run, around, system, feeder, reader, seed, say, place.folder)
 
 

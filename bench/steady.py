@@ -50,7 +50,7 @@ def _window(stage: Stage, rate: int, window_s: float) -> Row:
     stage.spend(window_s)
     end = _mark(stage)
     memory = fmean(memory_mb(leaders) for leaders in stage.system.leaders().values())
-    arrivals = within(stage.reader.arrivals_until(end.ns), begin.ns, end.ns)
+    arrivals = within(stage.arrivals_until(end.ns), begin.ns, end.ns)
     found = latency(arrivals)
     if found is None:
         raise RuntimeError(f"nothing came out for {window_s:g} s at {rate}/s")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import sys
@@ -14,20 +15,23 @@ from pathlib import Path
 from typing import Protocol
 
 from bench.faults import Target
+from bench.measured import WORKLOADS
 from bench.metrics import Sample, scrape
 from bench.plan import Run
 from bench.restarted import Restarted
+from bench.workloads.manifests import with_more
 from tandem.local import LocalJob, LocalLanes, NotRunningError, RestartPolicy
 from tandem.manifest import load
 from tandem.process.child import Command
 from tandem.waiting import Deadline, wait_until
 
+_ROOT = Path(__file__).resolve().parent.parent
 _AT_ONCE = RestartPolicy(first_delay_s=0.0, healthy_s=5.0, most_in_a_row=1_000)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a run happens: the servers, its own topics, its folder on disk and the one in memory."""
+    """Where a run happens: the servers, its topics (of the sources, the first), its folders on disk and in memory."""
 
     name: str
     bootstrap: str
@@ -67,6 +71,13 @@ class System(Checked, Target, Protocol):
         """End everything."""
 
 
+def _let_replicas_import_from(folder: Path) -> None:
+    """Processes that are started from now on find modules there, too."""
+    before = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if str(folder) not in before:
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, before)])
+
+
 class Tandem:
     """Replicas and orderers as local processes, of lane l replica i and its orderer on core i + l.
 
@@ -77,7 +88,10 @@ class Tandem:
         configuration = run.configuration
         count = configuration.replicas + configuration.standbys
         place.folder.mkdir(parents=True)
-        shutil.copy(Path(__file__).with_name("jobs.py"), place.folder / "jobs.py")
+        if WORKLOADS[run.job].job.is_beside:
+            shutil.copy(Path(__file__).with_name("jobs.py"), place.folder / "jobs.py")
+        else:
+            _let_replicas_import_from(_ROOT)
         manifests = [manifest_of(run, place, number).absolute() for number in range(count)]
         self._lost = place.memory / "0" if configuration.passive else None
         self._jobs: dict[str, LocalJob] = {}
@@ -175,9 +189,10 @@ class PlainSpark:
         checkpoint = place.folder / "checkpoint" if tuning == "default" else place.memory
         interval = str(run.min_epoch_interval_ms)
         words = (tuning, run.job, place.bootstrap, place.source, place.sink, str(checkpoint), interval)
-        root = str(Path(__file__).parent.parent)
         command = (sys.executable, "-m", "bench.plain", *words)
-        self._process = Restarted("plain Spark", Command(command, place.folder / "spark.log", {"PYTHONPATH": root}))
+        self._process = Restarted(
+            "plain Spark", Command(command, place.folder / "spark.log", {"PYTHONPATH": str(_ROOT)})
+        )
 
     def start(self) -> None:
         self._process.start()
@@ -212,17 +227,18 @@ class PlainSpark:
 
 def manifest_of(run: Run, place: Place, number: int) -> Path:
     """The manifest of one replica. Where there is a store each has checkpoints of its own, as on machines of their own."""
-    configuration = run.configuration
+    configuration, job = run.configuration, WORKLOADS[run.job].job
+    sources = zip(job.sources, job.topics(place.source), strict=True)
     has_store = bool(configuration.standbys) or configuration.passive
     own = place.memory / str(number) if has_store else place.memory
     spec: dict[str, object] = {
-        "job": {"file": "jobs.py", "function": run.job},
+        "job": job.code,
         "engine": configuration.engine,
         "replicas": configuration.replicas,
         "standbys": configuration.standbys,
         "kafka": {"bootstrapServers": place.bootstrap},
         "zookeeper": {"connect": place.zookeeper},
-        "sources": [{"name": "events", "topics": [place.source]}],
+        "sources": [{"name": name, "topics": [topic], **job.reading} for name, topic in sources],
         "sinks": [{"name": "out", "topic": place.sink}],
         "ordering": {"mode": configuration.mode, "minEpochInterval": f"{run.min_epoch_interval_ms}ms"},
         "checkpoint": {"directory": str(own)},
@@ -232,7 +248,7 @@ def manifest_of(run: Run, place: Place, number: int) -> Path:
         spec["lanes"] = configuration.lanes
     if has_store:
         spec["snapshots"] = {"store": str(place.memory / "store")}
-    return write_manifest(place.folder / f"job-{number}.yaml", place.name, spec)
+    return write_manifest(place.folder / f"job-{number}.yaml", place.name, with_more(spec, job.spec))
 
 
 def write_manifest(path: Path, name: str, spec: Mapping[str, object]) -> Path:

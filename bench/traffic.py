@@ -11,7 +11,8 @@ from typing import Self
 
 import numpy as np
 
-from bench.records import ARRIVAL, Arrivals
+from bench.analysis import Times
+from bench.records import ARRIVAL, TIME, Arrivals
 from tandem.process.child import tail
 from tandem.waiting import Deadline, wait_until
 
@@ -71,12 +72,17 @@ class _Helper:
 class Feeder(_Helper):
     """`bench.feed` as a process."""
 
-    def __init__(self, bootstrap: str, topic: str, seed: int, job: str, log_file: Path) -> None:
-        super().__init__("bench.feed", bootstrap, topic, str(seed), job, log_file=log_file)
+    def __init__(self, bootstrap: str, topic: str, seed: int, job: str, file: Path, log_file: Path) -> None:
+        super().__init__("bench.feed", bootstrap, topic, str(seed), job, str(file), log_file=log_file)
+        self._file = file
 
     def rate(self, records_per_s: float) -> None:
         """Feed at this rate from now on."""
         self._say(str(records_per_s))
+
+    def created(self) -> Times:
+        """When each record so far was created (Unix, ns), by its number; of those whose rows tell it themselves: nothing."""
+        return np.fromfile(self._file, TIME) if self._file.exists() else np.empty(0, TIME)
 
     def finish(self) -> int:
         """Stop; return how many records were sent."""
@@ -86,8 +92,8 @@ class Feeder(_Helper):
 class Reader(_Helper):
     """`bench.read` as a process."""
 
-    def __init__(self, bootstrap: str, topic: str, file: Path, log_file: Path) -> None:
-        super().__init__("bench.read", bootstrap, topic, str(file), log_file=log_file)
+    def __init__(self, bootstrap: str, topic: str, job: str, file: Path, log_file: Path) -> None:
+        super().__init__("bench.read", bootstrap, topic, str(file), job, log_file=log_file)
         self._file = file
 
     @property
@@ -96,7 +102,7 @@ class Reader(_Helper):
         return self._file.stat().st_size // ARRIVAL.itemsize if self._file.exists() else 0
 
     def arrivals(self) -> Arrivals:
-        """All records so far, in the order of arrival."""
+        """All rows so far, in the order of arrival, as they were read."""
         return np.fromfile(self._file, ARRIVAL, self.count)
 
     def arrivals_until(self, end_ns: int) -> Arrivals:

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from bench.evaluation.folder import Folder, FolderError
-from bench.evaluation.loading import ScenarioError, load_scale, load_scenarios
+from bench.evaluation.loading import FOLDER, ScenarioError, load_scale, load_scenarios
 from bench.evaluation.measure import carry_out
 from bench.evaluation.models import ScaleName
 from bench.evaluation.plan import RunSpec, left_s, planned, to_do
@@ -29,20 +29,21 @@ def main(
         Path | None, typer.Option(help="The folder; by default below bench/results, one for each scale")
     ] = None,
     scenario: Annotated[list[str] | None, typer.Option(help="Only this one; may be given several times")] = None,
+    scenarios: Annotated[Path, typer.Option(help="The folder with the scenarios")] = FOLDER,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what is to do, and how long it takes")] = False,
 ) -> None:
     """Run the evaluation. After an interruption the same command goes on: a run that is done is not done again."""
     folder = Folder(out or Path(__file__).parent.parent / "results" / f"evaluation-{scale}")
     interrupt_on_sigterm()
     try:
-        scenarios = load_scenarios(only=scenario or ())
-        specs = planned(scenarios, scale, load_scale(scale))
+        found = load_scenarios(scenarios, only=scenario or ())
+        specs = planned(found, scale, load_scale(scale))
         left = to_do(specs, folder.done())
         _say(f"{len(specs)} runs, {len(specs) - len(left)} of them done; about {_minutes(left_s(left, _took(folder)))}")
         if dry_run:
             print("\n".join(spec.id for spec in left))
             return
-        about = {one.name: one.about for one in scenarios if one.name in {spec.scenario for spec in specs}}
+        about = {one.name: one.about for one in found if one.name in {spec.scenario for spec in specs}}
         folder.begin(Plan(command=_command(), scale=scale, about=about, runs=tuple(specs)), partly=bool(scenario))
     except (ScenarioError, FolderError) as error:
         print(error, file=sys.stderr)

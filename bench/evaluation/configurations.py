@@ -55,8 +55,6 @@ NO_FAULTS = {
     "partition": "the bench runs on one machine, without a network between the processes",
 }
 """What comes to mind, and why it cannot be run."""
-_JOINS = ("q3", "q8")
-_BY_KEY = ("identity", "filter", "count", "timed", "asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,26 +98,28 @@ def reasons_against(combination: Combination) -> Iterator[str]:
 
 def _of_a_peer(combination: Combination) -> Iterator[str]:
     name, workload = combination.configuration, combination.workload
+    of = WORKLOADS[workload]
     if combination.engine is not None:
         yield f"{name} is not Tandem and has no engines to choose from: leave engines out"
     if combination.lanes != 1:
         yield f"{name} is not Tandem and has no lanes: leave lanes out"
     if combination.fault in ("kill-all", "kill-in-turn", "chaos"):
         yield f"{name} is one process, of which fault {combination.fault} is a kill"
-    if WORKLOADS[workload].causal:
-        yield f"{name} cannot run {workload}: only Tandem has causal services"
+    if of.no_peers:
+        yield f"{name} cannot run {workload}: {of.no_peers}"
     elif PEERS[name].detection and workload not in QUERIES:
         yield f"{name} cannot run {workload}: bench/peers/flink/sql.py has no SQL of it, but of {', '.join(QUERIES)}"
-    elif name == "spark-real-time" and workload in _JOINS:
-        yield f"{name} cannot run {workload}: Spark's real-time mode does not join streams"
+    elif name == "spark-real-time" and of.no_real_time:
+        yield f"{name} cannot run {workload}: {of.no_real_time}"
 
 
 def _of_tandem(combination: Combination) -> Iterator[str]:
     workload, lanes = combination.workload, combination.lanes
-    if combination.engine == "realTime" and workload in _JOINS:
-        yield f"engine realTime cannot run {workload}: Spark's real-time mode does not join streams"
-    if lanes > 1 and workload not in _BY_KEY:
-        yield f"{workload} cannot run in {lanes} lanes: a lane cannot compute alone what is not grouped by the record's key"
+    of = WORKLOADS[workload]
+    if combination.engine == "realTime" and of.no_real_time:
+        yield f"engine realTime cannot run {workload}: {of.no_real_time}"
+    if lanes > 1 and of.no_lanes:
+        yield f"{workload} cannot run in {lanes} lanes: {of.no_lanes}"
     if lanes > 1 and combination.configuration == "passive" and combination.fault in STRIKES:
         yield "passive cannot be struck in several lanes: they have one folder, and the lane that dies would take all of it"
     if lanes < 1 or PARTITIONS % lanes:

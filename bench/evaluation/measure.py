@@ -51,10 +51,10 @@ def carry_out(
         with Watch(made.system.leaders, made.around) as watch:
             seen, trouble = _strikes(made, spec) if spec.kills else _window(made, spec)
         end_ns = time.time_ns()
-        wire = mark.until(WireMark.now(broker_data), f"{name}-in", f"{name}-out")
+        wire = mark.until(WireMark.now(broker_data), made.workload.job.topics(f"{name}-in"), f"{name}-out")
         made.reader.arrivals_until(end_ns)
         faults = made.drain()
-        arrivals = made.reader.arrivals()
+        arrivals = made.arrivals()
     record = RunRecord(
         spec=spec,
         command=command,

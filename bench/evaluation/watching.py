@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -114,12 +114,12 @@ class WireMark:
         counters = psutil.net_io_counters(pernic=True).get("lo")
         return cls(log_bytes(broker_data), counters.bytes_sent if counters is not None else 0)
 
-    def until(self, after: WireMark, source: str, sink: str) -> Wire:
+    def until(self, after: WireMark, sources: Sequence[str], sink: str) -> Wire:
         """What came between this and `after`; a log that was cut off counts as not grown."""
         grown = {topic: max(0, size - self.logs.get(topic, 0)) for topic, size in after.logs.items()}
-        other = sum(size for topic, size in grown.items() if topic not in (source, sink))
+        other = sum(size for topic, size in grown.items() if topic not in (*sources, sink))
         return Wire(
-            input=grown.get(source, 0),
+            input=sum(grown.get(source, 0) for source in sources),
             output=grown.get(sink, 0),
             other=other,
             loopback=max(0, after.loopback - self.loopback),

@@ -148,6 +148,17 @@ def bids(stream: Stream, numbers: Numbers) -> Bids:
     return Bids(of, stream.at_ms(of), FIRST_ID + auction, FIRST_ID + bidder, price, draws.below(LETTERS_KEPT))
 
 
+def number_of_person(id_: int) -> int:
+    """The event that a person is, by its id."""
+    return (id_ - FIRST_ID) * CYCLE
+
+
+def number_of_auction(id_: int) -> int:
+    """The event that an auction is, by its id."""
+    cycle, place = divmod(id_ - FIRST_ID, AUCTIONS)
+    return cycle * CYCLE + place + 1
+
+
 def _last_person(numbers: Numbers) -> Numbers:
     """The newest person at each event, from 0 on."""
     return numbers // CYCLE

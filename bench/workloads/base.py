@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -38,7 +38,7 @@ class Row(NamedTuple):
     headers: tuple[tuple[str, bytes | None], ...] = ()
 
 
-Epochs = Sequence[Sequence[Record]]
+Epochs = Iterable[Sequence[Record]]
 """The records of each epoch, in the order that `merged` gives them."""
 Reference = Callable[[Epochs, Engine], list[list[Row]]]
 """The rows of each epoch. The order of rows counts among those of one key; rows without a key are in any order."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -18,7 +20,8 @@ from bench.workloads.aggregation import updates
 from bench.workloads.base import Block, Engine, Epochs, Feed, Record, Row, Workload, chance, numbers_of
 
 LOOKUP_ROWS = 10_000
-_MOST_BYTES = 500_000
+MOST_BYTES = 500_000
+NUMBER_BYTES = 12
 _STARTS = 256
 """At how many places of the log a payload may begin: few, so that some come twice in a millisecond."""
 _CLASSES = (
@@ -56,7 +59,7 @@ def join(events: DataFrame, ctx: Any) -> DataFrame:
 
 
 def _payload() -> Column:
-    return F.substring("value", 1, _MOST_BYTES)
+    return F.substring("value", 1, MOST_BYTES)
 
 
 def _time_header() -> Column:
@@ -66,7 +69,7 @@ def _time_header() -> Column:
 
 def transformed(epochs: Epochs, _engine: Engine) -> list[list[Row]]:
     """The rows of `transform`."""
-    return [[_row(record.key, record.value[:_MOST_BYTES], record.timestamp_ms) for record in epoch] for epoch in epochs]
+    return [[_row(record.key, record.value[:MOST_BYTES], record.timestamp_ms) for record in epoch] for epoch in epochs]
 
 
 def counted(epochs: Epochs, engine: Engine) -> list[list[Row]]:
@@ -78,14 +81,14 @@ def counted(epochs: Epochs, engine: Engine) -> list[list[Row]]:
     def row(group: tuple[int, bytes], number: int) -> Row:
         return _row(None, b"%d,%s" % (number, group[1]), group[0])
 
-    return updates(epochs, engine, lambda record: (record.timestamp_ms, record.value[:_MOST_BYTES]), add, row)
+    return updates(epochs, engine, lambda record: (record.timestamp_ms, record.value[:MOST_BYTES]), add, row)
 
 
 def joined(epochs: Epochs, _engine: Engine) -> list[list[Row]]:
     """The rows of `join`."""
     return [
         [
-            _row(record.key, b"%d,%s" % (2 * int(record.key), record.value[:_MOST_BYTES]), record.timestamp_ms)
+            _row(record.key, b"%d,%s" % (2 * int(record.key), record.value[:MOST_BYTES]), record.timestamp_ms)
             for record in epoch
             if record.key is not None and int(record.key) < LOOKUP_ROWS
         ]
@@ -124,8 +127,15 @@ def _block(feed: Feed, seed: int, number: int) -> Block:
     return Block([names[key] for key in keys], values, (numbers % feed.partitions).tolist())
 
 
-def _feeds(keys: int) -> tuple[Feed, ...]:
-    return (Feed("events", _block, rate=1_000, keys=keys, record_bytes=1_200, compression="lz4"),)
+def _numbered(feed: Feed, seed: int, number: int) -> Block:
+    """The same, each piece behind the record's number, by which its row is known again."""
+    block = _block(replace(feed, record_bytes=feed.record_bytes - NUMBER_BYTES - 1), seed, number)
+    values = [b"%0*d %s" % (NUMBER_BYTES, *one) for one in zip(numbers_of(number).tolist(), block.values, strict=True)]
+    return block._replace(values=values)
+
+
+def _feeds(keys: int, make: Callable[[Feed, int, int], Block] = _numbered) -> tuple[Feed, ...]:
+    return (Feed("events", make, rate=1_000, keys=keys, record_bytes=1_200, compression="lz4"),)
 
 
 _PAPER = {"events": 10_000}
@@ -140,10 +150,15 @@ COUNT = Workload(
     "count",
     f"{_FROM} B: a count by time and payload, base64",
     count,
-    _feeds(10_000),
+    _feeds(10_000, _block),
     counted,
     spec={"job": {"outputMode": "update"}, "spark": _SPARK},
     paper=_PAPER,
+)
+NUMBERED_COUNT = replace(
+    COUNT,
+    about=f"{_FROM} B, of payloads that each come once, so that each row is of one record",
+    feeds=_feeds(10_000),
 )
 JOIN = Workload(
     "join",

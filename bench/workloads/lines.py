@@ -15,7 +15,7 @@ _SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ha", "je", "ki")
 WORDS = [f"{a}{b}{c} ".encode() for a in _SYLLABLES for b in _SYLLABLES for c in _SYLLABLES]
 """All of one length, with the space behind them."""
 _WORDS_A_LINE = 12
-_KEY_BYTES = 8
+KEY_BYTES = 8
 
 
 def grep(lines: DataFrame, ctx: Any) -> DataFrame:
@@ -26,7 +26,7 @@ def grep(lines: DataFrame, ctx: Any) -> DataFrame:
 
 def group(lines: DataFrame) -> DataFrame:
     """Each line with its first 8 bytes as its key: the sink has those of a key in one partition."""
-    return lines.select(F.substring("value", 1, _KEY_BYTES).alias("key"), "value")
+    return lines.select(F.substring("value", 1, KEY_BYTES).alias("key"), "value")
 
 
 def found(epochs: Epochs, _engine: Engine) -> list[list[Row]]:
@@ -37,7 +37,7 @@ def found(epochs: Epochs, _engine: Engine) -> list[list[Row]]:
 
 def keyed(epochs: Epochs, _engine: Engine) -> list[list[Row]]:
     """Every record, by its key."""
-    return [[Row(record.value[:_KEY_BYTES], record.value) for record in epoch] for epoch in epochs]
+    return [[Row(record.value[:KEY_BYTES], record.value) for record in epoch] for epoch in epochs]
 
 
 def _lines(feed: Feed, seed: int, number: int) -> Block:

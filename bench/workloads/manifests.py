@@ -49,7 +49,7 @@ def manifest(workload: Workload, engine: Engine, place: Place, replicas: int = 2
         "apiVersion": "tandem.dev/v1alpha1",
         "kind": "ReplicatedStreamJob",
         "metadata": {"name": place.name},
-        "spec": _merged(spec, workload.spec),
+        "spec": with_more(spec, workload.spec),
     }
 
 
@@ -59,9 +59,10 @@ def write(path: Path, tree: Mapping[str, Any]) -> Path:
     return path
 
 
-def _merged(tree: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+def with_more(tree: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """A tree with what another has beside, or in the place of its own."""
     found = dict(tree)
     for name, value in more.items():
         inner = found.get(name)
-        found[name] = _merged(inner, value) if isinstance(inner, dict) and isinstance(value, Mapping) else value
+        found[name] = with_more(inner, value) if isinstance(inner, dict) and isinstance(value, Mapping) else value
     return found

@@ -52,8 +52,10 @@ class Fast:
         Topics(cluster.connection).ensure([NewTopic(out, PARTITIONS)])
         manifest = write_manifest(folder, cluster, name, COPY, sinks=[{"name": "copies", "topic": out}])
         bootstrap = cluster.kafka.bootstrap
-        self.feeder = stack.enter_context(Feeder(bootstrap, f"{name}-in", 1, "identity", folder / "feed.log"))
-        self.reader = stack.enter_context(Reader(bootstrap, out, folder / "arrivals", folder / "read.log"))
+        self.feeder = stack.enter_context(
+            Feeder(bootstrap, f"{name}-in", 1, "identity", folder / "created", folder / "feed.log")
+        )
+        self.reader = stack.enter_context(Reader(bootstrap, out, "identity", folder / "arrivals", folder / "read.log"))
         self.job = LocalJob(manifest, folder / "run")
         stack.callback(self.job.stop)
         self._observer = Observer.of(self.job)

@@ -8,7 +8,7 @@ import pytest
 from bench import jobs
 from bench.analysis import Faults
 from bench.measured import WORKLOADS
-from bench.records import ARRIVAL, PARTITIONS, decode, encode, first_keys, key_bytes
+from bench.records import ARRIVAL, decode
 
 from integration.engine import Job, Record
 
@@ -19,12 +19,9 @@ SEED, EPOCHS, EVENTS = 1, 12, 1_000
 
 def fed(name: str, epoch: int) -> list[Record]:
     """What the feeder sends, all of an epoch's records in the order of their partitions, as in a replica."""
-    body, keys = WORKLOADS[name].body, first_keys(SEED, EPOCHS * EVENTS)
-    numbers = range(epoch * EVENTS, (epoch + 1) * EVENTS)
-    records = [
-        Record(encode(n, n, body(n)), key_bytes(int(keys[n])), partition=int(keys[n]) % PARTITIONS) for n in numbers
-    ]
-    return sorted(records, key=lambda record: record.partition)
+    make, first = WORKLOADS[name].feed(SEED), epoch * EVENTS
+    sent = [make(number, number) for number in range(first + EVENTS)][first:]
+    return sorted((Record(one.value, one.key, partition=one.partition) for one in sent), key=lambda of: of.partition)
 
 
 def arrived(outputs: list[pa.Table]) -> np.ndarray:

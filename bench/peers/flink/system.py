@@ -6,6 +6,7 @@ import os
 import signal
 from pathlib import Path
 
+from bench.measured import WORKLOADS
 from bench.metrics import Sample
 from bench.peers.flink.packages import flink_jars
 from bench.peers.flink.settings import (
@@ -52,7 +53,8 @@ class Flink:
         )
         (self._folder / "config.yaml").write_text(settings.config())
         (self._folder / "log4j2.properties").write_text(LOG4J2)
-        route = Route(place.bootstrap, place.source, place.sink)
+        source, *more = WORKLOADS[run.job].job.topics(place.source)
+        route = Route(place.bootstrap, source, place.sink, tuple(more))
         sql = script(run.job, route, place.name, configuration.delivery == "exactlyOnce")
         folder = str(self._folder)
         manager = (*JOBMANAGER_OPTIONS, "-cp", _class_path(), _JOBMANAGER, "--configDir", folder)

@@ -272,5 +272,5 @@ def test_bytes_are_counted_by_topic(tmp_path: Path) -> None:
         (tmp_path / folder / "00000000000000000000.index").write_bytes(b"x" * 1_000)
     logs = log_bytes(tmp_path)
     assert logs == {"run-1-in": 30, "run-1-out": 40, "run-1.ordering": 5}
-    wire = WireMark({"run-1-in": 10, "run-1.ordering": 9}, 100).until(WireMark(logs, 150), "run-1-in", "run-1-out")
+    wire = WireMark({"run-1-in": 10, "run-1.ordering": 9}, 100).until(WireMark(logs, 150), ["run-1-in"], "run-1-out")
     assert wire == Wire(input=20, output=40, other=0, loopback=50)

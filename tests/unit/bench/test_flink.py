@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from pathlib import Path
 from typing import Literal
@@ -13,11 +14,18 @@ from bench.peers.flink.settings import FlinkSettings
 from bench.peers.flink.sql import QUERIES, Route, script
 from bench.plan import CONFIGURATIONS, SCALES, can_run, changed, kill_runs, steady_runs
 from bench.records import BODY_AT, CREATED_AT, CREATED_LENGTH, ITEM_LENGTH, encode, item, views
+from bench.workloads.lines import GREP
 from ruamel.yaml import YAML
 
 from tandem.engine.jvm.errors import JarsError
 
 ROUTE = Route("localhost:9092", "in", "out")
+KEYS_OF = ("grep", "grouping", "q1")
+
+
+def route_of(job: str) -> Route:
+    source, *more = WORKLOADS[job].job.topics("in")
+    return Route("localhost:9092", source, "out", tuple(more))
 
 
 def config(detection: Literal["default", "tuned"], checkpoint_ms: int = 100) -> dict[str, object]:
@@ -38,7 +46,7 @@ def test_the_checkpoint_interval_is_an_option() -> None:
 
 @pytest.mark.parametrize("job", QUERIES)
 def test_exactly_once_writes_in_transactions_and_at_least_once_does_not(job: str) -> None:
-    once, more = script(job, ROUTE, "bench-1", exactly_once=True), script(job, ROUTE, "bench-1", exactly_once=False)
+    once, more = (script(job, route_of(job), "bench-1", exactly_once=exactly) for exactly in (True, False))
     assert "'sink.delivery-guarantee' = 'exactly-once'" in once
     assert "'sink.transactional-id-prefix' = 'bench-1'" in once
     assert "'sink.delivery-guarantee' = 'at-least-once'" in more
@@ -48,6 +56,56 @@ def test_exactly_once_writes_in_transactions_and_at_least_once_does_not(job: str
 def test_counts_are_written_by_key_and_copies_as_they_are() -> None:
     assert "PRIMARY KEY" in script("count", ROUTE, "bench-1", exactly_once=True)
     assert "PRIMARY KEY" not in script("identity", ROUTE, "bench-1", exactly_once=True)
+
+
+def test_a_table_has_keys_where_its_records_have_them() -> None:
+    grep, grouping, q1 = (script(job, ROUTE, "bench-1", exactly_once=True).splitlines() for job in KEYS_OF)
+    assert ["key.fields" in table for table in (*grep[:2], *grouping[:2], *q1[:2])] == [False] * 3 + [True, False, True]
+    assert ["key.format" in table for table in (*grep[:2], *grouping[:2], *q1[:2])] == [False] * 3 + [True, False, True]
+    assert ["'value.format' = 'json'" in table for table in q1[:2]] == [True, True]
+
+
+def test_the_latency_suite_carries_the_time_of_a_record_as_a_header() -> None:
+    for job in ("suite-a", "suite-b"):
+        text = script(job, ROUTE, "bench-1", exactly_once=True)
+        assert "sent TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL" in text
+        assert "headers MAP<STRING, BYTES> METADATA" in text
+        assert "MAP[CAST('source-timestamp' AS STRING), CAST(CAST(sent AS STRING) AS BYTES)] FROM" in text
+
+
+def test_a_count_by_payload_is_written_by_the_payload_s_number() -> None:
+    setting, _, table, query = script("suite-b", ROUTE, "bench-1", exactly_once=True).splitlines()
+    assert setting == "SET 'table.exec.sink.upsert-materialize' = 'NONE';"
+    assert "`key` STRING, `value` STRING, headers MAP<STRING, BYTES> METADATA, PRIMARY KEY (`key`)" in table
+    assert "'connector' = 'upsert-kafka'" in table
+    assert query.startswith("INSERT INTO results SELECT SUBSTRING(payload, 1, 12), TO_BASE64(CONCAT(")
+    assert query.endswith("GROUP BY sent, payload;")
+
+
+def test_flink_looks_for_the_same_and_reads_the_same_columns_as_spark() -> None:
+    assert f"REGEXP(CAST(`value` AS STRING), '{GREP.options['pattern']}')" in QUERIES["grep"].select
+    schema = WORKLOADS["q1"].job.reading["schema"]
+    flink = QUERIES["q1"].source.replace("ROW<", "STRUCT<").replace("`", "")
+    assert flink == re.sub(r"\s+", " ", schema).replace(": ", " ")
+
+
+def test_a_union_reads_a_topic_for_each_of_its_sources() -> None:
+    text = script("mib3", Route("localhost:9092", "in", "out", ("in-second",)), "bench-1", exactly_once=True)
+    assert [line.split(" ", 3)[2] for line in text.splitlines()[:2]] == ["events", "others"]
+    assert ["'topic' = 'in'" in text, "'topic' = 'in-second'" in text] == [True, True]
+    assert "FROM (SELECT * FROM events UNION ALL SELECT * FROM others)" in text
+
+
+def test_each_map_reverses_twice() -> None:
+    names = ("mib1", "mib1-length-2", "mib1-length-3", "mib1-length-4")
+    assert [QUERIES[name].select.count("REVERSE") for name in names] == [2, 4, 6, 8]
+
+
+@pytest.mark.parametrize("job", QUERIES)
+def test_no_text_of_a_script_ends_a_statement_too_early(job: str) -> None:
+    lines = script(job, route_of(job), "bench-1", exactly_once=True).splitlines()
+    assert all(line.endswith(";") and line.count(";") == 1 for line in lines)
+    assert all(line.count("(") == line.count(")") and line.count("'") % 2 == 0 for line in lines)
 
 
 def test_a_job_without_sql_has_no_script() -> None:
@@ -70,7 +128,8 @@ def test_one_record_in_three_is_a_view() -> None:
 
 def test_flink_runs_what_there_is_sql_of() -> None:
     flink = CONFIGURATIONS["flink-tuned"]
-    assert [job for job in WORKLOADS if can_run(flink, job)] == ["identity", "filter", "count"]
+    assert [job for job in WORKLOADS if can_run(flink, job)] == list(QUERIES)
+    assert not {"timed", "q3", "suite-c", "sequences"} & set(QUERIES)
 
 
 def test_flink_is_measured_and_killed_only_if_named() -> None:

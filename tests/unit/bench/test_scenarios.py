@@ -8,13 +8,16 @@ from typing import Any
 import pytest
 from bench.evaluation.configurations import KNOWN, TANDEM, Combination, configuration_of, reasons_against
 from bench.evaluation.loading import FOLDER, ScenarioError, load_scale, load_scenario, load_scenarios
-from bench.evaluation.models import Scale
+from bench.evaluation.models import Scale, ScaleName
+from bench.evaluation.plan import planned
+from bench.literature import OF_THE_LITERATURE
 from bench.plan import Run
 from bench.systems import Place, manifest_of
 from ruamel.yaml import YAML
 
 from tandem.manifest import load
 
+SCALES: tuple[ScaleName, ...] = ("smoke", "laptop", "paper")
 CASE: dict[str, Any] = {"workloads": ["identity"], "configurations": ["leader"], "rates": [1000], "scales": ["smoke"]}
 
 
@@ -111,6 +114,37 @@ def test_our_own_scenarios_and_scales_can_be_loaded() -> None:
 def test_our_own_scenarios_have_every_configuration() -> None:
     named = {name for scenario in load_scenarios() for case in scenario.cases for name in case.configurations}
     assert named == set(KNOWN) - {"flink-default-at-least-once"}
+
+
+def test_the_literature_is_in_its_own_scenario_and_costs_the_laptop_twelve_runs() -> None:
+    (scenario,) = load_scenarios(only=["literature"])
+    of = {scale: planned([scenario], scale, load_scale(scale)) for scale in SCALES}
+    assert (len(of["smoke"]), len(of["laptop"])) == (0, 12)
+    assert {spec.rate for spec in of["laptop"]} == {1_000}
+    assert {spec.workload for spec in of["paper"]} == set(OF_THE_LITERATURE)
+    assert {spec.fault for spec in of["paper"]} == {"none", "kill"}
+    systems = {"leader", "spark-tuned", "spark-real-time", "flink-tuned"}
+    for workload in OF_THE_LITERATURE:
+        lacking = {
+            "sequences": systems - {"leader"},
+            "suite-c": {"flink-tuned"},
+            "mib3": {"spark-real-time"},
+        }.get(workload, set())
+        for fault in ("none", "kill"):
+            runs = {one.configuration for one in of["paper"] if (one.workload, one.fault) == (workload, fault)}
+            is_left_out = fault == "kill" and workload in {"mib1", "mib1-length-2", "mib1-length-4"}
+            not_killed = {"spark-real-time"} if fault == "kill" else set()
+            assert runs == (set() if is_left_out else systems - lacking - not_killed)
+
+
+def test_the_trial_has_each_workload_of_the_literature_in_each_system_that_runs_it() -> None:
+    (trial,) = load_scenarios(FOLDER.parent / "trial")
+    runs = {(one.workload, one.configuration, one.engine) for one in planned([trial], "smoke", load_scale("smoke"))}
+    systems: list[tuple[str, Any]] = [("leader", "microBatch"), ("leader", "realTime")]
+    systems += [(name, None) for name in ("spark-tuned", "spark-real-time", "flink-tuned")]
+    names = set(OF_THE_LITERATURE) - {"mib1-length-2", "mib1-length-4"}
+    wanted = [Combination(name, *system, 1, "none") for name in names for system in systems]
+    assert runs == {(w.workload, w.configuration, w.engine) for w in wanted if not list(reasons_against(w))}
 
 
 def test_a_scale_is_strict() -> None:

@@ -29,9 +29,9 @@ BYTES = {
     "grep-lines": "02987bda1c50",
     "grouping-lines": "95412173507e",
     "sequences-events": "09e4eb230bce",
-    "transform-events": "3adc353a93b8",
+    "transform-events": "c62114305058",
     "count-events": "3adc353a93b8",
-    "join-events": "c89dbe215935",
+    "join-events": "1020287fc0cf",
 }
 """Of block 3 of seed 1."""
 
