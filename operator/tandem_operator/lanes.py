@@ -18,6 +18,7 @@ from tandem_operator.lane_task import LaneTask, unneeded_tasks
 from tandem_operator.lanes_status import lanes_status
 from tandem_operator.manifests import job_of
 from tandem_operator.observed import TaskSeen
+from tandem_operator.plan.deletion import finalized
 from tandem_operator.plan.events import events_of
 from tandem_operator.plan.status import as_object
 from tandem_operator.resources.names import (
@@ -66,7 +67,7 @@ class LaneSeen:
     @property
     def as_job(self) -> LaneJob:
         """What a change of their number reads of it."""
-        is_asked = bool(self.spec.get("suspend")) and self.spec.get("deletionPolicy") != "Delete"
+        is_asked = bool(self.spec.get("suspend"))
         is_seen = self.status.observed_generation == self.generation and self.status.phase == "Suspended"
         return LaneJob(self.uid, self.lanes, is_asked, is_asked and is_seen and not self.pods)
 
@@ -87,7 +88,10 @@ def whole_of_body(body: Body) -> str:
 
 
 def wanted_lane(body: Body, job: ReplicatedStreamJob, lane: int) -> dict[str, Any]:
-    """The job of a lane, as it shall be. `body`: the whole job; `job`: what was read of that."""
+    """The job of a lane, as it shall be. `body`: the whole job; `job`: what was read of that.
+
+    When it is deleted, by whatever, its topics and snapshots stay: they go with the whole, see `lanes_end`.
+    """
     annotations = body["metadata"].get("annotations", {})
     labels = {NAME: "tandem", MANAGED_BY: MANAGER, LANES_OF: job.name, LANE: str(lane)}
     return stamped(
@@ -101,7 +105,7 @@ def wanted_lane(body: Body, job: ReplicatedStreamJob, lane: int) -> dict[str, An
                 "annotations": {name: annotations[name] for name in _PASSED_ON if name in annotations},
                 "ownerReferences": [owner_reference(job, body["metadata"]["uid"])],
             },
-            "spec": {**body["spec"], "laneOf": {"job": job.name, "lane": lane}},
+            "spec": {**body["spec"], "deletionPolicy": "Retain", "laneOf": {"job": job.name, "lane": lane}},
         }
     )
 
@@ -112,9 +116,8 @@ def with_lanes(body: Body, lanes: int) -> Body:
 
 
 def stopped_lane(body: Body, job: ReplicatedStreamJob, one: LaneSeen) -> dict[str, Any]:
-    """The job of a lane as it is, but that it has no pods; and when it is deleted, its topics and snapshots stay."""
-    spec = {name: value for name, value in one.spec.items() if name != "laneOf"}
-    return wanted_lane({**body, "spec": {**spec, "suspend": True, "deletionPolicy": "Retain"}}, job, one.lane)
+    """The job of a lane as it is, but that it has no pods."""
+    return wanted_lane({**body, "spec": {**one.spec, "suspend": True}}, job, one.lane)
 
 
 def seen_lanes(
@@ -151,12 +154,19 @@ def plan_lanes(
     trouble: str = "",
     tasks: Sequence[TaskSeen] = (),
 ) -> tuple[Action, ...]:
-    """What a pass over the whole job does. `trouble`: what the API server refused lately; `tasks`: of the whole job."""
+    """What a pass over the whole job does. `trouble`: what the API server refused lately; `tasks`: of the whole job.
+
+    Its finalizer comes first, and alone: what follows is of the version of the job that has it.
+    """
+    metadata = body["metadata"]
+    held = finalized(job, metadata.get("finalizers", ()), metadata.get("resourceVersion", ""))
+    if held and not trouble:
+        return held
     old = read_status(body.get("status", {}))
     task = LaneTask.of(body, old.lane_change, settings)
     seen = None if task is None else task.seen(tasks)
     jobs = {lane: one.as_job for lane, one in lanes.items()}
-    generation = int(body["metadata"].get("generation", 0))
+    generation = int(metadata.get("generation", 0))
     step = lanes_step(job.spec.lanes, generation, old.lane_change, jobs, seen, now_ms)
     body = with_lanes(body, step.lanes)
     job = job if job.spec.lanes == step.lanes else job_of(body)

@@ -212,7 +212,8 @@ class Changing:
 
     def __init__(self) -> None:
         self.world = World(lanes=2, snapshots={"store": "s3://bucket/x"}, deletionPolicy="Delete")
-        self.world.passes()
+        self.world.passes(2)  # the finalizer comes first
+        self.world.passes(2)
         self.moves()
         self.world.passes()
         api, body = self.world.api, self.world.job
@@ -225,8 +226,25 @@ class Changing:
         return [self.world.api.objects[KIND, name] for name in named]
 
     def tasks(self) -> list[dict[str, Any]]:
+        return self._pods("-lanes-")
+
+    def cleanups(self) -> list[dict[str, Any]]:
+        return self._pods("-topics-")
+
+    def _pods(self, kind: str) -> list[dict[str, Any]]:
         pods = (self.world.api.objects["Pod", name] for name in self.world.api.named("Pod"))
-        return [pod for pod in pods if "-lanes-" in pod["metadata"]["name"]]
+        return [pod for pod in pods if kind in pod["metadata"]["name"]]
+
+    def change(self) -> LaneChange | None:
+        return read_status(self.world.job.get("status", {})).lane_change
+
+    def until(self, stage: str) -> None:
+        for _ in range(20):
+            self.moves()
+            self.world.passes()
+            if (change := self.change()) is not None and change.stage == stage:
+                return
+        raise AssertionError(f"it never came to {stage}: {self.change()}")
 
     def moves(self) -> None:
         """The lanes and tasks do what they are asked for, and the watches tell."""
@@ -239,6 +257,10 @@ class Changing:
             fails = self.fails == ("check" if is_check else "change")
             ended = {"exitCode": 78 if fails else 0, "message": "it is not so" if fails else ""}
             said = {"phase": "Running", "containerStatuses": [{"name": "task", "state": {"terminated": ended}}]}
+            self.world.api.put({**pod, "status": said})
+        for pod in self.cleanups():
+            ended = {"terminated": {"exitCode": 0}}
+            said = {"phase": "Running", "containerStatuses": [{"name": "task", "state": ended}]}
             self.world.api.put({**pod, "status": said})
         gone = {key for key in self.world.store.jobs if (KIND, key.name) not in self.world.api.objects}
         for key in gone:
@@ -270,7 +292,7 @@ def test_a_job_gets_another_number_of_lanes() -> None:
     changing.goes_on()
     assert changing.numbers == [4, 4, 4, 4]
     assert {f"{KEY.name}-lane-0", f"{KEY.name}-lane-1"} <= set(changing.world.api.writes("delete"))
-    assert all(lane["spec"]["deletionPolicy"] == "Delete" for lane in changing.lanes())
+    assert all(lane["spec"]["deletionPolicy"] == "Retain" for lane in changing.lanes())
     status = read_status(changing.world.job["status"])
     assert (status.lanes, status.phase, status.lane_change) == ("4/4", "Running", None)
     assert changing.tasks() == []
