@@ -75,6 +75,15 @@ class LabelPod:
 
 
 @dataclass(frozen=True, slots=True)
+class Ask:
+    """Hand a request on to the job of a lane, if it still is the one with that uid. `change`: what it is to say."""
+
+    name: str
+    uid: str
+    change: Object
+
+
+@dataclass(frozen=True, slots=True)
 class Switch:
     """Ask the job's replicas, through ZooKeeper, for a switchover: `leaves` gives its slot to `successor`.
 
@@ -116,4 +125,17 @@ class Emit:
     once: str = ""
 
 
-Action = CreatePod | TryPod | DeletePod | Apply | Create | Delete | LabelPod | Switch | SetFinalizers | SetStatus | Emit
+Action = (
+    CreatePod
+    | TryPod
+    | DeletePod
+    | Apply
+    | Create
+    | Delete
+    | LabelPod
+    | Ask
+    | Switch
+    | SetFinalizers
+    | SetStatus
+    | Emit
+)

@@ -7,7 +7,7 @@ import asyncio
 from tandem.manifest import KIND
 from tandem_operator.api import Api
 from tandem_operator.begun import Begun
-from tandem_operator.lanes import LaneSeen, seen_lanes
+from tandem_operator.lane_seen import LaneSeen, seen_lanes
 from tandem_operator.lanes_end import LanesLeft
 from tandem_operator.resources.names import LANES_OF
 from tandem_operator.status import Status

@@ -7,13 +7,14 @@ unavailable; one of the number of lanes to all of them, see `lane_change`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
 from tandem_operator.actions import Action, Apply, Delete, Emit, SetStatus
-from tandem_operator.lane_change import LaneJob, count_of_lanes, lanes_step
+from tandem_operator.lane_change import count_of_lanes, lanes_step
+from tandem_operator.lane_requests import lane_requests
+from tandem_operator.lane_seen import LaneSeen, lane_job_name
 from tandem_operator.lane_task import LaneTask, unneeded_tasks
 from tandem_operator.lanes_status import lanes_status
 from tandem_operator.manifests import job_of
@@ -28,7 +29,6 @@ from tandem_operator.resources.names import (
     MANAGED_BY,
     MANAGER,
     NAME,
-    PREFIX,
     owner_reference,
     stamped,
 )
@@ -36,50 +36,13 @@ from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status, read_status
 from tandem_operator.trim import Body
 
-_PASSED_ON: Final = (f"{PREFIX}savepoint",)
-"""Annotations of the whole job that are requests to every lane."""
-
-
-@dataclass(frozen=True, slots=True)
-class LaneSeen:
-    """The job of a lane as it is. `applied`: from what it was made; `pods`: how many it has."""
-
-    lane: int
-    applied: str
-    generation: int
-    status: Status
-    uid: str
-    spec: Mapping[str, Any]
-    pods: int = 0
-
-    @property
-    def is_available(self) -> bool:
-        """Whether it does what its spec asks for, as far as its status says; not while it is still changing."""
-        conditions = {one.type: one.status for one in self.status.conditions}
-        is_seen = self.status.observed_generation == self.generation
-        return is_seen and self.status.phase == "Running" and conditions.get("Progressing") != "False"
-
-    @property
-    def lanes(self) -> int:
-        """With how many lanes it was made."""
-        return int(self.spec.get("lanes", 1))
-
-    @property
-    def as_job(self) -> LaneJob:
-        """What a change of their number reads of it."""
-        is_asked = bool(self.spec.get("suspend"))
-        is_seen = self.status.observed_generation == self.generation and self.status.phase == "Suspended"
-        return LaneJob(self.uid, self.lanes, is_asked, is_asked and is_seen and not self.pods)
+_REQUESTS: Final = ("savepointNonce",)
+"""Fields of the spec that are requests: `lane_requests` hands them on."""
 
 
 def has_lanes(job: ReplicatedStreamJob, status: Status) -> bool:
     """Whether it is a whole job with several lanes, or was one when its status was written."""
     return job.spec.lane_of is None and (job.spec.lanes > 1 or bool(status.lanes) or status.lane_change is not None)
-
-
-def lane_job_name(job: str, lane: int) -> str:
-    """What the job of a lane is called in Kubernetes, e.g. `orders-lane-2`."""
-    return f"{job}-lane-{lane}"
 
 
 def whole_of_body(body: Body) -> str:
@@ -92,7 +55,7 @@ def wanted_lane(body: Body, job: ReplicatedStreamJob, lane: int) -> dict[str, An
 
     When it is deleted, by whatever, its topics and snapshots stay: they go with the whole, see `lanes_end`.
     """
-    annotations = body["metadata"].get("annotations", {})
+    spec = {name: value for name, value in body["spec"].items() if name not in _REQUESTS}
     labels = {NAME: "tandem", MANAGED_BY: MANAGER, LANES_OF: job.name, LANE: str(lane)}
     return stamped(
         {
@@ -102,10 +65,9 @@ def wanted_lane(body: Body, job: ReplicatedStreamJob, lane: int) -> dict[str, An
                 "name": lane_job_name(job.name, lane),
                 "namespace": job.metadata.namespace,
                 "labels": {**body["metadata"].get("labels", {}), **labels},
-                "annotations": {name: annotations[name] for name in _PASSED_ON if name in annotations},
                 "ownerReferences": [owner_reference(job, body["metadata"]["uid"])],
             },
-            "spec": {**body["spec"], "deletionPolicy": "Retain", "laneOf": {"job": job.name, "lane": lane}},
+            "spec": {**spec, "deletionPolicy": "Retain", "laneOf": {"job": job.name, "lane": lane}},
         }
     )
 
@@ -118,31 +80,6 @@ def with_lanes(body: Body, lanes: int) -> Body:
 def stopped_lane(body: Body, job: ReplicatedStreamJob, one: LaneSeen) -> dict[str, Any]:
     """The job of a lane as it is, but that it has no pods."""
     return wanted_lane({**body, "spec": {**one.spec, "suspend": True}}, job, one.lane)
-
-
-def seen_lanes(
-    uid: str, bodies: Iterable[Body], pods_of: Callable[[str], int] = lambda _name: 0
-) -> dict[int, LaneSeen]:
-    """The lanes' jobs that are there, of those in `bodies` that the whole job, with that `uid`, owns.
-
-    `pods_of` : how many pods a job of that name has.
-    """
-    found = {}
-    for body in bodies:
-        metadata, of = body["metadata"], body["spec"].get("laneOf")
-        if of is None or all(owner["uid"] != uid for owner in metadata.get("ownerReferences", ())):
-            continue
-        lane, applied = int(of["lane"]), metadata.get("annotations", {}).get(APPLIED, "")
-        found[lane] = LaneSeen(
-            lane,
-            applied,
-            metadata.get("generation", 0),
-            read_status(body.get("status", {})),
-            metadata.get("uid", ""),
-            body["spec"],
-            pods_of(metadata["name"]),
-        )
-    return found
 
 
 def plan_lanes(
@@ -172,7 +109,8 @@ def plan_lanes(
     job = job if job.spec.lanes == step.lanes else job_of(body)
     fitting = {lane: one for lane, one in lanes.items() if one.lanes == step.lanes}
     said = {lane: one.status for lane, one in fitting.items()}
-    status = lanes_status(body, job, said, old, now_ms, trouble, step.change)
+    requests = lane_requests(body, job, fitting, old, step.change, now_ms)
+    status = lanes_status(body, job, said, old, now_ms, trouble, step.change, requests.by_name)
     has_none = step.holds or step.lanes == 1  # a job of one lane has pods of its own
     wanted = {} if has_none else {lane: wanted_lane(body, job, lane) for lane in range(step.lanes)}
     missing = [lane for lane in wanted if lane not in lanes]
@@ -181,6 +119,7 @@ def plan_lanes(
         *(Delete(KIND, lane_job_name(job.name, lane), lanes[lane].uid) for lane in sorted(step.removes)),
         *(() if task is None or seen is not None or step.task is None else task.made()),
         *unneeded_tasks(job.name, tasks, task),
+        *requests.asks,
         *(Apply(wanted[lane]) for lane in _next(job, missing, fitting, wanted)),
         *(() if trouble else _made(missing, wanted)),
         *((Emit("Normal", "LanesChanged", f"The job has {count_of_lanes(step.lanes)}"),) if step.ended else ()),

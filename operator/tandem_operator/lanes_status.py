@@ -18,6 +18,8 @@ from tandem_operator.status import (
     LaneChange,
     LaneStatus,
     Phase,
+    Request,
+    RequestName,
     Status,
 )
 from tandem_operator.trim import Body
@@ -42,10 +44,11 @@ def lanes_status(
     now_ms: int,
     trouble: str,
     change: LaneChange | None = None,
+    requests: Mapping[RequestName, Request] | None = None,
 ) -> Status:
     """What the whole job's status shall be. `lanes`: of those that are there; `trouble`: what could not be done.
 
-    `change` : that of the number of lanes.
+    `change` : that of the number of lanes; `requests`: what became of them.
     """
     count, spec = job.spec.lanes, job.spec
     ready = [lane for lane, one in lanes.items() if _is(one, "Ready")]
@@ -67,6 +70,7 @@ def lanes_status(
         replicas=min((one.replicas or 0 for one in lanes.values()), default=0) if len(lanes) == count else 0,
         conditions=conditions,
         history=old.history,
+        requests=requests or {},
     )
     figures = {"measured_at": None, "lag": None, "degraded_lanes": ()}
     is_same = status.model_copy(update=figures) == old.model_copy(update=figures)

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from tandem.manifest import KIND, parse
-from tandem_operator.actions import Apply, Emit, SetStatus
+from tandem_operator.actions import Apply, Ask, Emit, SetStatus
 from tandem_operator.api import ApiError
-from tandem_operator.lanes import plan_lanes, seen_lanes, wanted_lane
+from tandem_operator.lane_seen import seen_lanes
+from tandem_operator.lanes import plan_lanes, wanted_lane
 from tandem_operator.manifests import job_of
 from tandem_operator.observed import Component
 from tandem_operator.plan.times import written
@@ -51,6 +52,7 @@ class Lanes:
     body: dict[str, Any]
     jobs: dict[int, dict[str, Any]] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
+    asked: list[int] = field(default_factory=list)
 
     def change(self, **spec: Any) -> None:
         metadata = {**self.body["metadata"], "generation": self.body["metadata"]["generation"] + 1}
@@ -69,6 +71,13 @@ class Lanes:
                     generation = old["metadata"]["generation"] + 1
                     metadata = {**thing["metadata"], "generation": generation, "uid": f"lane-{lane}"}
                     self.jobs[lane] = {**thing, "metadata": metadata, "status": old.get("status", {})}
+                case Ask(name, _, change):
+                    (lane,) = (lane for lane, one in self.jobs.items() if one["metadata"]["name"] == name)
+                    self.asked.append(lane)
+                    one = self.jobs[lane]
+                    annotations = one["metadata"]["annotations"] | change.get("metadata", {}).get("annotations", {})
+                    metadata = {**one["metadata"], "annotations": annotations}
+                    self.jobs[lane] = {**one, "metadata": metadata, "spec": {**one["spec"], **change.get("spec", {})}}
                 case SetStatus(status):
                     self.body = {**self.body, "status": status}
                 case Emit():
@@ -110,10 +119,7 @@ def test_every_lane_is_a_job_that_the_whole_owns() -> None:
         == (made["metadata"]["labels"])
     )
     assert [owner["uid"] for owner in made["metadata"]["ownerReferences"]] == [UID]
-    assert made["metadata"]["annotations"]["tandem.dev/savepoint"] == "before@1"
-    assert "tandem.dev/promote" not in made["metadata"]["annotations"], (
-        "that is about a replica, of which each lane has one"
-    )
+    assert list(made["metadata"]["annotations"]) == ["tandem.dev/applied"], "requests of the past are none of a new lane"
     assert job_of(made).spec.snapshots == job_of(body).spec.snapshots
 
 
