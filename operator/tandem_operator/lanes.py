@@ -7,7 +7,7 @@ unavailable; one of the number of lanes to all of them, see `lane_change`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
@@ -77,9 +77,25 @@ def with_lanes(body: Body, lanes: int) -> Body:
     return body if body["spec"].get("lanes") == lanes else {**body, "spec": {**body["spec"], "lanes": lanes}}
 
 
-def stopped_lane(body: Body, job: ReplicatedStreamJob, one: LaneSeen) -> dict[str, Any]:
-    """The job of a lane as it is, but that it has no pods."""
-    return wanted_lane({**body, "spec": {**one.spec, "suspend": True}}, job, one.lane)
+def stopped_lane(body: Body, job: ReplicatedStreamJob, lane: int, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The job of a lane with that spec, but that it has no pods."""
+    return wanted_lane({**body, "spec": {**spec, "suspend": True}}, job, lane)
+
+
+def next_lane(body: Body, job: ReplicatedStreamJob, lane: int, one: LaneSeen | None) -> dict[str, Any]:
+    """What the job of a lane becomes next, on the way to `wanted_lane`. `one`: as it is; None: it is not there.
+
+    The API server lets a job change its snapshot store only where it is suspended before and after (`snapshot-store-stays`).
+    The whole may have been suspended, changed and resumed before any pass has seen it so.
+    """
+    if one is None or _store(one.spec) in (None, _store(body["spec"])):
+        return wanted_lane(body, job, lane)
+    return stopped_lane(body, job, lane, body["spec"] if one.as_job.has_stopped else one.spec)
+
+
+def _store(spec: Mapping[str, Any]) -> str | None:
+    store: str | None = (spec.get("snapshots") or {}).get("store")
+    return store
 
 
 def plan_lanes(
@@ -115,12 +131,15 @@ def plan_lanes(
     wanted = {} if has_none else {lane: wanted_lane(body, job, lane) for lane in range(step.lanes)}
     missing = [lane for lane in wanted if lane not in lanes]
     return (
-        *(Apply(stopped_lane(body, job, lanes[lane])) for lane in sorted(step.stops)),
+        *(
+            Apply(stopped_lane(body, job, lane, lanes[lane].spec if lane in lanes else body["spec"]))
+            for lane in sorted(step.stops)
+        ),
         *(Delete(KIND, lane_job_name(job.name, lane), lanes[lane].uid) for lane in sorted(step.removes)),
         *(() if task is None or seen is not None or step.task is None else task.made()),
         *unneeded_tasks(job.name, tasks, task),
         *requests.asks,
-        *(Apply(wanted[lane]) for lane in _next(job, missing, fitting, wanted)),
+        *_applied(body, job, fitting, _next(job, missing, fitting, wanted)),
         *(() if trouble else _made(missing, wanted)),
         *((Emit("Normal", "LanesChanged", f"The job has {count_of_lanes(step.lanes)}"),) if step.ended else ()),
         *events_of(old, status),
@@ -145,6 +164,16 @@ def _next(
     room = job.spec.max_unavailable_lanes - len(set(unavailable) | set(missing))
     others = [lane for lane in sorted(stale) if lane not in unavailable]
     return [*missing, *(lane for lane in stale if lane in unavailable), *others[: max(0, room)]]
+
+
+def _applied(
+    body: Body, job: ReplicatedStreamJob, lanes: Mapping[int, LaneSeen], changed: Sequence[int]
+) -> Iterator[Apply]:
+    for lane in changed:
+        one = lanes.get(lane)
+        thing = next_lane(body, job, lane, one)
+        if one is None or one.applied != _stamp(thing):
+            yield Apply(thing)
 
 
 def _made(missing: Sequence[int], wanted: Mapping[int, Mapping[str, Any]]) -> Sequence[Emit]:

@@ -93,7 +93,8 @@ def test_all_lanes_stop_before_their_states_are_divided() -> None:
     assert (stopping.stops, stopping.holds) == (frozenset({0, 1}), True)
     waits = step(change("Stopping"), {**STOPPED, 1: ASKED[1]})
     assert (stage_of(waits), waits.stops) == ("Stopping", frozenset())
-    assert stage_of(step(change("Stopping"), {0: STOPPED[0]})) == "Stopping", "nobody knows of lane 1"
+    gone = step(change("Stopping"), {0: STOPPED[0]})
+    assert (stage_of(gone), gone.stops) == ("Stopping", frozenset({1})), "lane 1 is made again, suspended"
     assert stage_of(step(change("Stopping"), STOPPED)) == "Dividing"
 
 
@@ -312,6 +313,16 @@ def test_the_lanes_that_go_keep_their_topics_and_snapshots() -> None:
     assert [(spec["lanes"], spec.get("suspend"), spec["deletionPolicy"]) for spec in deleted] == [
         (2, True, "Retain")
     ] * 2
+
+
+def test_a_job_of_a_lane_that_somebody_deletes_while_it_stops_holds_nothing_up() -> None:
+    changing = Changing()
+    changing.until("Stopping")
+    changing.world.passes()
+    del changing.world.api.objects[KIND, f"{KEY.name}-lane-1"]
+    changing.goes_on()
+    assert changing.numbers == [4, 4, 4, 4]
+    assert "LanesNotChanged" not in [reason for _, reason in changing.world.api.events()]
 
 
 @pytest.mark.parametrize("fails", ["check", "change"])

@@ -45,6 +45,13 @@ def conditions(ready: str, progressing: str = "True") -> list[dict[str, Any]]:
     ]
 
 
+def may_follow(new: Mapping[str, Any], old: Mapping[str, Any]) -> bool:
+    """The rule snapshot-store-stays: the API server refuses anything else."""
+    stores = [spec.get("snapshots", {}).get("store") for spec in (new, old)]
+    is_suspended = bool(new.get("suspend") and old.get("suspend"))
+    return stores[1] in (None, stores[0]) or is_suspended
+
+
 @dataclass
 class Lanes:
     """A whole job, and the jobs of its lanes, which the test moves on."""
@@ -66,6 +73,7 @@ class Lanes:
             match action:
                 case Apply(thing):
                     lane = thing["spec"]["laneOf"]["lane"]
+                    assert lane not in self.jobs or may_follow(thing["spec"], self.jobs[lane]["spec"])
                     applied.append(lane)
                     old = self.jobs.get(lane, {"metadata": {"generation": 0}})
                     generation = old["metadata"]["generation"] + 1
@@ -193,6 +201,50 @@ def test_a_job_is_suspended_as_a_whole_and_goes_on_as_a_whole(running: Lanes) ->
     running.passes()
     running.change(suspend=False)
     assert running.passes() == [0, 1, 2, 3]
+
+
+def moves_on(lanes: Lanes, lane: int) -> list[list[int]]:
+    """Passes, in between which the lane does what it is asked for: the lanes that were changed in each."""
+    found = []
+    for _ in range(6):
+        found.append(lanes.passes())
+        if lanes.jobs[lane]["spec"].get("suspend"):
+            lanes.says(lane, ready="False", phase="Suspended")
+        else:
+            lanes.says(lane)
+    return found
+
+
+def test_a_store_that_changed_while_the_job_was_suspended_for_a_moment_only_is_changed_lane_by_lane() -> None:
+    lanes = Lanes(whole(lanes=2, snapshots={"store": "s3://a"}))
+    lanes.passes()
+    for lane in range(2):
+        lanes.says(lane)
+    lanes.passes()
+    lanes.change(snapshots={"store": "s3://b"})
+    assert lanes.passes() == [0]
+    assert lanes.jobs[0]["spec"] == lanes.jobs[0]["spec"] | {"suspend": True, "snapshots": {"store": "s3://a"}}
+    assert lanes.passes() == [], "it has to stop first"
+    lanes.says(0, ready="False", phase="Suspended")
+    assert moves_on(lanes, 0)[:3] == [[0], [0], [1]]
+    lanes.says(1, ready="False", phase="Suspended")
+    moves_on(lanes, 1)
+    specs = [lane["spec"] for lane in lanes.jobs.values()]
+    assert [(spec["snapshots"], spec.get("suspend", False)) for spec in specs] == [({"store": "s3://b"}, False)] * 2
+    assert lanes.passes() == []
+
+
+def test_a_store_that_changed_before_any_pass_saw_the_job_suspended_is_changed_in_all_lanes() -> None:
+    lanes = Lanes(whole(lanes=2, snapshots={"store": "s3://a"}))
+    lanes.passes()
+    lanes.change(suspend=True, snapshots={"store": "s3://b"})
+    assert lanes.passes() == [0, 1]
+    for lane in range(2):
+        lanes.says(lane, ready="False", phase="Suspended")
+    assert lanes.passes() == [0, 1]
+    assert [lane["spec"]["snapshots"]["store"] for lane in lanes.jobs.values()] == ["s3://b"] * 2
+    lanes.change(suspend=False)
+    assert lanes.passes() == [0, 1], "no lane is available, so all go on"
 
 
 def test_the_status_says_how_many_lanes_are_ready_and_which_are_not(running: Lanes) -> None:
