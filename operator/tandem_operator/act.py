@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from tandem.logs import get_logger
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
@@ -30,8 +30,6 @@ from tandem_operator.resources.names import MANAGER
 from tandem_operator.store import Key
 
 _log = get_logger(__name__)
-
-_QUOTA: Final = "exceeded quota"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +117,7 @@ class Actor:
         try:
             self._api.create(namespace, pod, only_try=True)
         except ApiError as error:
-            if _QUOTA not in str(error):
+            if not error.is_quota:
                 raise
 
     @staticmethod

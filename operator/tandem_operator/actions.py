@@ -44,9 +44,10 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Server-side apply of an object other than a pod."""
+    """Server-side apply of an object other than a pod. `is_new`: there is none of that name, as far as is known."""
 
     object: Object
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,11 @@ class ApiError(Exception):
         return self.status == 429 or self.status >= 500
 
     @property
+    def is_quota(self) -> bool:
+        """Whether a quota of the namespace is used up."""
+        return self.status == 403 and "exceeded quota" in str(self)
+
+    @property
     def is_terminating(self) -> bool:
         """Whether the namespace is being deleted: nothing can be made in it, and nothing need be."""
         return "NamespaceTerminating" in self._causes

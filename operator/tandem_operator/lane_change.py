@@ -191,6 +191,13 @@ def _refused(known: LaneChange, words: str, then: str = _AFTER_REFUSAL) -> Lanes
     return LanesStep(known.before, known.model_copy(update={"stage": "Refused", "message": message, "retry_at": None}))
 
 
+def lanes_now(wanted: int, known: LaneChange | None) -> int:
+    """How many lanes' jobs there are by what the status says; `wanted`: of the spec."""
+    if known is None:
+        return wanted
+    return known.to if known.stage == "Beginning" else known.before
+
+
 def count_of_lanes(count: int) -> str:
     """In words.
 

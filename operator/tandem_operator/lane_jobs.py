@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 
 from tandem.manifest import KIND
-from tandem_operator.api import Api
+from tandem_operator.actions import Action, Apply
+from tandem_operator.api import Api, ApiError
 from tandem_operator.begun import Begun
 from tandem_operator.lane_seen import LaneSeen, seen_lanes
 from tandem_operator.lanes_end import LanesLeft
@@ -44,3 +46,19 @@ class LaneJobs:
         jobs = await asyncio.to_thread(self._api.list, KIND, where, labels)
         pods = await asyncio.to_thread(self._api.list, "Pod", where, labels)
         return LanesLeft.of(begun.uid, jobs, pods)
+
+
+def is_vain(action: Action, refused: Iterable[tuple[Action, ApiError]]) -> bool:
+    """Whether it makes or changes the job of a lane, and another one was refused for what this one would be refused for.
+
+    That is: the server is busy or out of order, or a quota is used up, which stops no change of what is there.
+    """
+    if not _is_lane(action):
+        return False
+    causes = [error for one, error in refused if _is_lane(one)]
+    is_new = isinstance(action, Apply) and action.is_new
+    return any(error.is_passing or (is_new and error.is_quota) for error in causes)
+
+
+def _is_lane(action: Action) -> bool:
+    return isinstance(action, Apply) and action.object["kind"] == KIND

@@ -173,7 +173,7 @@ def _applied(
         one = lanes.get(lane)
         thing = next_lane(body, job, lane, one)
         if one is None or one.applied != _stamp(thing):
-            yield Apply(thing)
+            yield Apply(thing, is_new=one is None)
 
 
 def _made(missing: Sequence[int], wanted: Mapping[int, Mapping[str, Any]]) -> Sequence[Emit]:

@@ -15,7 +15,8 @@ from tandem_operator.actions import Action, CreatePod, Delete, DeletePod, Emit, 
 from tandem_operator.api import Api, ApiError
 from tandem_operator.begun import Begun, Clocks, UnseenError, seeing
 from tandem_operator.cache_refresher import CacheRefresher
-from tandem_operator.lane_jobs import LaneJobs
+from tandem_operator.lane_change import lanes_now
+from tandem_operator.lane_jobs import LaneJobs, is_vain
 from tandem_operator.lanes import has_lanes, plan_lanes
 from tandem_operator.lanes_end import plan_end
 from tandem_operator.manifests import job_of
@@ -167,8 +168,7 @@ class Reconciler:
         if had_one and (passed := await self._one_lane(begun, job, old)) is not None:
             return passed
         lanes, change = self._lane_jobs.seen(begun), old.lane_change
-        before = 0 if change is None else change.before
-        if len(lanes) < max(job.spec.lanes, before):  # only the API server knows that one is not there
+        if len(lanes) < lanes_now(job.spec.lanes, change):  # only the API server knows that one is not there
             lanes = await self._lane_jobs.listed(begun)
         if job.spec.lanes == 1 and not lanes and change is None:
             return await self._pass(begun, job)
@@ -230,6 +230,8 @@ class Reconciler:
         for action in actions:
             lacking = [one for one, _ in refused]
             if isinstance(action, _WORDS) or waits(action, lacking, target.job.spec.suspend):
+                continue
+            if is_vain(action, refused):
                 continue
             try:
                 changed = await asyncio.to_thread(self._actor.carry_out, target, action)

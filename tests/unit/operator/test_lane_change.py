@@ -338,6 +338,16 @@ def test_a_job_whose_number_cannot_change_goes_on_as_it_was(fails: str) -> None:
     assert "it is not so" in said["Progressing"]["message"]
 
 
+def test_a_number_that_is_refused_costs_no_listing_of_all_lanes_with_each_pass() -> None:
+    changing = Changing()
+    changing.fails = "check"
+    changing.goes_on()
+    before = changing.world.requests()["list"]
+    for _ in range(5):
+        changing.world.passes()
+    assert changing.world.requests()["list"] == before
+
+
 @pytest.mark.parametrize("write", range(40))
 def test_another_operator_goes_on_wherever_one_was_killed(write: int) -> None:
     changing = Changing()

@@ -24,7 +24,7 @@ from tandem_operator.resources.pods import pod
 from tandem_operator.store import Key
 from tandem_operator.wiring import Intake
 from unit.operator.operator_builders import SETTINGS, UID, tree
-from unit.operator.tiny_api import refuses
+from unit.operator.tiny_api import FORBIDDEN, refuses
 from unit.operator.tiny_world import KEY, TERMINATING, World
 
 FOUR = {"lanes": 4}
@@ -321,6 +321,37 @@ def test_an_operator_that_does_not_know_the_lanes_yet_asks_before_it_makes_them_
     applied = world.api.writes("apply")
     world.passes()
     assert world.api.writes("apply") == applied, "the watches have told nothing, but the server knows them"
+
+
+@pytest.mark.parametrize("error", [ApiError(429, "TooManyRequests", "later"), FORBIDDEN])
+def test_when_the_server_refuses_a_lane_for_what_it_would_refuse_all_for_no_other_is_tried(error: ApiError) -> None:
+    world = World(lanes=4)
+    tried: list[str] = []
+
+    def refuse(verb: str, kind: str, name: str) -> ApiError | None:
+        if (verb, kind) != ("apply", KIND):
+            return None
+        tried.append(name)
+        return error
+
+    world.api.refuse = refuse
+    assert world.refused() is error
+    assert tried == ["flights-lane-0"]
+
+
+def test_a_quota_keeps_no_change_from_the_lanes_that_are_there() -> None:
+    world = World(lanes=2)
+    world.passes()
+    world.watch()
+    del world.api.objects[KIND, "flights-lane-0"]
+    world.store.see_job(world.store.jobs[Key(KEY.namespace, "flights-lane-0")], gone=True)
+    body = world.job
+    metadata = {**body["metadata"], "generation": 2}
+    world.api.put({**body, "metadata": metadata, "spec": {**body["spec"], "replicas": 3}})
+    world.watch()
+    world.api.refuse = refuses("apply", KIND, "flights-lane-0")
+    world.refused()
+    assert world.api.objects[KIND, "flights-lane-1"]["spec"]["replicas"] == 3
 
 
 def test_a_foreign_job_with_the_name_of_a_lane_is_left_alone() -> None:
