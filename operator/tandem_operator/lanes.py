@@ -126,7 +126,7 @@ def plan_lanes(
     fitting = {lane: one for lane, one in lanes.items() if one.lanes == step.lanes}
     said = {lane: one.status for lane, one in fitting.items()}
     requests = lane_requests(body, job, fitting, old, step.change, now_ms)
-    status = lanes_status(body, job, said, old, now_ms, trouble, step.change, requests.by_name)
+    status = lanes_status(body, job, said, old, settings, now_ms, trouble, step.change, requests.by_name)
     has_none = step.holds or step.lanes == 1  # a job of one lane has pods of its own
     wanted = {} if has_none else {lane: wanted_lane(body, job, lane) for lane in range(step.lanes)}
     missing = [lane for lane in wanted if lane not in lanes]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from tandem_operator.manifests import job_of
 from tandem_operator.observed import Component
 from tandem_operator.plan.times import written
 from tandem_operator.reconciler import PATIENCE, STEADY_S
-from tandem_operator.resources import tasks
+from tandem_operator.resources import Settings, tasks
 from tandem_operator.resources.manifest import runtime_tree
 from tandem_operator.resources.pods import pod
 from tandem_operator.store import Key
@@ -65,11 +66,11 @@ class Lanes:
         metadata = {**self.body["metadata"], "generation": self.body["metadata"]["generation"] + 1}
         self.body = {**self.body, "metadata": metadata, "spec": {**self.body["spec"], **spec}}
 
-    def passes(self, trouble: str = "", now_ms: int = NOW_MS) -> list[int]:
+    def passes(self, trouble: str = "", now_ms: int = NOW_MS, settings: Settings = SETTINGS) -> list[int]:
         """The lanes that were made or changed."""
         found = seen_lanes(UID, self.jobs.values())
         applied = []
-        for action in plan_lanes(self.body, job_of(self.body), found, SETTINGS, now_ms, trouble):
+        for action in plan_lanes(self.body, job_of(self.body), found, settings, now_ms, trouble):
             match action:
                 case Apply(thing):
                     lane = thing["spec"]["laneOf"]["lane"]
@@ -279,6 +280,23 @@ def test_a_quiet_job_whose_lanes_measure_the_same_says_so_every_ninety_seconds(r
     for passed_s in (600, 700, 800):
         running.passes(now_ms=NOW_MS + 1_000 * passed_s)
     assert running.status["measuredAt"] == written(NOW_MS + 600_000), "the lanes have measured nothing since"
+
+
+@pytest.mark.parametrize(("lag", "every_s"), [(0, 20.0), (None, 10.0)])
+def test_how_often_figures_are_written_is_a_setting_of_the_operator(
+    running: Lanes, lag: int | None, every_s: float
+) -> None:
+    settings = replace(SETTINGS, figures_every_s=10.0, same_figures_every_s=20.0)
+    written_at = []
+    for passed_s in range(1, 42):
+        now_ms = NOW_MS + 1_000 * passed_s
+        for lane in range(4):
+            running.says(lane, measuredAt=written(now_ms), lag=passed_s if lag is None else lag)
+        if running.passes(now_ms=now_ms, settings=settings) == [] and running.status["measuredAt"] == written(now_ms):
+            written_at.append(passed_s)
+    times = [later - earlier for earlier, later in pairwise(written_at)]
+    assert times == [every_s] * len(times)
+    assert times
 
 
 @pytest.mark.parametrize("deleted", [1, 4])
