@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tandem.manifest import KIND
-from unit.operator.test_lanes import Lanes, whole
+from unit.operator.tiny_lanes import Lanes
 from unit.operator.tiny_world import World
 
 STORE = {"snapshots": {"store": "s3://bucket/x"}}
@@ -33,12 +33,7 @@ def request(lanes: Lanes, kind: str = "savepoint") -> Mapping[str, Any]:
 
 @pytest.fixture
 def running() -> Lanes:
-    lanes = Lanes(whole(**STORE))
-    lanes.passes()
-    for lane in range(4):
-        lanes.says(lane)
-    lanes.passes()
-    return lanes
+    return Lanes.running(**STORE)
 
 
 def test_a_savepoint_is_asked_of_all_lanes_at_once_also_while_one_is_down_and_others_wait_for_a_change(
@@ -116,7 +111,7 @@ def test_a_lane_that_is_made_later_is_asked_for_nothing_that_is_over(running: La
     assert request(running)["outcome"] == "Done"
 
 
-@pytest.mark.parametrize("spec, why", [({"suspend": True}, "is suspended"), ({"snapshots": None}, "no snapshots")])
+@pytest.mark.parametrize(("spec", "why"), [({"suspend": True}, "is suspended"), ({"snapshots": None}, "no snapshots")])
 def test_what_no_lane_could_do_is_refused_at_once(running: Lanes, spec: dict[str, Any], why: str) -> None:
     running.body["spec"] = {name: value for name, value in (running.body["spec"] | spec).items() if value is not None}
     annotated(running, "savepoint", "before@1")

@@ -9,9 +9,8 @@ import pytest
 
 from tandem.manifest import KIND
 from tandem_operator.resources.names import CLEANUP
-from unit.operator.test_lane_change import Changing
-from unit.operator.test_one_lane import FromOne
 from unit.operator.tiny_api import CREATED, FORBIDDEN, KilledError, kills_before
+from unit.operator.tiny_changing import Changing, FromOne
 from unit.operator.tiny_world import KEY, Key, World
 
 LANE = f"{KEY.name}-lane-1"
@@ -150,9 +149,7 @@ def cleaned_up(changing: Changing) -> None:
 
 @pytest.mark.parametrize("stage", ["Checking", "Stopping", "Dividing", "Beginning"])
 @pytest.mark.parametrize("kind", [Changing, FromOne])
-def test_a_job_that_is_deleted_while_its_lanes_change_takes_topics_and_snapshots_with_it(
-    kind: Any, stage: str
-) -> None:
+def test_a_job_that_is_deleted_while_its_lanes_change_takes_topics_and_snapshots_with_it(kind: Any, stage: str) -> None:
     changing = kind()
     changing.until(stage)
     cleaned_up(changing)

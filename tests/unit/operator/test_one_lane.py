@@ -12,33 +12,9 @@ from tandem_operator.manifests import job_of
 from tandem_operator.one_lane import as_one_lane, may_have_one_lane
 from tandem_operator.resources.names import CLEANUP
 from tandem_operator.resources.revisions import KIND as REVISION
-from tandem_operator.resources.revisions import revision
 from tandem_operator.status import read_status
-from unit.operator.operator_builders import SETTINGS, UID
-from unit.operator.test_lane_change import Changing
+from unit.operator.tiny_changing import SNAPSHOTS, FromOne
 from unit.operator.tiny_world import KEY, World
-
-SNAPSHOTS = {"snapshots": {"store": "s3://bucket/x"}, "deletionPolicy": "Delete"}
-
-
-class FromOne(Changing):
-    """An operator and a job of one lane that has worked, which is to have four."""
-
-    def __init__(self, worked: bool = True) -> None:
-        self.world, self.fails = World(lanes=1, **SNAPSHOTS), ""
-        if worked:
-            self.world.api.put(revision(job_of(self.world.body), UID, SETTINGS, 1))
-        self.goes_on()
-        self.set_lanes(4)
-
-    def set_lanes(self, lanes: int) -> None:
-        body = self.world.job
-        generation = body["metadata"]["generation"] + 1
-        metadata = {**body["metadata"], "generation": generation}
-        self.world.api.put({**body, "spec": {**body["spec"], "lanes": lanes}, "metadata": metadata})
-
-    def members(self) -> list[str]:
-        return [name for name in self.world.api.named("Pod") if "-lanes-" not in name and "-lane-" not in name]
 
 
 def test_a_job_of_one_lane_gets_several() -> None:
