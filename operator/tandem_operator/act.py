@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any
 
 from tandem.logs import get_logger
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
 from tandem_operator.actions import (
     Action,
     Apply,
+    Ask,
     Create,
     CreatePod,
     Delete,
@@ -29,8 +30,6 @@ from tandem_operator.resources.names import MANAGER
 from tandem_operator.store import Key
 
 _log = get_logger(__name__)
-
-_QUOTA: Final = "exceeded quota"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,9 @@ class Actor:
             case Delete():
                 api.delete(action.kind, where, action.name, action.uid)
             case LabelPod():
-                return self._label(where, action)
+                return self._merge("Pod", where, action.name, action.uid, {"metadata": {"labels": dict(action.labels)}})
+            case Ask():
+                return self._merge(KIND, where, action.name, action.uid, action.change)
             case Switch():
                 self._create(target, self._switch(target, action))
             case SetFinalizers():
@@ -116,7 +117,7 @@ class Actor:
         try:
             self._api.create(namespace, pod, only_try=True)
         except ApiError as error:
-            if _QUOTA not in str(error):
+            if not error.is_quota:
                 raise
 
     @staticmethod
@@ -127,12 +128,12 @@ class Actor:
             what = f"{there.get('kind', 'an object')} {metadata['name']} exists, and belongs to somebody else"
             raise ApiError(409, "AlreadyExists", f"{what}: rename that, or the job")
 
-    def _label(self, namespace: str, action: LabelPod) -> Object | None:
-        change = {"metadata": {"uid": action.uid, "labels": dict(action.labels)}}
+    def _merge(self, kind: str, namespace: str, name: str, uid: str, change: Object) -> Object | None:
+        same = {**change, "metadata": {**change.get("metadata", {}), "uid": uid}}
         try:
-            return self._api.merge("Pod", namespace, action.name, change)
+            return self._api.merge(kind, namespace, name, same)
         except ApiError as error:
-            if error.status in (404, 409):  # it is gone, or another pod has its name
+            if error.status in (404, 409):  # it is gone, or another one has its name
                 return None
             raise
 

@@ -44,9 +44,10 @@ class DeletePod:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Server-side apply of an object other than a pod."""
+    """Server-side apply of an object other than a pod. `is_new`: there is none of that name, as far as is known."""
 
     object: Object
+    is_new: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,15 @@ class LabelPod:
     name: str
     uid: str
     labels: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Hand a request on to the job of a lane, if it still is the one with that uid. `change`: what it is to say."""
+
+    name: str
+    uid: str
+    change: Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +126,17 @@ class Emit:
     once: str = ""
 
 
-Action = CreatePod | TryPod | DeletePod | Apply | Create | Delete | LabelPod | Switch | SetFinalizers | SetStatus | Emit
+Action = (
+    CreatePod
+    | TryPod
+    | DeletePod
+    | Apply
+    | Create
+    | Delete
+    | LabelPod
+    | Ask
+    | Switch
+    | SetFinalizers
+    | SetStatus
+    | Emit
+)

@@ -49,6 +49,11 @@ class ApiError(Exception):
         return self.status == 429 or self.status >= 500
 
     @property
+    def is_quota(self) -> bool:
+        """Whether a quota of the namespace is used up."""
+        return self.status == 403 and "exceeded quota" in str(self)
+
+    @property
     def is_terminating(self) -> bool:
         """Whether the namespace is being deleted: nothing can be made in it, and nothing need be."""
         return "NamespaceTerminating" in self._causes
@@ -59,10 +64,16 @@ class Api:
 
     `api_client` : configured, e.g. by `kubernetes.config.load_incluster_config`.
     `asked` : called for each request, in the thread that makes it.
+    `dated` : called with the time of each answer, as the server writes it (the header `Date`).
     """
 
-    def __init__(self, api_client: client.ApiClient, asked: Callable[[Verb], None] = lambda _: None) -> None:
-        self._client, self._asked = api_client, asked
+    def __init__(
+        self,
+        api_client: client.ApiClient,
+        asked: Callable[[Verb], None] = lambda _: None,
+        dated: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._client, self._asked, self._dated = api_client, asked, dated
 
     def list(
         self, kind: str, namespace: str, selector: Mapping[str, str] | None = None, most: int | None = None
@@ -133,7 +144,7 @@ class Api:
         self._asked(verb)
         headers = {"Accept": _JSON, **({"Content-Type": content_type} if content_type else {})}
         try:
-            answer: dict[str, Any] = self._client.call_api(
+            answer, _, headers = self._client.call_api(
                 path,
                 method,
                 query_params=[(key, value) for key, value in query if value],
@@ -141,14 +152,15 @@ class Api:
                 body=body,
                 response_types_map=dict.fromkeys(_GOOD, "object"),
                 auth_settings=["BearerToken"],
-                _return_http_data_only=True,
                 _request_timeout=_TIMEOUT_S,
             )
         except client.ApiException as error:
+            self._dated((error.headers or {}).get("Date", ""))
             raise _error(error.status, error.body or "") from error
         except ReadTimeoutError as error:
             raise ApiError(504, "Timeout", f"no answer within {_TIMEOUT_S:.0f} s: {error}") from error
-        return answer
+        self._dated(headers.get("Date", ""))
+        return dict(answer)
 
 
 def _path(kind: str, namespace: str, name: str = "") -> str:

@@ -32,7 +32,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """`now_ms`: wall clock, ms since 1970. `monotonic_s`: any monotonic clock, s."""
+    """`now_ms`: wall clock, ms since 1970, best the API server's. `monotonic_s`: any monotonic clock, s."""
 
     now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000
     monotonic_s: Callable[[], float] = time.monotonic

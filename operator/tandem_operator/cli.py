@@ -21,6 +21,7 @@ from tandem.process.info import ExitCode
 from tandem.waiting import Deadline, wait_until
 from tandem_operator.actions import Verb
 from tandem_operator.api import Api, ApiError
+from tandem_operator.begun import Clocks
 from tandem_operator.kopf_lines import KopfLines
 from tandem_operator.loop import Loop
 from tandem_operator.metrics import OperatorMetrics
@@ -29,6 +30,7 @@ from tandem_operator.reconciler import Reconciler
 from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
 from tandem_operator.resources.settings import USER
+from tandem_operator.server_clock import ServerClock
 from tandem_operator.store import Store
 from tandem_operator.wiring import Scope, registry_of, settings
 
@@ -67,11 +69,12 @@ def run(
     metrics = OperatorMetrics(registry)
     ids = [int(text) if text else None for text in (run_as_user, run_as_group, fs_group)]
     given = Settings(default_image, own, run_as_user=ids[0], run_as_group=ids[1], fs_group=ids[2])
-    api = _api(metrics.asked)
+    clock = ServerClock()
+    api = _api(metrics.asked, clock.saw)
     if not wait_until(lambda: _is_known(api, scope.namespaces or (own,)), Deadline(_INSTALLED_S), _LOOK_S):
         typer.echo(f"The API server knows no {KIND}.{_INSTALL}", err=True)  # kopf would wait for ever, and seem healthy
         raise typer.Exit(ExitCode.FAILED)
-    asyncio.run(_run(api, given, scope, metrics, health_port))
+    asyncio.run(_run(api, given, scope, metrics, health_port, Clocks(clock.now_ms)))
 
 
 @app.command()
@@ -95,7 +98,7 @@ def _names(namespaces: str) -> tuple[str, ...]:
     return tuple(filter(None, (name.strip() for name in namespaces.split(","))))
 
 
-def _api(asked: Callable[[Verb], None] = lambda _: None) -> Api:
+def _api(asked: Callable[[Verb], None] = lambda _: None, dated: Callable[[str], None] = lambda _: None) -> Api:
     try:
         config.load_incluster_config()
     except ConfigException:
@@ -106,7 +109,7 @@ def _api(asked: Callable[[Verb], None] = lambda _: None) -> Api:
             raise typer.Exit(ExitCode.USAGE) from error
     configuration = client.Configuration.get_default_copy()
     configuration.retries = False  # every call has one deadline; what fails is tried again by the next pass
-    return Api(client.ApiClient(configuration), asked)
+    return Api(client.ApiClient(configuration), asked, dated)
 
 
 def _is_known(api: Api, namespaces: Iterable[str]) -> bool:
@@ -127,9 +130,11 @@ def _probed() -> str:
     return "[::]" if ":" in os.environ.get("POD_IP", "") else "0.0.0.0"  # noqa: S104
 
 
-async def _run(api: Api, given: Settings, scope: Scope, metrics: OperatorMetrics, health_port: int) -> None:
+async def _run(
+    api: Api, given: Settings, scope: Scope, metrics: OperatorMetrics, health_port: int, clocks: Clocks
+) -> None:
     store, reports = Store(), Reports()
-    reconciler = Reconciler(api, store, reports, given, metrics, socket.gethostname())
+    reconciler = Reconciler(api, store, reports, given, metrics, socket.gethostname(), clocks)
     reach = Reach(api, scope.namespaces, metrics)
     loop = Loop(reach.guarding(reconciler.reconcile), metrics, reconciler.forget)
     looking = asyncio.create_task(reach.watch(), name="reach")

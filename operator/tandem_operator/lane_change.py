@@ -57,7 +57,8 @@ class LanesStep:
     """What is to be done about the number of lanes. `lanes`: how many there are to be now.
 
     `change` : what is to be remembered; None: nothing changes. `stops`, `removes`: lanes whose jobs are to be suspended, or
-    deleted. `task` : which one is to be there; `ended`: the number has changed. `holds` : the lanes' jobs stay as they are.
+    deleted; one that is to be suspended and is gone is made so, and says then that nothing of it runs. `task` : which one is
+    to be there; `ended`: the number has changed. `holds` : the lanes' jobs stay as they are.
     """
 
     lanes: int
@@ -167,7 +168,8 @@ def _stopped(known: LaneChange, lanes: Mapping[int, LaneJob], now_ms: int) -> La
         late = (lane for lane in range(known.before) if lane not in lanes or not lanes[lane].has_stopped)
         named = ", ".join(map(str, late))
         return _refused(known, f"lanes {named} have not stopped within {_STOP_MS // 60_000} min")
-    stops = frozenset(lane for lane, one in lanes.items() if not one.is_asked_to_stop)
+    gone = set(range(known.before)) - lanes.keys()
+    stops = frozenset(gone | {lane for lane, one in lanes.items() if not one.is_asked_to_stop})
     return LanesStep(known.before, known, stops=stops, holds=True)
 
 
@@ -187,6 +189,13 @@ def _refused(known: LaneChange, words: str, then: str = _AFTER_REFUSAL) -> Lanes
     advice = then.format(before=known.before, to=known.to, lanes=count_of_lanes(known.before))
     message = f"{_line(words)[: LONGEST_FAILURE - len(advice) - 2]}. {advice}"
     return LanesStep(known.before, known.model_copy(update={"stage": "Refused", "message": message, "retry_at": None}))
+
+
+def lanes_now(wanted: int, known: LaneChange | None) -> int:
+    """How many lanes' jobs there are by what the status says; `wanted`: of the spec."""
+    if known is None:
+        return wanted
+    return known.to if known.stage == "Beginning" else known.before
 
 
 def count_of_lanes(count: int) -> str:

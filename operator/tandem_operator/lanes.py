@@ -7,17 +7,19 @@ unavailable; one of the number of lanes to all of them, see `lane_change`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tandem.manifest import API_VERSION, KIND, ReplicatedStreamJob
 from tandem_operator.actions import Action, Apply, Delete, Emit, SetStatus
-from tandem_operator.lane_change import LaneJob, count_of_lanes, lanes_step
+from tandem_operator.lane_change import count_of_lanes, lanes_step
+from tandem_operator.lane_requests import lane_requests
+from tandem_operator.lane_seen import LaneSeen, lane_job_name
 from tandem_operator.lane_task import LaneTask, unneeded_tasks
 from tandem_operator.lanes_status import lanes_status
 from tandem_operator.manifests import job_of
 from tandem_operator.observed import TaskSeen
+from tandem_operator.plan.deletion import finalized
 from tandem_operator.plan.events import events_of
 from tandem_operator.plan.status import as_object
 from tandem_operator.resources.names import (
@@ -27,7 +29,6 @@ from tandem_operator.resources.names import (
     MANAGED_BY,
     MANAGER,
     NAME,
-    PREFIX,
     owner_reference,
     stamped,
 )
@@ -35,50 +36,13 @@ from tandem_operator.resources.settings import Settings
 from tandem_operator.status import Status, read_status
 from tandem_operator.trim import Body
 
-_PASSED_ON: Final = (f"{PREFIX}savepoint",)
-"""Annotations of the whole job that are requests to every lane."""
-
-
-@dataclass(frozen=True, slots=True)
-class LaneSeen:
-    """The job of a lane as it is. `applied`: from what it was made; `pods`: how many it has."""
-
-    lane: int
-    applied: str
-    generation: int
-    status: Status
-    uid: str
-    spec: Mapping[str, Any]
-    pods: int = 0
-
-    @property
-    def is_available(self) -> bool:
-        """Whether it does what its spec asks for, as far as its status says; not while it is still changing."""
-        conditions = {one.type: one.status for one in self.status.conditions}
-        is_seen = self.status.observed_generation == self.generation
-        return is_seen and self.status.phase == "Running" and conditions.get("Progressing") != "False"
-
-    @property
-    def lanes(self) -> int:
-        """With how many lanes it was made."""
-        return int(self.spec.get("lanes", 1))
-
-    @property
-    def as_job(self) -> LaneJob:
-        """What a change of their number reads of it."""
-        is_asked = bool(self.spec.get("suspend")) and self.spec.get("deletionPolicy") != "Delete"
-        is_seen = self.status.observed_generation == self.generation and self.status.phase == "Suspended"
-        return LaneJob(self.uid, self.lanes, is_asked, is_asked and is_seen and not self.pods)
+_REQUESTS: Final = ("savepointNonce",)
+"""Fields of the spec that are requests: `lane_requests` hands them on."""
 
 
 def has_lanes(job: ReplicatedStreamJob, status: Status) -> bool:
     """Whether it is a whole job with several lanes, or was one when its status was written."""
     return job.spec.lane_of is None and (job.spec.lanes > 1 or bool(status.lanes) or status.lane_change is not None)
-
-
-def lane_job_name(job: str, lane: int) -> str:
-    """What the job of a lane is called in Kubernetes, e.g. `orders-lane-2`."""
-    return f"{job}-lane-{lane}"
 
 
 def whole_of_body(body: Body) -> str:
@@ -87,8 +51,11 @@ def whole_of_body(body: Body) -> str:
 
 
 def wanted_lane(body: Body, job: ReplicatedStreamJob, lane: int) -> dict[str, Any]:
-    """The job of a lane, as it shall be. `body`: the whole job; `job`: what was read of that."""
-    annotations = body["metadata"].get("annotations", {})
+    """The job of a lane, as it shall be. `body`: the whole job; `job`: what was read of that.
+
+    When it is deleted, by whatever, its topics and snapshots stay: they go with the whole, see `lanes_end`.
+    """
+    spec = {name: value for name, value in body["spec"].items() if name not in _REQUESTS}
     labels = {NAME: "tandem", MANAGED_BY: MANAGER, LANES_OF: job.name, LANE: str(lane)}
     return stamped(
         {
@@ -98,10 +65,9 @@ def wanted_lane(body: Body, job: ReplicatedStreamJob, lane: int) -> dict[str, An
                 "name": lane_job_name(job.name, lane),
                 "namespace": job.metadata.namespace,
                 "labels": {**body["metadata"].get("labels", {}), **labels},
-                "annotations": {name: annotations[name] for name in _PASSED_ON if name in annotations},
                 "ownerReferences": [owner_reference(job, body["metadata"]["uid"])],
             },
-            "spec": {**body["spec"], "laneOf": {"job": job.name, "lane": lane}},
+            "spec": {**spec, "deletionPolicy": "Retain", "laneOf": {"job": job.name, "lane": lane}},
         }
     )
 
@@ -111,35 +77,25 @@ def with_lanes(body: Body, lanes: int) -> Body:
     return body if body["spec"].get("lanes") == lanes else {**body, "spec": {**body["spec"], "lanes": lanes}}
 
 
-def stopped_lane(body: Body, job: ReplicatedStreamJob, one: LaneSeen) -> dict[str, Any]:
-    """The job of a lane as it is, but that it has no pods; and when it is deleted, its topics and snapshots stay."""
-    spec = {name: value for name, value in one.spec.items() if name != "laneOf"}
-    return wanted_lane({**body, "spec": {**spec, "suspend": True, "deletionPolicy": "Retain"}}, job, one.lane)
+def stopped_lane(body: Body, job: ReplicatedStreamJob, lane: int, spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The job of a lane with that spec, but that it has no pods."""
+    return wanted_lane({**body, "spec": {**spec, "suspend": True}}, job, lane)
 
 
-def seen_lanes(
-    uid: str, bodies: Iterable[Body], pods_of: Callable[[str], int] = lambda _name: 0
-) -> dict[int, LaneSeen]:
-    """The lanes' jobs that are there, of those in `bodies` that the whole job, with that `uid`, owns.
+def next_lane(body: Body, job: ReplicatedStreamJob, lane: int, one: LaneSeen | None) -> dict[str, Any]:
+    """What the job of a lane becomes next, on the way to `wanted_lane`. `one`: as it is; None: it is not there.
 
-    `pods_of` : how many pods a job of that name has.
+    The API server lets a job change its snapshot store only where it is suspended before and after (`snapshot-store-stays`).
+    The whole may have been suspended, changed and resumed before any pass has seen it so.
     """
-    found = {}
-    for body in bodies:
-        metadata, of = body["metadata"], body["spec"].get("laneOf")
-        if of is None or all(owner["uid"] != uid for owner in metadata.get("ownerReferences", ())):
-            continue
-        lane, applied = int(of["lane"]), metadata.get("annotations", {}).get(APPLIED, "")
-        found[lane] = LaneSeen(
-            lane,
-            applied,
-            metadata.get("generation", 0),
-            read_status(body.get("status", {})),
-            metadata.get("uid", ""),
-            body["spec"],
-            pods_of(metadata["name"]),
-        )
-    return found
+    if one is None or _store(one.spec) in (None, _store(body["spec"])):
+        return wanted_lane(body, job, lane)
+    return stopped_lane(body, job, lane, body["spec"] if one.as_job.has_stopped else one.spec)
+
+
+def _store(spec: Mapping[str, Any]) -> str | None:
+    store: str | None = (spec.get("snapshots") or {}).get("store")
+    return store
 
 
 def plan_lanes(
@@ -151,27 +107,39 @@ def plan_lanes(
     trouble: str = "",
     tasks: Sequence[TaskSeen] = (),
 ) -> tuple[Action, ...]:
-    """What a pass over the whole job does. `trouble`: what the API server refused lately; `tasks`: of the whole job."""
+    """What a pass over the whole job does. `trouble`: what the API server refused lately; `tasks`: of the whole job.
+
+    Its finalizer comes first, and alone: what follows is of the version of the job that has it.
+    """
+    metadata = body["metadata"]
+    held = finalized(job, metadata.get("finalizers", ()), metadata.get("resourceVersion", ""))
+    if held and not trouble:
+        return held
     old = read_status(body.get("status", {}))
     task = LaneTask.of(body, old.lane_change, settings)
     seen = None if task is None else task.seen(tasks)
     jobs = {lane: one.as_job for lane, one in lanes.items()}
-    generation = int(body["metadata"].get("generation", 0))
+    generation = int(metadata.get("generation", 0))
     step = lanes_step(job.spec.lanes, generation, old.lane_change, jobs, seen, now_ms)
     body = with_lanes(body, step.lanes)
     job = job if job.spec.lanes == step.lanes else job_of(body)
     fitting = {lane: one for lane, one in lanes.items() if one.lanes == step.lanes}
     said = {lane: one.status for lane, one in fitting.items()}
-    status = lanes_status(body, job, said, old, now_ms, trouble, step.change)
+    requests = lane_requests(body, job, fitting, old, step.change, now_ms)
+    status = lanes_status(body, job, said, old, settings, now_ms, trouble, step.change, requests.by_name)
     has_none = step.holds or step.lanes == 1  # a job of one lane has pods of its own
     wanted = {} if has_none else {lane: wanted_lane(body, job, lane) for lane in range(step.lanes)}
     missing = [lane for lane in wanted if lane not in lanes]
     return (
-        *(Apply(stopped_lane(body, job, lanes[lane])) for lane in sorted(step.stops)),
+        *(
+            Apply(stopped_lane(body, job, lane, lanes[lane].spec if lane in lanes else body["spec"]))
+            for lane in sorted(step.stops)
+        ),
         *(Delete(KIND, lane_job_name(job.name, lane), lanes[lane].uid) for lane in sorted(step.removes)),
         *(() if task is None or seen is not None or step.task is None else task.made()),
         *unneeded_tasks(job.name, tasks, task),
-        *(Apply(wanted[lane]) for lane in _next(job, missing, fitting, wanted)),
+        *requests.asks,
+        *_applied(body, job, fitting, _next(job, missing, fitting, wanted)),
         *(() if trouble else _made(missing, wanted)),
         *((Emit("Normal", "LanesChanged", f"The job has {count_of_lanes(step.lanes)}"),) if step.ended else ()),
         *events_of(old, status),
@@ -196,6 +164,16 @@ def _next(
     room = job.spec.max_unavailable_lanes - len(set(unavailable) | set(missing))
     others = [lane for lane in sorted(stale) if lane not in unavailable]
     return [*missing, *(lane for lane in stale if lane in unavailable), *others[: max(0, room)]]
+
+
+def _applied(
+    body: Body, job: ReplicatedStreamJob, lanes: Mapping[int, LaneSeen], changed: Sequence[int]
+) -> Iterator[Apply]:
+    for lane in changed:
+        one = lanes.get(lane)
+        thing = next_lane(body, job, lane, one)
+        if one is None or one.applied != _stamp(thing):
+            yield Apply(thing, is_new=one is None)
 
 
 def _made(missing: Sequence[int], wanted: Mapping[int, Mapping[str, Any]]) -> Sequence[Emit]:

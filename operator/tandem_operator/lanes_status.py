@@ -9,6 +9,7 @@ from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.plan.conditions import suspended
 from tandem_operator.plan.lane_words import changing
 from tandem_operator.plan.times import read_ms, written
+from tandem_operator.resources.settings import Settings
 from tandem_operator.status import (
     LONGEST_MESSAGE,
     MOST_LANES,
@@ -18,6 +19,8 @@ from tandem_operator.status import (
     LaneChange,
     LaneStatus,
     Phase,
+    Request,
+    RequestName,
     Status,
 )
 from tandem_operator.trim import Body
@@ -39,13 +42,15 @@ def lanes_status(
     job: ReplicatedStreamJob,
     lanes: Mapping[int, Status],
     old: Status,
+    settings: Settings,
     now_ms: int,
     trouble: str,
     change: LaneChange | None = None,
+    requests: Mapping[RequestName, Request] | None = None,
 ) -> Status:
     """What the whole job's status shall be. `lanes`: of those that are there; `trouble`: what could not be done.
 
-    `change` : that of the number of lanes.
+    `change` : that of the number of lanes; `requests`: what became of them.
     """
     count, spec = job.spec.lanes, job.spec
     ready = [lane for lane, one in lanes.items() if _is(one, "Ready")]
@@ -67,25 +72,22 @@ def lanes_status(
         replicas=min((one.replicas or 0 for one in lanes.values()), default=0) if len(lanes) == count else 0,
         conditions=conditions,
         history=old.history,
+        requests=requests or {},
     )
     figures = {"measured_at": None, "lag": None, "degraded_lanes": ()}
     is_same = status.model_copy(update=figures) == old.model_copy(update=figures)
     changed = [(one.lane, one.phase, one.message) for one in status.degraded_lanes]
     before = [(one.lane, one.phase, one.message) for one in old.degraded_lanes]
     newest = max((read_ms(one.measured_at) for one in lanes.values() if one.measured_at), default=0)
-    return old if is_same and changed == before and not _is_due(status, old, newest) else status
+    return old if is_same and changed == before and not _is_due(status, old, newest, settings) else status
 
 
-_FIGURES_EVERY_MS: Final = 30_000
-_SAME_FIGURES_EVERY_MS: Final = 90_000
-
-
-def _is_due(status: Status, old: Status, newest_ms: int) -> bool:
+def _is_due(status: Status, old: Status, newest_ms: int, settings: Settings) -> bool:
     """Whether lags, which change all the time, are to be written again; or, while lanes measure the same, when they did."""
-    passed_ms = read_ms(status.measured_at) - read_ms(old.measured_at)
+    passed_s = (read_ms(status.measured_at) - read_ms(old.measured_at)) / 1000
     if status.lag != old.lag:
-        return passed_ms >= _FIGURES_EVERY_MS
-    return newest_ms > read_ms(old.measured_at) and passed_ms >= _SAME_FIGURES_EVERY_MS
+        return passed_s >= settings.figures_every_s
+    return newest_ms > read_ms(old.measured_at) and passed_s >= settings.same_figures_every_s
 
 
 def _phase(count: int, lanes: Mapping[int, Status], is_deleted: bool) -> Phase:

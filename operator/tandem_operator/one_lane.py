@@ -15,7 +15,6 @@ from tandem_operator.lane_change import LaneJob, lanes_step
 from tandem_operator.lane_task import LaneTask, unneeded_tasks
 from tandem_operator.observed import ObjectSeen, Observed
 from tandem_operator.plan import plan
-from tandem_operator.plan.deletion import released
 from tandem_operator.plan.status import old_status
 from tandem_operator.resources import Settings
 from tandem_operator.status import Status
@@ -57,11 +56,11 @@ def is_over(status: Status, is_there: bool) -> bool:
 
 
 def cleared(observed: Observed, _settings: Settings) -> tuple[Action, ...]:
-    """What is left of a job of one lane goes; empty: nothing is. Its topics and snapshots stay."""
+    """What is left of a job of one lane goes; empty: nothing is. Its topics and snapshots stay until the whole goes."""
     if observed.pods or observed.tasks:
         pods = [(pod.name, pod.uid) for pod in observed.pods] + [(task.name, task.uid) for task in observed.tasks]
         return tuple(DeletePod(name, uid, _WHY) for name, uid in pods)
-    return (*(Delete(one.kind, one.name) for one in observed.objects), *released(observed))
+    return tuple(Delete(one.kind, one.name) for one in observed.objects)
 
 
 def plan_one_lane(observed: Observed, settings: Settings, body: Body, wanted: int) -> tuple[Action, ...]:
@@ -69,8 +68,6 @@ def plan_one_lane(observed: Observed, settings: Settings, body: Body, wanted: in
 
     `observed` : of the job `as_one_lane`; `body`: the job as it is.
     """
-    if observed.deleting:
-        return plan(observed, settings)
     known = old_status(observed).lane_change
     task = LaneTask.of(body, known, settings)
     seen = None if task is None else task.seen(observed.tasks)

@@ -15,7 +15,10 @@ from tandem_operator.actions import Action, CreatePod, Delete, DeletePod, Emit, 
 from tandem_operator.api import Api, ApiError
 from tandem_operator.begun import Begun, Clocks, UnseenError, seeing
 from tandem_operator.cache_refresher import CacheRefresher
-from tandem_operator.lanes import LaneSeen, has_lanes, plan_lanes, seen_lanes
+from tandem_operator.lane_change import lanes_now
+from tandem_operator.lane_jobs import LaneJobs, is_vain
+from tandem_operator.lanes import has_lanes, plan_lanes
+from tandem_operator.lanes_end import plan_end
 from tandem_operator.manifests import job_of
 from tandem_operator.metrics import OperatorMetrics
 from tandem_operator.observe import observe, pods_of, tasks_of
@@ -28,7 +31,7 @@ from tandem_operator.plan.invalid import last_working, refuse, unseen
 from tandem_operator.plan.refused import Refusal, only_now, waits, words_of
 from tandem_operator.reports import Reports
 from tandem_operator.resources import Settings
-from tandem_operator.resources.names import CLEANUP, LANES_OF
+from tandem_operator.resources.names import CLEANUP
 from tandem_operator.shown import gauges
 from tandem_operator.status import Status, read_status
 from tandem_operator.store import Key, Store
@@ -73,6 +76,7 @@ class Reconciler:
         self._metrics, self._now_ms, self._monotonic_s = metrics, clocks.now_ms, clocks.monotonic_s
         self._actor = Actor(api, settings, me)
         self._owned = OwnedObjects(api)
+        self._lane_jobs = LaneJobs(api, store)
         self._cache_refresher = CacheRefresher(api, store)
         self._put_off: dict[Key, int] = {}
 
@@ -109,24 +113,15 @@ class Reconciler:
         else:
             old = read_status(body.get("status", {}))
             try:
-                is_whole = has_lanes(job, old) or (job.spec.lane_of is None and await self._has_lanes_still(begun, old))
+                is_whole = has_lanes(job, old) or (
+                    job.spec.lane_of is None and await self._lane_jobs.are_there_still(begun, old)
+                )
                 again_s, refused = await (self._lanes(begun, job) if is_whole else self._pass(begun, job))
             except ManifestError as error:  # with the number of lanes that it changes from or to, it is no good job
                 again_s, refused = STEADY_S, await self._tell(begun, refuse(body, error, self._now_ms()))
         if refused is not None:
             raise refused
         return again_s if key in self._store.jobs else None
-
-    async def _has_lanes_still(self, begun: Begun, old: Status) -> bool:
-        """Whether a job whose status says nothing (it is new, or its status was lost) has jobs of lanes."""
-        if old.observed_generation is not None:
-            return False
-        await self._list_lanes(begun)
-        return bool(self._seen_lanes(begun))
-
-    async def _list_lanes(self, begun: Begun) -> None:
-        for body in await asyncio.to_thread(self._api.list, KIND, begun.key.namespace, {LANES_OF: begun.key.name}):
-            self._store.see_job(body, gone=False)
 
     async def _repair(self, begun: Begun, error: ManifestError) -> tuple[float, ApiError | None]:
         """A pass over a job whose spec is no good."""
@@ -166,15 +161,15 @@ class Reconciler:
     async def _lanes(self, begun: Begun, job: ReplicatedStreamJob) -> tuple[float, ApiError | None]:
         """A pass over a job with lanes, each of which is a job of its own."""
         key, target = begun.key, Target(job, begun.uid)
+        if "deletionTimestamp" in begun.body["metadata"]:
+            return await self._pass(begun, job, planned=partial(plan_end, left=await self._lane_jobs.left(begun)))
         old = read_status(begun.body.get("status", {}))
-        had_one = may_have_one_lane(job, old) and not await self._has_lanes_still(begun, old)
+        had_one = may_have_one_lane(job, old) and not await self._lane_jobs.are_there_still(begun, old)
         if had_one and (passed := await self._one_lane(begun, job, old)) is not None:
             return passed
-        lanes, change = self._seen_lanes(begun), old.lane_change
-        before = 0 if change is None else change.before
-        if len(lanes) < max(job.spec.lanes, before):  # only the API server knows that one is not there
-            await self._list_lanes(begun)
-            lanes = self._seen_lanes(begun)
+        lanes, change = self._lane_jobs.seen(begun), old.lane_change
+        if len(lanes) < lanes_now(job.spec.lanes, change):  # only the API server knows that one is not there
+            lanes = await self._lane_jobs.listed(begun)
         if job.spec.lanes == 1 and not lanes and change is None:
             return await self._pass(begun, job)
         tasks = tasks_of(begun.body, self._store)
@@ -203,19 +198,13 @@ class Reconciler:
         planned: Planned
         is_there = bool(objects or pods_of(begun.body, self._store))
         if is_over(old, is_there):
-            if not is_there and CLEANUP not in begun.body["metadata"].get("finalizers", ()):
+            if not is_there:
                 return None
             planned = cleared
         else:
             planned = partial(plan_one_lane, body=begun.body, wanted=job.spec.lanes)
         body = as_one_lane(begun.body, old)
         return await self._pass(replace(begun, body=body), job_of(body), planned=planned)
-
-    def _seen_lanes(self, begun: Begun) -> dict[int, LaneSeen]:
-        def pods_of(name: str) -> int:
-            return len(self._store.pods(Key(begun.key.namespace, name)))
-
-        return seen_lanes(begun.uid, self._store.lanes(begun.key), pods_of)
 
     async def _is_as_it_was(self, begun: Begun) -> bool:
         """Whether the API server itself has the spec and the pods that the pass began with. Raises `ApiError`."""
@@ -241,6 +230,8 @@ class Reconciler:
         for action in actions:
             lacking = [one for one, _ in refused]
             if isinstance(action, _WORDS) or waits(action, lacking, target.job.spec.suspend):
+                continue
+            if is_vain(action, refused):
                 continue
             try:
                 changed = await asyncio.to_thread(self._actor.carry_out, target, action)

@@ -20,7 +20,8 @@ from tandem.manifest import Manifest, load
 from tandem.process.info import ExitCode
 from tandem.snapshots import remove_all
 from tandem.topics.checks import drift_of
-from tandem.topics.declared import left_by, own_topics
+from tandem.topics.declared import own_topics
+from tandem.topics.lanes_left import gone_lanes, left_by_lanes
 from tandem.waiting import Deadline
 
 topics_app = typer.Typer(
@@ -70,6 +71,9 @@ def delete(
 
     The job must not run. Afterwards it can only start from the beginning, and would publish its results again.
 
+    Of a job with lanes: those of all lanes that it has or has had, as their logs tell; with --lane, that lane's, but not the
+    dead letters, which all lanes share.
+
     Exit code 0: deleted; 1: the job runs, or not all could be deleted; 78: the manifest or Kafka must be fixed first.
 
     Examples:
@@ -81,12 +85,12 @@ def delete(
     screen = Screen()
     with screen.telling("not deleted", manifest):
         job = load(manifest)
-        lanes = meant(job, lane)
-        for one in lanes:
-            _refuse_if_it_runs(screen, one, manifest, wait)
         topics = Topics(KafkaConnection(job.kafka_properties(os.environ)).silent)
         there = topics.all()
-        names = sorted({name for one in lanes for name in left_by(one, there)})
+        lanes = (*meant(job, lane), *(gone_lanes(job, there) if lane is None else ()))
+        for one in lanes:
+            _refuse_if_it_runs(screen, one, manifest, wait)
+        names = left_by_lanes(job, lanes, there)
         stores = [store_of(one) for one in lanes] if with_snapshots and job.spec.snapshots is not None else []
         what = ", ".join([*names, *(["all snapshots and savepoints"] if stores else [])])
         if what and not yes:

@@ -50,7 +50,7 @@ def plan(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     other = spec_job if version.falls_back else version.fallback
     wanted = wanted_objects(version.job, observed.uid, settings, other)
     return (
-        *finalized(observed),
+        *finalized(observed.job, observed.finalizers, observed.version),
         *objects.applied(observed, wanted),
         *patiently(observed, _members(observed, settings, version, roster, old, requests)),
         *_generators(observed, settings, version, roster, old),

@@ -1,14 +1,16 @@
 """A job with `deletionPolicy: Delete` takes its own topics and its snapshots with it.
 
-Such a job, and no other, has a finalizer of ours. When it is deleted, its pods go first; then a task in its own image
-deletes what is left of it; then the finalizer goes, and with it the job. A task that failed stays until it is retried,
-later and later: how often it was, its annotation says.
+Such a job, and no other, has a finalizer of ours; of a job with lanes, the whole, and not the jobs of its lanes. When it is
+deleted, its pods go first; then a task in its own image deletes what is left of it; then the finalizer goes, and with it the
+job. A task that failed stays until it is retried, later and later: how often it was, its annotation says.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
+from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import Action, Apply, CreatePod, DeletePod, Emit, SetFinalizers, SetStatus
 from tandem_operator.observed import Component, Observed, PodPhase, TaskSeen
 from tandem_operator.plan.conditions import not_progressing, progressing
@@ -27,36 +29,49 @@ _NEEDED: Final = ("ConfigMap", "ServiceAccount")
 _FIRST_MS: Final = 60_000
 _MOST_MS: Final = 960_000
 _WHY: Final = "the job is deleted"
+_NAMED: Final = 20
+"""So many pods that end are named."""
 _GIVE_UP: Final = "To keep them instead, set spec.deletionPolicy: Retain"
 
 
-def finalized(observed: Observed) -> tuple[Action, ...]:
-    """The finalizer of a job that lives: it has it exactly if it is to be cleaned up after."""
-    wanted = observed.job.spec.deletion_policy == "Delete"
-    if wanted and CLEANUP not in observed.finalizers:
-        return (SetFinalizers((*observed.finalizers, CLEANUP), observed.version),)
-    return () if wanted else released(observed)
+def finalized(job: ReplicatedStreamJob, finalizers: Sequence[str], version: str) -> tuple[Action, ...]:
+    """The finalizer of a job that lives: it has it exactly if it is to be cleaned up after. `version`: the job's."""
+    wanted = _takes_all(job)
+    if wanted and CLEANUP not in finalizers:
+        return (SetFinalizers((*finalizers, CLEANUP), version),)
+    return () if wanted else _without(CLEANUP, finalizers, version)
 
 
 def released(observed: Observed) -> tuple[Action, ...]:
     """The finalizer goes, if it is there."""
-    return _without(observed, CLEANUP)
+    return _without(CLEANUP, observed.finalizers, observed.version)
+
+
+def is_background(observed: Observed) -> bool:
+    """Whether a job that is deleted is to be cleaned up after, and can be: Kubernetes deletes nothing that it owns yet."""
+    return _takes_all(observed.job) and FOREGROUND not in observed.finalizers
 
 
 def deletion(observed: Observed, settings: Settings) -> tuple[Action, ...]:
     """What a pass over a job does that is deleted, and has our finalizer."""
-    if observed.job.spec.deletion_policy != "Delete":
+    if not _takes_all(observed.job):
         return released(observed)
     old = old_status(observed)
     others = tuple(task for task in observed.tasks if not _cleans_up(observed, task))
     if FOREGROUND in observed.finalizers:
-        return _without(observed, FOREGROUND)
+        return _without(FOREGROUND, observed.finalizers, observed.version)
     if observed.pods or others:
-        names = ", ".join(sorted([*(pod.name for pod in observed.pods), *(task.name for task in others)]))
-        forced = "If a pod's node is lost for good: kubectl delete pod NAME --force"
-        condition = progressing(old, "Deleting", f"Pods end: {names}. {forced}", observed.generation, observed.now_ms)
-        return (*_ended(observed, settings, old, others), *_said(observed, old, condition, _begun(observed)))
+        words = pods_end(sorted([*(pod.name for pod in observed.pods), *(task.name for task in others)]))
+        condition = progressing(old, "Deleting", words, observed.generation, observed.now_ms)
+        return (*_ended(observed, settings, old, others), *said(observed, old, condition, begun(observed)))
     return _cleaned_up(observed, settings, old)
+
+
+def pods_end(names: Sequence[str]) -> str:
+    """What is waited for, in words: `names` of pods, and of jobs of lanes."""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    forced = "If a pod's node is lost for good: kubectl delete pod NAME --force"
+    return f"Pods end: {', '.join(names[:_NAMED])}{more}. {forced}"
 
 
 def _ended(observed: Observed, settings: Settings, old: Status, others: tuple[TaskSeen, ...]) -> tuple[Action, ...]:
@@ -89,7 +104,7 @@ def _cleaned_up(observed: Observed, settings: Settings, old: Status) -> tuple[Ac
     condition = not_progressing(old, "CleanupFailed", message[:4096], observed.generation, observed.now_ms)
     return (
         *stale,
-        *_said(observed, old, condition, Emit("Warning", "CleanupFailed", condition.message, once=newest.uid)),
+        *said(observed, old, condition, Emit("Warning", "CleanupFailed", condition.message, once=newest.uid)),
     )
 
 
@@ -105,18 +120,21 @@ def _deleting(observed: Observed, old: Status, waits_for: str) -> tuple[Action, 
     because = f", but has not started: {waits_for.rstrip('. ')}" if waits_for else ""
     message = f"A task is deleting its topics and snapshots{because[:2048]}. {_GIVE_UP}"
     condition = progressing(old, "Deleting", message, observed.generation, observed.now_ms)
-    return _said(observed, old, condition, _begun(observed))
+    return said(observed, old, condition, begun(observed))
 
 
-def _said(observed: Observed, old: Status, condition: Condition, event: Emit) -> tuple[Action, ...]:
+def said(observed: Observed, old: Status, condition: Condition, event: Emit) -> tuple[Action, ...]:
     """The status of a job that is deleted, and the event, unless the status says it already."""
     spec = observed.job.spec
+    lanes = max(spec.lanes, int((old.lanes or "").partition("/")[2] or 1))
     status = old.model_copy(
         update={
             "phase": "Deleting",
             "observed_generation": observed.generation,
-            "active": f"0/{spec.replicas}",
-            "standby": f"0/{spec.standbys}",
+            "lanes": f"0/{lanes}" if old.lanes or lanes > 1 else None,
+            "degraded_lanes": (),
+            "active": f"0/{spec.replicas * lanes}",
+            "standby": f"0/{spec.standbys * lanes}",
             "replicas": 0,
             "members": (),
             "conditions": (condition,),
@@ -125,14 +143,20 @@ def _said(observed: Observed, old: Status, condition: Condition, event: Emit) ->
     return () if status == old else (event, SetStatus(as_object(status)))
 
 
-def _begun(observed: Observed) -> Emit:
+def begun(observed: Observed) -> Emit:
+    """The event of its beginning."""
     return Emit("Normal", "Deleting", "Its pods end; then its topics and snapshots are deleted", once=observed.uid)
 
 
-def _without(observed: Observed, finalizer: str) -> tuple[Action, ...]:
-    if finalizer not in observed.finalizers:
+def _takes_all(job: ReplicatedStreamJob) -> bool:
+    """Whether its topics and snapshots go with it; what a lane has goes with the whole."""
+    return job.spec.deletion_policy == "Delete" and job.spec.lane_of is None
+
+
+def _without(finalizer: str, finalizers: Sequence[str], version: str) -> tuple[Action, ...]:
+    if finalizer not in finalizers:
         return ()
-    return (SetFinalizers(tuple(one for one in observed.finalizers if one != finalizer), observed.version),)
+    return (SetFinalizers(tuple(one for one in finalizers if one != finalizer), version),)
 
 
 def _cleans_up(observed: Observed, task: TaskSeen) -> bool:

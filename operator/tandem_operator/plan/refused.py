@@ -9,6 +9,7 @@ from typing import Any, Final
 from tandem_operator.actions import (
     Action,
     Apply,
+    Ask,
     Create,
     CreatePod,
     Delete,
@@ -126,6 +127,8 @@ def _deed(action: Action) -> str:
             return f"Creating {' '.join(_name(thing))}"
         case Delete():
             return f"Deleting {action.kind} {action.name}"
+        case Ask():
+            return f"Handing a request on to {action.name}"
         case Switch():
             return f"The task by which {action.leaves} gives up its slot"
         case SetFinalizers():

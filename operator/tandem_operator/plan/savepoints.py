@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from tandem.manifest import ReplicatedStreamJob
 from tandem_operator.actions import Action, CreatePod, DeletePod
 from tandem_operator.observed import Observed
 from tandem_operator.plan.times import written
@@ -18,8 +19,7 @@ from tandem_operator.resources.names import PREFIX
 from tandem_operator.resources.settings import Settings
 from tandem_operator.status import LONGEST_REQUEST, Outcome, Request, RequestName, Status
 
-_Kind = Literal["savepoint", "savepointNonce"]
-
+Kind = Literal["savepoint", "savepointNonce"]
 
 _SUSPENDED: Final = (
     "the job is suspended, and has no pods. Set spec.suspend: false, wait until it is Ready, and retry with "
@@ -41,7 +41,7 @@ def savepoint_requests(observed: Observed, settings: Settings, old: Status) -> S
     requests: dict[RequestName, Request] = {}
     actions: list[Action] = []
     needed: set[str] = set()
-    for kind, value, name in _asked(observed):
+    for kind, value, name in asked(observed.annotations, observed.job):
         known = old.requests.get(kind)
         if known is None or known.value != value:
             requests[kind] = _taken_in(observed, value)
@@ -55,22 +55,26 @@ def savepoint_requests(observed: Observed, settings: Settings, old: Status) -> S
     return SavepointRequests(requests, tuple(actions), tuple(_removed(observed, needed)))
 
 
-def _asked(observed: Observed) -> Iterator[tuple[_Kind, str, str]]:
-    """Kind, value, and the savepoint's name."""
-    value = observed.annotations.get(f"{PREFIX}savepoint", "")[:LONGEST_REQUEST]
+def asked(annotations: Mapping[str, str], job: ReplicatedStreamJob) -> Iterator[tuple[Kind, str, str]]:
+    """What is asked for of a job with these annotations: kind, value, and the savepoint's name."""
+    value = annotations.get(f"{PREFIX}savepoint", "")[:LONGEST_REQUEST]
     if value:
         yield "savepoint", value, value.partition("@")[0]
-    nonce = observed.job.spec.savepoint_nonce
+    nonce = job.spec.savepoint_nonce
     if nonce is not None:
         yield "savepointNonce", str(nonce), f"nonce-{nonce}"
 
 
+def refusal(job: ReplicatedStreamJob) -> str:
+    """Why a job can have no savepoint; "": it can."""
+    if job.spec.snapshots is None:
+        return "the job takes no snapshots: add spec.snapshots"
+    return _SUSPENDED if job.spec.suspend else ""
+
+
 def _taken_in(observed: Observed, value: str) -> Request:
-    if observed.job.spec.snapshots is None:
-        return _request(observed, value, "Refused", "the job takes no snapshots: add spec.snapshots")
-    if observed.job.spec.suspend:
-        return _request(observed, value, "Refused", _SUSPENDED)
-    return _request(observed, value, "Pending", "")
+    why_not = refusal(observed.job)
+    return _request(observed, value, "Refused" if why_not else "Pending", why_not)
 
 
 def _carried_out(

@@ -34,12 +34,14 @@ class Server:
         self.paths: list[str] = []
         self.query: dict[str, str] = {}
 
-    def call_api(self, path: str, *_: object, query_params: Sequence[tuple[str, str]], **__: object) -> dict[str, Any]:
+    def call_api(
+        self, path: str, *_: object, query_params: Sequence[tuple[str, str]], **__: object
+    ) -> tuple[dict[str, Any], int, dict[str, str]]:
         self.paths.append(path)
         self.query = dict(query_params)
         if self.status >= 300:
             raise client.ApiException(status=self.status)
-        return {"items": []}
+        return {"items": []}, self.status, {}
 
 
 def counted(server: Server, call: Callable[[Api], object]) -> dict[str, float]:

@@ -10,9 +10,8 @@ from tandem.manifest import KIND
 from tandem_operator.lane_change import LaneJob, LanesStep, lanes_step
 from tandem_operator.observed import PodPhase, TaskSeen
 from tandem_operator.status import LaneChange, read_status
-from unit.operator.test_lanes import conditions
-from unit.operator.tiny_api import KilledError, kills_before
-from unit.operator.tiny_world import KEY, World
+from unit.operator.tiny_changing import Changing
+from unit.operator.tiny_world import KEY
 
 NOW_MS = 1_800_000_000_000
 TWO = {lane: LaneJob(f"old-{lane}", 2) for lane in range(2)}
@@ -93,7 +92,8 @@ def test_all_lanes_stop_before_their_states_are_divided() -> None:
     assert (stopping.stops, stopping.holds) == (frozenset({0, 1}), True)
     waits = step(change("Stopping"), {**STOPPED, 1: ASKED[1]})
     assert (stage_of(waits), waits.stops) == ("Stopping", frozenset())
-    assert stage_of(step(change("Stopping"), {0: STOPPED[0]})) == "Stopping", "nobody knows of lane 1"
+    gone = step(change("Stopping"), {0: STOPPED[0]})
+    assert (stage_of(gone), gone.stops) == ("Stopping", frozenset({1})), "lane 1 is made again, suspended"
     assert stage_of(step(change("Stopping"), STOPPED)) == "Dividing"
 
 
@@ -207,70 +207,12 @@ def test_new_lanes_that_are_there_say_that_the_logs_are_theirs_also_if_the_statu
     assert (found.lanes, stage_of(found)) == (4, "Beginning")
 
 
-class Changing:
-    """An operator and a job of two lanes that runs, which is to have four. `tasks` : how each of `tandem lanes` ends."""
-
-    def __init__(self) -> None:
-        self.world = World(lanes=2, snapshots={"store": "s3://bucket/x"}, deletionPolicy="Delete")
-        self.world.passes()
-        self.moves()
-        self.world.passes()
-        api, body = self.world.api, self.world.job
-        spec, generation = {**body["spec"], "lanes": 4}, body["metadata"]["generation"] + 1
-        api.put({**body, "spec": spec, "metadata": {**body["metadata"], "generation": generation}})
-        self.fails = ""
-
-    def lanes(self) -> list[dict[str, Any]]:
-        named = (name for name in self.world.api.named(KIND) if name != KEY.name)
-        return [self.world.api.objects[KIND, name] for name in named]
-
-    def tasks(self) -> list[dict[str, Any]]:
-        pods = (self.world.api.objects["Pod", name] for name in self.world.api.named("Pod"))
-        return [pod for pod in pods if "-lanes-" in pod["metadata"]["name"]]
-
-    def moves(self) -> None:
-        """The lanes and tasks do what they are asked for, and the watches tell."""
-        for lane in self.lanes():
-            phase = "Suspended" if lane["spec"].get("suspend") else "Running"
-            status = {"phase": phase, "observedGeneration": 1, "conditions": conditions("True")}
-            self.world.api.put({**lane, "metadata": {**lane["metadata"], "generation": 1}, "status": status})
-        for pod in self.tasks():
-            is_check = "--check" in pod["spec"]["containers"][0]["args"]
-            fails = self.fails == ("check" if is_check else "change")
-            ended = {"exitCode": 78 if fails else 0, "message": "it is not so" if fails else ""}
-            said = {"phase": "Running", "containerStatuses": [{"name": "task", "state": {"terminated": ended}}]}
-            self.world.api.put({**pod, "status": said})
-        gone = {key for key in self.world.store.jobs if (KIND, key.name) not in self.world.api.objects}
-        for key in gone:
-            self.world.store.see_job(self.world.store.jobs[key], gone=True)
-        self.world.watch()
-
-    def goes_on(self) -> None:
-        """Until nothing changes any more."""
-        for _ in range(20):
-            self.moves()
-            self.world.passes()
-
-    def goes_on_behind_a_kill(self, write: int) -> None:
-        """The same, with another operator from the write on before which one is killed."""
-        self.world.api.refuse = kills_before(write)
-        try:
-            self.goes_on()
-        except KilledError:
-            self.world.restarts()
-        self.goes_on()
-
-    @property
-    def numbers(self) -> list[int]:
-        return [lane["spec"]["lanes"] for lane in self.lanes()]
-
-
 def test_a_job_gets_another_number_of_lanes() -> None:
     changing = Changing()
     changing.goes_on()
     assert changing.numbers == [4, 4, 4, 4]
     assert {f"{KEY.name}-lane-0", f"{KEY.name}-lane-1"} <= set(changing.world.api.writes("delete"))
-    assert all(lane["spec"]["deletionPolicy"] == "Delete" for lane in changing.lanes())
+    assert all(lane["spec"]["deletionPolicy"] == "Retain" for lane in changing.lanes())
     status = read_status(changing.world.job["status"])
     assert (status.lanes, status.phase, status.lane_change) == ("4/4", "Running", None)
     assert changing.tasks() == []
@@ -292,6 +234,16 @@ def test_the_lanes_that_go_keep_their_topics_and_snapshots() -> None:
     ] * 2
 
 
+def test_a_job_of_a_lane_that_somebody_deletes_while_it_stops_holds_nothing_up() -> None:
+    changing = Changing()
+    changing.until("Stopping")
+    changing.world.passes()
+    del changing.world.api.objects[KIND, f"{KEY.name}-lane-1"]
+    changing.goes_on()
+    assert changing.numbers == [4, 4, 4, 4]
+    assert "LanesNotChanged" not in [reason for _, reason in changing.world.api.events()]
+
+
 @pytest.mark.parametrize("fails", ["check", "change"])
 def test_a_job_whose_number_cannot_change_goes_on_as_it_was(fails: str) -> None:
     changing = Changing()
@@ -303,6 +255,16 @@ def test_a_job_whose_number_cannot_change_goes_on_as_it_was(fails: str) -> None:
     said = {one["type"]: one for one in changing.world.job["status"]["conditions"]}
     assert (said["Progressing"]["status"], said["Progressing"]["reason"]) == ("False", "LanesNotChanged")
     assert "it is not so" in said["Progressing"]["message"]
+
+
+def test_a_number_that_is_refused_costs_no_listing_of_all_lanes_with_each_pass() -> None:
+    changing = Changing()
+    changing.fails = "check"
+    changing.goes_on()
+    before = changing.world.requests()["list"]
+    for _ in range(5):
+        changing.world.passes()
+    assert changing.world.requests()["list"] == before
 
 
 @pytest.mark.parametrize("write", range(40))

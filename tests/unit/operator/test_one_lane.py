@@ -12,44 +12,9 @@ from tandem_operator.manifests import job_of
 from tandem_operator.one_lane import as_one_lane, may_have_one_lane
 from tandem_operator.resources.names import CLEANUP
 from tandem_operator.resources.revisions import KIND as REVISION
-from tandem_operator.resources.revisions import revision
 from tandem_operator.status import read_status
-from unit.operator.operator_builders import SETTINGS, UID
-from unit.operator.test_lane_change import Changing
+from unit.operator.tiny_changing import SNAPSHOTS, FromOne
 from unit.operator.tiny_world import KEY, World
-
-SNAPSHOTS = {"snapshots": {"store": "s3://bucket/x"}, "deletionPolicy": "Delete"}
-
-
-class FromOne(Changing):
-    """An operator and a job of one lane that has worked, which is to have four."""
-
-    def __init__(self, worked: bool = True) -> None:
-        self.world, self.fails = World(lanes=1, **SNAPSHOTS), ""
-        if worked:
-            self.world.api.put(revision(job_of(self.world.body), UID, SETTINGS, 1))
-        self.goes_on()
-        self.set_lanes(4)
-
-    def set_lanes(self, lanes: int) -> None:
-        body = self.world.job
-        generation = body["metadata"]["generation"] + 1
-        metadata = {**body["metadata"], "generation": generation}
-        self.world.api.put({**body, "spec": {**body["spec"], "lanes": lanes}, "metadata": metadata})
-
-    def members(self) -> list[str]:
-        return [name for name in self.world.api.named("Pod") if "-lanes-" not in name and "-lane-" not in name]
-
-    def change(self) -> Any:
-        return read_status(self.world.job.get("status", {})).lane_change
-
-    def until(self, stage: str) -> None:
-        for _ in range(20):
-            self.moves()
-            self.world.passes()
-            if (change := self.change()) is not None and change.stage == stage:
-                return
-        raise AssertionError(f"it never came to {stage}: {self.change()}")
 
 
 def test_a_job_of_one_lane_gets_several() -> None:
@@ -59,7 +24,7 @@ def test_a_job_of_one_lane_gets_several() -> None:
     assert changing.numbers == [4, 4, 4, 4]
     assert (changing.members(), changing.tasks()) == ([], [])
     assert changing.world.api.named(REVISION) == [], "nothing is left of the job of one lane"
-    assert CLEANUP not in changing.world.job["metadata"].get("finalizers", []), "each lane's job cleans up by itself"
+    assert CLEANUP in changing.world.job["metadata"]["finalizers"], "it takes with it what its lanes have"
     status = read_status(changing.world.job["status"])
     assert (status.lanes, status.lane_change) == ("4/4", None)
 
@@ -216,6 +181,7 @@ def test_several_lanes_become_one_and_an_operator_that_knows_no_lanes_yet_waits_
 def test_a_job_that_is_made_with_lanes_never_had_one() -> None:
     world = World(lanes=4, **SNAPSHOTS)
     job = job_of(world.body)
+    world.passes()  # the finalizer comes first
     world.passes()
     assert not may_have_one_lane(job, read_status(world.job["status"]))
     assert as_one_lane(world.body, read_status({}))["spec"]["lanes"] == 1

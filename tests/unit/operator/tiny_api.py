@@ -107,12 +107,14 @@ class TinyApi(Api):
 
     def merge(self, kind: str, namespace: str, name: str, body: Object) -> Object:
         self._ask("merge", kind, name)
-        there, asked = self._find(kind, name), body["metadata"]
+        there, asked = self._find(kind, name), body.get("metadata", {})
         metadata = there["metadata"]
         if any(asked.get(key, metadata[key]) != metadata[key] for key in ("uid", "resourceVersion")):
             raise ApiError(409, "Conflict", f"{name} has been modified")
         self.done.append(("merge", kind, name))
-        metadata.setdefault("labels", {}).update(asked.get("labels", {}))
+        for what in ("labels", "annotations"):
+            metadata[what] = metadata.get(what, {}) | asked.get(what, {})
+        there["spec"] = there["spec"] | body.get("spec", {})
         metadata["finalizers"] = asked.get("finalizers", metadata.get("finalizers", []))
         changed = self.put(there)
         if "deletionTimestamp" in metadata and not metadata["finalizers"]:
