@@ -127,7 +127,7 @@ class Loop:
         if self._ended.is_set():
             raise StoppedError
         self._rows[rows.epoch] = rows
-        work_ms = publication_ms(rows.table.num_rows, rows.table.nbytes)
+        work_ms = publication_ms(rows.table.num_rows, rows.table.get_total_buffer_size())
         self.post(Computed(rows.epoch, rows.digest, rows.inputs, work_ms))
 
     def _run(self) -> None:
