@@ -132,7 +132,7 @@ class Loop:
 
     def _run(self) -> None:
         try:
-            ticked_s = 0.0
+            ticked_s = said_s = 0.0
             while not self._ended.is_set():
                 tick_s = _PENDING_TICK_S if self.core.is_pending else _TICK_S
                 with suppress(queue.Empty):
@@ -141,6 +141,8 @@ class Loop:
                 if now_s - ticked_s >= tick_s:
                     ticked_s = now_s
                     self._step(Tick(not self.is_behind))
+                if now_s - said_s >= _TICK_S:
+                    said_s = now_s
                     self._ports.appender.serve()
                     self._say()
         except BaseException as error:
