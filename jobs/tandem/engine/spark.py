@@ -176,7 +176,7 @@ class SparkEngine:
         with self._phase("offer"):
             position = EnginePosition(epoch, fetched.range.log_offset)
             records = self.job.intake.take(fetched)
-            self.given = EpochSize(epoch, records.batch.num_rows, records.batch.nbytes)
+            self.given = EpochSize(epoch, records.batch.num_rows, records.batch.get_total_buffer_size())
             time_ms, barrier = fetched.range.time_ms, fetched.range.barrier
             self.job.query.offer(position, records.batch, time_ms, self._give_up, barrier)
         self._passed("offered")

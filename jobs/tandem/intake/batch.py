@@ -10,6 +10,9 @@ from confluent_kafka import Message
 from tandem.intake.fetch import Answered, Fetched
 from tandem.protocol.merge import merge_order, merged
 
+_INT64 = pa.int64()
+_TIME = pa.timestamp("us", tz="UTC")
+
 SCHEMA = pa.schema(
     [
         ("key", pa.binary()),
@@ -17,11 +20,11 @@ SCHEMA = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int32()),
         ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("timestamp", _TIME),
         ("timestampType", pa.int32()),
         ("epoch", pa.int64()),
         ("seq", pa.int64()),
-        ("epoch_time", pa.timestamp("us", tz="UTC")),
+        ("epoch_time", _TIME),
         ("epoch_seed", pa.int64()),
         ("answers", pa.map_(pa.string(), pa.string())),
     ]
@@ -38,6 +41,7 @@ HEADERS = pa.field("headers", pa.list_(pa.struct([("key", pa.string()), ("value"
 _KAFKA_TIMESTAMP_TYPE = {0: -1, 1: 0, 2: 1}  # librdkafka's numbers to those of Kafka and Spark
 LATEST_MS = (2**63 - 1) // 1_000
 """What a TIMESTAMP (µs) can hold, Unix, ms; as much before 1970."""
+_EARLIEST, _LATEST = np.int64(-LATEST_MS), np.int64(LATEST_MS)
 
 Header = tuple[str, bytes | None]
 
@@ -61,7 +65,7 @@ def to_batch(
     messages = in_order(fetched) if messages is None else messages
     rows = len(messages)
     times = [message.timestamp() for message in messages]
-    micros = np.array([time for _, time in times], dtype=np.int64).clip(-LATEST_MS, LATEST_MS) * 1_000
+    micros = np.array([time for _, time in times], dtype=np.int64).clip(_EARLIEST, _LATEST) * 1_000
     epoch, answers = fetched.range, answers_array(fetched.answers, rows)
     columns = [
         pa.array([message.key() for message in messages], pa.binary()),
@@ -69,18 +73,23 @@ def to_batch(
         pa.array([message.topic() for message in messages], pa.string()),
         pa.array([message.partition() for message in messages], pa.int32()),
         pa.array([message.offset() for message in messages], pa.int64()),
-        pa.array(micros).view(SCHEMA.field("timestamp").type),
+        _numbers(micros, _TIME),
         pa.array([_KAFKA_TIMESTAMP_TYPE[kind] for kind, _ in times], pa.int32()),
-        pa.array(np.full(rows, epoch.epoch, dtype=np.int64)),
-        pa.array(np.arange(rows, dtype=np.int64)),
-        pa.array(np.full(rows, epoch.time_ms * 1_000, dtype=np.int64)).view(SCHEMA.field("epoch_time").type),
-        pa.array(np.full(rows, epoch.seed, dtype=np.int64)),
+        _numbers(np.full(rows, epoch.epoch, dtype=np.int64)),
+        _numbers(np.arange(rows, dtype=np.int64)),
+        _numbers(np.full(rows, epoch.time_ms * 1_000, dtype=np.int64), _TIME),
+        _numbers(np.full(rows, epoch.seed, dtype=np.int64)),
         answers if not fetched.answers else answers.take(pa.array(_place(fetched))),
     ]
     if headers is None:
         return pa.record_batch(columns, schema=SCHEMA)
     named = [None if one is None else [{"key": name, "value": value} for name, value in one] for one in headers]
     return pa.record_batch([*columns, pa.array(named, HEADERS.type)], schema=SCHEMA.append(HEADERS))
+
+
+def _numbers(values: npt.NDArray[np.int64], kind: pa.DataType = _INT64) -> pa.Array:
+    """A column over the memory of `values`: a third of the time of `pa.array`, which looks at what else they may be."""
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
 
 
 def _place(fetched: Fetched) -> npt.NDArray[np.int64]:

@@ -42,6 +42,11 @@ class Absences:
         self._told: set[str] = set()
         self._asked_s = -float("inf")
 
+    @property
+    def are_some(self) -> bool:
+        """Whether a topic is away: else nothing is to be done while none is missed."""
+        return bool(self._since_s)
+
     def missed(self, topics: Collection[str]) -> None:
         """The reader says that the brokers do not know these topics of it.
 

@@ -91,7 +91,7 @@ class LogTail:
     def _look_for_topics(self) -> None:
         """A reader that goes on by itself says in its statistics which topics are away, and nothing else of it."""
         unknown = self._watch.unknown
-        if unknown is not None:
+        if unknown or (unknown is not None and self._absences.are_some):  # asked with each record
             self._absences.missed(unknown)
             for topic in self._next.keys() - unknown - self._ended:
                 self._absences.seen(topic)

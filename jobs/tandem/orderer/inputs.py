@@ -124,6 +124,7 @@ class InputWatch:
         self._missing_since: float | None = None
         self._warned_s = -float("inf")
         self._same_ms, self._same = -float("inf"), True
+        self._checked: Offsets | None = None
         self._held = HeldInputs()
         self._log_ends = Offsets()
         self.topic_ids: TopicIds = ()
@@ -179,7 +180,9 @@ class InputWatch:
         `MissingTopicError` for a topic that is not there, and `TopicMismatchError` for one whose partitions lanes cannot
         divide: at once at the first look, later after half a minute; `TopicMismatchError` for a manifest with other inputs.
         """
-        check_same_inputs(read_up_to, self._isolation)
+        if read_up_to is not self._checked:
+            check_same_inputs(read_up_to, self._isolation)
+            self._checked = read_up_to
         if now_ms < self._next_ms:
             return
         self._next_ms = now_ms + AGAIN_MS

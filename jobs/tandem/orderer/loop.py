@@ -23,6 +23,7 @@ from tandem.kafka.appender import ProposalAppender
 from tandem.kafka.errors import LostInputError
 from tandem.kafka.tail import LogTail, Record
 from tandem.logs import get_logger
+from tandem.orderer.ends import KnownEnds
 from tandem.orderer.inputs import InputWatch
 from tandem.orderer.sizes import InputSizes
 from tandem.protocol.codec import CodecError, decode_proposal
@@ -59,6 +60,7 @@ class OrdererLoop:
     def __init__(self, core: OrdererCore, ports: Ports, metrics: OrdererMetrics, task: Task | None = None) -> None:
         self._core, self._ports, self._metrics, self._task = core, ports, metrics, task or Task()
         self._monotonic_ms = ports.clocks.monotonic_ms
+        self._ends = KnownEnds(ports.inputs.ends, ports.sizes.read_to)
         self._random = random.SystemRandom()
         self._shown = OrdererState()
         self._show(core.state)  # its epoch: there may be no other for a long time
@@ -124,7 +126,7 @@ class OrdererLoop:
 
     def _look(self, look: LookAtInputs, now: float) -> InputsSeen:
         inputs = self._ports.inputs
-        available = inputs.ends()
+        available = self._ends.now(look.last, now)
         if available is None:
             return InputsSeen(None)
         are_same = look.to_cut and inputs.are_same(look.known, now)  # after the ends: see there

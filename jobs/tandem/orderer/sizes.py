@@ -30,6 +30,8 @@ RECORD_BYTES = 256
 """What a record costs beside its key, value and headers: the other columns of its row."""
 
 _BATCH = 10_000
+_NEWS = 500
+"""So many records are counted in a millisecond or two: a cut that is due does not wait for more."""
 _QUEUE_KIB = 16_384
 _EPOCHS_AHEAD = 20
 """A partition is paused only when so much is counted, while others are waited for: what librdkafka holds is lost by that."""
@@ -116,6 +118,18 @@ class InputSizes:
             else:
                 reader.read_on()
 
+    def read_to(self) -> Mapping[TopicPartition, int]:
+        """How far the partitions are read that are followed now, with what has come; none of a job with tables.
+
+        A table's topic is read to its end before any record of another: where it ends is always asked. Raises
+        `LostInputError`.
+        """
+        found: dict[TopicPartition, int] = {}
+        for reader in self._readers.values() if not self._tables else ():
+            reader.read_on(_NEWS)
+            found |= reader.read_to
+        return found
+
     def close(self) -> None:
         """Close all consumers."""
         for reader in self._readers.values():
@@ -168,10 +182,18 @@ class _Reader:
         one = self._inputs.get(tp, _Counted(start, start))
         return _sizes(one, beyond_gaps(start, end, available, one.offsets, one.to))
 
-    def read_on(self) -> None:
-        """Count what has come, as far as the next epoch may reach, without waiting for it."""
+    @property
+    def read_to(self) -> dict[TopicPartition, int]:
+        """How far each partition is read that is followed now."""
+        return {tp: one.to for tp, one in self._inputs.items()}
+
+    def read_on(self, most: int = _BATCH) -> None:
+        """Count what has come, `most` records of it, as far as the next epoch may reach, without waiting for it."""
         if self._consumer is not None and not all(map(self._is_ahead, self._inputs)):
-            self._take(self._consumer.consume(_BATCH, 0))
+            messages = self._consumer.consume(most, 0)
+            self._take(messages)
+            if messages:
+                self._heard_s = time.monotonic()
 
     def rest(self) -> None:
         """Forget what was counted; the consumer stays connected."""

@@ -127,12 +127,12 @@ class Loop:
         if self._ended.is_set():
             raise StoppedError
         self._rows[rows.epoch] = rows
-        work_ms = publication_ms(rows.table.num_rows, rows.table.nbytes)
+        work_ms = publication_ms(rows.table.num_rows, rows.table.get_total_buffer_size())
         self.post(Computed(rows.epoch, rows.digest, rows.inputs, work_ms))
 
     def _run(self) -> None:
         try:
-            ticked_s = 0.0
+            ticked_s = said_s = 0.0
             while not self._ended.is_set():
                 tick_s = _PENDING_TICK_S if self.core.is_pending else _TICK_S
                 with suppress(queue.Empty):
@@ -141,6 +141,8 @@ class Loop:
                 if now_s - ticked_s >= tick_s:
                     ticked_s = now_s
                     self._step(Tick(not self.is_behind))
+                if now_s - said_s >= _TICK_S:
+                    said_s = now_s
                     self._ports.appender.serve()
                     self._say()
         except BaseException as error:

@@ -73,6 +73,7 @@ class Steps(Background):
         self._report = report
         self._failure = failure
         self._jobs: queue.SimpleQueue[Job | str | None] = queue.SimpleQueue()
+        self._expected = ""
 
     def stop(self, timeout_s: float = 15.0) -> None:
         """Finish what is under way."""
@@ -82,11 +83,18 @@ class Steps(Background):
 
     def do(self, job: Job) -> None:
         """Carry out a step, soon."""
+        if isinstance(job.step, Fence):
+            self._expected = ""  # it takes what is connected
         self._jobs.put(job)
 
     def expect(self, owner: str) -> None:
-        """Connect what is needed to fence `owner`."""
-        self._jobs.put(owner)
+        """Connect what is needed to fence `owner`, which has claimed an epoch. By the thread that calls `do`.
+
+        An owner claims one epoch after the other: the thread is not woken again for the one that it was woken for last.
+        """
+        if owner != self._expected:
+            self._expected = owner
+            self._jobs.put(owner)
 
     def _run(self) -> None:
         try:

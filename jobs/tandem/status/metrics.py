@@ -170,6 +170,7 @@ class ReplicaMetrics:
         )
         self._phase = make.durations("tandem_phase_seconds", "Duration of the phases of an epoch", "phase")
         self._phases: dict[str, Histogram] = {}
+        self._sources: dict[str, tuple[Counter, Counter, Gauge]] = {}
         self._labels = tuple(own.values())
         self._retention_seconds = Gauge(
             "tandem_retention_margin_seconds",
@@ -197,10 +198,15 @@ class ReplicaMetrics:
 
     def source(self, name: str, records: int, letters: int, unread: bool) -> None:
         """What a source had in an epoch, and whether most of its last records are dead letters."""
-        labels = (*self._labels, name)
-        self._source_records.labels(*labels).inc(records)
-        self._source_letters.labels(*labels).inc(letters)
-        self._source_unread.labels(*labels).set(unread)
+        if name not in self._sources:
+            labels = (*self._labels, name)
+            counters = self._source_records.labels(*labels), self._source_letters.labels(*labels)
+            self._sources[name] = (*counters, self._source_unread.labels(*labels))
+        of_records, of_letters, of_unread = self._sources[name]
+        of_records.inc(records)
+        if letters:
+            of_letters.inc(letters)
+        of_unread.set(unread)
 
     def scattered(self, source: str, found: bool) -> None:
         """Whether one value of what a source is `partitionedBy` is in two lanes."""

@@ -12,7 +12,7 @@ from confluent_kafka import Message
 from pyspark.sql.types import ArrayType, DecimalType, StringType, StructType, TimestampNTZType, TimestampType
 
 from tandem.intake.fetch import Answered, Fetched
-from tandem.intake.parsing import Counts, Intake
+from tandem.intake.parsing import Counts, Intake, Place
 from tandem.manifest import SourceSpec
 from tandem.protocol.values import EpochRange, Offsets, TopicPartition
 
@@ -204,3 +204,13 @@ def test_letters_keep_the_columns_of_the_epochs_rows() -> None:
     assert table.schema == rows.schema
     assert table["sink"].to_pylist() == ["out", "dead-letter"]
     assert table["partition"].to_pylist() == [3, None]
+
+
+@pytest.mark.parametrize("count", [0, 1, 1_000])
+@pytest.mark.parametrize("refused", [{}, {("raw", 0, 0): "it is odd"}])
+def test_a_batch_holds_as_much_memory_as_its_records_need(count: int, refused: dict[Place, str]) -> None:
+    """How large an epoch is, is told by that: to count what its columns need takes fifty times as long."""
+    records = epoch(*(message("raw", n, b"v" * (n % 50)) for n in range(count)))
+    batch = Intake([RAW], 1_000_000).take(records, refused).batch
+
+    assert batch.get_total_buffer_size() == pytest.approx(batch.nbytes, rel=0.1, abs=64)

@@ -72,6 +72,14 @@ def test_one_answer_without_the_topic_stops_nobody(watch: InputWatch, brokers: B
     assert watch.ends() == Offsets({TopicPartition("in", 0): 10, TopicPartition("in", 1): 10})
 
 
+def test_positions_of_other_inputs_are_refused_as_soon_as_the_log_shows_them(watch: InputWatch) -> None:
+    known = Offsets({TopicPartition("in", 0): 5})
+    watch.refresh(known, 1.0)
+    watch.refresh(known, 2.0)
+    with pytest.raises(TopicMismatchError, match="other inputs than the job"):
+        watch.refresh(Offsets({TopicPartition("another", 0): 5}), 3.0)
+
+
 def test_a_topic_that_stays_away_is_refused_after_half_a_minute(watch: InputWatch, brokers: Brokers) -> None:
     brokers.there = {}
     looks(watch, 6, 20, 35)

@@ -15,7 +15,7 @@ from tandem.protocol.codec import encode_proposal
 from tandem.protocol.decisions import Decisions
 from tandem.protocol.pace import Pace, PaceSettings
 from tandem.protocol.timeouts import AdaptiveTimeout
-from tandem.protocol.values import Config, Cut, Offsets, Proposal, TopicIds, TopicPartition
+from tandem.protocol.values import Claim, Config, Cut, Offsets, Proposal, TopicIds, TopicPartition
 from tandem.status.metrics import OrdererMetrics
 from tandem.status.report import HeldInput
 from tandem.waits import Waits
@@ -36,6 +36,7 @@ class Bench:
         self.waits = Waits(0.0)
         self.same = True
         self.counted: int | None = None
+        self.read: dict[TopicPartition, int] = {}
         self.lost: LostInputError | None = None
         self.cause: LostInputError | None = None
         self.proposed: list[Proposal] = []
@@ -86,6 +87,7 @@ class Bench:
         self.served += 1
 
     def ends(self) -> Offsets | None:
+        self.asked += 1
         return None if self.available is None else Offsets({INPUT: self.available})
 
     def refresh(self, _read_up_to: Offsets, _now_ms: float, _known: TopicIds) -> None:
@@ -97,7 +99,7 @@ class Bench:
     def waiting(self, available: Offsets, last: Offsets) -> int:
         return available.records_since(last)
 
-    served = 0
+    served = asked = 0
     held: tuple[HeldInput, ...] = ()
     topic_ids: TopicIds = (("in", "an-id"),)
 
@@ -110,6 +112,9 @@ class Bench:
         if self.lost is not None:
             raise self.lost
         return ends if self.counted is None else Offsets({INPUT: self.counted})
+
+    def read_to(self) -> dict[TopicPartition, int]:
+        return self.read
 
     def meanwhile(self, _now_ms: float) -> None:
         pass
@@ -159,6 +164,18 @@ def test_a_cut_is_proposed_with_what_the_clock_and_the_inputs_say(bench: Bench) 
     bench.after(AGAIN_MS)
     assert bench.polled_s == [0.005, 0.005]
     assert bench.served == 2
+
+
+def test_records_that_were_read_are_cut_without_asking_where_the_inputs_end(bench: Bench) -> None:
+    bench.read = {INPUT: 1}
+    ends = []
+    for epoch in range(5):
+        cut = cut_of(bench.after(5.0))
+        ends.append(cut.ends[INPUT])
+        bench.shows(cut, Claim(epoch, 0, "replica-0"))
+        bench.read = {INPUT: cut.ends[INPUT] + 2}
+    assert ends == [1, 3, 5, 7, 9]
+    assert bench.asked == 1
 
 
 def test_a_record_that_is_no_proposal_is_passed_over(bench: Bench) -> None:

@@ -104,6 +104,27 @@ def test_the_digest_of_rows_that_nest_is_that_of_older_versions_which_a_rolling_
     assert digest(nested) == "25cbbd2dbd621ffd982a7cf071aeb4a4"
 
 
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        (slice(0, 3), "74366f98d40fc0df1992ded8f43a767d"),
+        (slice(1, 3), "f58560ebb7ae9af00efc1f47618daacb"),
+        (slice(0, 0), "b8abb2d60e0a60976e47b435836412d2"),
+    ],
+)
+def test_so_is_that_of_flat_rows_whichever_part_of_arrows_memory_they_are(rows: slice, expected: str) -> None:
+    whole = pa.table(
+        {
+            "sink": pa.array(["out", "late", "out"]),
+            "key": pa.array([b"a", None, b""], pa.binary()),
+            "value": pa.array([None, b"\xff\x00", b"v"], pa.binary()),
+            "partition": pa.array([1, None, 3], pa.int32()),
+        }
+    )
+
+    assert digest(whole[rows]) == expected
+
+
 STRANGE: dict[str, tuple[Any, Any, list[Any]]] = {
     "text": (pa.string(), pa.binary(), [b"caf\xe9", b"caf\xe8", b"b'caf\\xe9'", b"caf"]),
     "instants": (pa.timestamp("us", tz="UTC"), pa.int64(), [2**62, 2**62 + 1, 0]),

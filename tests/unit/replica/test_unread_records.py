@@ -89,3 +89,14 @@ def test_the_screen_says_which_source_is_not_read() -> None:
 
     assert "source rows: 51 of 52 records are dead letters; the dead-letter topic has each with its reason" in line
     assert "others" not in line
+
+
+def test_each_source_has_figures_of_its_own_also_that_it_has_no_dead_letter() -> None:
+    replica = Replica()
+    replica.computes(GOOD, GOOD, source="good")
+    replica.computes(BAD, source="bad")
+
+    assert set(replica.sources) == {
+        SourceStatus("good", 20, 0, unread=False),
+        SourceStatus("bad", 10, 10, unread=True),
+    }
