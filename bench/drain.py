@@ -19,9 +19,10 @@ import typer
 from confluent_kafka import Producer
 
 from bench.plan import Configuration, Run
+from bench.progress import must_wait
 from bench.records import encode, key_bytes, keys
 from bench.stage import Servers, servers
-from bench.systems import Place, PlainSpark, must_wait, write_manifest
+from bench.systems import Place, PlainSpark, write_manifest
 from bench.usage import cpu_seconds
 from tandem.kafka.topics import NewTopic, Topics
 from tandem.local import LocalJob, LocalLanes

@@ -11,9 +11,10 @@ from bench.faults import Strike
 from bench.measures import Kill, KillRun
 from bench.metrics import Sample
 from bench.plan import Settings
+from bench.progress import is_at_head, lag_epochs, wait_for
 from bench.records import Arrivals
 from bench.stage import Stage
-from bench.systems import Tandem, is_at_head, lag_epochs, wait_for
+from bench.systems import Tandem
 from tandem.local import LocalJobError
 
 BEFORE_S, AFTER_S, AFTER_ALONE_S = 1.0, 10.0, 30.0

@@ -23,10 +23,10 @@ from typing import Annotated
 import typer
 
 from bench.metrics import scrape
+from bench.progress import must_wait, spend
 from bench.promotion_plain import restart_gaps
 from bench.promotion_stage import Setting, Traffic, running
 from bench.signals import interrupt_on_sigterm
-from bench.systems import must_wait, spend
 from bench.usage import cores_used, cpu_seconds, memory_mb
 from tandem.local import LocalJob
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 
 from bench.plan import CONFIGURATIONS, Run
+from bench.progress import must_wait, spend
 from bench.promotion_stage import Setting, Traffic, stage
-from bench.systems import Place, PlainSpark, must_wait, spend
+from bench.systems import Place, PlainSpark
 
 _FILLED_S = 240.0
 _PATIENCE_S = 120.0

@@ -16,9 +16,9 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from bench.progress import must_wait, spend
 from bench.promotion_stage import Setting, Traffic, running
 from bench.signals import interrupt_on_sigterm
-from bench.systems import must_wait, spend
 from tandem.local import LocalJob
 
 _NEVER_MS = 3_600_000

@@ -18,8 +18,9 @@ from bench.build import build
 from bench.definition import Workload
 from bench.measured import WORKLOADS
 from bench.plan import Run
+from bench.progress import spend, wait_for
 from bench.records import PARTITIONS, Arrivals
-from bench.systems import Place, System, spend, wait_for
+from bench.systems import Place, System
 from bench.traffic import Feeder, Reader
 from tandem.devservers import KafkaBroker, ZooKeeperServer
 from tandem.kafka.client import KafkaConnection

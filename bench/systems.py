@@ -7,7 +7,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ from bench.faults import Target
 from bench.measured import WORKLOADS
 from bench.metrics import Sample, scrape
 from bench.plan import Run
+from bench.progress import Checked, is_at_head, stands_by
 from bench.restarted import Restarted
 from bench.workloads.manifests import with_more
 from tandem.local import LocalJob, LocalLanes, NotRunningError, RestartPolicy
 from tandem.manifest import load
 from tandem.process.child import Command
-from tandem.waiting import Deadline, wait_until
 
 _ROOT = Path(__file__).resolve().parent.parent
 _AT_ONCE = RestartPolicy(first_delay_s=0.0, healthy_s=5.0, most_in_a_row=1_000)
@@ -40,13 +40,6 @@ class Place:
     sink: str
     folder: Path
     memory: Path
-
-
-class Checked(Protocol):
-    """Something that runs."""
-
-    def check(self) -> None:
-        """Raises if it has stopped by itself."""
 
 
 class System(Checked, Target, Protocol):
@@ -264,46 +257,3 @@ def give_each_its_manifest(job: LocalJob, manifests: Sequence[Path]) -> None:
     for number, manifest in enumerate(manifests):
         name = f"replica-{number}"
         job.replace(name, tuple(str(manifest) if word == first else word for word in job.argv(name)))
-
-
-def stands_by(sample: Sample) -> bool:
-    """Whether it is a standby's."""
-    return sample.get("tandem_replica_standby") == 1
-
-
-def lag_epochs(sample: Sample) -> float:
-    """Epochs between the log's head and a replica; infinite while it has not reached it for the first time.
-
-    Of a standby: 0 if it has proved its state, infinite before.
-    """
-    if stands_by(sample):
-        return 0.0 if sample.get("tandem_standby_verified_epoch") > 0 else float("inf")
-    return sample.get("tandem_replica_lag_epochs") if sample.get("tandem_replica_ready") == 1 else float("inf")
-
-
-def is_at_head(sample: Sample) -> bool:
-    """Whether a replica has reached the log's head, and is not more than one epoch behind it."""
-    return lag_epochs(sample) <= 1
-
-
-def spend(running: Checked, seconds: float) -> None:
-    """Let time pass; raises what `check` raises."""
-    wait_for(running, lambda: False, seconds, 0.5)
-
-
-def must_wait(
-    running: Checked, condition: Callable[[], bool], deadline_s: float, what: str, every_s: float = 0.2
-) -> None:
-    """`wait_for`, which raises `RuntimeError` if the deadline passes."""
-    if not wait_for(running, condition, deadline_s, every_s):
-        raise RuntimeError(f"not within {deadline_s:.0f} s: {what}")
-
-
-def wait_for(running: Checked, condition: Callable[[], bool], deadline_s: float, every_s: float = 0.2) -> bool:
-    """Ask `condition()` until it holds or the deadline has passed; return its last answer. Raises what `check` raises."""
-
-    def holds() -> bool:
-        running.check()
-        return condition()
-
-    return wait_until(holds, Deadline(deadline_s), every_s)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from bench.exact.checks import Place, of_lane
 from bench.exact.reading import Log
 from bench.metrics import scrape
-from bench.systems import is_at_head, must_wait
+from bench.progress import is_at_head, must_wait
 from bench.workloads.base import Record
 from bench.workloads.sending import Sender
 from tandem.local import LocalJob, NotRunningError

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from bench.analysis import Faults
 from bench.plan import CONFIGURATIONS, Run
+from bench.progress import must_wait
 from bench.stage import Servers, Stage, servers, stage
-from bench.systems import must_wait
 
 pytestmark = [pytest.mark.integration, pytest.mark.thorough, pytest.mark.timeout(600)]
 
